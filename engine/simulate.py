@@ -13,7 +13,7 @@ from .results.explanation import infeasible_result, run_result
 from .results.report import report
 from .results.result import Result
 from .results.undisturbed import planned, undisturbed_results
-from .run.progress import Meter, Watcher
+from .run.progress import Meter, Watcher, reading
 from .run.shared_training import TrainingShelf, run_and_learn, trains
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
@@ -35,7 +35,7 @@ def simulate(
     With a `shelf` a run takes the training of its functional class from there, or leaves it there; its result is the same.
     What cannot run comes back as a result that says why; BadInput is raised for what cannot be read.
     """
-    file = read(data) if data else None
+    file = read(data, reading(progress)) if data else None
     if file and not scenario.data.digest:
         scenario = with_values(scenario, {"data.digest": file.digest})
     settled = settle(scenario)  # what is automatic is chosen, such as the memory's capacity

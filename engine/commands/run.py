@@ -5,6 +5,7 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from threadpoolctl import threadpool_limits
 
@@ -41,7 +42,7 @@ def call(arguments: argparse.Namespace) -> int:
     how: How = "estimate" if arguments.estimate else "full"
     try:
         with threadpool_limits(1), at_once():
-            result = computed(chosen.scenario, how, chosen.data, _show)
+            result = computed(chosen.scenario, how, chosen.data, partial(_shown, progress_bar.Paced()))
     finally:
         progress_bar.wipe()
     if arguments.csv:
@@ -55,8 +56,9 @@ def call(arguments: argparse.Namespace) -> int:
     return 0 if result.ran else CANNOT_RUN
 
 
-def _show(progress: Progress) -> bool:
-    progress_bar.draw(progress.share, f"batch {progress.done:,} of {progress.total:,} {progress.note}")
+def _shown(draw: progress_bar.Paced, progress: Progress) -> bool:
+    reads = progress.note.startswith(("reading", "sorting"))
+    draw(progress.share, progress.note if reads else f"batch {progress.done:,} of {progress.total:,} {progress.note}")
     return False
 
 

@@ -57,8 +57,9 @@ def fitted(arguments: argparse.Namespace) -> int:
     """Fit the generator to a file and print how well, the scenario's link, and where it was written; returns 0."""
     output.check(arguments.toml, arguments.json)
     start = scenario_arguments.started(arguments)
-    file = lookups_of(arguments.file)
-    found = fit_file(file, int(arguments.samples), arguments.rows == "fitted", progress_bar.draw)
+    watch = progress_bar.Paced()
+    file = lookups_of(arguments.file, watch)
+    found = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
     progress_bar.wipe()
     scenario = found.scenario(start.scenario)
     if arguments.toml:
@@ -74,8 +75,9 @@ def fitted(arguments: argparse.Namespace) -> int:
 def counted(arguments: argparse.Namespace) -> int:
     """Count a file's lookups and print how popular its rows are; returns 0."""
     output.check(arguments.json)
-    file = lookups_of(arguments.file)
-    found = list(tallies(file, progress_bar.draw))
+    watch = progress_bar.Paced()
+    file = lookups_of(arguments.file, watch)
+    found = list(tallies(file, watch))
     progress_bar.wipe()
     output.write_json_or(arguments.json, told.counts(found), told.counts_report(file, found))
     return 0

@@ -39,6 +39,7 @@ def from_json(content: Mapping[str, Any]) -> Progress:
 
 
 INTERVAL = 0.3
+READING = 1000  # parts of a file, as which its reading is told
 SHOWN = 300
 
 
@@ -62,3 +63,14 @@ class Meter:
         if self.watcher(Progress(self.done, total, shown, elapsed, note)):
             raise Cancelled(f"The run was stopped: {note}.")
         self.next = monotonic() + INTERVAL
+
+
+def reading(watcher: Watcher | None) -> Callable[[float, str], None]:
+    """Return what tells how far a file is read, as parts of READING; raises Cancelled when the watcher asks to stop."""
+    meter = Meter(watcher, READING)
+
+    def watch(share: float, words: str) -> None:
+        meter.done = round(share * READING)
+        meter.step(words, counts=False)
+
+    return watch

@@ -241,21 +241,6 @@ def test_samples_that_fit_nowhere_are_refused(monkeypatch: pytest.MonkeyPatch) -
         decode("bad", tsv(CELLS) * 200)
 
 
-def test_samples_on_the_disk_are_sorted_as_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = np.random.default_rng(1).integers(0, 50, 3000).astype(np.float64)
-    found = []
-    for bound in (10**9, 5000):
-        monkeypatch.setattr(samples, "IN_MEMORY", bound)
-        monkeypatch.setattr(samples, "AT_ONCE", 700)
-        one = samples.Samples(1, 2, (np.float64,))
-        for some in np.array_split(np.arange(3000), 9):
-            tokens = np.stack((some, some + 1), axis=1).astype(np.uint64)
-            one.add(some[:, None].astype(np.float32), tokens, (some % 2).astype(np.float32), times[some])
-        found.append(one.sorted_by(3))
-    assert all(np.array_equal(here, there) for here, there in zip(*found, strict=True))
-    assert found[0][1][:, 0].tolist() == np.argsort(times, kind="stable").tolist()
-
-
 GOOD = tsv(CELLS)
 BOMBS: dict[str, tuple[bytes, str]] = {
     "zeros": (bytes(10**8), r"bad:1: the line has NUL bytes.* is longer than"),

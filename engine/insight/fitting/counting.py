@@ -89,7 +89,8 @@ def counted(file: Lookups, table: int, parts: list[tuple[int, int]], whole: bool
     different, rows = np.unique(np.concatenate(found), return_inverse=True)
     if not len(different):
         return LookupCounts(0, ())
-    return _split(int(different[-1]) + 1 if whole else len(different), rows.astype(np.int64), list(map(len, found)))
+    numbers = whole and int(different[-1]) < 2**63  # negative ones are hashes, not numbers of rows
+    return _split(int(different[-1]) + 1 if numbers else len(different), rows.astype(np.int64), list(map(len, found)))
 
 
 def generated(ids: Callable[[int], Ints], sizes: list[int]) -> LookupCounts:

@@ -17,6 +17,7 @@ from ...workload.locality import UseStream
 from ...workload.popularity import zipf
 from ...workload.readers import formats, torch_save
 from ...workload.readers.recording import Recording
+from ...workload.readers.samples import Watch, unwatched
 from .counting import MOST_LOOKUPS, MOST_SAMPLES, Lookups, Measured, blocks, counted, generated, measured, rarity
 from .law import Law, fit
 
@@ -24,7 +25,6 @@ SHARES = (0.001, 0.01, 0.05, 0.1, 0.3)  # of each table's rows, held by an LRU c
 SPAN, WATCHED = 1 << 17, 12  # lookups that caches serve in a row, in so many tables
 BISECTIONS, MOST_LOCALITY, SAME = 6, 0.9, 0.003  # hit rates nearer than this need none
 TOGETHER, MOST_FIELDS = 20_000, 40  # samples and fields of which rarities are compared
-Watch = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +82,12 @@ class Fitted:
         return with_values(base, {**self.changes, **bottom})
 
 
-def lookups_of(path: Path) -> Lookups:
+def lookups_of(path: Path, watch: Watch = unwatched) -> Lookups:
     """Open a file of lookups, with labels or without; raises BadFile."""
-    return torch_save.read(path) if torch_save.is_trace(path) else formats.read(path)
+    return torch_save.read(path, watch) if torch_save.is_trace(path) else formats.read(path, watch)
 
 
-def fit_file(
-    file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = lambda share, words: None
-) -> Fitted:
+def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = unwatched) -> Fitted:
     """Fit the generator to a file; raises BadFile where no table has lookups.
 
     At most `most` samples are counted, spread over the file. Tables of hashed ids get the rows that such data is expected to

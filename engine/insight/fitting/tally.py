@@ -13,9 +13,9 @@ import numpy as np
 
 from ...core.arrays import Floats, Ints, Words
 from ...core.hashing import GOLDEN
-from ...workload.readers.samples import temporary, too_large
+from ...workload.readers.mapped import mapped, touched
+from ...workload.readers.samples import Watch, temporary, too_large, unwatched
 from .counting import TOP, Lookups
-from .fit import Watch
 
 AT_ONCE = 1 << 20  # samples
 ROOM, LEAST_ROOM = 1 << 23, 1 << 14  # ids with their counts kept in memory: of all tables, and of one
@@ -95,11 +95,8 @@ class Tally:
         for array in (ids, counts):
             array.tofile(self._file)
         self._file.flush()
-        mapped = [
-            np.memmap(self._file, kind, "r", at, len(ids))
-            for kind, at in ((ids.dtype, start), (counts.dtype, start + ids.nbytes))
-        ]
-        self._away.append((mapped[0], mapped[1]))
+        parts = [mapped(self._file, kind, at, len(ids)) for kind, at in ((ids.dtype, start), (counts.dtype, start + ids.nbytes))]
+        self._away.append((parts[0], parts[1]))
         self._runs, self._held = [], 0
 
     def spectrum(self) -> Tallied:
@@ -114,6 +111,7 @@ class Tally:
             _, found = _merged(
                 [(ids[cut[at] : cut[at + 1]], many[cut[at] : cut[at + 1]]) for (ids, many), cut in zip(every, cuts, strict=True)]
             )
+            touched(2 * sum(8 * int(cut[at + 1] - cut[at]) for cut in cuts))
             some, of_them = np.unique(found, return_counts=True)
             times, rows = _by_value(np.concatenate([times, some]), np.concatenate([rows, of_them]))
         return Tallied(times, rows)
@@ -141,7 +139,7 @@ def _summed(values: Any, weights: Ints) -> Run:
     return values[first], np.add.reduceat(weights, first)
 
 
-def tallies(file: Lookups, watch: Watch = lambda share, words: None) -> Iterator[Tallied]:
+def tallies(file: Lookups, watch: Watch = unwatched) -> Iterator[Tallied]:
     """Yield each table's counts over the whole file; raises BadFile where temporary files have no room."""
     room = max(ROOM // max(file.tables, 1), LEAST_ROOM)
     every = [Tally(room) for _ in range(file.tables)]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ...errors import BadFile
+from .mapped import mapped, touched
 from .recording import Recording, beside, check_samples
 
 PARTS = re.compile(r"(?P<day>.*?)_?(?P<part>sparse_multi_hot\.npz|sparse\w*\.npy|dense\.npy|labels\.npy)")
@@ -80,6 +81,7 @@ def _check_values(name: str, array: Any, good: Callable[[Any], Any], what: str) 
     """Raise BadFile naming the first sample that has a bad value."""
     for start in range(0, len(array), AT_ONCE):
         part = good(array[start : start + AT_ONCE])
+        touched(array[start : start + AT_ONCE].nbytes)
         if not part.all():
             row = start + int(np.argmin(part.reshape(len(part), -1).all(axis=1)))
             raise BadFile(f"{name}: sample {row:,} has {what}.")
@@ -142,4 +144,4 @@ def _array(path: Path, name: str, file: BinaryIO, start: int, end: int, kinds: s
         raise BadFile(f"{name} is stored column by column; save it again with numpy.ascontiguousarray.")
     if min(shape, default=0) < 0 or file.tell() + size > end or not size:
         raise BadFile(f"{name} says that it holds {shape} of {kind}, which its {end - start:,} bytes do not; copy it again.")
-    return np.memmap(path, kind, "r", file.tell(), shape)
+    return mapped(path, kind, file.tell(), shape)

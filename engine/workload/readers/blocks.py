@@ -6,7 +6,7 @@ Whatever a file holds, a block and the line that it cuts are all that is in memo
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -34,6 +34,7 @@ class Blocks:
     text: int = 0
     line: int = 1
     hashed: Any = field(default_factory=sha256)
+    watch: Callable[[float, str], None] | None = None
 
     def digest(self) -> str:
         """Return the SHA-256 of what was read."""
@@ -89,6 +90,8 @@ class Blocks:
         part = self.file.read(READ)
         self.hashed.update(part)
         self.taken += len(part)
+        if self.watch:
+            self.watch(self.taken / max(self.size or 0, self.taken, 1), f"reading {self.name}")
         if self.size is not None and self.taken > self.size:
             raise changed(self.name)
         return part

@@ -10,7 +10,7 @@ from ...core.arrays import Flags, Floats, Words
 from ...errors import BadFile
 from .layouts import OPERATORS, Layout
 from .recording import Recording, check_samples
-from .samples import Samples, too_large
+from .samples import Samples, Watch, too_large, unwatched
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,22 @@ class Rows:
     times: Callable[[Any], Floats]
 
 
-def samples_of(name: str, layout: Layout, tables: Iterable[Rows], digest: Callable[[], str]) -> Recording:
+def samples_of(
+    name: str, layout: Layout, tables: Iterable[Rows], digest: Callable[[], str], watch: Watch = unwatched
+) -> Recording:
     """Put the blocks of a file together, sorted by time where the layout has one; raises BadFile.
 
     A file without dense features has one that is always 0, as every model has a bottom MLP.
     """
-    samples = Samples(max(len(layout.dense), 1), len(layout.ids), (np.float64,) if layout.time else ())
+    samples = Samples(
+        max(len(layout.dense), 1), len(layout.ids), (np.float64,) if layout.time else (), 3 if layout.time else None
+    )
     try:
         for table in tables:
             parts = _parts(name, layout, table)
             samples.room(len(parts[2]))
             samples.add(*parts)
-        dense, tokens, labels, *_ = samples.sorted_by(3) if layout.time else samples.whole()
+        dense, tokens, labels, *_ = samples.whole(watch)
         check_samples(name, labels)
     except MemoryError as error:
         raise too_large(name) from error

@@ -12,6 +12,7 @@ from . import arrays, criteo, foreign, mapping, parquet, text_table, torch_save
 from .blocks import GZIP, Blocks, opened, shown, unchanged
 from .layouts import AVAZU, EVENTS, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
 from .recording import Recording
+from .samples import Watch, unwatched
 
 HEAD = 1 << 16
 PARQUET, ZIP, NPY = b"PAR1", b"PK\x03\x04", b"\x93NUMPY"
@@ -25,8 +26,11 @@ TITLES = {
 }
 
 
-def read(path: Path | str) -> Recording:
-    """Read a data file from disk; raises BadFile with the file's name and, where there is one, the line."""
+def read(path: Path | str, watch: Watch = unwatched) -> Recording:
+    """Read a data file from disk; raises BadFile with the file's name and, where there is one, the line.
+
+    `watch` is told how far the reading is, from 0 to 1, and of what.
+    """
     path = Path(path)
     given, (head, packed) = mapping.content(path), _head(path)
     name, wanted = shown(path.name), str(given.get("format", ""))
@@ -34,7 +38,7 @@ def read(path: Path | str) -> Recording:
         raise BadFile(f"{mapping.beside(path).name}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
     mapped = bool(given) and not wanted
     if torch_save.is_trace(path):
-        trace = torch_save.read(path)
+        trace = torch_save.read(path, watch)
         raise BadFile(
             f"{name} is a trace of lookups in {trace.tables} tables, without labels and with bags of unlike sizes: "
             f"`python -m engine workload fit {name}` counts it; a run trains on data that is fitted to it."
@@ -49,12 +53,12 @@ def read(path: Path | str) -> Recording:
     if head.startswith(PARQUET):
         columns = parquet.columns(path)
         layout = mapping.layout(path, given, columns) if mapped else BY_NAME.get(wanted) or _parquet_layout(name, columns)
-        return _binary(path, lambda: parquet.read(path, name, layout, lambda: digest_of(path)))
+        return _binary(path, lambda: parquet.read(path, name, layout, lambda: digest_of(path), watch))
     if mapped:
         layout, delimiter = mapping.layout(path, given), given.get("delimiter", ",")
-        return _text(path, name, lambda blocks: text_table.decode(blocks, layout, delimiter))
+        return _text(path, name, lambda blocks: text_table.decode(blocks, layout, delimiter), watch)
     found = BY_NAME.get(wanted) or (None if wanted == "criteo" else _text_layout(name, head))
-    return _text(path, name, criteo.decode if found is None else lambda blocks: text_table.decode(blocks, found))
+    return _text(path, name, criteo.decode if found is None else lambda blocks: text_table.decode(blocks, found), watch)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -94,12 +98,12 @@ def _head(path: Path) -> tuple[bytes, bool]:
             return GZIP, False
 
 
-def _text(path: Path, name: str, decode: Callable[[Blocks], Recording]) -> Recording:
+def _text(path: Path, name: str, decode: Callable[[Blocks], Recording], watch: Watch) -> Recording:
     """Read a text block by block; its digest is of the bytes that were read, and of its mapping."""
     with opened(path) as file:
         before = os.fstat(file.fileno())
         try:
-            found = decode(Blocks(name, file, before.st_size))
+            found = decode(Blocks(name, file, before.st_size, watch=watch))
         finally:
             unchanged(before, os.fstat(file.fileno()), name)
     if mapping.beside(path).exists():

@@ -14,6 +14,7 @@ from .columns import Rows, samples_of
 from .foreign import named
 from .layouts import Layout
 from .recording import Recording
+from .samples import Watch, unwatched
 from .text_table import text_tokens
 
 ROWS = 1 << 16
@@ -21,7 +22,7 @@ MOST_GROUP_NBYTES = 1 << 30  # of one row group, which is unpacked as a whole
 FREE_ROWS = 1 << 20  # beyond these a row takes a byte at least: a column of one value packs without end
 
 
-def read(path: Path, name: str, layout: Layout, digest: Callable[[], str]) -> Recording:
+def read(path: Path, name: str, layout: Layout, digest: Callable[[], str], watch: Watch = unwatched) -> Recording:
     """Read a Parquet file; raises BadFile."""
     import pyarrow
     from pyarrow import parquet
@@ -29,7 +30,7 @@ def read(path: Path, name: str, layout: Layout, digest: Callable[[], str]) -> Re
     try:
         with parquet.ParquetFile(path, memory_map=False) as file:
             _check(name, file, layout, path.stat().st_size)
-            return samples_of(name, layout, _tables(name, file, layout), digest)
+            return samples_of(name, layout, _tables(name, file, layout, watch), digest, watch)
     except (pyarrow.ArrowException, OSError) as error:
         raise BadFile(
             f"{name} is a damaged or cut off Parquet file: {' '.join(str(error).split())[:150]}; copy it again."
@@ -65,12 +66,13 @@ def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
             )
 
 
-def _tables(name: str, file: Any, layout: Layout) -> Iterator[Rows]:
+def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows]:
     row = 1
     for batch in file.iter_batches(batch_size=ROWS, columns=list(layout.wanted), use_threads=False):
         numbers = partial(_numbers, name, row)
         yield Rows(row, {column: batch.column(column) for column in layout.wanted}, partial(_tokens, name), numbers, numbers)
         row += batch.num_rows
+        watch(row / (file.metadata.num_rows + 1), f"reading {name}")
 
 
 def _tokens(name: str, held: Any) -> Words:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.arrays import Ints, Singles, Words
 from ...errors import BadFile
+from .mapped import touched
 
 FEWEST = 40
 HELD_OUT_LEAST = 20
@@ -61,13 +62,18 @@ class Recording:
         """Return a field's tokens of samples `low` to `high`, in their order."""
         if isinstance(self.tokens, np.ndarray):
             found: Words = self.tokens[low:high, self.starts[table] : self.starts[table + 1]].reshape(-1)
+            touched(self.tokens[low:high].nbytes)
             return found
-        return np.asarray(words(self.tokens[table][low:high]).reshape(-1), dtype=np.uint64)
+        some = np.asarray(words(self.tokens[table][low:high]).reshape(-1), dtype=np.uint64)
+        touched((high - low) * abs(self.tokens[table].strides[0]))
+        return some
 
     def some(self, rows: Ints) -> tuple[Any, Ints]:
         """Return tokens (n, W) and where in them the samples `rows` stand; what is on the disk is read."""
         if isinstance(self.tokens, np.ndarray):
+            touched(len(rows) * abs(self.tokens.strides[0]))
             return self.tokens, rows
+        touched(len(rows) * sum({id(field.base): abs(field.strides[0]) for field in self.tokens}.values()))
         return np.concatenate([words(field[rows]) for field in self.tokens], axis=1), np.arange(len(rows))
 
 

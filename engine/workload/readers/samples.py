@@ -1,24 +1,33 @@
 """Samples as they are read: arrays that grow in memory, and beyond a bound in temporary files, mapped once all are there."""
 
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from ...core.process import physical
 from ...errors import BadFile
+from .mapped import mapped, touched
 
 IN_MEMORY, OF_MEMORY = 1 << 29, 0.125  # bytes of samples; at most this part of the memory
-AT_ONCE = 1 << 20  # samples that are put in order
+AT_ONCE, STRIDE = 1 << 19, 1 << 10  # samples that are put in order together; of which so many are looked at to cut ranges
+Watch = Callable[[float, str], None]
+
+
+def unwatched(share: float, words: str) -> None:
+    """Hear how far a reading is, and do nothing."""
 
 
 class Samples:
     """Arrays of samples that grow in place: a file's length is known at its end."""
 
-    def __init__(self, dense: int, fields: int, more: tuple[Any, ...] = ()) -> None:
-        """Start without a sample: so many numbers and tokens each, a label, and arrays of `more` types."""
-        self.count = 0
+    def __init__(self, dense: int, fields: int, more: tuple[Any, ...] = (), by: int | None = None) -> None:
+        """Start without a sample: so many numbers and tokens each, a label, arrays of `more` types; in order of one `by`."""
+        self.count, self._by = 0, by
+        self._runs: list[int] = []  # where each part that was put away ends
         self._start(
             [np.zeros((0, dense), np.float32), np.zeros((0, fields), np.uint64), np.zeros(0, np.float32)]
             + [np.zeros(0, kind) for kind in more]
@@ -52,30 +61,53 @@ class Samples:
             there[: len(here)] = here
         self.count += len(found[2])
 
-    def whole(self) -> list[Any]:
-        """Return what was filled; the arrays may be mapped from the disk."""
+    def whole(self, watch: Watch = unwatched) -> list[Any]:
+        """Return what was filled, sorted by an array that was named, equal ones as they stood; all may be mapped."""
         if not self._files:
             self._resize(self.count)
+            self._sort(self.count)
             return self._arrays
         self._put_away()
         found = [_mapped(file, array, self.count) for file, array in zip(self._files, self._arrays, strict=True)]
         self._close()
-        return found
+        return found if self._by is None else self._merged(found, self._by, watch)
 
-    def sorted_by(self, place: int) -> list[Any]:
-        """Return what was filled, sorted by one of the arrays; equal ones stay as they stand."""
-        away, found = bool(self._files), self.whole()
-        order = np.argsort(found[place], kind="stable")
-        if not away:
-            return [array[order] for array in found]
+    def _sort(self, count: int) -> None:
+        if self._by is not None:
+            order = np.argsort(self._arrays[self._by][:count], kind="stable")
+            for array in self._arrays:
+                array[:count] = array[:count][order]
+
+    def _merged(self, found: list[Any], by: int, watch: Watch) -> list[Any]:
+        """Merge parts that are sorted each, one range of values after another."""
+        runs = list(pairwise([0, *self._runs]))
+        marks = np.sort(np.concatenate([found[by][low:high:STRIDE] for low, high in runs]))[
+            AT_ONCE // STRIDE :: AT_ONCE // STRIDE
+        ]
+        edges = np.unique(
+            np.concatenate([marks, np.nextafter(marks, np.inf)])
+        )  # a value that is often there has a range of its own
+        cuts = [[low, *(low + np.searchsorted(found[by][low:high], edges)), high] for low, high in runs]
         self._start([array[:0].copy() for array in found])
-        self.count = 0
-        for some in np.array_split(order, -(-len(order) // AT_ONCE)):
-            self.add(*(array[some] for array in found))
+        self.count, self._by, total = 0, None, len(found[by])
+        for at in range(len(edges) + 1):
+            parts = [(int(cut[at]), int(cut[at + 1])) for cut in cuts if cut[at + 1] > cut[at]]
+            alone = at and edges[at - 1] in marks
+            for some in ([one] for one in _pieces(parts)) if alone else [parts] if parts else []:
+                self._take(found, some, None if alone else by)
+            watch(self.count / max(total, 1), f"sorting {total:,} samples")
         return self.whole()
+
+    def _take(self, found: list[Any], parts: list[tuple[int, int]], by: int | None) -> None:
+        held = [np.concatenate([array[low:high] for low, high in parts]) for array in found]
+        touched(sum(array.nbytes for array in held))
+        order = slice(None) if by is None else np.argsort(held[by], kind="stable")
+        self.add(*(array[order] for array in held))
 
     def _put_away(self) -> None:
         here = self.count - self._away
+        self._sort(here)
+        self._runs.append(self.count)
         try:
             self._files = self._files or [temporary() for _ in self._arrays]
             for file, array in zip(self._files, self._arrays, strict=True):
@@ -89,6 +121,12 @@ class Samples:
             array.resize((count, *array.shape[1:]), refcheck=False)
 
 
+def _pieces(parts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    for low, high in parts:
+        for start in range(low, high, AT_ONCE):
+            yield start, min(start + AT_ONCE, high)
+
+
 def temporary() -> BinaryIO:
     """Return a file without a name, which goes with its last user."""
     return tempfile.TemporaryFile(prefix="emberpool-")
@@ -96,7 +134,7 @@ def temporary() -> BinaryIO:
 
 def _mapped(file: BinaryIO, like: Any, count: int) -> Any:
     file.flush()
-    return np.asarray(np.memmap(file, like.dtype, "c", 0, (count, *like.shape[1:]))) if count else like[:0]
+    return np.asarray(mapped(file, like.dtype, 0, (count, *like.shape[1:]), "c")) if count else like[:0]
 
 
 def most_nbytes() -> int:

@@ -17,13 +17,14 @@ from .columns import Rows, samples_of
 from .criteo_parse import BASIS, PRIME
 from .layouts import Layout
 from .recording import Recording
+from .samples import unwatched
 
 MARK = b"\xef\xbb\xbf"
 
 
 def decode(blocks: Blocks, layout: Layout, delimiter: str = ",") -> Recording:
     """Read a text of rows and columns; raises BadFile with file and line."""
-    return samples_of(blocks.name, layout, _tables(blocks, layout, delimiter), blocks.digest)
+    return samples_of(blocks.name, layout, _tables(blocks, layout, delimiter), blocks.digest, blocks.watch or unwatched)
 
 
 def _tables(blocks: Blocks, layout: Layout, delimiter: str) -> Iterator[Rows]:
@@ -132,8 +133,9 @@ def _times(name: str, line: int, texts: Any) -> Any:
     """Return times as numbers, of ISO dates the microseconds; raises BadFile."""
     from pyarrow import ArrowInvalid, compute
 
-    with suppress(ArrowInvalid):
-        return compute.cast(compute.cast(texts, "timestamp[us]"), "int64").to_numpy(zero_copy_only=False).astype(np.float64)
+    if len(texts) and not _is_number(texts[0].as_py()):
+        with suppress(ArrowInvalid):
+            return compute.cast(compute.cast(texts, "timestamp[us]"), "int64").to_numpy(zero_copy_only=False).astype(np.float64)
     return _numbers(name, line, texts)
 
 

@@ -21,7 +21,9 @@ from ...core.arrays import Words
 from ...errors import BadFile
 from .arrays import LOCAL_HEADER
 from .blocks import GZIP, opened, shown
+from .mapped import mapped, touched
 from .recording import words
+from .samples import Watch, unwatched
 from .unpacking import unpacked
 
 KINDS = {"LongStorage": np.int64, "IntStorage": np.int32, "ShortStorage": np.int16, "ByteStorage": np.uint8}
@@ -53,7 +55,9 @@ class LookupTrace:
     def lookups(self, table: int, low: int, high: int) -> Words:
         """Return a table's lookups of bags `low` to `high`, bag after bag."""
         first = table * self.samples
-        return words(self.indices[self.offsets[first + low] : self.offsets[first + high]])
+        found = words(self.indices[self.offsets[first + low] : self.offsets[first + high]])
+        touched(found.nbytes)
+        return found
 
 
 class Stored(NamedTuple):
@@ -116,13 +120,13 @@ def is_trace(path: Path) -> bool:
     return False
 
 
-def read(path: Path) -> LookupTrace:
+def read(path: Path, watch: Watch = unwatched) -> LookupTrace:
     """Map a trace; raises BadFile."""
     name = shown(path.name)
     with opened(path) as file:
         packed = file.read(2).startswith(GZIP)
     try:
-        plain = unpacked(path, name, _size) if packed else path
+        plain = unpacked(path, name, _size, watch) if packed else path
         if not zipfile.is_zipfile(plain):
             raise BadFile(_no_zip(name, plain))
         with zipfile.ZipFile(plain) as archive:
@@ -184,7 +188,7 @@ def _array(path: Path, archive: zipfile.ZipFile, tensor: Tensor) -> Any:
         file.seek(info.header_offset)
         _, longer, extra = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
     start = info.header_offset + LOCAL_HEADER.size + longer + extra + tensor.start * tensor.storage.kind.itemsize
-    return np.memmap(path, tensor.storage.kind, "r", start, tensor.shape)
+    return mapped(path, tensor.storage.kind, start, tensor.shape)
 
 
 def _check(name: str, indices: Any, offsets: Any, lengths: Any) -> None:
@@ -197,7 +201,10 @@ def _check(name: str, indices: Any, offsets: Any, lengths: Any) -> None:
     for low in range(0, len(flat), PIECE):
         part = flat[low : low + PIECE]
         good = good and (part >= 0).all() and np.array_equal(np.diff(offsets[low : low + len(part) + 1]), part)
+        touched(2 * part.nbytes)
     if not good:
         raise BadFile(f"{name} has offsets that do not follow from its lengths, or not end with its indices; copy it again.")
-    if any(int(indices[low : low + PIECE].min()) < 0 for low in range(0, len(indices), PIECE)):
-        raise BadFile(f"{name} has negative indices; rows are numbered from 0.")
+    for low in range(0, len(indices), PIECE):
+        if int(indices[low : low + PIECE].min()) < 0:
+            raise BadFile(f"{name} has negative indices; rows are numbered from 0.")
+        touched(PIECE * indices.itemsize)

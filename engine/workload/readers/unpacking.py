@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...errors import BadFile
 from .blocks import shown
+from .samples import Watch, unwatched
 
 HEAD, PIECE = 1 << 20, 1 << 22
 EXPANSION = 64  # of the gzip: lengths and offsets shrink well
@@ -18,7 +19,7 @@ FREE = 16 << 20  # what a gzip file of any size may hold
 SPARE = 64 << 20  # bytes of a disk that stay free
 
 
-def unpacked(path: Path, name: str, size: Callable[[bytes], int]) -> Path:
+def unpacked(path: Path, name: str, size: Callable[[bytes], int], watch: Watch = unwatched) -> Path:
     """Return the plain file of a gzipped one, unpacked once where there is room, and kept; raises BadFile.
 
     `size` tells from the first bytes unpacked how many there will be, 0 where it cannot; then there are at least those packed.
@@ -33,7 +34,7 @@ def unpacked(path: Path, name: str, size: Callable[[bytes], int]) -> Path:
                 return plain
     for plain in (beside, away):
         if os.access(plain.parent, os.W_OK) and _free(plain) > needed + SPARE:
-            _unpack(path, name, plain, needed)
+            _unpack(path, name, plain, needed, watch)
             return plain
     free = ", ".join(f"{_free(one) / 2**30:,.1f} GiB in {shown(one.parent, 60)}" for one in (beside, away))
     raise BadFile(
@@ -46,7 +47,7 @@ def _free(path: Path) -> int:
     return shutil.disk_usage(path.parent).free
 
 
-def _unpack(path: Path, name: str, plain: Path, needed: int) -> None:
+def _unpack(path: Path, name: str, plain: Path, needed: int, watch: Watch) -> None:
     most = max(EXPANSION * path.stat().st_size, FREE)
     part = plain.with_name(f"{plain.name}.{os.getpid()}")
     try:
@@ -59,6 +60,7 @@ def _unpack(path: Path, name: str, plain: Path, needed: int) -> None:
                 if there.tell() > needed and _free(part) < SPARE:
                     raise BadFile(f"{name} needs more room than {shown(part.parent, 60)} has; name another folder as TMPDIR.")
                 there.write(piece)
+                watch(min(there.tell() / needed, 1.0), f"unpacking {needed / 2**30:,.1f} GiB to {shown(plain, 60)}")
         part.replace(plain)
     finally:
         part.unlink(missing_ok=True)
