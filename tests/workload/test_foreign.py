@@ -1,4 +1,4 @@
-"""Does a file of another format hear what it looks like and what to do, and does what is missing or odd have its line?"""
+"""Does a foreign file hear what it looks like, has what is missing its line, and do ids become rows as a mapping says?"""
 
 import gzip
 import io
@@ -17,8 +17,12 @@ import pytest
 from pyarrow import feather, orc, parquet
 
 from engine.errors import BadFile
-from engine.workload.readers import foreign, torch_save, unpacking
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from engine.simulate import simulate
+from engine.workload.readers import blocks, foreign, numbering, torch_save, unpacking
 from engine.workload.readers.formats import read
+from engine.workload.readers.numbering import FirstSeen
 from engine.workload.source import ids_of
 from tests.cases import each
 from tests.workload.test_formats import INDICES, LENGTHS, a_day, a_trace, movielens, yambda
@@ -214,3 +218,81 @@ def test_room_for_a_trace_is_named_before_anything_is_unpacked(tmp_path: Path, m
     monkeypatch.setattr(unpacking.tempfile, "gettempdir", lambda: str(tmp_path / "away"))
     (tmp_path / "away").mkdir()
     assert torch_save.read(path).samples == LENGTHS.shape[1] and len(list((tmp_path / "away").iterdir())) == 1
+
+
+RANDOM = np.random.default_rng(31)
+FRAME = pd.DataFrame(
+    {"click": RANDOM.integers(0, 2, 900), "user": RANDOM.integers(0, 400, 900), "word": RANDOM.choice([*"abc"], 900)}
+)
+LISTS = RANDOM.integers(0, 50, (900, 3))
+MIXED = 2**64 - 1
+
+
+def splitmix(word: int) -> int:
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & MIXED
+    word = (word ^ word >> 27) * 0x94D049BB133111EB & MIXED
+    return word ^ word >> 31
+
+
+def mapped(path: Path, more: str) -> Path:
+    Path(f"{path}.toml").write_text(f'label = "click"\n{more}\n', encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ids_are_numbered_as_they_are_first_seen_as_pandas_factorizes_them(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "READ", 500)
+    path = tmp_path / f"own.{kind}"
+    FRAME.to_csv(path, index=False) if kind == "csv" else FRAME.to_parquet(path, index=False)
+    found = read(mapped(path, 'ids = ["user", "word"]\nrows = "first seen first"'))
+    for table, column in enumerate(("user", "word")):
+        assert found.lookups(table, 0, 900).tolist() == pd.factorize(FRAME[column])[0].tolist()
+    assert not found.hashed
+
+
+def test_first_seen_first_grows_and_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = RANDOM.integers(0, 2**63, 9_000).astype(np.uint64)[RANDOM.integers(0, 9_000, 40_000)]
+    number = FirstSeen("own.csv", "user")
+    assert np.concatenate([number(part) for part in np.array_split(tokens, 13)]).tolist() == pd.factorize(tokens)[0].tolist()
+    monkeypatch.setattr(numbering, "MOST_SEEN", 1000)
+    with pytest.raises(BadFile, match=r'own.csv: user has more than 1,000 different ids.* rows = "hashed"'):
+        FirstSeen("own.csv", "user")(tokens)
+
+
+def test_ids_are_hashed_into_as_many_rows_as_are_named(tmp_path: Path) -> None:
+    FRAME.to_parquet(tmp_path / "own.parquet", index=False)
+    found = read(mapped(tmp_path / "own.parquet", 'ids = "user"\nrows = "hashed into 97"'))
+    wanted = [splitmix((user + 0x9E3779B97F4A7C15) & MIXED) % 97 for user in FRAME["user"].tolist()]
+    assert found.lookups(0, 0, 900).tolist() == wanted and not found.hashed
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_cell_may_hold_a_bag_of_ids_that_is_trained_on(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"own.{kind}"
+    if kind == "csv":
+        FRAME.assign(seen=[" ".join(map(str, row)) for row in LISTS]).to_csv(path, index=False)
+    else:
+        FRAME.assign(seen=LISTS.tolist()).to_parquet(path, index=False)
+    found = read(mapped(path, 'ids = ["user", "seen"]\nrows = "as they are"' + ('\nlists = " "' if kind == "csv" else "")))
+    assert found.pooling == (1, 3) and found.lookups(1, 0, 900).tolist() == LISTS.reshape(-1).tolist()
+    shape = {"model.num_tables": 2, "model.pooling": (1, 3), "model.num_embeddings": (400, 50), "model.bottom_mlp": (1, 8, 4)}
+    assert simulate(with_values(preset("tiny").scenario, {**shape, "data.batch_size": 16, "run.batches": 5}), path).ran
+
+
+def test_bags_of_unlike_sizes_and_odd_numberings_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "own.parquet"
+    FRAME.assign(seen=[[1, 2]] * 700 + [[1]] * 200).to_parquet(path, index=False)
+    with pytest.raises(BadFile, match=r"own.parquet:701: seen has 1 ids, and the first sample 2"):
+        read(mapped(path, 'ids = "seen"'))
+    FRAME.assign(seen=[[]] * 900).to_parquet(path, index=False)
+    with pytest.raises(BadFile, match=r"own.parquet:1: seen has 0 ids"):
+        read(path)
+    for more, words in (
+        ('rows = "hashed into 0"', "or 'hashed into 100000'"),
+        ('rows = "sorted"', "is not known; write 'hashed'"),
+        ('lists = ","', "cannot part ids"),
+    ):
+        with pytest.raises(BadFile, match=words):
+            read(mapped(path, f'ids = "seen"\n{more}'))

@@ -224,7 +224,7 @@ MAPPINGS = {
     "text compared": ('label = "rating >= good"\nids = "movieId"', "compares with no number"),
     "unknown format": ('format = "movielense"', "movielens"),
     "odd delimiter": ('label = "rating >= 4"\nids = "movieId"\ndelimiter = "||"', "not one character"),
-    "odd rows": ('label = "rating >= 4"\nids = "movieId"\nrows = "sorted"', "'hashed' or 'as they are'"),
+    "odd rows": ('label = "rating >= 4"\nids = "movieId"\nrows = "sorted"', "'hashed', 'as they are'"),
 }
 
 

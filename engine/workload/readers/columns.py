@@ -9,6 +9,7 @@ import numpy as np
 from ...core.arrays import Flags, Floats, Words
 from ...errors import BadFile
 from .layouts import OPERATORS, Layout
+from .numbering import AS_THEY_ARE, HASHED, Numbers, numbering
 from .recording import Recording, check_samples
 from .samples import Samples, Watch, too_large, unwatched
 
@@ -31,23 +32,29 @@ def samples_of(
 
     A file without dense features has one that is always 0, as every model has a bottom MLP.
     """
-    samples = Samples(
-        max(len(layout.dense), 1), len(layout.ids), (np.float64,) if layout.time else (), 3 if layout.time else None
-    )
+    held: Samples | None = None
+    bags: dict[str, int] = {}  # ids in each sample, by column
+    numbers = {column: numbering(layout.rows, name, column) for column in layout.ids}
     try:
         for table in tables:
-            parts = _parts(name, layout, table)
-            samples.room(len(parts[2]))
-            samples.add(*parts)
-        dense, tokens, labels, *_ = samples.whole(watch)
+            parts = _parts(name, layout, table, bags, numbers)
+            held = held or _samples(layout, sum(bags[column] for column in layout.ids))
+            held.room(len(parts[2]))
+            held.add(*parts)
+        dense, tokens, labels, *_ = (held or _samples(layout, len(layout.ids))).whole(watch)
         check_samples(name, labels)
     except MemoryError as error:
         raise too_large(name) from error
-    pooling, order = (1,) * len(layout.ids), layout.order
-    return Recording(name, digest(), dense, tokens, labels, pooling, layout.hashed, layout.name, order)
+    pooling = tuple(bags[column] for column in layout.ids)
+    return Recording(name, digest(), dense, tokens, labels, pooling, layout.rows == HASHED, layout.name, layout.order)
 
 
-def _parts(name: str, layout: Layout, table: Rows) -> list[Any]:
+def _samples(layout: Layout, lookups: int) -> Samples:
+    time = (np.float64,) if layout.time else ()
+    return Samples(max(len(layout.dense), 1), lookups, time, 3 if layout.time else None)
+
+
+def _parts(name: str, layout: Layout, table: Rows, bags: dict[str, int], numbers: Mapping[str, Numbers | None]) -> list[Any]:
     """Return a block's dense features, log(1 + x) of what is not negative, tokens, labels and times."""
     columns = dict(table.columns)
     kept = _chosen(layout, columns)
@@ -55,12 +62,38 @@ def _parts(name: str, layout: Layout, table: Rows) -> list[Any]:
         _check_there(name, column, table, kept)
     labels = _clicks(name, layout, table)[kept].astype(np.float32)
     dense = np.zeros((len(labels), max(len(layout.dense), 1)), np.float32)
-    tokens = np.empty((len(labels), len(layout.ids)), np.uint64)
     for at, column in enumerate(layout.dense):
         dense[:, at] = np.log1p(np.maximum(table.numbers(columns[column])[kept], 0.0))
-    for at, column in enumerate(layout.ids):
-        tokens[:, at] = (table.tokens(columns[column]) if layout.hashed else _whole(name, layout, column, table))[kept]
+    ids = []
+    for column in layout.ids:
+        flat = _bags(name, layout, table, column, bags)
+        found = table.tokens(flat) if layout.rows != AS_THEY_ARE else _whole(name, column, table, flat, bags[column])
+        found = found.reshape(-1, bags[column])[kept]
+        number = numbers[column]
+        ids.append(number(found.reshape(-1)).reshape(found.shape) if number else found)
+    tokens = np.concatenate(ids, axis=1)
     return [dense, tokens, labels, *([table.times(columns[layout.time])[kept]] if layout.time else [])]
+
+
+def _bags(name: str, layout: Layout, table: Rows, column: str, bags: dict[str, int]) -> Any:
+    """Return a column's ids one after another, and note how many each sample has; raises BadFile where that differs."""
+    from pyarrow import compute, types
+
+    held = table.columns[column]
+    if layout.lists:
+        held = compute.split_pattern(held, layout.lists)
+    kind = held.type
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        bags[column] = 1
+        return held
+    sizes = compute.list_value_length(held).fill_null(0).to_numpy(zero_copy_only=False)
+    size = bags.setdefault(column, int(sizes[0]) if len(sizes) else 1)
+    bad = np.flatnonzero(sizes != size)
+    if len(bad) or not size:
+        row = int(bad[0]) if len(bad) else 0
+        what = f"{name}:{table.line + row}: {column} has {sizes[row]} ids"
+        raise BadFile(f"{what}, and the first sample {size}; each sample must have as many, one at least: pad or cut them.")
+    return held.flatten()
 
 
 def _chosen(layout: Layout, columns: Mapping[str, Any]) -> Any:
@@ -95,14 +128,13 @@ def _check_there(name: str, column: str, table: Rows, kept: Any) -> None:
         raise BadFile(f"{name}:{line}: {column} is missing; write it, or take the sample away.")
 
 
-def _whole(name: str, layout: Layout, column: str, table: Rows) -> Words:
+def _whole(name: str, column: str, table: Rows, held: Any, bag: int) -> Words:
     """Return ids that are rows' numbers."""
-    found = table.numbers(table.columns[column])
+    found = table.numbers(held)
     bad = np.flatnonzero((found < 0) | (found != np.floor(found)) | (found >= 2**53))
     if len(bad):
-        raise BadFile(
-            f"{name}:{table.line + bad[0]}: {column}={found[bad[0]]:g} is no row's number; write whole ones from 0 to 2^53."
-        )
+        where = f"{name}:{table.line + bad[0] // bag}: {column}={found[bad[0]]:g}"
+        raise BadFile(f"{where} is no row's number; write whole ones from 0 to 2^53.")
     return found.astype(np.uint64)
 
 

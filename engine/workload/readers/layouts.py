@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
+from .numbering import HASHED
+
 OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {">=": ge, "<=": le, "!=": ne, "==": eq, ">": gt, "<": lt}
 
 
@@ -14,8 +16,8 @@ class Layout:
 
     A sample is a click where column `label` stands in relation `rule` to `value`: a number, or for == and != also a text; it
     must be 0 or 1 where there is no rule. Rows are trained in the order of column `time`; without one as they stand. Rows
-    whose column `where[0]` is not one of the texts that follow, or that have no label, are left out. Ids are `hashed` into
-    rows, or rows' numbers. A label that is a text is one of `known`, where these are.
+    whose column `where[0]` is not one of the texts that follow, or that have no label, are left out. `rows` says how ids
+    become rows; a cell holds an id, or several between `lists`. A label that is a text is one of `known`, where these are.
     """
 
     name: str
@@ -27,9 +29,10 @@ class Layout:
     value: float | str = 1.0
     time: str = ""
     header: bool = True
-    hashed: bool = True
+    rows: str = HASHED
     where: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
+    lists: str = ""
 
     @property
     def wanted(self) -> tuple[str, ...]:

@@ -6,7 +6,8 @@
     time = "timestamp"           # sort by it; without it rows are trained as they stand
     columns = ["user", "item"]   # of a text without a header
     delimiter = "|"              # of a text; a comma without it
-    rows = "hashed"              # or "as they are", where ids are rows' numbers
+    rows = "hashed"              # into the model's rows; or "as they are", "first seen first", "hashed into 100000"
+    lists = " "                  # between the ids of a cell that holds several, of a text; lists in Parquet are ids as they are
 
 Or `format = "taobao"` names one that is known.
 """
@@ -18,9 +19,9 @@ from typing import Any
 
 from ...errors import BadFile, nearest
 from .layouts import Layout
+from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, known
 
-KEYS = ("format", "label", "ids", "dense", "time", "columns", "delimiter", "rows")
-ROWS = ("hashed", "as they are")
+KEYS = ("format", "label", "ids", "dense", "time", "columns", "delimiter", "rows", "lists")
 RULE = re.compile(r"\s*(?P<column>.+?)\s*(?:(?P<rule>>=|<=|!=|==|>|<)\s*(?P<value>.+?)\s*)?")
 LARGEST = 100_000  # bytes of a mapping
 MOST_COLUMNS = 1000
@@ -52,7 +53,7 @@ def layout(path: Path, given: dict[str, Any], columns: tuple[str, ...] = ()) -> 
     """Return the layout that a mapping describes; raises BadFile. `columns` are a Parquet file's."""
     name = beside(path).name
     texts = {key: _texts(name, key, given.get(key, [])) for key in ("ids", "dense", "columns")}
-    for key in ("label", "time", "delimiter", "rows"):
+    for key in ("label", "time", "delimiter", "rows", "lists"):
         if not isinstance(given.get(key, ""), str):
             raise BadFile(f"{name}: {key} is no text; write it in quotes.")
     if not texts["ids"] or not given.get("label"):
@@ -65,19 +66,29 @@ def layout(path: Path, given: dict[str, Any], columns: tuple[str, ...] = ()) -> 
     rule, value = match["rule"] or "", _value(match["value"])
     if isinstance(value, str) and rule not in ("==", "!="):
         raise BadFile(f"{name}: label={given['label'][:40]!r} compares with no number; texts are only == or != something.")
-    rows, delimiter = given.get("rows", ROWS[0]), given.get("delimiter", ",")
-    if rows not in ROWS:
-        raise BadFile(f"{name}: rows={rows[:40]!r} is not known; write {ROWS[0]!r} or {ROWS[1]!r}.")
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise BadFile(f"{name}: delimiter={delimiter[:10]!r} is not one character; write one such as a comma or \\t.")
+    rows, _, lists = _said(name, given)
     found = Layout(
         f"mapped by {name}", texts["columns"] or columns, match["column"], texts["ids"], texts["dense"], rule, value,
-        given.get("time", ""), not texts["columns"], rows == ROWS[0],
+        given.get("time", ""), not texts["columns"], rows, lists=lists,
     )  # fmt: skip
     for column in found.wanted if texts["columns"] else ():
         if texts["columns"].count(column) != 1:
             raise BadFile(f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], texts['columns'])}")
     return found
+
+
+def _said(name: str, given: dict[str, Any]) -> tuple[str, str, str]:
+    """Return how ids become rows, what parts columns, and what parts ids of a cell; raises BadFile."""
+    rows, delimiter, lists = (given.get(key, usual) for key, usual in (("rows", HASHED), ("delimiter", ","), ("lists", "")))
+    if not known(rows):
+        raise BadFile(
+            f"{name}: rows={rows[:40]!r} is not known; write {HASHED!r}, {AS_THEY_ARE!r}, {FIRST_SEEN!r} or 'hashed into 100000'."
+        )
+    if lists == delimiter or '"' in lists:
+        raise BadFile(f"{name}: lists={lists[:10]!r} cannot part ids, as it parts columns or quotes; write another one.")
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise BadFile(f"{name}: delimiter={delimiter[:10]!r} is not one character; write one such as a comma or \\t.")
+    return rows, delimiter, lists
 
 
 def _texts(name: str, key: str, given: Any) -> tuple[str, ...]:
