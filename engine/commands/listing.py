@@ -155,6 +155,7 @@ LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "rates": (_rates, ("name", "fault", "mtbf_hours", "source", "of")),
     "caches": (_caches, ("name", "title", "systems", "help")),
     "protections": (_protections, ("name", "title", "help")),
+    "plans": (_variants("plans"), ("name", "title", "help")),
     "metrics": (_metrics, ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),
     "knobs": (_knobs, ("path", "default", "unit", "help")),
