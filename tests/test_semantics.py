@@ -36,7 +36,8 @@ from engine.store.status import status
 from engine.systems.steps import shared
 from engine.systems.system import RecoveryWork, log_policy
 from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths
-from engine.training.shape import scaled
+from engine.training.shape import cross_size, full, mlp_size, scale_note, scaled, step_flop
+from engine.training.weights import first_mlp
 from engine.workload.source import source
 from tests.machines import SYSTEMS, flow, line, ready, scenario, uneven
 
@@ -75,6 +76,22 @@ def test_the_top_mlp_takes_the_dense_vector_and_what_the_interaction_makes(model
     assert top_widths(asked) == scaled(asked, np.arange(1)).widths("top") == (inputs, 512, 256, 1)
     work = shared.top(asked, ()).demands[0].work
     assert work == TopPart(asked.data.batch_size, (inputs, 512, 256, 1), asked.model.num_tables + 1, 16)  # the dense one too
+
+
+@pytest.mark.parametrize(("rank", "each"), [(512, 2 * 512 * 432 + 432), (None, 432 * 432 + 432)])
+def test_a_cross_network_takes_all_features_and_its_parameters_are_logged_timed_and_trained(rank: int | None, each: int) -> None:
+    asked = kaggle(interaction="cross", cross_rank=rank, cross_layers=3)
+    features = 16 + 26 * 16
+    shape = full(asked)
+    assert top_widths(asked) == shape.widths("top") == (features, 512, 256, 1)
+    assert mlp_bytes(asked) == mlp_bytes(kaggle(interaction="concat")) + 4 * 3 * each
+    assert mlp_bytes(asked) == 4 * (mlp_size(shape) + cross_size(shape)) == 4 * first_mlp(shape, 1).size
+    assert step_flop(shape, 1) == step_flop(full(kaggle(interaction="concat")), 1) + 6 * 3 * each
+    work = shared.top(asked, ()).demands[0].work
+    assert isinstance(work, TopPart) and work.ranks == (rank or 0,) * 3
+    twin = scaled(with_values(asked, {"run.step_budget_GFLOP": 0.6}), np.arange(1))
+    assert twin.width_divisor > 1 and twin.ranks == ((rank or 0) // twin.width_divisor,) * 3
+    assert ("and cross ranks" in scale_note(twin)) == bool(rank)
 
 
 @pytest.mark.parametrize(("optimizer", "words"), [("sgd", 1), ("rowwise-adagrad", 2), ("adagrad", 2), ("adam", 3)])

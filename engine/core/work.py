@@ -190,13 +190,17 @@ class BottomMLP(Work):
 
 @dataclass(frozen=True)
 class TopPart(Work):
-    """Feature interaction of `vectors` vectors of `dim` and the top MLP of `widths`, forward and backward."""
+    """Feature interaction of `vectors` vectors of `dim` and the top MLP of `widths`, forward and backward.
+
+    With a cross network `ranks` has the rank of each of its layers, 0 for a full matrix.
+    """
 
     samples: Amount
     widths: tuple[int, ...]
     vectors: int
     dim: int
     state: int = 0
+    ranks: tuple[int, ...] = ()
 
 
 def amounts(work: Work) -> dict[str, Any]:
@@ -214,6 +218,11 @@ def written(work: Work) -> Amount:
     if isinstance(work, Stream) and work.write:
         return work.nbytes
     return work.flags * 64 if isinstance(work, Persist) else 0.0
+
+
+def cross_parameters(width: int, ranks: tuple[int, ...]) -> int:
+    """Return the weights and biases of a cross network on so many features, given the rank of each layer, 0 for a full matrix."""
+    return sum((2 * rank if rank else width) * width + width for rank in ranks)
 
 
 def mlp_parameters(widths: tuple[int, ...]) -> int:

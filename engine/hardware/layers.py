@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.work import BottomMLP, TopPart, Work
+from ..core.work import BottomMLP, TopPart, Work, cross_parameters
 from ..units import FLOAT32
 from .device import some
 
 INTERACTION, LOSS = 10, 3  # elementwise kernels: 4 forward and 6 backward over the vectors; of the loss
+CROSS_WORDS = 4, 6, 3  # that kernels of a cross layer move a feature: its output, gradients of both its factors, their sum
 
 
 class Arithmetic(NamedTuple):
@@ -76,13 +77,18 @@ def _forward(on: Arithmetic, samples: Any, widths: tuple[int, ...]) -> list[Laye
     return [_gemm(on, samples, k, n) for k, n in shapes] + [_elementwise(on, 2.0 * on.word * samples * n) for _, n in shapes]
 
 
-def _backward(on: Arithmetic, samples: Any, widths: tuple[int, ...], state: int, input_gradient: bool) -> list[LayerCost]:
-    """Activation, weight gradient, input gradient and update of each layer.
+def _update(on: Arithmetic, state: int) -> float:
+    """Return the bytes that the update of a weight moves.
 
-    An update reads a gradient, reads and writes an fp32 weight, and writes the weight's copy where layers compute in less;
-    it reads and writes `state` fp32 words beside each weight.
+    It reads a gradient, reads and writes an fp32 weight, and writes the weight's copy where layers compute in less; it reads and
+    writes `state` fp32 words beside each weight.
     """
-    update = 2.0 * (1 + state) * FLOAT32 + on.word * (1 if on.word == FLOAT32 else 2)
+    return 2.0 * (1 + state) * FLOAT32 + on.word * (1 if on.word == FLOAT32 else 2)
+
+
+def _backward(on: Arithmetic, samples: Any, widths: tuple[int, ...], state: int, input_gradient: bool) -> list[LayerCost]:
+    """Activation, weight gradient, input gradient and update of each layer."""
+    update = _update(on, state)
     costs: list[LayerCost] = []
     for layer, (k, n) in enumerate(pairwise(widths)):
         costs += [_elementwise(on, 3.0 * on.word * samples * n), _gemm(on, k, samples, n)]
@@ -97,6 +103,20 @@ def _bottom(on: Arithmetic, work: BottomMLP) -> list[LayerCost]:
     return _backward(on, work.samples, work.widths, work.state, input_gradient=False)
 
 
+def _cross(on: Arithmetic, work: TopPart) -> list[LayerCost]:
+    """GEMMs of each cross layer, forward, by weights and by inputs, its elementwise kernels, and its update.
+
+    A cross network concatenates its features and takes their gradient apart in one kernel each.
+    """
+    width, costs = work.widths[0], list[LayerCost]()
+    for rank in work.ranks:
+        for k, n in ((width, rank), (rank, width)) if rank else ((width, width),):
+            costs += [_gemm(on, work.samples, k, n), _gemm(on, k, work.samples, n), _gemm(on, work.samples, n, k)]
+        costs += [_elementwise(on, 1.0 * words * on.word * work.samples * width) for words in CROSS_WORDS]
+        costs += [_elementwise(on, _update(on, work.state) * cross_parameters(width, (rank,)))]
+    return costs
+
+
 def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     """Interaction, forward and backward over its vectors; the loss in fp32; the top MLP.
 
@@ -104,7 +124,7 @@ def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     """
     vectors = 1.0 * on.word * work.samples * work.vectors * work.dim
     outputs = 1.0 * on.word * work.samples * work.widths[0]
-    interaction = [_elementwise(on, vectors + outputs)] * INTERACTION
+    interaction = [_elementwise(on, vectors + outputs)] * (2 if work.ranks else INTERACTION) + _cross(on, work)
     loss = [_elementwise(on, 1.0 * FLOAT32 * work.samples)] * LOSS
     backward = _backward(on, work.samples, work.widths, work.state, input_gradient=True)
     casts = [_elementwise(on, (FLOAT32 / on.word + 1.0) * vectors)] * 2 if on.word < FLOAT32 else []

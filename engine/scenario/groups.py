@@ -30,7 +30,14 @@ class Model:
         (512, 256, 1), "Top MLP", "Layer widths after the interaction; the last is 1.", low=1, high=10**6
     )
     interaction: str = knob(
-        "dot", "Feature interaction", "Pairwise dot products, or plain concatenation.", choices=("dot", "concat")
+        "dot",
+        "Feature interaction",
+        "Pairwise dot products, plain concatenation, or DCNv2's cross network over the concatenation.",
+        choices=("dot", "concat", "cross"),
+    )
+    cross_layers: int = knob(3, "Cross layers", "Layers of the cross network.", low=1, high=64)
+    cross_rank: int | None = knob(
+        512, "Cross rank", "Rank of the matrix of each cross layer; auto: its full matrix.", low=1, high=10**5
     )
     optimizer: str = knob(
         "sgd",

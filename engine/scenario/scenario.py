@@ -166,6 +166,11 @@ def named_model(name: str) -> Mapping[str, Any]:
     return {path: knobs.check(known(path), value) for path, value in model_file(name).items()}
 
 
+def cross_ranks(model: Model) -> tuple[int, ...]:
+    """Return the rank of each layer of the cross network, 0 for a full matrix; none without one."""
+    return (model.cross_rank or 0,) * model.cross_layers if model.interaction == "cross" else ()
+
+
 def per_table(model: Model, name: str) -> tuple[int, ...]:
     """Return `num_embeddings` or `pooling` with one value per table."""
     given: tuple[int, ...] = getattr(model, name)

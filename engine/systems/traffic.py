@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Floats
-from ..core.work import mlp_parameters
+from ..core.work import cross_parameters, mlp_parameters
 from ..hardware.devices.gpu import word_bytes
-from ..scenario.scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, cross_ranks, per_table
 from ..scenario.storage import mlp_state, row_state, stored_bytes
 from ..units import FLOAT32, MiB
 
@@ -202,7 +202,8 @@ def mlp_bytes(scenario: Scenario) -> float:
 
 def mlp_gradient_bytes(scenario: Scenario) -> float:
     """Return the bytes of a gradient of all MLP parameters: of the parameters alone."""
-    return float(FLOAT32 * (mlp_parameters(scenario.model.bottom_mlp) + mlp_parameters(top_widths(scenario))))
+    top, cross = top_widths(scenario), cross_ranks(scenario.model)
+    return float(FLOAT32 * (mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)))
 
 
 def log_bytes(s: Scenario) -> float:
@@ -216,6 +217,7 @@ def activation_bytes(s: Scenario) -> float:
     """Return the bytes of GPU memory that come and go with a batch: gradients, and every layer's activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
     widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
+    widths += sum(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
     return mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths
 
 

@@ -74,8 +74,8 @@ def _start_back(gradient: Singles, y: Singles, bias_gradient: Singles, relu: boo
 
 
 def interact(shape: Shape, features: Singles) -> Singles:
-    """Return (B, top input) from (B, features)."""
-    if shape.interaction == "concat":
+    """Return (B, top input) from (B, features), before a cross network if there is one."""
+    if shape.interaction != "dot":
         return features
     output = np.empty((len(features), shape.top_input), np.float32)
     _products(features.reshape(len(features), -1, shape.dim), output)
@@ -84,7 +84,7 @@ def interact(shape: Shape, features: Singles) -> Singles:
 
 def interact_back(shape: Shape, features: Singles, gradient: Singles) -> Singles:
     """Return the gradient of (B, features) from that of the interaction's output."""
-    if shape.interaction == "concat":
+    if shape.interaction != "dot":
         return gradient
     output = np.empty_like(features)
     cut = (len(features), -1, shape.dim)

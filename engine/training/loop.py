@@ -174,4 +174,4 @@ def auc(labels: Singles, logits: Singles) -> float | None:
 def _logits(shape: Shape, weights: Weights, batch: LocalBatch, start: int, stop: int) -> Singles:
     features = look_up(shape, weights, batch, start, stop)
     with np.errstate(all="ignore"):
-        return forward_pass(shape, weights, batch.dense[start:stop], features)[1][-1].ravel()
+        return forward_pass(shape, weights, batch.dense[start:stop], features).top[-1].ravel()

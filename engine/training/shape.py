@@ -12,9 +12,10 @@ from typing import Literal
 import numpy as np
 
 from ..core.arrays import Ints
+from ..core.work import cross_parameters
 from ..errors import CannotRun
 from ..registry import load
-from ..scenario.scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, cross_ranks, per_table
 from ..scenario.storage import mlp_state, row_state, scales
 from ..units import FLOAT32, GiB
 
@@ -27,8 +28,9 @@ class Shape:
     """A DLRM to train: equal shapes train the same function.
 
     `rows` are the rows of the full model's tables; of table t, `folded[t]` exist once rows are taken modulo them.
-    `bottom` runs from dense features to its output; `top` starts after the interaction and ends in 1.
-    Widths are already divided by `width_divisor`, a power of two like `table_divisor`; 1 is the full model.
+    `bottom` runs from dense features to its output; `top` starts after the interaction and ends in 1. `ranks` are those of
+    the layers of a cross network, 0 for a full matrix. Widths are already divided by `width_divisor`, a power of two like
+    `table_divisor`; 1 is the full model.
     """
 
     rows: tuple[int, ...]
@@ -41,6 +43,7 @@ class Shape:
     learning_rate: float
     row_precision: str = "fp32"
     matrix_precision: str = "fp32"
+    ranks: tuple[int, ...] = ()
     width_divisor: int = 1
     table_divisor: int = 1
 
@@ -72,7 +75,7 @@ class Shape:
     @property
     def top_input(self) -> int:
         """Width of what the interaction hands to the top MLP."""
-        return self.features_width if self.interaction == "concat" else self.bottom[-1] + pairs(self.num_tables)
+        return self.bottom[-1] + pairs(self.num_tables) if self.interaction == "dot" else self.features_width
 
     def widths(self, part: Part) -> tuple[int, ...]:
         """Return the widths of one MLP, its input first."""
@@ -110,10 +113,15 @@ def mlp_size(shape: Shape, *parts: Part) -> int:
     return sum(n * m + n for part in parts or PARTS for m, n in pairwise(shape.widths(part)))
 
 
+def cross_size(shape: Shape) -> int:
+    """Return the number of weights and biases of the cross network; they lie behind those of the MLPs."""
+    return cross_parameters(shape.features_width, shape.ranks)
+
+
 def step_flop(shape: Shape, batch_size: int) -> float:
     """Return the floating-point operations of a step: forward, and twice that backward, without the embeddings."""
     weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
-    products = shape.dim * pairs(shape.num_tables) if shape.interaction == "dot" else 0
+    products = shape.dim * pairs(shape.num_tables) if shape.interaction == "dot" else cross_size(shape)
     return 6.0 * batch_size * (weights + products)
 
 
@@ -136,6 +144,7 @@ def full(scenario: Scenario) -> Shape:
         learning_rate=model.learning_rate,
         row_precision=model.row_precision,
         matrix_precision=matrix_precision(scenario),
+        ranks=cross_ranks(model),
     )
 
 
@@ -151,7 +160,7 @@ def scale_note(shape: Shape) -> str:
     """Return the sentence that says how the trained model differs from the timed one; '' when it does not."""
     parts = []
     if shape.width_divisor > 1:
-        parts.append(f"hidden MLP widths divided by {shape.width_divisor}")
+        parts.append(f"hidden MLP widths{' and cross ranks' if any(shape.ranks) else ''} divided by {shape.width_divisor}")
     if shape.table_divisor > 1:
         parts.append(f"embedding tables folded to 1/{shape.table_divisor} of their rows")
     return f"Trained on a functional twin with {' and '.join(parts)}; timing uses the full model." if parts else ""
@@ -182,9 +191,9 @@ def _ample(flop: float) -> float:
 
 
 def _divided(shape: Shape) -> Iterator[Shape]:
-    """Yield `shape` with hidden widths divided by 1, 2, 4, ... until all of them are 1."""
+    """Yield `shape` with hidden widths and ranks divided by 1, 2, 4, ... until all of them are 1."""
     hidden = (*shape.bottom[1:-1], *shape.top[:-1])
-    for power in range(max(hidden, default=1).bit_length()):
+    for power in range(max((*hidden, *shape.ranks), default=1).bit_length()):
         divisor = 2**power
         narrow = [max(1, width // divisor) for width in hidden]
         cut = len(shape.bottom) - 2
@@ -192,13 +201,14 @@ def _divided(shape: Shape) -> Iterator[Shape]:
             shape,
             bottom=(shape.bottom[0], *narrow[:cut], shape.bottom[-1]),
             top=(*narrow[cut:], shape.top[-1]),
+            ranks=tuple(rank and max(1, rank // divisor) for rank in shape.ranks),
             width_divisor=divisor,
         )
 
 
 def _folded(shape: Shape, scenario: Scenario, touched: Ints) -> Shape:
     budget = scenario.run.memory_budget_GiB * GiB
-    fixed = FLOAT32 * mlp_size(shape) * (1 + shape.mlp_state)
+    fixed = FLOAT32 * (mlp_size(shape) + cross_size(shape)) * (1 + shape.mlp_state)
     for power in range(max(shape.rows).bit_length() + 1):
         smaller = replace(shape, table_divisor=2**power)
         count = len(touched) if power == 0 else len(distinct(fold(smaller, touched)))

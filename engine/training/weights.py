@@ -1,8 +1,8 @@
 """The state that training changes: the rows that exist and how they are found, and one flat vector of both MLPs.
 
 Only rows that a run touches exist; the first value of each is a stateless hash, so none depends on the others. `mlp` holds
-the bottom MLP's layers, then the top's; each layer is its (out, in) weights row by row, then its biases. A checkpoint, a
-log or a copy of the MLPs is thus one contiguous piece of memory.
+the bottom MLP's layers, then the top's, then a cross network's; each layer is its (out, in) weights row by row, then its
+biases. A checkpoint, a log or a copy of the MLPs is thus one contiguous piece of memory.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from ..core.arrays import Ints, Places, Singles
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry
+from ..core.work import cross_parameters
 from ..errors import CannotRun
+from .cross import CrossLayer
 from .precision import nearest
-from .shape import Part, Shape, distinct, fold, mlp_size, offsets
+from .shape import Part, Shape, cross_size, distinct, fold, mlp_size, offsets
 
 Locals = NDArray[np.uint32]
 LEAST_BUCKETS = 1024
@@ -125,14 +127,18 @@ def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
 def first_mlp(shape: Shape, seed: int) -> Singles:
     """Return (P,) initial MLPs: normal, of standard deviation sqrt(2/(in+out)) and sqrt(1/out) for biases.
 
-    Source: the reference DLRM (Naumov et al., arXiv 1906.00091, `create_mlp`).
+    Source: the reference DLRM (Naumov et al., arXiv 1906.00091, `create_mlp`); of a cross network TorchRec's, without biases.
     """
     random = np.random.default_rng([seed, MLP_STREAM])
-    mlp = np.empty(mlp_size(shape), np.float32)
+    mlp = np.empty(mlp_size(shape) + cross_size(shape), np.float32)
     for weight, bias in (*layers(shape, mlp, "bottom"), *layers(shape, mlp, "top")):
         n, m = weight.shape
         weight[:] = random.normal(0.0, np.sqrt(2.0 / (m + n)), (n, m))
         bias[:] = random.normal(0.0, np.sqrt(1.0 / n), n)
+    for weight, bias, narrow in crosses(shape, mlp):
+        for matrix in (weight,) if narrow is None else (weight, narrow):
+            matrix[:] = random.normal(0.0, np.sqrt(2.0 / sum(matrix.shape)), matrix.shape)
+        bias[:] = 0.0
     return mlp
 
 
@@ -187,6 +193,17 @@ def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
     for m, n in pairwise(shape.widths(part)):
         views.append(Layer(mlp[at : at + n * m].reshape(n, m), mlp[at + n * m : at + n * m + n]))
         at += n * m + n
+    return tuple(views)
+
+
+def crosses(shape: Shape, mlp: Singles) -> tuple[CrossLayer, ...]:
+    """Return the layers of the cross network as views of the flat vector `mlp`, or of one that is like it."""
+    at, width, views = mlp_size(shape), shape.features_width, list[CrossLayer]()
+    for rank in shape.ranks:
+        inner = rank or width
+        weight, bias, narrow = np.split(mlp[at : at + cross_parameters(width, (rank,))], [width * inner, width * (inner + 1)])
+        views.append(CrossLayer(weight.reshape(width, inner), bias, narrow.reshape(inner, width) if rank else None))
+        at += cross_parameters(width, (rank,))
     return tuple(views)
 
 

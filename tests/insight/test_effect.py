@@ -23,6 +23,7 @@ PLACES = (
     {},
     {"data.popularity": "zipf"},
     {"model.interaction": "concat"},
+    {"model.interaction": "cross"},
     {"model.num_embeddings": (1000,), "model.pooling": (1,)},
 )
 # A short run in which everything happens: it trains on few rows, loses power, and starts again.

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from engine.training.shape import Shape
-from engine.training.weights import layers
+from engine.training.weights import crosses, layers
 from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, made_up_run
 
 SCALE = 128.0 * ORACLE_BATCH  # of the loss: a power of two, which fp32 gradients do not feel
@@ -27,18 +27,20 @@ def torch_losses(shape: Shape, seed: int = 0, autocast: bool = False) -> list[fl
     bottom, top = (_mlp(layers(shape, weights.mlp, part), kind) for part in ("bottom", "top"))
     low = torch.float16 if shape.matrix_precision == "fp16" else torch.bfloat16
     bottom.append(nn.ReLU())
-    optimizer = _optimizer(shape, [*bottom.parameters(), *top.parameters()], tables)
+    cross = _cross(crosses(shape, weights.mlp))
+    dense_parameters = [*bottom.parameters(), *top.parameters(), *cross.parameters()]
+    optimizer = _optimizer(shape, dense_parameters, tables)
     losses, random = [], torch.Generator().manual_seed(seed)
     for batch in batches:
         pooled = _pooled(shape, weights, tables, batch)
         with torch.autocast("cpu", low, enabled=autocast):
             dense = bottom(torch.from_numpy(batch.dense)).float()
-        inputs = _interact(shape, dense, pooled)
+        inputs = _crossed(cross, _interact(shape, dense, pooled))
         with torch.autocast("cpu", low, enabled=autocast):
             logits = top(inputs).float()
         loss = nn.functional.binary_cross_entropy_with_logits(logits[:, 0], torch.from_numpy(batch.labels))
         (SCALE * loss).backward()
-        for value in (*bottom.parameters(), *top.parameters(), *(table.weight for table in tables)):
+        for value in (*dense_parameters, *(table.weight for table in tables)):
             value.grad /= SCALE
         touched = [table.weight.grad.coalesce().indices()[0] for table in tables]
         optimizer()
@@ -129,11 +131,33 @@ def _pooled(shape: Shape, weights, tables, batch) -> list[torch.Tensor]:
 
 
 def _interact(shape: Shape, dense: torch.Tensor, pooled: list[torch.Tensor]) -> torch.Tensor:
-    if shape.interaction == "concat":
+    if shape.interaction != "dot":
         return torch.cat([dense, *pooled], dim=1)
     vectors = torch.stack([dense, *pooled], dim=1)
     low = torch.tril_indices(len(pooled) + 1, len(pooled) + 1, offset=-1)
     return torch.cat([dense, torch.bmm(vectors, vectors.transpose(1, 2))[:, low[0], low[1]]], dim=1)
+
+
+def _cross(given) -> nn.ModuleList:
+    """Return the matrices of each layer of a cross network, as TorchRec's LowRankCrossNet and CrossNet have them."""
+    modules = []
+    for weight, bias, narrow in given:
+        wide = nn.Linear(weight.shape[1], weight.shape[0])
+        wide.weight.data, wide.bias.data = torch.from_numpy(weight.copy()), torch.from_numpy(bias.copy())
+        layer = nn.Sequential(wide)
+        if narrow is not None:
+            first = nn.Linear(narrow.shape[1], narrow.shape[0], bias=False)
+            first.weight.data = torch.from_numpy(narrow.copy())
+            layer = nn.Sequential(first, wide)
+        modules.append(layer)
+    return nn.ModuleList(modules)
+
+
+def _crossed(cross: nn.ModuleList, inputs: torch.Tensor) -> torch.Tensor:
+    x = inputs
+    for layer in cross:
+        x = inputs * layer(x) + x
+    return x
 
 
 def _optimizer(shape: Shape, dense_parameters, tables):

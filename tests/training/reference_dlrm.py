@@ -13,11 +13,12 @@ from tests.oracles.stochastic_rounding import rounded, words
 class ReferenceDlrm:
     """A DLRM whose `loss` is a plain formula and whose `step` follows the chain rule written out."""
 
-    def __init__(self, shape, weights, bottom, top):
+    def __init__(self, shape, weights, bottom, top, cross=()):
         self.shape = shape
         self.table = {int(row): vector.astype(np.float64) for row, vector in zip(weights.rows, weights.table, strict=True)}
         self.bottom = [(w.astype(np.float64), b.astype(np.float64)) for w, b in bottom]
         self.top = [(w.astype(np.float64), b.astype(np.float64)) for w, b in top]
+        self.cross = [[None if part is None else part.astype(np.float64) for part in layer] for layer in cross]
         self.state: dict = {}  # what the optimizer keeps of each row and array, by a name of its own
         self.batches, self.seed = 0, weights.seed
 
@@ -37,7 +38,7 @@ class ReferenceDlrm:
         pooled = np.zeros((len(batch.labels), len(self.shape.pooling), self.shape.dim))
         for table, sample, rows in self.bags(batch):
             pooled[sample, table] = sum(self.table[row] for row in rows)
-        top = [self.interact(dense[-1], pooled)]
+        top = [self.crossed(self.interact(dense[-1], pooled))]
         for k, (w, b) in enumerate(self.top):
             z = self.near(top[-1]) @ self.near(w).T + b
             top.append(z if k == len(self.top) - 1 else np.maximum(z, 0.0))
@@ -45,7 +46,7 @@ class ReferenceDlrm:
 
     def interact(self, dense, pooled):
         """Return the top MLP's input."""
-        if self.shape.interaction == "concat":
+        if self.shape.interaction != "dot":
             return np.concatenate([dense, pooled.reshape(len(dense), -1)], axis=1)
         vectors = np.concatenate([dense[:, None], pooled], axis=1)
         products = [(vectors[:, i] * vectors[:, j]).sum(1) for i in range(vectors.shape[1]) for j in range(i)]
@@ -58,22 +59,49 @@ class ReferenceDlrm:
         return float(-np.mean(clicks * np.log(probability) + (1.0 - clicks) * np.log1p(-probability)))
 
     def gradients(self, batch):
-        """Return (row gradients, bottom gradients, top gradients)."""
+        """Return (row gradients, bottom gradients, top gradients, those of the cross network)."""
         dense, pooled, top = self.forward(batch)
         delta = (1.0 / (1.0 + np.exp(-top[-1])) - batch.labels[:, None]) / len(batch.labels)
         top_gradient, delta = self.mlp_gradient(self.top, top, delta)
+        cross_gradient, delta = self.cross_gradient(self.interact(dense[-1], pooled), delta)
         dense_delta, pooled_delta = self.interact_gradient(dense[-1], pooled, delta)
         bottom_gradient, _ = self.mlp_gradient(self.bottom, dense, dense_delta * (dense[-1] > 0))
         rows: dict[int, np.ndarray] = {}
         for table, sample, bag in self.bags(batch):
             for row in bag:
                 rows[row] = rows.get(row, 0.0) + pooled_delta[sample, table]
-        return rows, bottom_gradient, top_gradient
+        return rows, bottom_gradient, top_gradient, cross_gradient
+
+    def crossed(self, inputs):
+        """Return x0 * (W x + b) + x of each layer of the cross network."""
+        x = inputs
+        for weight, bias, narrow in self.cross:
+            x = inputs * ((x if narrow is None else x @ narrow.T) @ weight.T + bias) + x
+        return x
+
+    def cross_gradient(self, inputs, delta):
+        """Return the gradients of each (weight, bias, narrow) and of the inputs: by complex steps, as it is a polynomial."""
+        tiny, kept = 1e-30, self.cross
+        gradients = [[None if part is None else np.empty_like(part) for part in layer] for layer in kept]
+        for layer, parts in enumerate(kept):
+            for k, part in enumerate(parts):
+                for place in np.ndindex(() if part is None else part.shape):
+                    if part is not None:
+                        self.cross = [list(one) for one in kept]
+                        self.cross[layer][k] = part.astype(complex)
+                        self.cross[layer][k][place] += 1j * tiny
+                        gradients[layer][k][place] = (delta * self.crossed(inputs).imag / tiny).sum()
+        self.cross, of_inputs = kept, np.empty_like(delta)
+        for column in range(inputs.shape[1]):
+            turned = inputs.astype(complex)
+            turned[:, column] += 1j * tiny
+            of_inputs[:, column] = (delta * self.crossed(turned).imag / tiny).sum(axis=1)
+        return gradients, of_inputs if kept else delta
 
     def interact_gradient(self, dense, pooled, delta):
         """Return the gradients of the dense and the pooled vectors."""
         width = dense.shape[1]
-        if self.shape.interaction == "concat":
+        if self.shape.interaction != "dot":
             return delta[:, :width], delta[:, width:].reshape(pooled.shape)
         vectors = np.concatenate([dense[:, None], pooled], axis=1)
         square = np.zeros((len(dense), vectors.shape[1], vectors.shape[1]))
@@ -88,10 +116,11 @@ class ReferenceDlrm:
         self.batches += 1
         for row, gradient in rows.items():
             self.table[row] = self.kept(row, self.table[row] - self.descent(row, gradient, is_row=True))
-        for part, (layers, gradients) in enumerate(zip((self.bottom, self.top), parts, strict=True)):
+        for part, (layers, gradients) in enumerate(zip((self.bottom, self.top, self.cross), parts, strict=True)):
             for layer, (pair, slopes) in enumerate(zip(layers, gradients, strict=True)):
                 for k, (value, slope) in enumerate(zip(pair, slopes, strict=True)):
-                    value -= self.descent((part, layer, k), slope, is_row=False)
+                    if slope is not None:
+                        value -= self.descent((part, layer, k), slope, is_row=False)
         return loss
 
     def kept(self, row, values):

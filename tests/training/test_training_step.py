@@ -6,7 +6,7 @@ import pytest
 from engine.scenario.storage import OPTIMIZERS
 from engine.training.lookup import localise, uses
 from engine.training.step import step
-from engine.training.weights import copy, layers, local
+from engine.training.weights import copy, crosses, layers, local
 from tests.cases import each
 from tests.training.reference_dlrm import ReferenceDlrm
 from tests.training.training_models import made_up_run, model
@@ -17,13 +17,16 @@ SHAPES = {
     "row-wise adagrad": model(optimizer="rowwise-adagrad", learning_rate=0.05),
     "adagrad": model(optimizer="adagrad", learning_rate=0.05),
     "adam": model(optimizer="adam", learning_rate=0.01),
+    "cross": model(interaction="cross", bottom=(5, 6, 3), ranks=(2, 2, 2)),
+    "full cross": model(interaction="cross", ranks=(0, 0), optimizer="adam", learning_rate=0.01),
     "one row, one table": model(rows=(1,), pooling=(2,)),
     "no hidden layer": model(bottom=(5, 4), top=(1,)),
 }
 
 
 def reference(shape, weights):
-    return ReferenceDlrm(shape, weights, layers(shape, weights.mlp, "bottom"), layers(shape, weights.mlp, "top"))
+    parts = (layers(shape, weights.mlp, part) for part in ("bottom", "top"))
+    return ReferenceDlrm(shape, weights, *parts, crosses(shape, weights.mlp))
 
 
 @each("name", SHAPES)
@@ -35,7 +38,8 @@ def test_thirty_steps_agree_with_a_float64_reference(name):
         ours = step(shape, weights, localise(shape, weights, batch), number=number).loss
         assert ours == pytest.approx(truth.step(batch), rel=2e-5)
     np.testing.assert_allclose(weights.table, [truth.table[int(row)] for row in weights.rows], rtol=1e-5, atol=1e-6)
-    expected = np.concatenate([array.ravel() for pair in truth.bottom + truth.top for array in pair])
+    parts = [*truth.bottom, *truth.top, *truth.cross]
+    expected = np.concatenate([array.ravel() for part in parts for array in part if array is not None])
     np.testing.assert_allclose(weights.mlp, expected, rtol=1e-5, atol=1e-6)
 
 

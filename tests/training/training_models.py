@@ -74,6 +74,10 @@ ORACLES = {
     "concatenation": model(
         rows=(500, 50, 2000), pooling=(2, 1, 5), dim=8, bottom=(13, 32, 12), top=(32, 16, 1), interaction="concat"
     ),
+    "cross": model(
+        rows=(500, 50, 2000), pooling=(2, 1, 5), dim=8, bottom=(13, 32, 8), top=(32, 16, 1), interaction="cross", ranks=(5, 5, 5)
+    ),
+    "full cross": model(rows=(500, 50), pooling=(2, 1), dim=4, bottom=(13, 6), top=(8, 1), interaction="cross", ranks=(0, 0)),
     "rowwise-adagrad": model(**_KAGGLE, optimizer="rowwise-adagrad", learning_rate=0.01),
     "adagrad": model(**_KAGGLE, optimizer="adagrad", learning_rate=0.01),
     "adam": model(**_KAGGLE, optimizer="adam", learning_rate=0.001),

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
-from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
+from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, gpus, some
@@ -175,7 +175,8 @@ def _replayed(gpu: ReplayedTimes) -> Device:
         return share * gpu.bottom.value * 1e-12 * mlp_parameters(work.widths) * replays(work.samples)
 
     def top(work: TopPart) -> Any:
-        one = gpu.top.value * 1e-3 + gpu.rate.value * 1e-12 * mlp_parameters(work.widths)
+        parameters = mlp_parameters(work.widths) + cross_parameters(work.widths[0], work.ranks)
+        one = gpu.top.value * 1e-3 + gpu.rate.value * 1e-12 * parameters
         return one * replays(work.samples)
 
     def move(work: Pool | Stream | RowReads | RowUpdates) -> Any:

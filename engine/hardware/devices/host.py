@@ -5,7 +5,7 @@ from typing import Any
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
-from ...core.work import BottomMLP, CacheSoftware, DriveBatch, HostEmbedding, HostRows, TopPart, mlp_parameters
+from ...core.work import BottomMLP, CacheSoftware, DriveBatch, HostEmbedding, HostRows, TopPart, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
 from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, nodes
@@ -78,9 +78,11 @@ def build(machine: MachineKnobs) -> Device:
 
     def layers(work: BottomMLP | TopPart) -> Any:
         flop = 2.0 * work.samples * mlp_parameters(work.widths)
-        passes = 3 if isinstance(work, TopPart) else 1 if work.direction == "forward" else 2
-        pairs = 6.0 * work.samples * work.vectors**2 * work.dim if isinstance(work, TopPart) else 0.0
-        return (passes * flop + pairs) / (host.gemm.value * 1e12)
+        if isinstance(work, BottomMLP):
+            return (1 if work.direction == "forward" else 2) * flop / (host.gemm.value * 1e12)
+        cross = 6.0 * work.samples * cross_parameters(work.widths[0], work.ranks)
+        pairs = cross if work.ranks else 6.0 * work.samples * work.vectors**2 * work.dim
+        return (3 * flop + pairs) / (host.gemm.value * 1e12)
 
     return Device(
         name="host",

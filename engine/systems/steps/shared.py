@@ -23,7 +23,7 @@ from ...core.work import (
     Stream,
     TopPart,
 )
-from ...scenario.scenario import Scenario
+from ...scenario.scenario import Scenario, cross_ranks
 from ...scenario.storage import mlp_state
 from .. import balance
 from ..system import LogPolicy
@@ -51,7 +51,9 @@ def bottom_backward(scenario: Scenario, after: Names) -> Task:
 def top_part(scenario: Scenario, samples: Amount) -> TopPart:
     """Return the work of the top part for so many samples."""
     model = scenario.model
-    return TopPart(samples, top_widths(scenario), model.num_tables + 1, model.embedding_dim, mlp_state(model.optimizer))
+    return TopPart(
+        samples, top_widths(scenario), model.num_tables + 1, model.embedding_dim, mlp_state(model.optimizer), cross_ranks(model)
+    )
 
 
 def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
