@@ -1,4 +1,4 @@
-"""P5: 1,024 machines that follow one order of service, each schedule of 200 batches exact, beside SimPy for each machine."""
+"""P5: 1,024 machines that differ in a link, each schedule of 200 batches exact, beside SimPy for each machine."""
 
 from statistics import median
 from time import process_time
@@ -32,6 +32,7 @@ def run() -> tuple[float, float, bool]:
             _elapsed(points)
             times.append(process_time() - start)
     peer, equal = 0.0, True
+    _by_simpy(points[0])  # its import is not its work
     for i in range(len(points) // SAMPLE // 2, len(points), len(points) // SAMPLE):
         seconds, makespan = _by_simpy(points[i])
         peer, equal = peer + seconds, equal and makespan == found[i]

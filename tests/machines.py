@@ -9,6 +9,8 @@ import numpy as np
 
 from engine.amounts.counted import counted_traffic as count
 from engine.core.graph import TaskGraph
+from engine.core.work import Work
+from engine.hardware.device import Device
 from engine.registry import load, names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
@@ -90,3 +92,9 @@ def every_machine() -> Iterator[tuple[str, Scenario]]:
         for system in SYSTEMS:
             for number, knobs in enumerate((*KNOBS, *(RELAXED if system == "cxl" else ()))):
                 yield f"{name} {system} {number}", scenario(name, system, **knobs)
+
+
+def stored(device: Device, work: Work) -> np.ndarray:
+    """Return the bytes that the media of `device` stores for `work`."""
+    count = device.stored.get(type(work))
+    return np.zeros(1) if count is None else np.asarray(count(work), dtype=np.float64)

@@ -103,12 +103,6 @@ def joules(device: Device, work: Work) -> NDArray[np.float64]:
     return np.zeros(1) if price is None else np.asarray(price(work), dtype=np.float64)
 
 
-def stored(device: Device, work: Work) -> NDArray[np.float64]:
-    """Return the bytes that the media of `device` stores for `work`."""
-    count = device.stored.get(type(work))
-    return np.zeros(1) if count is None else np.asarray(count(work), dtype=np.float64)
-
-
 def some(amount: Any) -> Any:
     """Return 1 where there is an amount and 0 where there is none: a latency is paid only once work exists."""
     return np.asarray(amount, dtype=np.float64) > 0

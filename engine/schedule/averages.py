@@ -6,8 +6,10 @@ import numpy as np
 
 from ..core.arrays import Flags, Ints
 from ..core.jit import entry, inner
+from .kernels.critical_path import certain, enter_lanes, total_lane
 from .kernels.events import advance, refusal
-from .kernels.in_order import LANES, Lanes, Order, empty_lanes, enter_lane, exact, follow, order_of, ordered, total_lane
+from .kernels.in_order import follow
+from .kernels.lanes import LANES, Lanes, Program, empty_lanes
 from .kernels.periodic import forget
 from .kernels.template import (
     FIRST,
@@ -28,8 +30,9 @@ from .kernels.template import (
     stretches,
 )
 from .kernels.totals import ENERGY, SECONDS, STORED, Sums, Totals, empty_totals, logged, sums_of, total
+from .service import WINDOW, program_of
 
-ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
+ENOUGH = 8  # machines that run a program together
 BUSY, EXPOSED, JOULES = range(3)
 
 
@@ -59,7 +62,7 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     """Schedule and average P machines, and total `whole` runs if there is room for them.
 
     Of the template, durations count only by their shape, (N, K). Batches of which few are like the one before do not repeat
-    themselves, and machines whose servers take tasks in one order then follow it together.
+    themselves, and machines then run the graph's program together, if it has one.
     """
     points, devices = taken.busy_watts.shape
     found = empty_averages(points, template.durations.shape[1], devices, accounts.cells)
@@ -67,12 +70,9 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     alike, todo, state = stretches(kind), np.arange(points), begin(template)
     repeats = 2 * alike[-1] <= len(kind)
     template = template._replace(alike=alike if repeats else np.arange(len(kind)))
-    while not repeats and ordered(template) and len(todo) >= ENOUGH:
-        _events(template, state, todo[:1], inputs, found, whole)
-        held = _in_order(order_of(template, state), todo[1:], inputs, found, whole)
-        todo = todo[1:][~held]
-        if held.mean() < WORTHWHILE:
-            break
+    program = None if repeats or len(kind) < WINDOW or points < ENOUGH else program_of(template)
+    if program is not None:
+        todo = todo[~_in_order(program, todo, inputs, found, whole)]
     _events(template, state, todo, inputs, found, whole)
     return found
 
@@ -111,28 +111,27 @@ def _observe(
     return 0
 
 
-def _in_order(order: Order, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
-    """Let machines follow an order and tell of those for which that is exact; returns which."""
-    place = np.empty_like(order.flat)
-    place[order.flat] = np.arange(len(order.flat))
-    lanes = empty_lanes(len(order.flat), len(order.server), int(inputs.kind.max()) + 1)
+def _in_order(program: Program, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
+    """Let machines run a program and tell of those for which that is exact; returns which."""
+    lanes = empty_lanes(program, len(inputs.accounts.task), len(inputs.kind), int(inputs.kind.max()) + 1)
     held = np.zeros(len(machines), dtype=np.bool_)
-    _follow(order, place, lanes, machines, inputs, averages, totals, held)
+    _follow(program, lanes, machines, inputs, averages, totals, held)
     return held
 
 
 @entry
 def _follow(
-    order: Order, place: Ints, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, held: Flags
+    program: Program, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, held: Flags
 ) -> None:
     for first in range(0, len(machines), LANES):
         mine = machines[first : first + LANES]
-        follow(order, inputs.kind, inputs.accounts, inputs.taken, mine, lanes)
+        follow(program, inputs.kind, inputs.accounts, inputs.taken, mine, lanes)
+        enter_lanes(program, lanes, mine, inputs.stretch, averages, totals)
         for lane in range(len(mine)):
-            if exact(lanes, lane) and enter_lane(order, place, lanes, lane, inputs.stretch, mine[lane], averages, totals):
+            if certain(lanes, lane):
                 held[first + lane] = True
                 average(inputs.accounts, inputs.taken, inputs.sums, NOBODY, 1.0, mine[lane], averages)
-                total_lane(order, lanes, lane, inputs.accounts, inputs.taken, inputs.sums, inputs.stretch, mine[lane], totals)
+                total_lane(program, lanes, lane, inputs.accounts, inputs.taken, inputs.sums, inputs.stretch, mine[lane], totals)
 
 
 @inner

@@ -13,14 +13,15 @@ import numpy as np
 from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
 from ..core.work import Work, written
-from ..hardware.device import Device, joules, seconds, stored
+from ..hardware.columns import costs_of
+from ..hardware.device import Device
 from .kernels.template import ONCE, TASK, Accounts, Stretch, Taken, Template, stretches
 
-MOST_COSTS = 1024
+MOST_COSTS, TOGETHER = 1024, 8  # devices whose costs are remembered; so many at once are asked together
 
 
 class Costs(NamedTuple):
-    """What one device takes for its demands, (d, R): seconds, joules by amounts, bytes that its media stores."""
+    """What P devices take for their d demands, (R, d P): seconds, joules by amounts, bytes that their media store."""
 
     seconds: Floats
     joules: Floats
@@ -48,18 +49,21 @@ class PlanLayout:
     costs: dict[int, tuple[Device, Costs]] = field(default_factory=dict)
 
     def taken(self, machines: Sequence[Mapping[str, Device]]) -> Taken:
-        """Gather what each machine's devices take; a device that several machines have is asked once."""
+        """Gather what each machine's devices take, of a demand side by side; a device that several have is asked once."""
         row, costs, rows = np.empty((len(machines), len(self.demands)), dtype=np.int64), [], 0
         for name, mine in self.mine.items():
-            different = {id(machine[name]): machine[name] for machine in machines}
-            first = {one: rows + i * len(mine) for i, one in enumerate(different)}
-            row[:, mine] = np.array([first[id(machine[name])] for machine in machines])[:, None] + np.arange(len(mine))
-            costs += [self._taken_by(name, device) for device in different.values()]
+            if len(mine) == 0:
+                continue
+            every = [machine[name] for machine in machines]
+            different = dict(zip(map(id, every), every, strict=True))
+            place = dict(zip(different, range(len(different)), strict=True))
+            which = np.fromiter(map(place.__getitem__, map(id, every)), np.int64, len(every))
+            row[:, mine] = rows + which[:, None] + np.arange(len(mine)) * len(different)
+            costs.append(self._taken_by(name, [*different.values()]))
             rows += len(different) * len(mine)
+        seconds, joules, stored = (np.concatenate(some, axis=1).T for some in zip(*costs, strict=True))
         watts = np.array([[(d.busy_watts, d.idle_watts) for d in machine.values()] for machine in machines], dtype=np.float64)
-        busy, idle = np.ascontiguousarray(watts[:, :, 0]), np.ascontiguousarray(watts[:, :, 1])
-        seconds, joules, stored = (np.concatenate(some) for some in zip(*costs, strict=True))
-        return Taken(row, seconds, joules, stored, self.written, busy, idle)
+        return Taken(row, seconds, joules, stored, self.written, *np.ascontiguousarray(watts.transpose(2, 0, 1)))
 
     def log_queues_at(self, taken: Taken) -> Ints:
         """Return for each machine the demand of the rolling log, by number, in whose lane it waits: the slowest, (P,).
@@ -70,31 +74,34 @@ class PlanLayout:
         if not logs:
             return np.zeros(len(taken.row), dtype=np.int64)
         mine = np.flatnonzero(self.accounts.task == logs[0])
-        every = (taken.seconds * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
+        every = (np.ascontiguousarray(taken.seconds) * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
         slowest: Ints = np.argmax(every[taken.row[:, mine]], axis=1)
         return slowest
 
-    def _taken_by(self, name: str, device: Device) -> Costs:
-        known = self.costs.get(id(device))
-        if known is None:
-            if len(self.costs) >= MOST_COSTS:
-                self.costs.clear()
-            known = self.costs[id(device)] = (device, self._costs(name, device))
-        return known[1]
+    def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
+        """Return what devices take, each demand's side by side; a few are asked one by one, and remembered."""
+        if len(devices) >= TOGETHER:
+            return self._costs(name, devices)
+        for device in devices:
+            if id(device) not in self.costs:
+                if len(self.costs) >= MOST_COSTS:
+                    self.costs.clear()
+                self.costs[id(device)] = (device, self._costs(name, [device]))
+        known = [self.costs[id(device)][1] for device in devices]
+        return Costs(*[np.stack(some, axis=2).reshape(self.kinds, -1) for some in zip(*known, strict=True)])
 
-    def _costs(self, name: str, device: Device) -> Costs:
+    def _costs(self, name: str, devices: Sequence[Device]) -> Costs:
+        def asked(what: str, wanted: bool = True) -> Floats:
+            tables = [getattr(device, what) if wanted else {} for device in devices]
+            return np.hstack([costs_of([table.get(type(work)) for table in tables], work, self.kinds) for work in works])
+
         works = [self.demands[d].work for d in self.mine[name]]
-        stores = [stored(device, work) if name == "pmem" else 0.0 for work in works]
-        return Costs(
-            by_kind(self.kinds, [seconds(device, work) for work in works]),
-            by_kind(self.kinds, [joules(device, work) for work in works]),
-            by_kind(self.kinds, stores),
-        )
+        return Costs(asked("seconds"), asked("joules"), asked("stored", name == "pmem"))
 
 
 def by_kind(kinds: int, rows: list[Any]) -> Floats:
     """Return amounts, each one number or one for each kind of batch, as (len(rows), kinds)."""
-    table = np.empty((len(rows), kinds))
+    table = np.empty((kinds, len(rows))).T
     for row, amount in zip(table, rows, strict=True):
         row[:] = amount
     return table

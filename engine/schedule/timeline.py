@@ -80,15 +80,19 @@ class Timeline(Line):
     @cached_property
     def busy(self) -> Floats:
         """Seconds that each demand keeps its device working, by kind of batch, (D, R): 0 for work beside the device's own."""
-        spent: Floats = np.where(self.layout.accounts.beside[:, None], 0.0, self.taken.seconds[self.taken.row[0]])
+        spent: Floats = np.where(self.layout.accounts.beside[:, None], 0.0, self.taken_by_demand("seconds"))
         return spent
 
     @cached_property
     def joules(self) -> Floats:
         """Joules of each demand beyond static power, by kind of batch, (D, R)."""
         watts = self.taken.busy_watts[0, self.layout.accounts.device]
-        joules: Floats = self.taken.joules[self.taken.row[0]] + self.busy * watts[:, None]
+        joules: Floats = self.taken_by_demand("joules") + self.busy * watts[:, None]
         return joules
+
+    def taken_by_demand(self, what: str) -> Floats:
+        """Return a table of what is taken, by demand; sums over it go along its rows."""
+        return np.ascontiguousarray(getattr(self.taken, what)[self.taken.row[0]])
 
 
 class Worked(NamedTuple):
@@ -125,7 +129,7 @@ def timeline(
     queue = like.log_queue if like else int(layout.log_queues_at(taken)[0])
     if slow:
         late = layout.taken([{**devices, **slow.devices}])
-        both = {name: np.hstack([getattr(taken, name), getattr(late, name)]) for name in BY_KIND}
+        both = {name: np.asfortranarray(np.hstack([getattr(taken, name), getattr(late, name)])) for name in BY_KIND}
         taken, kind = taken._replace(**both), kind + layout.kinds * slow.batches
     lasting = np.zeros((len(graph.tasks), taken.seconds.shape[1]))
     np.maximum.at(lasting, layout.accounts.task, taken.seconds[taken.row[0]])
@@ -138,14 +142,19 @@ def timeline(
 
 def worked(line: Timeline, until: Until) -> Worked:
     """Return what was done in the first `until` seconds."""
-    accounts, row = line.layout.accounts, line.taken.row[0]
+    accounts = line.layout.accounts
     share = np.zeros((line.taken.seconds.shape[1], len(line.graph.tasks)))
     np.add.at(share, line.kind, fraction_done(line, until))
     done = share.T[accounts.task]
     busy, joules = np.zeros((2, len(line.layout.devices)))
     np.add.at(busy, accounts.device, (done * line.busy).sum(axis=1))
     np.add.at(joules, accounts.device, (done * line.joules).sum(axis=1))
-    return Worked(busy, joules, float((done * line.taken.written).sum()), float((done * line.taken.stored[row]).sum()))
+    return Worked(
+        busy,
+        joules,
+        float((done * np.ascontiguousarray(line.taken.written)).sum()),
+        float((done * line.taken_by_demand("stored")).sum()),
+    )
 
 
 def fraction_done(timeline: Timeline, until: Until) -> Floats:

@@ -6,7 +6,7 @@ import pytest
 from engine.core.work import RowReads, RowUpdates
 from engine.estimate import estimate
 from engine.estimates import _planned, estimates
-from engine.hardware.device import joules, seconds, stored
+from engine.hardware.device import joules, seconds
 from engine.hardware.devices.pmem import MEDIA
 from engine.hardware.line_cache import NO_CACHE, line_cache
 from engine.registry import load, names
@@ -15,7 +15,7 @@ from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.systems.system import medium_cache
 from tests.cases import each
-from tests.machines import SYSTEMS, scenario
+from tests.machines import SYSTEMS, scenario, stored
 
 STEP, GB = "Step time [ms]", 1e9
 ON_FLASH = tuple(name for name in SYSTEMS if load("systems", name).memory == "pmem")

@@ -20,10 +20,11 @@ from engine.core.work import (
     Stream,
     TopPart,
 )
-from engine.hardware.device import joules, seconds, stored
+from engine.hardware.device import joules, seconds
 from engine.registry import load, names
 from engine.scenario.machine import MachineKnobs
 from tests.cases import each
+from tests.machines import stored
 
 GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
 MODULE = 128.0  # GB of one Optane module

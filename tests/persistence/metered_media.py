@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 from engine.core.arrays import Bytes
 from engine.core.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
-from engine.hardware.device import Device, joules, seconds, stored
+from engine.hardware.device import Device, joules, seconds
 from engine.persistence.layout import DATA, MediumLayout
 from engine.persistence.media import LINE
 from engine.persistence.protocol import LogName
+from tests.machines import stored
 
 
 def region(layout: MediumLayout, address: int) -> str:

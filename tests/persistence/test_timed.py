@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.work import written
-from engine.hardware.device import joules, seconds, stored
+from engine.hardware.device import joules, seconds
 from engine.persistence.layout import MediumLayout
 from engine.persistence.logs import LOGS
 from engine.persistence.protocol import log_mlp
@@ -12,7 +12,7 @@ from engine.persistence.records import Stamp
 from engine.systems.system import System
 from engine.systems.traffic import num_rows, table_bytes
 from tests.cases import each
-from tests.machines import counted, ready, scenario
+from tests.machines import counted, ready, scenario, stored
 from tests.persistence.metered_media import TimedMedia
 
 REGION = {

@@ -1,1 +1,2 @@
-"""Kernels of the schedule: `template` (arrays), `events` (the loop), `periodic` and `leap` (cycles), `in_order`, `totals`."""
+"""Kernels of the schedule: `template` (arrays), `events` (the loop), `periodic` and `leap` (cycles), `lanes`, `in_order` and
+`critical_path` (many machines at once), `totals`."""

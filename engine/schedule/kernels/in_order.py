@@ -1,239 +1,184 @@
-"""Schedules of many machines whose servers take tasks in the same order: maxima and sums instead of events, exact or refused.
+"""Schedules of many machines at once by a program of steps: maxima and sums instead of events, exact or refused.
 
-Once it is known in which order each server takes its tasks, a task starts when what it waits for and the task before it on
-its server have ended. One machine is simulated event by event, and others are given its order (schedule/averages). That is
-exact for a machine where every task became ready after the one ahead of it on its server, or in the same instant and stands
-behind it in the order of ties: then, as far as all times up to an instant are right, whoever chooses next finds the same
-tasks waiting, and takes the same. Where some task takes no time, one instant has several rounds of choices; then ties count
-only between tasks that wait for the same. Such a machine's times are those of the events, to the bit; any other is
-refused. Only graphs without background work and rolling logs have an order.
+The order in which servers take tasks mostly follows from the graph alone (schedule/service). Then a task starts when what it
+waits for and the task before it on its server have ended; where times decide who is first, they do so machine by machine.
+Each machine is exact if tasks were served by when they became ready, and ties as events have them: at one instant whoever
+is ready is served by batch, then position, but where some task takes no time, one instant has several rounds of choices; a
+machine with both is refused, unless who is first is certain. The times of the others are those of the events, to the bit.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Flags, Floats, Ints
+from ...core.arrays import Floats, Ints
 from ...core.jit import inner
-from .template import FIRST, NOBODY, Accounts, Averages, ScheduleState, Stretch, Taken, Template
-from .totals import Sums, Totals, enter
-
-LANES = 16  # machines at once; their times stand side by side
-WRONG, RIGHT, SURE = range(3)  # ties: the other one is first; this one is, among tasks ready in one round; both always are
-
-
-class Order(NamedTuple):
-    """M = N K tasks in the order in which they begin, as flat indices (batch * K + task); index M is no task.
-
-    `before` is the task ahead on the server, and `tie` says what it is if both become ready in one instant; task i waits
-    for `waited[first[i]:first[i + 1]]`. All but `server` (K,) are by place in the order.
-    """
-
-    flat: Ints
-    before: Ints
-    tie: Ints
-    first: Ints
-    waited: Ints
-    server: Ints
-
-
-def ordered(graph: Template) -> bool:
-    """Return whether a graph's schedule follows from the order in which servers take its tasks."""
-    return graph.roll < 0 and not graph.tasks["background"].any()
-
-
-def order_of(graph: Template, state: ScheduleState) -> Order:
-    """Return the order of a schedule that events have made."""
-    number, width = len(state.tasks), len(graph.tasks)
-    batches = number // width
-    flat = np.lexsort((np.arange(number), state.tasks["ready"], state.tasks["start"]))
-    place, server = np.empty(number, dtype=np.int64), np.tile(graph.tasks["server"], batches)
-    place[flat] = np.arange(number)
-    lines = flat[np.argsort(server[flat], kind="stable")]
-    before = np.full(number, number)
-    before[lines[1:]] = np.where(server[lines[1:]] == server[lines[:-1]], lines[:-1], number)
-    first, waited = _waits(graph, batches, width)
-    sizes = np.diff(first)[flat]
-    chosen = np.repeat(first[flat] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes) + np.arange(sizes.sum())
-    tie = np.where(before[flat] < flat, np.where(_sure(graph, first, before[flat], flat), SURE, RIGHT), WRONG)
-    return Order(flat, before[flat], tie, np.concatenate(([0], np.cumsum(sizes))), waited[chosen], graph.tasks["server"].copy())
-
-
-def _sure(graph: Template, first: Ints, before: Ints, flat: Ints) -> Flags:
-    """Return which tasks wait for the one before, or for just what that one waits for, so that both are ready in one round."""
-    width, sizes = len(graph.tasks), np.diff(first, append=first[-1:])
-    needs = np.zeros((width, 2 * width), dtype=np.bool_)
-    for column, (whom, who) in zip((0, width), graph.edges(), strict=True):
-        needs[who, column + whom] = True
-    beyond = needs[:, :width]
-    for _ in range(width.bit_length()):
-        beyond = beyond | (beyond @ beyond)
-    certain = (needs[:, None] == needs).all(axis=2) | beyond
-    here = certain[flat % width, before % width] & (before // width == flat // width)
-    found: Flags = here | ((sizes[before] == 0) & (sizes[flat] == 0))
-    return found
-
-
-def _waits(graph: Template, batches: int, width: int) -> tuple[Ints, Ints]:
-    """Return what each task waits for, by flat index."""
-    same, following = graph.edges()
-    at = np.arange(batches)[:, None] * width
-    who = np.concatenate([(at + same[1]).reshape(-1), (at[1:] + following[1]).reshape(-1)])
-    whom = np.concatenate([(at + same[0]).reshape(-1), (at[:-1] + following[0]).reshape(-1)])
-    sorting = np.argsort(who, kind="stable")
-    return np.searchsorted(who[sorting], np.arange(batches * width + 1)), whom[sorting]
-
-
-class Lanes(NamedTuple):
-    """Room for the times of LANES machines: tasks' ready and end (M + 1, LANES), durations (K, R, LANES).
-
-    `gaps` (3, LANES), by tie, are the least seconds that tasks were ready after the one before, `moved` (LANES,) that one took.
-    """
-
-    ready: Floats
-    end: Floats
-    lasts: Floats
-    gaps: Floats
-    moved: Floats
-
-
-def empty_lanes(number: int, tasks: int, kinds: int) -> Lanes:
-    """Return room for so many tasks of as many kinds of batch; nothing is ready long before all, and has ended at 0."""
-    ready, end = np.empty((2, number + 1, LANES))
-    ready[number], end[number] = -np.inf, 0.0
-    return Lanes(ready, end, np.empty((tasks, kinds, LANES)), np.empty((3, LANES)), np.empty(LANES))
+from .lanes import KEEPS, LANES, LAST, OPEN, READY, STRICT, TRY, WAITS, YIELDS, Lanes, Program, copy, fill, later_of, ready_row
+from .template import NOBODY, Accounts, Taken
 
 
 @inner
-def follow(order: Order, kind: Ints, accounts: Accounts, taken: Taken, machines: Ints, lanes: Lanes) -> None:
-    """Let up to LANES machines follow an order."""
-    width, number = len(order.server), len(order.flat)
-    _durations(accounts, taken, machines, lanes.lasts)
+def follow(program: Program, kind: Ints, accounts: Accounts, taken: Taken, machines: Ints, lanes: Lanes) -> None:
+    """Let up to LANES machines run the program."""
+    width, batches = len(program.server), len(kind)
+    _durations(accounts, taken, machines, lanes)
+    _start_over(lanes)
+    for m in range(batches + program.deep):
+        for later in range(program.deep + 1):  # where the rows of batches begin
+            lanes.begin[later] = (m + lanes.deep - later) % lanes.deep * width
+        for i in range(len(program.steps)):
+            step = program.steps[i]
+            n, k = m - step.later, step.task
+            if n < 0 or n >= batches:
+                continue
+            if step.flags & OPEN:
+                _open(program, lanes, step, n, batches, lanes.lasts[k, kind[n]])
+            else:
+                _next(program, lanes, step, n, lanes.lasts[k, kind[n]])
+    for n in range(1, batches):
+        later_of(lanes.ended[n], lanes.ended[n - 1])
+
+
+@inner
+def _next(program: Program, lanes: Lanes, step: Any, n: int, lasts: Floats) -> None:
+    """Serve a task that is sure to be its server's next one."""
+    width, k = len(program.server), step.task
+    server, ready = program.server[k], lanes.end[ready_row(program, lanes, step.later, k)]
+    end = lanes.end[lanes.begin[step.later] + k]
+    _note(lanes, step.flags, server, n * width + k, lanes.ahead[n * width + k])
+    if step.flags & STRICT:
+        _check(ready, lanes.last[server], lanes.gaps[1])
+    if step.flags & WAITS:
+        _serve_after(ready, lanes.end[lanes.free[server]], lasts, lanes.same[k], end)
+    else:
+        _serve(ready, lasts, lanes.same[k], end)
+    if step.flags & KEEPS:
+        _keep(program, lanes, server, lanes.begin[step.later] + k, ready)
+    if step.flags & LAST:
+        later_of(lanes.ended[n], end)
+
+
+@inner
+def _keep(program: Program, lanes: Lanes, server: int, row: int, ready: Floats) -> None:
+    """Keep whom a server served last: in which row its end is or, where that is not the same task in all lanes, the end."""
+    own = lanes.deep * len(program.server) + 2 + server
+    lanes.free[server] = own if program.open[server] else row
+    if program.open[server]:
+        copy(lanes.end[row], lanes.end[own])
+    copy(ready, lanes.last[server])
+
+
+@inner
+def _open(program: Program, lanes: Lanes, step: Any, n: int, batches: int, lasts: Floats) -> None:
+    """Do a step of a task that is not sure to come before or after another."""
+    width, k = len(program.server), step.task
+    mine, server = lanes.pending[n % program.deep * width + k], program.server[k]
+    if step.flags & READY:
+        copy(lanes.end[ready_row(program, lanes, step.later, k)], mine)
+        return
+    free = lanes.deep * width + 2 + server
+    row, other = lanes.begin[step.later] + k, lanes.pending[n % program.deep * width + k]
+    if step.flags & TRY:
+        batch = n + step.other // width - 1
+        if batch >= batches or batch < 0:
+            return
+        other = lanes.pending[batch % program.deep * width + step.other % width]
     for lane in range(LANES):
-        lanes.gaps[WRONG, lane] = lanes.gaps[RIGHT, lane] = lanes.gaps[SURE, lane] = lanes.moved[lane] = np.inf
-    for i in range(number):
-        f, p = order.flat[i], order.before[i]
-        w = order.waited[order.first[i]] if order.first[i] < order.first[i + 1] else number
-        ready, end, before, lasts = lanes.ready[f], lanes.end[f], lanes.end[p], lanes.lasts[f % width, kind[f // width]]
-        _ready(ready, lanes.end[w])
-        for j in range(order.first[i] + 1, order.first[i + 1]):
-            _later(ready, lanes.end[order.waited[j]])
-        _serve(ready, end, before, lanes.ready[p], lasts, lanes.gaps[order.tie[i]], lanes.moved)
+        ready, rival = mine[lane], other[lane]
+        goes = ready < np.inf
+        if step.flags & TRY:
+            goes = ready < rival < np.inf or (ready == rival < np.inf and not step.flags & YIELDS)
+            lanes.gaps[0, lane] = 0.0 if ready == rival < np.inf else lanes.gaps[0, lane]
+        if goes:
+            if step.flags & STRICT:
+                lanes.gaps[1, lane] = min(lanes.gaps[1, lane], ready - lanes.last[server, lane])
+            end = max(ready, lanes.end[free, lane]) + lasts[0 if lanes.same[k] else lane]
+            lanes.ahead[row, lane], lanes.who[server, lane] = lanes.who[server, lane], row
+            lanes.end[row, lane], lanes.end[free, lane], lanes.last[server, lane] = end, end, ready
+            mine[lane] = np.inf
+            if step.flags & LAST:
+                lanes.ended[n, lane] = max(lanes.ended[n, lane], end)
 
 
 @inner
-def exact(lanes: Lanes, lane: int) -> bool:
-    """Return whether what a lane's machine did is exact: no task was ready before the one ahead of it."""
-    apart, tied = lanes.gaps[RIGHT, lane] > 0.0, lanes.gaps[RIGHT, lane] == 0.0 and lanes.moved[lane] > 0.0
-    return bool(lanes.gaps[WRONG, lane] > 0.0 and (apart or tied))
+def _serve(start: Floats, lasts: Floats, same: bool, end: Floats) -> None:
+    if same:
+        took = lasts[0]
+        for lane in range(LANES):
+            end[lane] = start[lane] + took
+    else:
+        for lane in range(LANES):
+            end[lane] = start[lane] + lasts[lane]
 
 
 @inner
-def _ready(ready: Floats, end: Floats) -> None:
+def _serve_after(ready: Floats, free: Floats, lasts: Floats, same: bool, end: Floats) -> None:
+    if same:
+        took = lasts[0]
+        for lane in range(LANES):
+            end[lane] = (ready[lane] if ready[lane] > free[lane] else free[lane]) + took
+    else:
+        for lane in range(LANES):
+            end[lane] = (ready[lane] if ready[lane] > free[lane] else free[lane]) + lasts[lane]
+
+
+@inner
+def _check(ready: Floats, last: Floats, gaps: Floats) -> None:
+    """Keep the least seconds that a task was ready after the one before it on its server."""
     for lane in range(LANES):
-        ready[lane] = end[lane]
-
-
-@inner
-def _later(ready: Floats, end: Floats) -> None:
-    for lane in range(LANES):
-        ready[lane] = ready[lane] if ready[lane] > end[lane] else end[lane]
-
-
-@inner
-def _serve(ready: Floats, end: Floats, before: Floats, ready_before: Floats, lasts: Floats, gaps: Floats, moved: Floats) -> None:
-    """Serve one task in every lane, and keep the least seconds that it was ready after the one before, and that it took."""
-    for lane in range(LANES):
-        start = ready[lane] if ready[lane] > before[lane] else before[lane]
-        gap, ended = ready[lane] - ready_before[lane], start + lasts[lane]
+        gap = ready[lane] - last[lane]
         gaps[lane] = gap if gap < gaps[lane] else gaps[lane]
-        took = ended - start
-        moved[lane] = took if took < moved[lane] else moved[lane]
-        end[lane] = ended
 
 
 @inner
-def _durations(accounts: Accounts, taken: Taken, machines: Ints, lasts: Floats) -> None:
-    """A task lasts as long as its slowest demand."""
-    for k in range(lasts.shape[0]):
-        for r in range(lasts.shape[1]):
-            for lane in range(LANES):
-                lasts[k, r, lane] = 0.0
+def _note(lanes: Lanes, flags: int, server: int, flat: int, ahead: Ints) -> None:
+    """Note which task was served before, where it may be one that has ended later than the task was ready."""
+    for lane in range(LANES):
+        ahead[lane] = lanes.who[server, lane] if flags & WAITS else NOBODY
+        lanes.who[server, lane] = flat if flags & KEEPS else lanes.who[server, lane]
+
+
+@inner
+def _start_over(lanes: Lanes) -> None:
+    for row in range(len(lanes.end)):
+        fill(lanes.end[row], 0.0)
+    width = (len(lanes.end) - 2 - len(lanes.free)) // lanes.deep
+    for server in range(len(lanes.free)):
+        lanes.free[server] = lanes.deep * width + 2 + server
+        fill(lanes.last[server], -np.inf)
+        for lane in range(LANES):
+            lanes.who[server, lane] = NOBODY
+    for n in range(len(lanes.ended)):
+        fill(lanes.ended[n], 0.0)
+    for which in range(len(lanes.gaps)):
+        fill(lanes.gaps[which], np.inf)
+
+
+@inner
+def _durations(accounts: Accounts, taken: Taken, machines: Ints, lanes: Lanes) -> None:
+    """A task lasts as long as its slowest demand, the SAME in all lanes or not; keep the least that any lasts."""
+    fill(lanes.least[0], np.inf)
+    for k in range(len(lanes.same)):
+        lanes.same[k] = True
     for d in range(len(accounts.task)):
         for lane in range(LANES):
-            row = taken.row[machines[min(lane, len(machines) - 1)], d]
-            for r in range(lasts.shape[1]):
-                lasts[accounts.task[d], r, lane] = max(lasts[accounts.task[d], r, lane], taken.seconds[row, r])
+            lanes.rows[d, lane] = taken.row[machines[min(lane, len(machines) - 1)], d]
+            lanes.same[accounts.task[d]] &= lanes.rows[d, lane] == lanes.rows[d, 0]
+    for d in range(len(accounts.task)):
+        k, more = accounts.task[d], d > 0 and accounts.task[d - 1] == accounts.task[d]
+        for r in range(lanes.lasts.shape[1]):
+            lasts = lanes.lasts[k, r]
+            for lane in range(1 if lanes.same[k] else LANES):
+                took = taken.seconds[lanes.rows[d, lane], r]
+                lasts[lane] = max(lasts[lane], took) if more else took
+            if lanes.same[k]:
+                _sooner(lanes.least[0], lasts[0])
+            else:
+                for lane in range(LANES):
+                    lanes.least[0, lane] = min(lanes.least[0, lane], lasts[lane])
 
 
 @inner
-def enter_lane(
-    order: Order, place: Ints, lanes: Lanes, lane: int, stretch: Stretch, p: int, averages: Averages, totals: Totals
-) -> bool:
-    """Set what a lane's machine did when; returns False where its critical path is not certain."""
-    width = len(order.server)
-    last: Any = FIRST
-    again: Any = FIRST
-    batches, reached, low, begun = len(order.flat) // width, 0.0, 0.0, 0.0
-    seen = (batches - 2 if batches > 2 else batches) + stretch.times * (stretch.last - stretch.first)
-    for n in range(batches):
-        last = n * width
-        for f in range(n * width, (n + 1) * width):
-            last = f if lanes.end[f, lane] > lanes.end[last, lane] else last
-        reached = max(reached, lanes.end[last, lane])
-        low = lanes.end[last, lane] if n == 1 and batches > 2 else low
-        begun = lanes.end[last, lane] if n == stretch.first else begun
-        again = last if n == stretch.last else again
-        if len(totals.makespan) > 0:
-            totals.ends[p, n] = reached
-    averages.step[p] = (lanes.end[last, lane] - low + stretch.times * (lanes.end[again, lane] - begun)) / seen
-    for k in range(width):
-        averages.exposed[p, k] = 0.0
-    tied = stretch.times > 0.0 and _walk(order, place, lanes, lane, again, begun, averages.exposed[p])
-    for k in range(width):
-        averages.exposed[p, k] *= stretch.times
-    tied = _walk(order, place, lanes, lane, last, low, averages.exposed[p]) or tied
-    for k in range(width):
-        averages.exposed[p, k] /= seen
-    return bool(lanes.moved[lane] > 0.0 or not tied)
-
-
-@inner
-def _walk(order: Order, place: Ints, lanes: Lanes, lane: int, last: int, until: float, share: Floats) -> bool:
-    """Add up in `share` (K,) the seconds of each task on the critical path of a lane, as `exposed` does, without logs.
-
-    The cause of a start is the task before on the server, where that ended after all was ready; else what ended last.
-    Of several that ended at once events take them server by server, in the same round; returns whether there were such.
-    """
-    number, width, flat, tied = len(order.flat), len(order.server), last, False
-    now = lanes.end[last, lane]
-    while flat < number and now > until:
-        i, before = place[flat], order.before[place[flat]]
-        begin, cause = lanes.ready[flat, lane], number
-        if lanes.end[before, lane] > begin:
-            begin, cause = lanes.end[before, lane], before
-        else:
-            for j in range(order.first[i], order.first[i + 1]):
-                other = order.waited[j]
-                if lanes.end[other, lane] == begin:
-                    tied = tied or cause < number
-                    cause = other if cause == number or order.server[other % width] > order.server[cause % width] else cause
-        share[flat % width] += now - max(begin, until)
-        now, flat = begin, cause
-    return tied
-
-
-@inner
-def total_lane(
-    order: Order, lanes: Lanes, lane: int, accounts: Accounts, taken: Taken, sums: Sums, stretch: Stretch, p: int, totals: Totals
-) -> None:
-    """Total what a lane's machine took, and write its times, if there is room for them."""
-    width = len(order.server)
-    if len(totals.makespan) > 0:
-        totals.makespan[p] = totals.ends[p, totals.ends.shape[1] - 1]
-        totals.makespan[p] += stretch.times * (totals.ends[p, stretch.last] - totals.ends[p, stretch.first])
-        enter(accounts, taken, sums, p, totals, NOBODY)
-    for i in range(len(order.flat) if len(totals.start) > 0 else 0):
-        n, k = order.flat[i] // width, order.flat[i] % width
-        totals.start[p, n, k] = max(lanes.ready[order.flat[i], lane], lanes.end[order.before[i], lane])
-        totals.end[p, n, k] = lanes.end[order.flat[i], lane]
+def _sooner(to: Floats, took: float) -> None:
+    for lane in range(LANES):
+        to[lane] = to[lane] if to[lane] < took else took

@@ -35,16 +35,15 @@ def sums_of(taken: Taken, kind: Ints, whole: bool, stretch: Stretch) -> Sums:
 
 @entry
 def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, more: Floats, mean: Floats, total: Floats) -> None:
-    for row in range(len(table)):
-        some = 0.0
-        for r in range(len(weight)):
-            some += weight[r] * table[row, r]
-        mean[row], some = some, 0.0
-        for n in range(len(kind) if whole else 0):
-            some += table[row, kind[n]]
-        for r in range(len(more) if whole else 0):
-            some += more[r] * table[row, r]
-        total[row] = some
+    for r in range(len(weight)):
+        for row in range(len(table)):
+            mean[row] += weight[r] * table[row, r]
+    for n in range(len(kind) if whole else 0):
+        for row in range(len(table)):
+            total[row] += table[row, kind[n]]
+    for r in range(len(more) if whole else 0):
+        for row in range(len(table)):
+            total[row] += more[r] * table[row, r]
 
 
 class Totals(NamedTuple):

@@ -1,0 +1,127 @@
+"""Lanes: machines side by side in rows of times, and the program of steps that they run together."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.arrays import Flags, Floats, Ints, Records
+from ...core.jit import inner
+
+APART = 3  # batches that two tasks on one server may lie apart, if it is not sure who is first
+LANES = 64  # machines at once; their times stand side by side
+# What a step does: notes when a task is ready; serves it; serves it if it precedes `other`, or, if it YIELDS, not at the same
+# time. A task that is served WAITS for its server; if STRICT, it must be ready later than the one before; its server KEEPS that
+# it was; it may have been served before if OPEN; it may be the LAST of its batch to end.
+READY, SERVE, TRY, YIELDS, WAITS, STRICT, KEEPS, OPEN, LAST = 1, 2, 4, 8, 16, 32, 64, 128, 256
+
+
+class Program(NamedTuple):
+    """The steps of a round, in order: a step in round m is for a task of batch m - `later`, if there is such a batch.
+
+    Task k waits for `waited[first[k]:first[k + 1]]`: tasks by number, K + number for those of the batch before. A round's batches
+    are `deep` at once; tasks are on `server` (K,); those on an `open` one are not always served in one order.
+    """
+
+    steps: Records
+    first: Ints
+    waited: Ints
+    server: Ints
+    open: Flags
+    deep: int
+
+
+class Lanes(NamedTuple):
+    """Room for the times of LANES machines: the ends of all tasks, by flat index, of a batch before the first, a row of zeros,
+    one to spare and one a server; durations (K, R, LANES), of a task that lasts the `same` in all lanes only in the first.
+
+    `ahead` is which task its server served before, by flat index. Of OPEN tasks `pending` has when they were ready, until they
+    are served. Servers are `free` since what a row of ends says, and served `who` last, ready at `last`; `ended` (N, LANES) are
+    batches. `gaps` says how near the choices were: 0 if two tasks that were not sure to come in one order were ready at once,
+    and the least seconds between two that must not be. The last ones are for critical paths.
+    """
+
+    end: Floats
+    ahead: Ints
+    pending: Floats
+    free: Ints
+    last: Floats
+    who: Ints
+    ended: Floats
+    lasts: Floats
+    took: Floats
+    least: Floats
+    gaps: Floats
+    rows: Ints
+    same: Flags
+    begin: Ints
+    path: Floats
+    share: Floats
+    until: Floats
+    tied: Floats
+    deep: int
+
+
+def empty_lanes(program: Program, demands: int, batches: int, kinds: int) -> Lanes:
+    """Return room for a run of so many batches of so many kinds."""
+    tasks, deep, servers = len(program.server), batches + 1, int(program.server.max()) + 1
+    return Lanes(
+        np.empty((deep * tasks + 2 + servers, LANES)),
+        np.empty((batches * tasks, LANES), dtype=np.int64),
+        np.empty((program.deep * tasks, LANES)),
+        np.empty(servers, dtype=np.int64),
+        np.empty((servers, LANES)),
+        np.empty((servers, LANES), dtype=np.int64),
+        np.empty((batches, LANES)),
+        np.empty((tasks, kinds, LANES)),
+        np.empty((1, LANES)),
+        np.empty((1, LANES)),
+        np.empty((2, LANES)),
+        np.empty((demands, LANES), dtype=np.int64),
+        np.empty(tasks, dtype=np.bool_),
+        np.empty(program.deep + 1, dtype=np.int64),
+        np.empty(((program.deep + APART + 1) * tasks, LANES)),
+        np.empty((tasks, LANES)),
+        np.empty(LANES),
+        np.empty(LANES),
+        deep,
+    )
+
+
+@inner
+def ready_row(program: Program, lanes: Lanes, later: int, k: int) -> Any:
+    """Return the row that says when a task is ready: ends, if it waits for one task, or the latest of several."""
+    first, stop, width = program.first[k], program.first[k + 1], len(program.server)
+    now, before = lanes.begin[later], lanes.begin[later + 1] - width
+    if first == stop:
+        return lanes.deep * width
+    w = program.waited[first]
+    row = now + w if w < width else before + w
+    if stop == first + 1:
+        return row
+    ready = lanes.end[lanes.deep * width + 1]
+    copy(lanes.end[row], ready)
+    for j in range(first + 1, stop):
+        w = program.waited[j]
+        later_of(ready, lanes.end[now + w if w < width else before + w])
+    return lanes.deep * width + 1
+
+
+@inner
+def copy(one: Floats, to: Floats) -> None:
+    """Copy a row."""
+    for lane in range(LANES):
+        to[lane] = one[lane]
+
+
+@inner
+def later_of(to: Floats, end: Floats) -> None:
+    """Let a row be the later of two, lane by lane."""
+    for lane in range(LANES):
+        to[lane] = to[lane] if to[lane] > end[lane] else end[lane]
+
+
+@inner
+def fill(row: Floats, value: float) -> None:
+    """Fill a row."""
+    for lane in range(LANES):
+        row[lane] = value

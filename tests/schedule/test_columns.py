@@ -1,0 +1,71 @@
+"""Do many devices, asked together, say to the bit what each says alone?"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.core.work import Copy
+from engine.hardware.columns import costs_of
+from engine.registry import every, names
+from engine.results.undisturbed import planned
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, with_values
+from engine.schedule.evaluate import DesignPoint, design_point
+from engine.systems.system import built
+from tests.cases import each
+
+MANY = 9
+WORK = Copy(np.array([0.0, 3.0, 5e6]))
+
+
+def varied(scenario, name):
+    """Return machines that differ in one number that a device reads, for each such knob: some between its ends."""
+    for path in every("devices")[name].knobs:
+        knob = KNOBS[path]
+        if knob.kind == "float" and knob.low is not None and knob.high is not None:
+            values = np.linspace(max(knob.low, 1e-3), min(knob.high, 1e3), MANY).tolist()
+            yield path, [with_values(scenario, {path: value}).machine for value in values]
+
+
+@each("system", names("systems"), few=4)
+def test_devices_that_differ_in_a_number_take_together_what_they_take_alone(system):
+    base = {"system": system, "run.training": False, "run.batches": 8, "policy.cache_load_factor": 0.6}
+    point = design_point(with_values(preset("tiny").scenario, base), planned)
+    assert isinstance(point, DesignPoint), point
+    seen = 0
+    for demand in point.plan.layout.demands:
+        for _, machines in varied(point.machine.scenario, demand.device):
+            devices = [built(machine, demand.device) for machine in machines]
+            for what in ("seconds", "joules", "stored"):
+                costs = [getattr(device, what).get(type(demand.work)) for device in devices]
+                together = costs_of(costs, demand.work, point.plan.layout.kinds)
+                for p, cost in enumerate(costs):
+                    np.testing.assert_array_equal(together[:, p], 0.0 if cost is None else cost(demand.work))
+                seen += 1
+    assert seen
+
+
+def limited(rate):
+    """Return a cost that no column can stand for: it branches on the device's rate."""
+    return lambda work: work.nbytes / (rate if rate < 4.0 else 4.0)
+
+
+def summed(rate):
+    """Return a cost whose column would mean something else."""
+    return lambda work: np.max(work.nbytes / rate, axis=-1, keepdims=True) + 0.0 * work.nbytes
+
+
+@pytest.mark.parametrize("cost", [limited, summed])
+def test_costs_for_which_no_column_can_stand_are_asked_one_by_one(cost):
+    rates = np.linspace(1.0, 8.0, MANY).tolist()
+    found = costs_of([cost(rate) for rate in rates], WORK, 3)
+    for p, rate in enumerate(rates):
+        np.testing.assert_array_equal(found[:, p], cost(rate)(WORK))
+
+
+def test_devices_whose_costs_are_of_another_form_are_told_apart():
+    costs = [(lambda work: work.nbytes / 2.0) if p % 2 else (lambda work: work.nbytes * 2.0) for p in range(MANY)]
+    costs[4] = None
+    found = costs_of(costs, replace(WORK, nbytes=7.0), 3)
+    np.testing.assert_array_equal(found[0], [3.5 if p % 2 else 0.0 if p == 4 else 14.0 for p in range(MANY)])
