@@ -17,7 +17,7 @@ with st.spinner("Estimating; the very first time takes some seconds more"):
     results = {**estimates.beside(scenario, palette.family(scenario.system)), against: estimates.of(question.baseline(scenario))}
 result, base = results[scenario.system], results[against]
 beside = bars.shown(scenario, against, results)
-sure, ranges = later.answer("sure", questions.sure, scenario), bars.ranges(beside)
+sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline(scenario)), bars.ranges(beside)
 smallest, its_bands = enough_panel.asked(scenario)
 
 st.header(plain(headline(result, results)), anchor=False)

@@ -1,8 +1,10 @@
-"""Uncertainty from the constants: each moved over its plausible range, alone for a tornado, together for a band."""
+"""Uncertainty from the constants: each moved over its range, alone for a tornado, together for a band, until a verdict turns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isclose
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from ..systems.system import constants
 PURPOSE = 103
 SAMPLES = 64
 QUANTILES = (0.05, 0.95)
+STEPS = 12  # halvings of a range: to a four-thousandth
 Results = Mapping[str, float | None]
 
 
@@ -107,3 +110,49 @@ def _value(scenario: Scenario, results: Results, metric: str) -> float:
     if value is None:
         raise CannotRun(f"{metric} does not apply to system {scenario.system}; choose another result.")
     return value
+
+
+class TurningPoint(NamedTuple):
+    """A constant that turns a verdict alone: as it is, the verdict holds while the constant is above, or below, `at`."""
+
+    name: str
+    constant: Constant
+    at: float
+    above: bool
+
+
+def turns(one: Scenario, other: Scenario, metric: str) -> tuple[TurningPoint, ...]:
+    """Return the constants of either machine that alone turn which of both has less of a metric; none where both have the same.
+
+    Raises CannotRun where an end of some range cannot run.
+    """
+    moved = [_ends(each) for each in (one, other)]
+    ends = [{name: (low, high) for name, _, low, high in each} for each in moved]
+    own, found = _ahead(one, other, metric, {}), []
+    for name, constant in {name: constant for each in moved for name, constant, _, _ in each}.items():
+        for end, limit in enumerate((constant.low, constant.high)):
+            mine, theirs = (
+                float(each[name][end][metric] or 0.0) if name in each else _assumed(scenario, metric, {})
+                for each, scenario in zip(ends, (one, other), strict=True)
+            )
+            if (mine - theirs) * own < 0 and not isclose(mine, theirs, rel_tol=1e-9):
+                found.append(TurningPoint(name, constant, _where(one, other, metric, name, constant.value, limit), end == 0))
+    return tuple(found)
+
+
+def _where(one: Scenario, other: Scenario, metric: str, name: str, holds: float, turned: float) -> float:
+    """Return the value of a constant at which the verdict turns, between one at which it holds and one at which it does not."""
+    own = _ahead(one, other, metric, {})
+    for _ in range(STEPS):
+        middle = (holds + turned) / 2
+        still = _ahead(one, other, metric, {name: middle}) * own > 0
+        holds, turned = (middle, turned) if still else (holds, middle)
+    return holds
+
+
+def _ahead(one: Scenario, other: Scenario, metric: str, assumed: dict[str, float]) -> float:
+    return _assumed(one, metric, assumed) - _assumed(other, metric, assumed)
+
+
+def _assumed(scenario: Scenario, metric: str, assumed: dict[str, float]) -> float:
+    return float(_results(scenario, [assumed])[0][metric] or 0.0)

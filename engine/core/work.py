@@ -143,13 +143,14 @@ class HostRows(Work):
 
 @dataclass(frozen=True)
 class DriveBatch(Work):
-    """What the training loop does for a batch in the process of each GPU: kernels and collectives that it calls, tables that
-    Python handles one by one, values of samples that it brings in."""
+    """What the training loop does for a batch: kernels and collectives that it calls, tables that Python handles one by one,
+    values of samples that it brings in; in so many `processes` of a node, one core each, beside each other."""
 
     kernels: Amount = 0.0
     collectives: Amount = 0.0
     tables: Amount = 0.0
     values: Amount = 0.0
+    processes: float = 1.0
 
 
 @dataclass(frozen=True)

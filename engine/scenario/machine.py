@@ -69,7 +69,11 @@ class MachineKnobs:
     )
     host: str = knob("server", "Host", "Host CPU and board.", choices=lambda: names("host"))
     host_threads: int | None = knob(
-        None, "Host threads", "Threads that ask memory for rows on a host; auto: its physical cores.", low=1, high=1024
+        None,
+        "Host threads",
+        "Threads of a host for embedding work and layers; they ask memory for rows, and each keeps a core busy; auto: its cores.",
+        low=1,
+        high=1024,
     )
     framework: str = knob(
         "lean",

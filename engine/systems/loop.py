@@ -42,13 +42,15 @@ def _counted(s: Scenario, graph: TaskGraph, for_all: bool) -> DriveBatch:
     layers = [demand.work for demand in demands if isinstance(demand.work, BottomMLP | TopPart) and demand.device != "gpu"]
     called = [demand.work for demand in demands if isinstance(demand.work, AllToAll | AllReduce)]
     pooled = np.sign(_total(_done(work) for work in on_gpu if isinstance(work, Pool)))
-    gpus = gpus_in_node(s.machine) if for_all and on_gpu else 1
+    here = gpus_in_node(s.machine) if on_gpu else 1
+    gpus = here if for_all else 1
     samples = gpus * ceil(s.data.batch_size / (s.machine.num_gpus if on_gpu else nodes(s.machine)))
     return DriveBatch(
         kernels=gpus * _total(kernels(work) * _done(work) for work in (*on_gpu, *layers)),
         collectives=_total(_done(work) for work in called),
         tables=s.model.num_tables * pooled,
         values=float(samples * (sum(per_table(s.model, "pooling")) + s.model.bottom_mlp[0] + 1)),
+        processes=float(here // gpus),
     )
 
 

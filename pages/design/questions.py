@@ -4,7 +4,7 @@ The band, the constant it hangs on most, and the published numbers about it take
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -16,11 +16,13 @@ from engine.errors import EmberpoolError
 from engine.insight.knob_effect import effect
 from engine.insight.knob_stops import NUMBERS, WORDS
 from engine.insight.knob_strips import Strip, strips
+from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.validation import known_error
 from pages.common.numbers import readable, unit
 
 STEP, ENERGY = "Step time [ms]", "Energy [J]"
+COMPARED = (STEP, "Energy per batch [J]")
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,37 @@ class Sure:
 NOTHING: Mapping[str, Sure] = MappingProxyType({})
 
 
-def sure(scenario: Scenario) -> dict[str, Sure]:
-    """Return how sure each result is, by its name; nothing where an end of some range cannot run."""
+def sure(scenario: Scenario, baseline: Scenario | None = None) -> dict[str, Sure]:
+    """Return how sure each result is, by its name, and where its verdict against the baseline turns.
+
+    Nothing where an end of some range cannot run.
+    """
     try:
-        return {name: _sure(scenario, name, low, high) for name, (low, high) in uncertainty.bands(scenario).items()}
+        found = {name: _sure(scenario, name, low, high) for name, (low, high) in uncertainty.bands(scenario).items()}
     except EmberpoolError:
         return {}
+    for name in COMPARED if baseline and baseline.system != scenario.system else ():
+        if baseline and name in found:
+            found[name] = replace(found[name], story=(*found[name].story, _verdict(scenario, baseline, name)))
+    return found
+
+
+def _verdict(scenario: Scenario, baseline: Scenario, name: str) -> str:
+    """Return while what a number stays on its side of the baseline's, as a sentence."""
+    title = load("systems", baseline.system).title
+    try:
+        found = uncertainty.turns(scenario, baseline, name)
+    except EmberpoolError:
+        return f"Not all machines within the constants' ranges run under {title}."
+    against = f"That it is more, or less, than under {title} holds"
+    if not found:
+        return f"{against} over each constant's whole range."
+    told = [
+        f"{one.name} is {'above' if one.above else 'below'} {one.at:.4g} {one.constant.unit} "
+        f"(range: {one.constant.low:g} to {one.constant.high:g})"
+        for one in found
+    ]
+    return f"{against} while {', and while '.join(told)}."
 
 
 def _sure(scenario: Scenario, name: str, low: float, high: float) -> Sure:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.work import BottomMLP, CacheSoftware, Copy, DriveBatch, HostRows, RowReads, RowUpdates
+from engine.core.work import BottomMLP, CacheSoftware, Copy, DriveBatch, HostEmbedding, HostRows, RowReads, RowUpdates
 from engine.hardware.device import joules, seconds
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
@@ -55,6 +55,21 @@ def test_a_training_loop_costs_what_it_launches_and_a_software_cache_two_millise
     assert seconds(device("host", framework="cuda-graph"), done) == exactly(0.05 * MS + 81_920 * NS)
     assert seconds(device("host", framework="pytorch"), done) == exactly(eager)
     assert seconds(device("host"), CacheSoftware(1.0)) == exactly(2 * MS)
+
+
+def test_a_host_draws_a_cores_share_of_its_swing_for_each_core_that_works():
+    core = (960 - 522) / 64
+    bags, rows = HostEmbedding(1e6, 1e9, 0.5), HostRows(1e6, 512)
+    for threads, busy in ((None, 64), (16, 16), (1024, 64)):
+        host = device("host", host_threads=threads)
+        assert host.idle_watts == 522 and host.busy_watts == 0
+        assert joules(host, bags) == exactly(busy * core * seconds(host, bags))
+        assert joules(host, rows) == exactly(core * seconds(host, rows))
+    eight = DriveBatch(kernels=63.0, processes=8.0)
+    assert joules(host, eight) == exactly(8 * core * seconds(host, eight))
+    assert joules(host, CacheSoftware(1.0)) == exactly(core * 2 * MS)
+    every = device("host", constant_power=True)
+    assert every.full_watts == 960
 
 
 def test_kernels_of_a_captured_graph_follow_each_other_sooner():

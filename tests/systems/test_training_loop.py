@@ -88,6 +88,7 @@ def test_one_thread_that_looks_rows_up_drives_every_gpu_of_its_node():
     four, two = ({"machine.num_gpus": 4, "machine.gpus_per_node": each} for each in (4, 2))
     one = driven(asked("fae-kaggle", system="cpu-gpu"))[0]
     assert np.max(one.kernels) == 4 * ((2 * 4 + 4 * 4 - 1) + (13 + 2 * 3 + 4 * 3))
+    assert one.processes == 1 and driven(asked("fae-kaggle", system="hotline"))[0].processes == 4
     assert one.values == 1024 * 40 and driven(asked("fae-kaggle", system="cpu-gpu", **two))[0].values == 512 * 40
     assert driven(asked("fae-kaggle", system="cpu-gpu", **four))[0].values == 1024 * 40
 

@@ -1,5 +1,6 @@
 """The host: its CPU's embedding path, and the static power of the board everything sits on."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,9 +9,10 @@ from ...core.constants import Constant
 from ...core.work import BottomMLP, CacheSoftware, DriveBatch, HostEmbedding, HostRows, TopPart, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
-from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
 from ..framework import FRAMEWORKS, driving
 
+MANY_THREADS = (HostEmbedding, BottomMLP, TopPart)  # rows are gathered and scattered, a cache tended, by one thread
 ROW, EAGER = 512, ("pytorch", "pytorch-early")
 
 
@@ -76,31 +78,45 @@ def build(machine: MachineKnobs) -> Device:
         """Small rows cost a whole access, larger ones their bytes."""
         return work.rows * (host.put if work.scatter else host.take).value * NS * max(1.0, work.row_bytes / ROW)
 
-    def layers(work: BottomMLP | TopPart) -> Any:
-        flop = 2.0 * work.samples * mlp_parameters(work.widths)
-        if isinstance(work, BottomMLP):
-            return (1 if work.direction == "forward" else 2) * flop / (host.gemm.value * 1e12)
-        cross = 6.0 * work.samples * cross_parameters(work.widths[0], work.ranks)
-        pairs = cross if work.ranks else 6.0 * work.samples * work.vectors**2 * work.dim
-        return (3 * flop + pairs) / (host.gemm.value * 1e12)
-
+    seconds: dict[type, Cost] = {
+        HostEmbedding: embedding,
+        HostRows: rows,
+        **dict.fromkeys((BottomMLP, TopPart), lambda work: _layer_flop(work) / (host.gemm.value * 1e12)),
+        DriveBatch: lambda work: driving(loop, work),
+        CacheSoftware: lambda work: work.times * host.cache.value * MS,
+    }
     return Device(
         name="host",
         title=f"Host, {machine.host}, {threads(machine):g} threads",
         helps="less software on the host's CPU would shorten it, by near-data compute or a leaner machine.framework",
-        seconds={
-            HostEmbedding: embedding,
-            HostRows: rows,
-            BottomMLP: layers,
-            TopPart: layers,
-            DriveBatch: lambda work: driving(loop, work),
-            CacheSoftware: lambda work: work.times * host.cache.value * MS,
-        },
+        seconds=seconds,
+        joules=_by_core(machine, host, seconds),
         idle_watts=host.idle.value,
-        busy_watts=host.active.value - host.idle.value,
+        full_watts=host.active.value,
         price=host.price.value,
         constants=(*fields_of(host), *fields_of(loop)),
     )
+
+
+def _layer_flop(work: BottomMLP | TopPart) -> Any:
+    """Return the operations of layers: one pass forward, two backward, of the top part all three with its interaction."""
+    flop = 2.0 * work.samples * mlp_parameters(work.widths)
+    if isinstance(work, BottomMLP):
+        return (1 if work.direction == "forward" else 2) * flop
+    cross = 6.0 * work.samples * cross_parameters(work.widths[0], work.ranks)
+    pairs = cross if work.ranks else 6.0 * work.samples * work.vectors**2 * work.dim
+    return 3 * flop + pairs
+
+
+def _by_core(machine: MachineKnobs, host: Host, seconds: Mapping[type, Cost]) -> dict[type, Cost]:
+    """Return the joules of each kind of work: its seconds times the cores that it keeps busy, each its share of the swing."""
+    core, all_threads = (host.active.value - host.idle.value) / host.cores.value, min(threads(machine), host.cores.value)
+
+    def joules(kind: type) -> Cost:
+        busy = all_threads if kind in MANY_THREADS else 1.0
+        return lambda work: core * getattr(work, "processes", busy) * seconds[kind](work)
+
+    return {kind: joules(kind) for kind in seconds}
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:

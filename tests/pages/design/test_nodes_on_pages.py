@@ -25,12 +25,12 @@ def at(target, systems=PAIR):
     [
         (
             460000.0,
-            "MTrainS trains terabyte-x24 on 2 nodes at 486k samples/s: 5.5× fewer than the 11 of dram-hbm-nodes",
+            "MTrainS trains terabyte-x24 on 2 nodes at 482k samples/s: 5.5× fewer than the 11 of dram-hbm-nodes",
             "MTrainS trains terabyte-x24 at 460k samples/s on the fewest nodes, 2: 5.5× fewer than the 11 of dram-hbm-nodes",
         ),
         (
             1840000.0,
-            "MTrainS trains terabyte-x24 on 15 nodes at 1.91M samples/s: as many as dram-hbm-nodes needs",
+            "MTrainS trains terabyte-x24 on 15 nodes at 1.9M samples/s: as many as dram-hbm-nodes needs",
             "DRAM and HBM and MTrainS train terabyte-x24 at 1.84M samples/s on 15 nodes each: none of these 2 needs fewer",
         ),
     ],
@@ -85,7 +85,7 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
         (
             "cached-embedding-kaggle",
             ("torchrec-uvm", "cached-embedding"),
-            "torchrec-uvm waits longest for Training loop on host, 12 of its 12 ms.",
+            "torchrec-uvm waits longest for Training loop on host, 12.4 of its 12.4 ms.",
         ),
     ],
 )

@@ -1,0 +1,48 @@
+"""Verdicts between machines: is the value at which a constant turns one where estimates on both sides disagree?"""
+
+import pytest
+
+from engine.analysis.uncertainty import turns, uncertain
+from engine.estimate import estimate
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from pages.design import questions
+
+STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
+
+
+def under(system, **assumed):
+    pairs = tuple((name.replace("__", "."), value) for name, value in assumed.items())
+    return with_values(preset("dlrm-kaggle").scenario, {"system": system, "machine.assume": pairs})
+
+
+def ahead(one, other, metric, **assumed):
+    found = [estimate(with_values(each, {"machine.assume": tuple(assumed.items())})).results[metric] for each in (one, other)]
+    return found[0] - found[1]
+
+
+@pytest.mark.parametrize("metric", [STEP, ENERGY])
+def test_a_verdict_holds_on_one_side_of_where_it_turns_and_no_other_constant_turns_it(metric):
+    one, other = under("cxl"), under("cpu-gpu")
+    found, own = {turn.name: turn for turn in turns(one, other, metric)}, ahead(one, other, metric)
+    assert "host.embedding-software-per-batch" in found
+    for name, constant in {**uncertain(one), **uncertain(other)}.items():
+        signs = [ahead(one, other, metric, **{name: end}) * own > 0 for end in (constant.low, constant.high)]
+        assert all(signs) == (name not in found), name
+        if name in found:
+            near, turn = 0.002 * (constant.high - constant.low), found[name]
+            inside, outside = (turn.at + near, turn.at - near) if turn.above else (turn.at - near, turn.at + near)
+            assert ahead(one, other, metric, **{name: inside}) * own > 0 > ahead(one, other, metric, **{name: outside}) * own
+
+
+def test_a_verdict_that_no_constant_turns_holds_over_each_whole_range():
+    assert turns(under("cxl"), under("dram"), STEP) == turns(under("cxl"), under("cxl"), ENERGY) == ()
+
+
+def test_the_page_says_while_what_a_comparison_holds():
+    scenario = under("cxl")
+    told = questions.sure(scenario, under("cpu-gpu"))[ENERGY].story[-1]
+    assert told.startswith("That it is more, or less, than under CPU-GPU holds while ")
+    assert "host.active-power is above" in told and "W (range: 700 to 960)" in told
+    assert questions.sure(scenario, under("dram"))[STEP].story[-1].endswith("holds over each constant's whole range.")
+    assert len(questions.sure(scenario)[STEP].story) == len(questions.sure(scenario, scenario)[STEP].story) == 3
