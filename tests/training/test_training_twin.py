@@ -5,7 +5,18 @@ import pytest
 
 from engine.errors import CannotRun
 from engine.scenario.scenario import Scenario, with_values
-from engine.training.shape import fold, full, larger_budget, mlp_size, offsets, row_nbytes, scale_note, scaled, step_flop
+from engine.training.shape import (
+    cross_size,
+    fold,
+    full,
+    larger_budget,
+    mlp_size,
+    offsets,
+    row_nbytes,
+    scale_note,
+    scaled,
+    step_flop,
+)
 from tests.training.training_models import model
 
 NONE = np.empty(0, np.int64)
@@ -69,6 +80,15 @@ def test_a_budget_that_holds_not_even_the_narrowest_twin_is_raised_to_one_that_d
     assert step_flop(scaled(scenario(**wide, run__step_budget_GFLOP=needed), NONE), 4096) <= needed * 1e9
     assert larger_budget(scenario(**wide, run__step_budget_GFLOP=needed)) is None
     assert larger_budget(scenario(**wide, run__training=False)) is None
+
+
+def test_mlperfs_dcnv2_has_its_published_layers():
+    shape = full(scenario(model__name="dlrm-dcnv2"))
+    features = 27 * 128  # of the dense vector and 26 tables
+    assert (shape.ranks, shape.optimizer, sum(shape.pooling)) == ((512,) * 3, "adagrad", 214)
+    assert cross_size(shape) == 3 * (2 * 512 * features + features)
+    top = features * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 512 + 512 + 512 * 256 + 256 + 257
+    assert mlp_size(shape, "top") == top
 
 
 @pytest.mark.parametrize(("optimizer", "nbytes"), [("sgd", 16), ("rowwise-adagrad", 20), ("adagrad", 32), ("adam", 48)])
