@@ -12,7 +12,7 @@ import streamlit as st
 from engine.errors import BadFile, EmberpoolError
 from engine.insight.fitting.shape import shape_of
 from engine.scenario.presets import preset
-from engine.workload.readers.torch_save import is_trace
+from engine.workload.readers.traces.torch_save import is_trace
 from pages.common import session
 from pages.common.numbers import percent
 from pages.common.plain import plain

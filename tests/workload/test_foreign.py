@@ -20,9 +20,10 @@ from engine.errors import BadFile
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
-from engine.workload.readers import blocks, foreign, numbering, torch_save, unpacking
+from engine.workload.readers import blocks, foreign, numbering
 from engine.workload.readers.formats import read
 from engine.workload.readers.numbering import FirstSeen
+from engine.workload.readers.traces import torch_save, unpacking
 from engine.workload.source import ids_of
 from tests.cases import each
 from tests.workload.test_formats import INDICES, LENGTHS, a_day, a_trace, movielens, yambda

@@ -16,8 +16,9 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.workload.batch import bag_layout, offsets
-from engine.workload.readers import blocks, formats, layouts, torch_save
+from engine.workload.readers import blocks, formats, layouts
 from engine.workload.readers.formats import digest_of, read
+from engine.workload.readers.traces import torch_save
 from engine.workload.source import source
 from tests.cases import each
 

@@ -8,11 +8,12 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from ...errors import BadFile, nearest
-from . import arrays, criteo, foreign, mapping, parquet, text_table, torch_save
+from . import arrays, criteo, foreign, mapping, parquet, text_table
 from .blocks import GZIP, Blocks, opened, shown, unchanged
 from .layouts import AVAZU, EVENTS, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
 from .recording import Recording
 from .samples import Watch, unwatched
+from .traces import torch_save
 
 HEAD = 1 << 16
 PARQUET, ZIP, NPY = b"PAR1", b"PK\x03\x04", b"\x93NUMPY"

@@ -9,9 +9,9 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from ...errors import BadFile
-from .blocks import shown
-from .samples import Watch, unwatched
+from ....errors import BadFile
+from ..blocks import shown
+from ..samples import Watch, unwatched
 
 HEAD, PIECE = 1 << 20, 1 << 22
 EXPANSION = 64  # of the gzip: lengths and offsets shrink well

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.arrays import Words
-from ...errors import BadFile
-from .arrays import LOCAL_HEADER
-from .blocks import GZIP, opened, shown
-from .mapped import mapped, touched
-from .recording import words
-from .samples import Watch, unwatched
+from ....core.arrays import Words
+from ....errors import BadFile
+from ..arrays import LOCAL_HEADER
+from ..blocks import GZIP, opened, shown
+from ..mapped import mapped, touched
+from ..recording import words
+from ..samples import Watch, unwatched
 from .unpacking import unpacked
 
 KINDS = {"LongStorage": np.int64, "IntStorage": np.int32, "ShortStorage": np.int16, "ByteStorage": np.uint8}

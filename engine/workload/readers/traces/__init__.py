@@ -1,0 +1,1 @@
+"""Traces of lookups alone, as PyTorch saves them: no labels, one file a batch."""
