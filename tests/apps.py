@@ -44,7 +44,7 @@ class Unhurried:
                 future.set_exception(error)
 
 
-ANSWERS = later._ONE = Unhurried()  # type: ignore[assignment]
+ANSWERS = later._ONE = later._LONG = Unhurried()  # type: ignore[assignment]
 ELSEWHERE, WATCHED = later.elsewhere, later.watched
 later.elsewhere = later.watched = lambda find, *given: find(*given)  # processes for each process of tests would cost seconds
 

@@ -174,4 +174,5 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     SHARDING: _sharding,
     "policy.checkpoint_minutes": _period,
     "run.passes": _passes,
+    "model.embedding_learning_rate": lambda s: InForce(s.model.learning_rate, "the learning rate of the MLPs"),
 }

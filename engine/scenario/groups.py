@@ -52,6 +52,17 @@ class Model:
         choices=PRECISIONS,
     )
     learning_rate: float = knob(0.05, "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0, acts="training")
+    embedding_learning_rate: float | None = knob(
+        None, "Embedding learning rate", "Step of the optimizer for embedding rows.", low=1e-9, high=1e6, acts="training"
+    )
+    initial_accumulator: float = knob(
+        0.0,
+        "Initial accumulator",
+        "What Adagrad's sums of squared gradients begin with: the larger, the shorter a row's first steps.",
+        low=0.0,
+        high=1e6,
+        acts="training",
+    )
 
 
 @dataclass(frozen=True)

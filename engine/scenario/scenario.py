@@ -162,8 +162,9 @@ def _copy(value: Any, changes: Mapping[str, Any]) -> Any:
 
 @cache
 def named_model(name: str) -> Mapping[str, Any]:
-    """Return the knobs that model `name` sets, by dotted path."""
-    return {path: knobs.check(known(path), value) for path, value in model_file(name).items()}
+    """Return the knobs of model `name`, by dotted path: those of its file, and the others' defaults."""
+    own = {path: knobs.check(known(path), value) for path, value in model_file(name).items()}
+    return {path: own.get(path, knob.default) for path, knob in KNOBS.items() if path.startswith("model.")} | own
 
 
 def cross_ranks(model: Model) -> tuple[int, ...]:

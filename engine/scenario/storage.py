@@ -8,6 +8,7 @@ Adagrad's), Adam two running means of each element, of the gradient and of its s
 from ..units import FLOAT32
 
 OPTIMIZERS = ("sgd", "rowwise-adagrad", "adagrad", "adam")
+ACCUMULATE = ("rowwise-adagrad", "adagrad")  # sums, which can begin above 0
 BESIDE_A_WEIGHT = {"sgd": 0, "rowwise-adagrad": 1, "adagrad": 1, "adam": 2}
 ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}  # of a row's vector, by its precision
 PRECISIONS = tuple(ELEMENT_BYTES)

@@ -142,8 +142,8 @@ def open_pairs(pairs: Pairs) -> Opened:
         else:
             seen[key] = value
     seen.pop("v", None)
-    base = preset(seen.get("preset", DEFAULT)).scenario
-    for path, text, why in meant(format_, seen, axes, values(base).__getitem__):
+    base = preset(start := seen.get("preset", DEFAULT)).scenario
+    for path, text, why in meant(format_, start, seen, axes, values(base).__getitem__):
         seen[path] = text
         renamed[why] = f"{path}={text}"
     banner = _banner(seen.pop("model", version.MODEL), renamed, seen.pop("arithmetic", ""))

@@ -9,7 +9,7 @@ from math import isfinite
 
 import numpy as np
 
-from ..core.arrays import Singles
+from ..core.arrays import Floats, Singles
 from ..errors import Cancelled, CannotRun
 from ..workload.batch import Batch
 from .layers import losses
@@ -159,7 +159,7 @@ def evaluate(shape: Shape, weights: Weights, batch: LocalBatch, chunk: int = CHU
     return Evaluation(loss, auc(batch.labels, logits), right)
 
 
-def auc(labels: Singles, logits: Singles) -> float | None:
+def auc(labels: Singles, logits: Singles | Floats) -> float | None:
     """Return the chance that a click's logit exceeds a non-click's, ties counting half; None without both.
 
     Exact: pairs are counted in integers (Mann and Whitney, 1947).

@@ -35,7 +35,8 @@ class Rule(NamedTuple):
 def rule(shape: Shape, batch: int, rows: bool) -> Rule:
     """Return the rule of the run's batch `batch`; Adam's correction is PyTorch's: of rows, `epsilon` is not corrected."""
     kind = OPTIMIZERS.index(shape.optimizer)
-    rate, epsilon = shape.learning_rate, EPSILON
+    own = shape.row_rate if rows else None
+    rate, epsilon = shape.learning_rate if own is None else own, EPSILON
     if kind == ADAM:
         root = sqrt(1 - SECOND ** (batch + 1))
         rate, epsilon = rate * root / (1 - FIRST ** (batch + 1)), epsilon if rows else epsilon * root

@@ -29,8 +29,8 @@ class Shape:
 
     `rows` are the rows of the full model's tables; of table t, `folded[t]` exist once rows are taken modulo them.
     `bottom` runs from dense features to its output; `top` starts after the interaction and ends in 1. `ranks` are those of
-    the layers of a cross network, 0 for a full matrix. Widths are already divided by `width_divisor`, a power of two like
-    `table_divisor`; 1 is the full model.
+    the layers of a cross network, 0 for a full matrix. `row_rate` is the learning rate of rows, None that of the MLPs. Widths
+    are already divided by `width_divisor`, a power of two like `table_divisor`; 1 is the full model.
     """
 
     rows: tuple[int, ...]
@@ -44,6 +44,8 @@ class Shape:
     row_precision: str = "fp32"
     matrix_precision: str = "fp32"
     ranks: tuple[int, ...] = ()
+    row_rate: float | None = None
+    initial_accumulator: float = 0.0
     width_divisor: int = 1
     table_divisor: int = 1
 
@@ -145,6 +147,8 @@ def full(scenario: Scenario) -> Shape:
         row_precision=model.row_precision,
         matrix_precision=matrix_precision(scenario),
         ranks=cross_ranks(model),
+        row_rate=model.embedding_learning_rate,
+        initial_accumulator=model.initial_accumulator,
     )
 
 

@@ -18,6 +18,7 @@ from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry
 from ..core.work import cross_parameters
 from ..errors import CannotRun
+from ..scenario.storage import ACCUMULATE
 from .cross import CrossLayer
 from .precision import nearest
 from .shape import Part, Shape, cross_size, distinct, fold, mlp_size, offsets
@@ -113,13 +114,14 @@ def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
     rows = distinct(fold(shape, touched))
     mlp = first_mlp(shape, seed)
     table, scale = nearest(first_values(shape, rows, seed), shape.row_precision)
+    start = shape.initial_accumulator if shape.optimizer in ACCUMULATE else 0.0
     return Weights(
         rows=rows,
         guide=guide(rows),
         table=table,
-        row_state=np.hstack([np.zeros((len(rows), shape.row_state - scale.shape[1]), np.float32), scale]),
+        row_state=np.hstack([np.full((len(rows), shape.row_state - scale.shape[1]), start, np.float32), scale]),
         mlp=mlp,
-        mlp_state=np.zeros(mlp.size * shape.mlp_state, np.float32),
+        mlp_state=np.full(mlp.size * shape.mlp_state, start, np.float32),
         seed=seed,
     )
 

@@ -118,10 +118,11 @@ def energy(drawn: tuple[str, ...], fade: float = 0.5) -> Spec:
 
 
 @lru_cache(maxsize=64)
-def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = ()) -> Spec:
+def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = (), beside: tuple[str, ...] = ()) -> Spec:
     """Loss or AUC over one of AGAINST, with a numbered rule at each fault; needs the frame of tables.curve, and its breaks.
 
     A batch's loss is noisy: it is drawn pale, under the mean of the batches around it. No line crosses an outage.
+    Columns `beside` it are drawn dashed, each under its own name.
     """
     cut = breaks if against == "broken" else ()
     labels = {"labelExpr": _elapsed(cut)} if cut else {}
@@ -134,7 +135,8 @@ def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = ()) 
     ]
     layers = _noisy(time, point, tip) if field == "loss" else [_line(time, point, tip, {"point": {"color": CURVE}})]
     broken = [_break(*one, n) for n, one in enumerate(cut)]
-    return {**FIT, "height": HEIGHT, "layer": [*layers, *_events(time), *broken]}
+    others = [layer for name in beside for layer in _beside(name, time, point, tip)]
+    return {**FIT, "height": HEIGHT, "layer": [*layers, *others, *_events(time), *broken]}
 
 
 def _elapsed(breaks: tuple[Break, ...]) -> str:
@@ -165,10 +167,24 @@ def _break(start: float, end: float, seconds: float, number: int) -> Spec:
 
 def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
     return {
-        "transform": [{"filter": f"isValid(datum.{y['field']})"}],
+        "transform": [{"filter": f"isValid(datum['{y['field']}'])"}],
         "mark": {"type": "line", "color": CURVE, **mark},
         "encoding": {"x": x, "y": y, "order": {"field": "elapsed"}, "detail": {"field": "part"}, "tooltip": tip},
     }
+
+
+def _beside(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
+    """A dashed line, and its name over its end."""
+    of = {**y, "field": name}
+    line = _line(x, of, [*tip[:2], {**tip[2], "field": name, "title": name}], {"color": INK, "strokeDash": [5, 4]})
+    last = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed", "order": "descending"}]}
+    says = {"type": "text", "align": "right", "dy": -7, "color": INK, "fontSize": 11}
+    text = {
+        "transform": [*line["transform"], last, {"filter": "datum.nth === 1"}],
+        "mark": says,
+        "encoding": {"x": x, "y": of, "text": {"value": name}},
+    }
+    return [line, text]
 
 
 def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:

@@ -26,6 +26,7 @@ STILL_SECONDS = 0.25  # in which the page is drawn and painted, and a visitor ma
 FOUND, LEFT = 64, "left"
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
 _ONE = ThreadPoolExecutor(1, "later")
+_LONG = ThreadPoolExecutor(1, "long")  # what takes seconds, so that short answers need not wait
 _PAGES = ThreadPoolExecutor(2, "pages")  # so that visitors need not wait for each other
 _beside: dict[int, ProcessPoolExecutor] = {}  # by thread
 _kept: OrderedDict[Hashable, Future[Any]] = OrderedDict()
@@ -37,8 +38,11 @@ class NobodyWaits(Exception):
     """The visitor who asked has gone on to another question."""
 
 
-def answer(kind: str, find: Callable[..., Any], *given: Hashable) -> Future[Any]:
-    """Return the future of `find(*given)`, begun soon unless it is known; a session waits for one answer of a kind at a time."""
+def answer(kind: str, find: Callable[..., Any], *given: Hashable, long: bool = False) -> Future[Any]:
+    """Return the future of `find(*given)`, begun soon unless it is known; a session waits for one answer of a kind at a time.
+
+    A `long` one takes seconds.
+    """
     visitor = get_script_run_ctx()
     place, whole = f"{kind} {visitor.session_id if visitor else ''}", (kind, given)
     with _lock:
@@ -47,7 +51,7 @@ def answer(kind: str, find: Callable[..., Any], *given: Hashable) -> Future[Any]
             del _wanted[next(iter(_wanted))]
         found = _kept.get(whole)
         if found is None or (found.done() and isinstance(found.exception(), NobodyWaits)):
-            found = _kept[whole] = _ONE.submit(_find, monotonic() + STILL_SECONDS, whole, find, given)
+            found = _kept[whole] = (_LONG if long else _ONE).submit(_find, monotonic() + STILL_SECONDS, whole, find, given)
         _kept.move_to_end(whole)
         while len(_kept) > MOST:
             _kept.popitem(last=False)

@@ -1,25 +1,30 @@
-"""The full run on the page Design: start it, watch it, read it."""
+"""The full run on the page Design: start it, watch it, read it, its AUC beside two yardsticks."""
 
+from concurrent.futures import BrokenExecutor, Future
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
 from engine.core.arrays import Row
+from engine.errors import EmberpoolError
 from engine.results.result import Result
 from engine.run import forecast
 from engine.run.shared_training import functional_class
 from engine.scenario.scenario import Scenario, with_values
 from engine.store.status import Status
 from engine.training.shape import larger_budget
+from engine.training.yardsticks import Yardsticks, yardsticks
 from engine.validation.chance import error_bar
 from pages.common import charts, downloads, estimates, runs, session, tables
 from pages.common.headline import STEP
 from pages.common.numbers import change, duration, percent
 from pages.common.plain import plain
-from pages.design import tiles
+from pages.data import data_file
+from pages.design import later, tiles
 
 MOST_EVENTS = 8  # more have a box to scroll
+BESIDE = REGRESSION, TEACHER = "logistic regression", "model that clicks"
 STRUCK, GOES_ON = "run struck", "run that goes on"
 SHARED = "recovery gives back every batch to the bit, so the training under way goes on"
 ANEW = "what survives it decides what is learned, so it began again at the first batch"
@@ -100,7 +105,9 @@ def _finished(result: Result, estimate: Result) -> None:
     tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
     if result.training:
         frame = tables.curve(result.training, result.events, tables.pace(result))
-        curves(frame, tables.breaks(frame, result.events))
+        breaks, found = tables.breaks(frame, result.events), _ask(result.scenario)
+        curves(with_yardsticks(frame, found), breaks)
+        _note(found)
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
@@ -124,6 +131,7 @@ def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
 
 
 def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = ()) -> None:
+    known = tuple(name for name in BESIDE if name in frame)
     left, right = st.columns(2)
     with left:
         st.markdown("**Does the loss fall?** Training loss, batch by batch")
@@ -133,8 +141,47 @@ def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = 
     with right:
         st.markdown("**How good is the model?** AUC on held-out samples")
         st.vega_lite_chart(
-            frame, charts.curve("auc", "AUC", against, breaks), key="auc", alt="Held-out AUC against simulated time"
+            frame, charts.curve("auc", "AUC", against, breaks, known), key="auc", alt="Held-out AUC against simulated time"
         )
+
+
+def _ask(scenario: Scenario) -> Future[Yardsticks]:
+    """Ask for both beside the page, which takes seconds."""
+    return later.answer("yardsticks", yardsticks, scenario, data_file.path_for(scenario), long=True)
+
+
+def with_yardsticks(frame: pd.DataFrame, asked: Future[Yardsticks]) -> pd.DataFrame:
+    """Return a curve's frame with a column a line, where they are known: after each number of batches that was evaluated."""
+    if not _known(asked):
+        return frame
+    found, evaluated = asked.result(), frame["auc"].notna()
+    frame = frame.assign(**{REGRESSION: (frame["batch"] + 1).map(dict(found.regression)).where(evaluated)})
+    return frame if found.teacher is None else frame.assign(**{TEACHER: pd.Series(found.teacher, frame.index).where(evaluated)})
+
+
+def _note(asked: Future[Yardsticks]) -> None:
+    """Say what the lines are, or that they follow."""
+    if not asked.done() or isinstance(asked.exception(), later.NobodyWaits):
+        st.caption("A logistic regression on the same batches follows ...")
+        later.redraw_after((asked,))
+        return
+    if error := asked.exception():
+        if not isinstance(error, EmberpoolError | BrokenExecutor):
+            raise error
+        st.caption(plain(str(error)))
+        return
+    found = asked.result()
+    most = (
+        f" The model that decides who clicks reaches {found.teacher:.3f}; nothing learned can beat it." if found.teacher else ""
+    )
+    st.caption(
+        f"A logistic regression on the same batches, with a weight a row, ends at {found.regression[-1][1]:.3f} (by Adagrad "
+        f"at the best of four rates, {found.rate:g}): what lies above it is learned from products of features.{most}"
+    )
+
+
+def _known(asked: Future[Yardsticks]) -> bool:
+    return asked.done() and asked.exception() is None
 
 
 def happened(event: Row) -> str:

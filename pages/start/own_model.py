@@ -19,6 +19,7 @@ FIELDS = {
     "model.pooling": ("Pooling factor (lookups)", "20"),
     "data.batch_size": ("Batch size", "4096"),
 }
+TRAINING = ("optimizer", "learning_rate", "embedding_learning_rate", "initial_accumulator")  # tuned to the preset's own model
 TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
 NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*(million|billion|[kmgb])?", re.IGNORECASE)
 
@@ -69,10 +70,11 @@ def _exact(part: str) -> str:
 
 
 def whole(changes: dict[str, object]) -> dict[str, object]:
-    """Return the fields with what follows from them: the bottom MLP ends in the embedding's dim."""
+    """Return the fields with what follows from them: the bottom MLP ends in the embedding's dim, and SGD trains, as in papers."""
     widths = preset(DEFAULT).scenario.model.bottom_mlp
     dim = changes.get("model.embedding_dim", widths[-1])
-    return {**changes, "model.bottom_mlp": (*widths[:-1], dim)}
+    trained = {f"model.{name}": KNOBS[f"model.{name}"].default for name in TRAINING}
+    return {**trained, **changes, "model.bottom_mlp": (*widths[:-1], dim)}
 
 
 def _scenario(changes: dict[str, object]) -> Scenario | str:

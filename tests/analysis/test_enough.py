@@ -275,13 +275,20 @@ def test_a_link_as_fast_as_a_card_is_told_as_that_card():
 
 
 def test_the_command_says_it_all(capsys):
-    own = ("num_tables=40", "num_embeddings=5000000", "embedding_dim=64", "pooling=20", "bottom_mlp=13-512-256-64")
+    own = (
+        "name=dlrm-kaggle",
+        "num_tables=40",
+        "num_embeddings=5000000",
+        "embedding_dim=64",
+        "pooling=20",
+        "bottom_mlp=13-512-256-64",
+    )
     sets = [word for one in (*(f"model.{one}" for one in own), "data.batch_size=4096") for word in ("--set", one)]
     assert main(["enough", "--preset", "dlrm-kaggle", *sets, "--within", "10"]) == 0
     out = capsys.readouterr().out
     assert "Cheapest within 10 % of DRAM: 39 × 128 GB of PMEM (4,992 GB; 29 to 145 modules in 9 of 10 draws" in out
     assert (
-        "and a CXL link of 92 GB/s, with near-data compute off and relaxed lookup on: 52,452 USD, 6.72 ms and 7.58 J a batch."
+        "and a CXL link of 92 GB/s, with near-data compute off and relaxed lookup on: 52,452 USD, 6.73 ms and 7.58 J a batch."
         in out
     )
     assert "a CXL link of 2.8 GB/s (×8 Gen4 has 12.9 GB/s) comes as near as" in out and "Near-data compute may be on" in out

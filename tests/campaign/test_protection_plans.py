@@ -15,7 +15,7 @@ from engine.systems.traffic import mlp_bytes, row_bytes, table_bytes
 from engine.units import GB, HOUR, GiB
 from engine.workload.expected_cache import expected_unique
 
-KAGGLE = preset("dlrm-kaggle").scenario
+KAGGLE = with_values(preset("dlrm-kaggle").scenario, {"model.optimizer": "sgd"})
 SHARDED = with_values(KAGGLE, {"system": "all-hbm", "machine.num_gpus": 16, "machine.network_bandwidth_GBps": 10.0})
 STATE = table_bytes(KAGGLE) + mlp_bytes(KAGGLE)
 MTBF = 6 * HOUR

@@ -162,15 +162,17 @@ def _crossed(cross: nn.ModuleList, inputs: torch.Tensor) -> torch.Tensor:
 
 def _optimizer(shape: Shape, dense_parameters, tables):
     """Return a function that updates everything: by torch's own optimizers, or its Adagrad and a row-wise one for tables."""
-    rows, rate = [table.weight for table in tables], shape.learning_rate
+    rows, rate, begun = [table.weight for table in tables], shape.learning_rate, shape.initial_accumulator
+    of_rows = rate if shape.row_rate is None else shape.row_rate
+    groups = [{"params": dense_parameters}, {"params": rows, "lr": of_rows}]
     if shape.optimizer == "sgd":
-        return _stepping(torch.optim.SGD([*dense_parameters, *rows], lr=rate))
+        return _stepping(torch.optim.SGD(groups, lr=rate))
     if shape.optimizer == "adagrad":
-        return _stepping(torch.optim.Adagrad([*dense_parameters, *rows], lr=rate, eps=1e-8))
+        return _stepping(torch.optim.Adagrad(groups, lr=rate, eps=1e-8, initial_accumulator_value=begun))
     if shape.optimizer == "adam":
-        return _stepping(torch.optim.Adam(dense_parameters, lr=rate), torch.optim.SparseAdam(rows, lr=rate))
-    step_mlp = _stepping(torch.optim.Adagrad(dense_parameters, lr=rate, eps=1e-8))
-    states = [torch.zeros(len(weight)) for weight in rows]
+        return _stepping(torch.optim.Adam(dense_parameters, lr=rate), torch.optim.SparseAdam(rows, lr=of_rows))
+    step_mlp = _stepping(torch.optim.Adagrad(dense_parameters, lr=rate, eps=1e-8, initial_accumulator_value=begun))
+    states = [torch.full((len(weight),), begun) for weight in rows]
 
     def step() -> None:
         step_mlp()
@@ -178,7 +180,7 @@ def _optimizer(shape: Shape, dense_parameters, tables):
             gradient = weight.grad.coalesce()
             index, values = gradient.indices()[0], gradient.values()
             state[index] += values.pow(2).mean(dim=1)
-            weight.data[index] -= shape.learning_rate * values / (state[index].sqrt() + 1e-8)[:, None]
+            weight.data[index] -= of_rows * values / (state[index].sqrt() + 1e-8)[:, None]
             weight.grad = None
 
     return step

@@ -25,7 +25,7 @@ SPECS = {
     "charts.energy": charts.energy(("gpu", "cxl")),
     "compare_charts.timeline": compare_charts.timeline(),
     "compare_charts.utilisation": compare_charts.utilisation(),
-    "charts.curve": charts.curve("loss", "Loss", "broken", ((1.0, 2.0, 30.0),)),
+    "charts.curve": charts.curve("loss", "Loss", "broken", ((1.0, 2.0, 30.0),), ("logistic regression",)),
     "workload_charts.lines": workload_charts.lines("Cache size [GB]", "Lookups that miss [%]", ("LRU",), True),
     "workload_charts.tables": workload_charts.tables(),
     "strips.spark": strips.spark(8, True),

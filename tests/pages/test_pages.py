@@ -1,6 +1,8 @@
 """Pages: does each page run, open a good link, refuse a bad one, and keep to the last good scenario?"""
 
+import json
 import re
+from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
@@ -9,11 +11,14 @@ from engine.results.result import Result
 from engine.scenario import keys
 from engine.scenario.presets import preset
 from engine.scenario.scenario import GROUPS, KNOBS, with_values
+from engine.simulate import simulate
 from engine.store import kept
 from engine.store.database import DEFAULT as STORE
 from engine.store.database import opened as opened_store
 from engine.sweep import links
-from pages.common import estimates, frame
+from engine.training.yardsticks import yardsticks
+from pages.common import estimates, frame, tables
+from pages.design import training_panel
 from pages.sidebar.knob_sections import sections
 from tests import apps, fakes
 from tests.apps import address
@@ -229,7 +234,7 @@ def test_baseline_and_target_are_part_of_the_link_and_of_the_finding(opened):
 
 def test_a_model_of_ones_own_is_not_called_by_the_name_of_its_preset(opened):
     app = opened("preset=dlrm-kaggle&model.num_tables=40&model.num_embeddings=5000000")
-    assert "your model \\(40 tables, 12.8 GB\\)" in headers(app)[0]
+    assert "your model \\(40 tables, 13.6 GB\\)" in headers(app)[0]
 
 
 def test_the_share_box_holds_the_engines_own_link(opened):
@@ -294,6 +299,32 @@ def test_a_run_without_training_has_no_empty_curves_but_its_notes(engine, opened
     keep(fakes.simulate(preset("tiny").scenario))
     trained = opened("preset=tiny")
     assert "none trained" not in notes(trained) and "AUC" in [tile.label for tile in trained.metric]
+
+
+def test_the_auc_of_a_finished_run_stands_beside_a_regression_and_the_model_that_clicks(opened):
+    scenario = preset("tiny").scenario
+    keep(fakes.simulate(scenario))
+    app = opened("preset=tiny")
+    assert "logistic regression on the same batches follows" in notes(app)
+    apps.ANSWERS.found()
+    app.run()
+    found = yardsticks(scenario)
+    assert f"ends at {found.regression[-1][1]:.3f}" in notes(app) and f"reaches {found.teacher:.3f}" in notes(app)
+    layers = [json.loads(chart.proto.spec).get("layer", ()) for chart in app.get("vega_lite_chart")]
+    dashed = [
+        {one["encoding"]["y"]["field"] for one in held if "strokeDash" in one.get("mark", ()) and "y" in one["encoding"]}
+        for held in layers
+    ]
+    assert {"logistic regression", "model that clicks"} in dashed and set() in dashed
+
+
+def test_each_evaluation_of_a_run_has_its_value_of_both_lines():
+    result, asked = simulate(with_values(preset("tiny").scenario, {"data.seed": 31})), Future()
+    asked.set_result(found := yardsticks(result.scenario))
+    frame = tables.curve(result.training, (), tables.pace(result))
+    shown = training_panel.with_yardsticks(frame, asked).dropna(subset="auc")
+    assert shown[training_panel.REGRESSION].tolist() == [auc for _, auc in found.regression]
+    assert set(shown[training_panel.TEACHER]) == {found.teacher}
 
 
 def test_a_sweep_counts_a_point_that_does_not_fit_as_finished_but_one_that_failed_as_missing(engine, opened):

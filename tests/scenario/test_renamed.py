@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine import version
 from engine.__main__ import main
 from engine.errors import BadInput, BadKnob
-from engine.scenario.presets import scenario_file
+from engine.scenario.presets import preset, scenario_file
 from engine.scenario.renamed import RENAMED
 from engine.scenario.scenario import KNOBS, known, with_values
 from engine.schedule.machine import settle
@@ -94,3 +94,34 @@ def test_a_renamed_knob_is_one_no_more_and_leads_to_one_that_is(path):
         known(path)
     with pytest.raises(BadKnob, match="no knob any more"):
         with_values(links.read("").scenario, {path: 1.0})
+
+
+def test_a_link_to_a_preset_of_before_trains_as_it_did():
+    opened = links.read("/design?preset=dlrm-kaggle&data.seed=3&v=3&model=0.8")
+    model, before = opened.scenario.model, known("model.learning_rate").default
+    assert (model.optimizer, model.learning_rate, model.embedding_learning_rate, model.initial_accumulator) == (
+        "sgd",
+        before,
+        None,
+        0,
+    )
+    assert opened.scenario.run.batches == 1000 and "Its preset's model.optimizer is model.optimizer=sgd now." in opened.banner
+    assert links.read(links.link(opened.scenario)).scenario == opened.scenario
+    assert links.read("/design?preset=dlrm-terabyte&v=2&model=0.5").scenario.run.batches == 100
+    today = links.read("/design?preset=dlrm-kaggle&v=4&model=0.9").scenario
+    assert today.model.optimizer == "rowwise-adagrad" and today.run.batches > 1000
+
+
+def test_what_a_link_of_before_said_itself_stays():
+    said = "model.optimizer=adagrad&run.batches=7&axis=model.learning_rate:0.1,0.2"
+    opened = links.read(f"/search?preset=dlrm-kaggle&{said}&v=3&model=0.8")
+    assert (opened.scenario.model.optimizer, opened.scenario.run.batches) == ("rowwise-adagrad", 7)
+    own = links.read("/design?preset=dlrm-kaggle&model.name=rm1&run.batches=7&v=3&model=0.8")
+    assert own.scenario.model.learning_rate == 0.003 and "preset's" not in own.banner
+
+
+def test_a_model_chosen_by_name_leaves_nothing_of_the_training_before():
+    kaggle = preset("dlrm-kaggle").scenario
+    other = with_values(kaggle, {"model.name": "rm1"}).model
+    assert kaggle.model.embedding_learning_rate and kaggle.model.initial_accumulator
+    assert (other.optimizer, other.embedding_learning_rate, other.initial_accumulator) == ("sgd", None, 0.0)

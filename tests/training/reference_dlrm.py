@@ -132,7 +132,7 @@ class ReferenceDlrm:
 
     def descent(self, name, slope, is_row):
         """Return the step against a gradient by the optimizer's published formula; `name` is what it keeps its state under."""
-        rate, kind = self.shape.learning_rate, self.shape.optimizer
+        rate, kind = (self.shape.row_rate if is_row else None) or self.shape.learning_rate, self.shape.optimizer
         if kind == "sgd":
             return rate * slope
         if kind == "adam":
@@ -143,7 +143,7 @@ class ReferenceDlrm:
             small = 1e-8 / np.sqrt(second) if is_row else 1e-8  # PyTorch's SparseAdam adds it before the correction
             return rate * (mean / first) / (np.sqrt(square / second) + small)
         gained = np.mean(slope**2) if is_row and kind == "rowwise-adagrad" else slope**2
-        self.state[name] = self.state.get(name, 0.0) + gained
+        self.state[name] = self.state.get(name, self.shape.initial_accumulator) + gained
         return rate * slope / (np.sqrt(self.state[name]) + 1e-8)
 
     def mlp_gradient(self, layers, outputs, delta):

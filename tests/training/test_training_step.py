@@ -19,6 +19,9 @@ SHAPES = {
     "adam": model(optimizer="adam", learning_rate=0.01),
     "cross": model(interaction="cross", bottom=(5, 6, 3), ranks=(2, 2, 2)),
     "full cross": model(interaction="cross", ranks=(0, 0), optimizer="adam", learning_rate=0.01),
+    "rates of two, sums begun": model(optimizer="rowwise-adagrad", learning_rate=0.02, row_rate=0.3, initial_accumulator=1e-3),
+    "adagrad, sums begun": model(optimizer="adagrad", learning_rate=0.02, row_rate=0.3, initial_accumulator=1e-2),
+    "two rates": model(learning_rate=0.05, row_rate=2.0),
     "one row, one table": model(rows=(1,), pooling=(2,)),
     "no hidden layer": model(bottom=(5, 4), top=(1,)),
 }

@@ -80,5 +80,8 @@ ORACLES = {
     "full cross": model(rows=(500, 50), pooling=(2, 1), dim=4, bottom=(13, 6), top=(8, 1), interaction="cross", ranks=(0, 0)),
     "rowwise-adagrad": model(**_KAGGLE, optimizer="rowwise-adagrad", learning_rate=0.01),
     "adagrad": model(**_KAGGLE, optimizer="adagrad", learning_rate=0.01),
+    "two rates, sums begun": model(
+        **_KAGGLE, optimizer="rowwise-adagrad", learning_rate=0.005, row_rate=0.05, initial_accumulator=1e-5
+    ),
     "adam": model(**_KAGGLE, optimizer="adam", learning_rate=0.001),
 }

@@ -92,10 +92,10 @@ def test_the_stored_result_is_the_full_study():
 
 
 def test_the_study_can_see_harm():
-    """Two bits a weight are known to hurt; an interval that included 0 could not tell four bits from harm."""
+    """Two bits a weight and old rows are known to hurt; an interval that included 0 could not tell the others from harm."""
     found = {(one.variant, one.moment, one.measure): one.difference for one in findings(kept.read(kept.STORED_PROTECTIONS))}
     assert found["bits-2", "at_recovery", "auc"].high < 0
-    assert found["cpr-500", "at_recovery", "auc"].high < 0 and found["mlp-100", "at_recovery", "auc"].high < 0
+    assert found["cpr-500", "at_recovery", "auc"].high < 0
 
 
 @pytest.mark.slow

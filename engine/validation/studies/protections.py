@@ -36,8 +36,8 @@ class ProtectionsPlan:
     """What is studied: a preset's model and data, struck in batch `crash_at` of `batches`, and how each variant recovers."""
 
     preset: str = "dlrm-kaggle"
-    batches: int = 1500
-    crash_at: int = 1000
+    batches: int = 3000
+    crash_at: int = 2500
     held_out_samples: int = 50_000
     variants: tuple[str, ...] = ("cpr-100", "cpr-500", "bits-8", "bits-4", "bits-2", "mlp-100")
 

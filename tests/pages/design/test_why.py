@@ -69,7 +69,7 @@ def test_a_step_that_cannot_be_taken_is_told_in_a_sentence():
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ({"machine__pmem_capacity_GB": "1", "machine__pmem_module_GB": "1"}, "cannot hold 2.16 GB of embedding tables"),
+        ({"machine__pmem_capacity_GB": "1", "machine__pmem_module_GB": "1"}, "cannot hold 2.3 GB of embedding tables"),
         ({"machine__assume": "foo.bar=3"}, "is no constant of any device"),
     ],
 )
