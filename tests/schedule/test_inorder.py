@@ -115,6 +115,22 @@ def test_at_once_the_one_that_stands_first_is_served_but_where_a_task_takes_no_t
     assert both(two_orders(), times)[1] == MACHINES - 4
 
 
+def test_who_is_first_in_the_second_batch_may_hang_on_the_first_which_waits_for_nobody():
+    waits = {"t0": (("t1", "t3"), ()), "t1": ((), ("t0", "t2", "t3")), "t2": ((), ("t3",)), "t3": ((), ("t1",))}
+    tasks = [Task(name, "Other", (_demand("a"),), after, previous) for name, (after, previous) in waits.items()]
+    both(TaskGraph(tuple(tasks)), np.random.default_rng(0).uniform(1.0, 9.0, (MACHINES, BATCHES, 4)))
+
+
+def test_events_tell_which_of_two_that_end_at_once_is_the_cause_where_a_task_takes_no_time():
+    lanes = {"entry": "a", "x": "b", "y": "c", "z": "d", "last": "a"}
+    after = {"entry": (), "x": ("entry",), "y": ("entry",), "z": ("entry",), "last": ("x", "y", "z")}
+    tasks = [Task(name, "Other", (_demand(lanes[name]),), who, () if who else ("last",)) for name, who in after.items()]
+    times = np.ones((MACHINES, BATCHES, 5))
+    assert both(TaskGraph(tuple(tasks)), times)[1] == MACHINES
+    times[::3, :, 3] = 0.0
+    assert both(TaskGraph(tuple(tasks)), times)[1] == MACHINES - 4
+
+
 def test_a_graph_in_which_a_batch_may_overtake_by_any_number_has_no_program():
     tasks = [Task("slow", "Other", (_demand("a"),), (), ("slow",)), Task("quick", "Other", (_demand("b"),), (), ("quick",))]
     tasks.append(Task("shared", "Other", (_demand("c"),), ("slow",)))
