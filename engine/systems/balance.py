@@ -52,13 +52,16 @@ def balance(s: Scenario, name: str) -> Balance | None:
     Raises BadKnob for a plan by hand that cannot be read.
     """
     kind = kind_of(name)
-    parts = kind.parts(s) if kind else Parts(1, 1)
-    if kind is None or parts.number == 1:
+    way = s.policy.sharding or (kind.default if kind else EVEN)
+    if kind is None or (way == EVEN and not s.policy.plan):  # whatever the parts are made of
+        return None
+    parts = kind.parts(s)
+    if parts.number == 1:
         return None
     if s.policy.plan:
         pieces = by_hand(s.policy.plan, s.model.num_tables, parts.number)
     else:
-        pieces = made(s.policy.sharding or kind.default, _wanted(s, load("systems", name), parts, kind.units(s)))
+        pieces = made(way, _wanted(s, load("systems", name), parts, kind.units(s)))
     return asked(s, parts, pieces) if pieces else None
 
 
