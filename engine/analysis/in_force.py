@@ -174,5 +174,6 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     SHARDING: _sharding,
     "policy.checkpoint_minutes": _period,
     "run.passes": _passes,
+    "model.cross_rank": lambda s: InForce(None, "each cross layer has a full matrix"),
     "model.embedding_learning_rate": lambda s: InForce(s.model.learning_rate, "the learning rate of the MLPs"),
 }

@@ -260,7 +260,8 @@ def test_energy_is_media_bytes_and_link_bits_at_their_price():
     assert joules(device("gpu"), BottomMLP(2, (3, 5), "forward")) == exactly(
         (2 * 2 * 3 * 5 * 2.7 + 4 * (6 + 15 + 10 + 20) * 124) * 1e-12
     )
-    assert joules(device("host"), HostEmbedding(1.0, 1.0, 0.5)) == 0
+    host, lookup = device("host"), HostEmbedding(1.0, 1.0, 0.5)
+    assert joules(host, lookup) == exactly((960 - 522) * seconds(host, lookup))  # all of its cores work
 
 
 @each("name", names("devices"))

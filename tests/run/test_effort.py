@@ -9,7 +9,7 @@ from engine.scenario.scenario import with_values
 BASE = preset("dlrm-kaggle").scenario
 
 
-@pytest.mark.parametrize("changes", [{"run.batches": 4000}, {"data.batch_size": 2048}, {"model.pooling": (40,)}])
+@pytest.mark.parametrize("changes", [{"run.batches": 8000}, {"data.batch_size": 2048}, {"model.pooling": (40,)}])
 def test_more_work_takes_longer(changes):
     assert forecast.seconds(with_values(BASE, changes)) > 1.5 * forecast.seconds(BASE)
 
