@@ -65,7 +65,7 @@ def test_a_first_visitor_sees_a_daily_power_loss_under_the_systems_own_log():
     assert address(app) == address(opened(preset="dlrm-kaggle")), "looking is no choice: the link opens what one sees"
     assert not {"faults.power_loss_mtbf_hours", "policy.protection"} & set(dict(address(app)))
     app.selectbox(key=fault_settings.CHOSEN).set_value("periodic-full").run()
-    assert "periodic full checkpoint keeps 99.1 %" in text(app.header) and "as an example" not in text(app.caption)
+    assert "periodic full checkpoint keeps 99.11 %" in text(app.header) and "as an example" not in text(app.caption)
     assert ("faults.power_loss_mtbf_hours", "24.0") in address(app), "what was shown is chosen with it"
     again = apps.opened("failures", apps.link("&".join(map("=".join, address(app)))))
     assert text(again.header) == text(app.header) and not again.exception
