@@ -174,11 +174,11 @@ def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
 
 
 def _beside(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
-    """A dashed line, and its name over its end."""
+    """A dashed line, and its name below its end, where the run's own line seldom is."""
     of = {**y, "field": name}
     line = _line(x, of, [*tip[:2], {**tip[2], "field": name, "title": name}], {"color": INK, "strokeDash": [5, 4]})
     last = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed", "order": "descending"}]}
-    says = {"type": "text", "align": "right", "dy": -7, "color": INK, "fontSize": 11}
+    says = {"type": "text", "align": "right", "dy": 11, "color": INK, "fontSize": 11}
     text = {
         "transform": [*line["transform"], last, {"filter": "datum.nth === 1"}],
         "mark": says,
