@@ -61,7 +61,7 @@ class PlanLayout:
             row[:, mine] = rows + which[:, None] + np.arange(len(mine)) * len(different)
             costs.append(self._taken_by(name, [*different.values()]))
             rows += len(different) * len(mine)
-        seconds, joules, stored = (np.concatenate(some, axis=1).T for some in zip(*costs, strict=True))
+        seconds, joules, stored = (np.ascontiguousarray(np.concatenate(some, axis=1).T) for some in zip(*costs, strict=True))
         watts = np.array([[(d.busy_watts, d.idle_watts) for d in machine.values()] for machine in machines], dtype=np.float64)
         return Taken(row, seconds, joules, stored, self.written, *np.ascontiguousarray(watts.transpose(2, 0, 1)))
 
@@ -101,7 +101,7 @@ class PlanLayout:
 
 def by_kind(kinds: int, rows: list[Any]) -> Floats:
     """Return amounts, each one number or one for each kind of batch, as (len(rows), kinds)."""
-    table = np.empty((kinds, len(rows))).T
+    table = np.empty((len(rows), kinds))
     for row, amount in zip(table, rows, strict=True):
         row[:] = amount
     return table
