@@ -26,6 +26,9 @@ SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offse
 SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
 
 
+Spreads = dict[tuple[int, int], list[tuple[float, float]]]  # by table and number of parts: lookups and rows of each part
+
+
 class Balance(NamedTuple):
     """A plan with what it asks of each part in a batch, (P,): lookups, unique rows, indices, and bytes of tables held.
 
@@ -65,26 +68,28 @@ def balance(s: Scenario, name: str) -> Balance | None:
     return asked(s, parts, pieces) if pieces else None
 
 
-def asked(s: Scenario, parts: Parts, pieces: Pieces) -> Balance:
-    """Return what a plan asks of each part, as the popularity lets expect."""
-    touched, size = expected(s), row_bytes(s)
-    found = Balance(parts, pieces, *np.zeros((4, parts.number)))
+def asked(s: Scenario, parts: Parts, pieces: Pieces, known: Spreads | None = None) -> Balance:
+    """Return what a plan asks of each part, as the popularity lets expect; `known` keeps how tables spread over some parts."""
+    touched, size, spreads = expected(s), row_bytes(s), {} if known is None else known
     first = np.concatenate(([0], np.cumsum(per_table(s.model, "num_embeddings"))))
     each = zip(pieces, touched.lookups.tolist(), touched.unique_rows[0].tolist(), strict=True)
+    where: list[int] = []
+    amounts: list[tuple[float, float, float, float]] = []
     for table, (mine, lookups, rows) in enumerate(each):
         nbytes = float(first[table + 1] - first[table]) * size
         for width, over in mine:
-            where = list(over)
-            if len(where) == 1:
-                share = np.array([[lookups], [rows]])
-            else:
-                law = popularities(s)[table]
-                share = expected_spread(law, int(first[table]), lookups, rows, s.data.locality, len(where))
-            np.add.at(found.lookups, where, width * share[0])
-            np.add.at(found.rows, where, width * share[1])
-            np.add.at(found.indices, where, share[0])
-            np.add.at(found.held, where, width * nbytes / len(where))
-    return found
+            where += over
+            if len(over) == 1:
+                amounts.append((width * lookups, width * rows, lookups, width * nbytes))
+                continue
+            if (table, len(over)) not in spreads:
+                law, start = popularities(s)[table], int(first[table])
+                spread = expected_spread(law, start, lookups, rows, s.data.locality, len(over))
+                spreads[table, len(over)] = [(float(some), float(of_rows)) for some, of_rows in zip(*spread, strict=True)]
+            held = width * nbytes / len(over)
+            amounts += [(width * some, width * of_rows, some, held) for some, of_rows in spreads[table, len(over)]]
+    found = np.array(amounts).T
+    return Balance(parts, pieces, *(np.bincount(where, one, parts.number).astype(np.float64) for one in found))
 
 
 def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
@@ -96,8 +101,10 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
     whole = float(nbytes.sum())
     room = min((have / size * whole / need for _, need, have, size in memories(s, system) if need), default=np.inf)
 
+    known: Spreads = {}
+
     def slowest(pieces: Pieces) -> float:
-        found = asked(s, parts, pieces)
+        found = asked(s, parts, pieces, known)
         sent = 2 * _crossing(units, vectors(parts, pieces, vector))
         sent += _crossing(units, indices(parts, INDEX_BYTES * found.indices))
         return float(found.lookups.max() * units.lookup + found.rows.max() * units.row) + sent

@@ -74,11 +74,10 @@ class Wanted(NamedTuple):
 
     def held(self, pieces: Pieces) -> Floats:
         """Return the bytes of tables that a plan gives each part, (P,)."""
-        found = np.zeros(self.parts.number)
-        for nbytes, table in zip(self.nbytes.tolist(), pieces, strict=True):
-            for width, parts in table:
-                np.add.at(found, list(parts), nbytes * width / len(parts))
-        return found
+        where = [part for table in pieces for _, parts in table for part in parts]
+        each = zip(self.nbytes.tolist(), pieces, strict=True)
+        held = [nbytes * width / len(parts) for nbytes, table in each for width, parts in table for _ in parts]
+        return np.bincount(where, held, self.parts.number).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ EVENTFUL = {
     "data.held_out_samples": 200,
     "faults.power_loss_at_seconds": (0.0005,),
     "faults.power_loss_mtbf_hours": 0.1,
+    "model.optimizer": "rowwise-adagrad",
 }
 LONG_ROWS = {"model.interaction": "concat", "model.embedding_dim": 4096}  # more than the smallest memory budget
 READS_FILE = with_values(preset("dlrm-kaggle").scenario, {"run.batches": 3, "data.batch_size": 16, "data.held_out_samples": 20})

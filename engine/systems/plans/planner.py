@@ -5,13 +5,15 @@ import numpy as np
 from ..sharding import Piece, Pieces, Sharding, Wanted, made
 
 OTHERS = ("table-wise", "column-wise", "two-level", "row-wise")
+SPREAD = 20_000  # tables times parts, beyond which only whole tables and ranges of columns are tried: the rest takes seconds
 FINE = (1.0, 0.5, 0.25)  # of an even share of all work: what takes longer is cut into ranges of columns
 
 
 def pieces(wanted: Wanted) -> Pieces:
     """Return the plan whose slowest parts take least, of those that fit, or of all where none does."""
     cuts = dict.fromkeys(_cuts(wanted, share) for share in (np.inf, *FINE))
-    plans = [_greedy(wanted, cut) for cut in cuts] + [made(name, wanted) for name in OTHERS]
+    few = len(wanted.nbytes) * wanted.parts.number <= SPREAD
+    plans = [_greedy(wanted, cut) for cut in cuts] + [made(name, wanted) for name in (OTHERS if few else OTHERS[:1])]
     fitting = [plan for plan in plans if wanted.fits(plan)]
     return min(fitting or plans, key=wanted.slowest)
 
