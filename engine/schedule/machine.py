@@ -1,7 +1,7 @@
 """A machine: a scenario settled, on as many nodes as it needs, with its devices built and its batches scheduled on them."""
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
@@ -17,6 +17,7 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
 from ..systems import system
 from ..systems.capacity import Fit, fit
+from ..systems.parts import EVEN
 from ..systems.system import LogPolicy, System, built, medium_cache, powered
 from ..systems.traffic import Traffic
 from .timeline import Slow, Timeline, timeline
@@ -117,10 +118,29 @@ def on(scenario: Scenario, count: int) -> Scenario:
 
 @remembered()
 def for_capacity(scenario: Scenario, most: int = MOST_NODES) -> int | None:
-    """Return the fewest nodes whose memories hold the model; None if it takes more than `most`."""
-    if fit(on(scenario, most)).problems:
-        return None
-    return 1 + bisect_left(range(1, most), True, key=lambda count: not fit(on(scenario, count)).problems)
+    """Return the fewest nodes whose memories hold the model; None if it takes more than `most`.
+
+    No plan needs less of its fullest part than an even share, which takes no planner to tell: plans are made from there on.
+    """
+    evenly = with_values(scenario, {"policy.sharding": EVEN, "policy.plan": ""})
+    low = bisect_left(range(1, most + 1), True, key=lambda count: _holds(evenly, count))
+    for high in _doubling(low + 1, most):
+        if _holds(scenario, high):
+            return low + 1 + bisect_left(range(low + 1, high), True, key=lambda count: _holds(scenario, count))
+        low = high
+    return None
+
+
+def _holds(scenario: Scenario, count: int) -> bool:
+    return not fit(on(scenario, count)).problems
+
+
+def _doubling(first: int, most: int) -> Iterator[int]:
+    """Yield counts from `first` to `most`, in steps that double."""
+    step = 1
+    while first <= most:
+        yield first
+        first, step = first + step if first == most else min(first + step, most), 2 * step
 
 
 def _sized(scenario: Scenario) -> Fit:

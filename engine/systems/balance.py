@@ -22,6 +22,7 @@ from .sharding import Parts, Piece, Pieces, Wanted, alike, by_hand, made
 from .system import System
 from .traffic import INDEX_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
 
+ROUNDED = 1e-9  # what sums in another order may differ by
 SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
 SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
 
@@ -102,10 +103,14 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
     room = min((have / size * whole / need for _, need, have, size in memories(s, system) if need), default=np.inf)
 
     known: Spreads = {}
+    even = float(touched.lookups.sum() * units.lookup + touched.unique_rows[0].sum() * units.row) / parts.number
 
-    def slowest(pieces: Pieces) -> float:
-        found = asked(s, parts, pieces, known)
+    def slowest(pieces: Pieces, than: float) -> float:
+        """Return infinity where already its vectors and an even share of the work take longer `than` that."""
         sent = 2 * _crossing(units, vectors(parts, pieces, vector))
+        if even + sent > than * (1 + ROUNDED):
+            return np.inf
+        found = asked(s, parts, pieces, known)
         sent += _crossing(units, indices(parts, INDEX_BYTES * found.indices))
         return float(found.lookups.max() * units.lookup + found.rows.max() * units.row) + sent
 

@@ -54,7 +54,8 @@ LEAST = 32  # columns of a range: torchrec's planner cuts no finer
 class Wanted(NamedTuple):
     """What a plan is made for: parts, and for each table its seconds on one part alone, its bytes and the columns of a row.
 
-    `room` are the bytes that a part has for tables; `slowest` says how long a plan's slowest parts take, in seconds.
+    `room` are the bytes that a part has for tables; `slowest` says how long a plan's slowest parts take, in seconds, or
+    infinity where it is certain that they take longer than so many.
     """
 
     parts: Parts
@@ -62,7 +63,7 @@ class Wanted(NamedTuple):
     nbytes: Floats
     columns: int
     room: float
-    slowest: Callable[[Pieces], float]
+    slowest: Callable[[Pieces, float], float]
 
     def fits(self, pieces: Pieces) -> bool:
         """Return whether every part has room for what a plan gives it."""

@@ -12,12 +12,14 @@ from engine.amounts.expected import expected_traffic
 from engine.core.work import Pool, RowUpdates
 from engine.estimate import estimate
 from engine.hardware.device import seconds
-from engine.registry import names
+from engine.registry import load, names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
-from engine.systems.balance import asked, balance, pooled, skew
+from engine.systems import balance as balances
+from engine.systems.balance import _wanted, asked, balance, pooled, skew
 from engine.systems.crossing import vectors
+from engine.systems.parts import KINDS
 from engine.systems.sharding import Parts, Wanted, by_hand, made
 from engine.workload.accesses import expected
 from engine.workload.row_spread import part_of
@@ -166,12 +168,12 @@ def test_the_planner_is_never_worse_than_round_robin_by_its_own_cost_and_fits_wh
     weights, nbytes = map(np.array, zip(*tables, strict=True))
     parts = Parts(count, 4)
 
-    def slowest(pieces):
+    def slowest(pieces, than=np.inf):
         busy = np.zeros(count)
         for weight, table in zip(weights, pieces, strict=True):
             for width, over in table:
                 np.add.at(busy, list(over), weight * width / len(over))
-        return float(busy.max())
+        return float(busy.max()) if busy.mean() <= than else np.inf
 
     wanted = Wanted(parts, weights, nbytes, 128, slack * nbytes.sum() / count, slowest)
     plan, turns = made("planner", wanted), made("table-wise", wanted)
@@ -179,6 +181,18 @@ def test_the_planner_is_never_worse_than_round_robin_by_its_own_cost_and_fits_wh
     assert slowest(plan) <= slowest(turns) * (1 + 1e-12) or not wanted.fits(turns)
     assert wanted.held(plan).sum() == pytest.approx(nbytes.sum())
     assert all(sum(width for width, _ in table) == pytest.approx(1) for table in plan)
+
+
+@given(st.lists(st.tuples(st.integers(50, 10**6), st.integers(1, 40)), min_size=2, max_size=9), st.integers(2, 12))
+@examples(15)
+def test_a_plan_is_left_out_early_only_if_it_is_not_the_cheapest(tables, gpus):
+    rows, bags = zip(*tables, strict=True)
+    own = {"model.num_tables": len(tables), "model.num_embeddings": rows, "model.pooling": bags, "machine.num_gpus": gpus}
+    s = made_up(**own, **{"machine.gpus_per_node": 4})
+    with pytest.MonkeyPatch.context() as patch:
+        early = made("planner", _wanted(s, load("systems", s.system), Parts(gpus, 4), KINDS["gpus"].units(s)))
+        patch.setattr(balances, "ROUNDED", np.inf)
+        assert made("planner", _wanted(s, load("systems", s.system), Parts(gpus, 4), KINDS["gpus"].units(s))) == early
 
 
 @pytest.mark.parametrize("system", ["all-hbm", "torchrec-uvm", "cpu-only", "cpu-gpu", "fae"])

@@ -7,10 +7,8 @@ def pieces(wanted: Wanted) -> Pieces:
     """Cut every table into as many ranges as there are parts, of 32 columns or more, and deal them all out in turn."""
     count = wanted.parts.number
     ranges = wanted.ranges(count)
-    return tuple(
-        tuple(Piece(1 / ranges, ((table * ranges + piece) % count,)) for piece in range(ranges))
-        for table in range(len(wanted.nbytes))
-    )
+    each = [Piece(1 / ranges, (part,)) for part in range(count)]
+    return tuple(tuple(each[(table * ranges + piece) % count] for piece in range(ranges)) for table in range(len(wanted.nbytes)))
 
 
 SHARDING = Sharding("Column-wise", "Each table's columns in ranges of 32 or more, dealt out to the parts in turn.", pieces)

@@ -15,7 +15,11 @@ def pieces(wanted: Wanted) -> Pieces:
     few = len(wanted.nbytes) * wanted.parts.number <= SPREAD
     plans = [_greedy(wanted, cut) for cut in cuts] + [made(name, wanted) for name in (OTHERS if few else OTHERS[:1])]
     fitting = [plan for plan in plans if wanted.fits(plan)]
-    return min(fitting or plans, key=wanted.slowest)
+    best, least = plans[0], np.inf
+    for plan in fitting or plans:
+        if (slowest := wanted.slowest(plan, least)) < least:
+            best, least = plan, slowest
+    return best
 
 
 def _cuts(wanted: Wanted, share: float) -> tuple[int, ...]:
