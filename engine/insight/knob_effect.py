@@ -22,7 +22,7 @@ from ..systems.system import constants, medium_cache, powered, readers
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order
 NOTHING, STUCK = "No effect here", "Nothing else is possible here"
-WORDS = ("choice", "switch")
+WORDS = ("choice", "switch", "text")
 TRIED = {
     True: "no other choice changes a result of the estimate.",
     False: "neither half, double nor the ends of its range change a result of the estimate.",
@@ -132,6 +132,8 @@ def _others(scenario: Scenario, knob: Knob, own: Any) -> Iterator[Any]:
         yield from knob.allowed
     elif knob.kind == "assumptions":
         yield tuple((name, one.high) for name, one in constants(scenario).items())
+    elif knob.kind == "text" and knob.acts == "always":
+        yield "" if own else "0"  # a plan: all on the first part, as there always is one
     elif knob.kind == "widths":
         yield (*(2 * width for width in own[:-1]), own[-1])
     elif knob.kind in ("ints", "floats"):
