@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from math import ceil
 from typing import NamedTuple
 
-from ..core.work import AllToAll, HostEmbedding, HostRows, Pool, RowReads, RowUpdates, Stream, Work
+from ..core.work import AllToAll, By, HostEmbedding, HostRows, Pool, RowReads, RowUpdates, Stream, Work
 from ..hardware.device import Device, gpus_in_node, nodes, seconds
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
@@ -78,17 +78,21 @@ def _server_units(s: Scenario) -> Units:
 
 def _module_units(s: Scenario) -> Units:
     """Where logic beside each controller pools, it has as much to do for every lookup; what cannot be told is its share."""
-    name, count = load("systems", s.system).memory, _modules(s).number
+    system, count = load("systems", s.system), _modules(s).number
+    name, near = system.memory, "near-data" in system.devices
     memory, row = _alone(s, name), row_bytes(s)
-    each = _per(memory, lambda n: RowReads(n, row, by="near-data")) + _per(memory, lambda n: RowUpdates(n, row, "near-data"))
-    pool = 2 * vector_bytes(s) * _per(_alone(s, "near-data"), lambda n: Pool(n, name)) if s.machine.near_data_compute else 0.0
+    by: By = "near-data" if near else "host"
+    each = _per(memory, lambda n: RowReads(n, row, by=by)) + _per(memory, lambda n: RowUpdates(n, row, by))
+    near = near and s.machine.near_data_compute
+    pool = 2 * vector_bytes(s) * _per(_alone(s, "near-data"), lambda n: Pool(n, name)) if near else 0.0
     return Units(count * pool, count * each, 0.0, 0.0)
 
 
 def _modules(s: Scenario) -> Parts:
-    """Modules, or channels, stand in the groups of their expanders."""
-    count = s.machine.dram_channels if load("systems", s.system).memory == "dram" else modules(s.machine)
-    return Parts(count, ceil(count / s.machine.num_expanders))
+    """Modules, or channels, stand in the groups of their expanders, or all in one host."""
+    system: System = load("systems", s.system)
+    count = s.machine.dram_channels if system.memory == "dram" else modules(s.machine)
+    return Parts(count, ceil(count / s.machine.num_expanders) if "cxl" in system.devices else count)
 
 
 KINDS: Mapping[str, Kind] = {

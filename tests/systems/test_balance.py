@@ -41,6 +41,7 @@ MADE_UP = {
     "machine.num_gpus": 3,
 }
 PLANS = ("0;1;2;2", "1;0+2;2;0", "0/2;1;0+1/2;1+1+2", "0-2", "2")
+MODULES = {"machine.num_gpus": 1, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
 SHARDINGS = names("plans")
 # Of 11 MB: three copies of the MLPs' parameters, and each layer's activations and the vectors of 200 samples twice, in fp32.
 MLP = 4 * (14 * 64 + (64 + 10 + 1) * 512 + 513 * 256 + 257)
@@ -283,9 +284,8 @@ def test_hosts_of_several_nodes_exchange_what_each_lacks():
 
 def near(**knobs):
     """Return the tasks, by name, of the made-up model on two expanders of two modules each, and what a batch asks for."""
-    chosen = {"system": "cxl-b", "machine.num_gpus": 1, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
-    s = made_up(**chosen, **{"machine.num_expanders": 2, **knobs})
-    m, t = machine_of(settle(s).scenario), expected_traffic(settle(s).scenario, "cxl-b", 3)
+    s = settle(made_up(**{"system": "cxl-b", "machine.num_expanders": 2, **MODULES, **knobs})).scenario
+    m, t = machine_of(s), expected_traffic(s, s.system, 3)
     return {
         task.name: {one.device: one.work for one in task.demands} for task in m.system.plan(m.scenario, m.log_policy, t).tasks
     }, t
@@ -313,6 +313,16 @@ def test_the_fullest_module_reads_and_pools_longest_and_each_link_carries_its_ow
         "each expander sends sums of its rows"
     )
     assert t.mlp_bytes == tasks["MLP log"]["pmem"].nbytes and tasks["MLP log"]["pmem"].skew == 1
+
+
+def test_a_hosts_fullest_module_is_read_logged_and_updated_longest_and_its_cpu_serves_all():
+    tasks, _ = near(**{"system": "pmem", "policy.plan": "0;0;2;1"})
+    unique = [rows * (1 - (1 - 1 / rows) ** (BATCH * bag)) for rows, bag in zip(ROWS, POOLING, strict=True)]
+    for name in ("Embedding lookup", "Embedding update", "Embedding log", "Home write"):
+        assert tasks[name]["pmem"].skew == pytest.approx((unique[0] + unique[1]) / (sum(unique) / 4))
+    assert tasks["Embedding lookup"]["host"].skew == tasks["Embedding update"]["host"].skew == 1
+    planned, whole = ({"system": "pmem", "policy.sharding": one, **MODULES} for one in ("planner", "table-wise"))
+    assert estimate(made_up(**planned)).results["Step time [ms]"] <= estimate(made_up(**whole)).results["Step time [ms]"]
 
 
 def test_servers_answer_as_fast_as_the_one_with_most_rows():

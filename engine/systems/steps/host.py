@@ -15,13 +15,13 @@ CPU = ""  # the host's one lane, for its software and its arithmetic
 def lookup(t: Traffic, share: Amount = 1.0, after: Names = ("Training loop",)) -> Task:
     """A `share` of a mini-batch's lookups by the host, at the pace of its software, its CPU or its memory."""
     reads = Demand("dram", RowReads(share * t.rows, t.vector_bytes, skew=t.row_skew))
-    return shared.host_embedding(t, "Embedding lookup", (reads,), after, share=share)
+    return shared.host_embedding(t, "Embedding lookup", (reads,), after, share=share, skew=t.lookup_skew)
 
 
 def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
     """A `share` of a mini-batch's updates by the host."""
     writes = Demand("dram", RowUpdates(share * t.rows, t.row_bytes, skew=t.row_skew))
-    return shared.host_embedding(t, "Embedding update", (writes,), after, share=share)
+    return shared.host_embedding(t, "Embedding update", (writes,), after, share=share, skew=t.lookup_skew)
 
 
 @dataclass(frozen=True)

@@ -132,10 +132,16 @@ def handoff(name: str, nbytes: Amount, after: Names) -> Task:
 
 
 def host_embedding(
-    t: Traffic, name: str, memory: tuple[Demand, ...], after: Names = (), after_previous: Names = (), share: Amount = 1.0
+    t: Traffic,
+    name: str,
+    memory: tuple[Demand, ...],
+    after: Names = (),
+    after_previous: Names = (),
+    share: Amount = 1.0,
+    skew: Amount = 1.0,
 ) -> Task:
-    """Half of the host's embedding path for a `share` of the batch, lookup or update, at the pace of CPU or memory."""
-    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, skew=t.lookup_skew)
+    """Half of the host's embedding path for a `share` of the batch, at the pace of CPU or memory; `skew` is that over hosts."""
+    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, skew=skew)
     return Task(name, "Embedding", (Demand("host", work), *memory), after, after_previous)
 
 

@@ -10,8 +10,9 @@ from ..traffic import Traffic
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Rows are read and updated where they live."""
-    reads = Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share, fetched=t.fetched, returned=t.returned))
-    updates = Demand("pmem", RowUpdates(t.rows, t.row_bytes, fetched=t.refetched))
+    lines = t.fetched, t.returned
+    reads = Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share, "host", *lines, skew=t.row_skew))
+    updates = Demand("pmem", RowUpdates(t.rows, t.row_bytes, fetched=t.refetched, skew=t.row_skew))
     return host_plan(s, t, "pmem", (reads,), (updates,))
 
 
@@ -21,6 +22,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "pmem"),
     memory="pmem",
     plan=plan,
+    shards="modules",
     log_policy=LogPolicy("redo"),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )
