@@ -26,14 +26,15 @@ from ..scenario.scenario import Scenario, per_table
 from ..systems.balance import balance, skew
 from ..systems.placement import placement
 from ..systems.sharding import Pieces
+from ..systems.steps.repeated import scratchpad_rows
 from ..systems.system import System, cache_policy, medium_cache
-from ..systems.traffic import BY_BATCH, LEVELS, SKEWS, Traffic, row_bytes, scratchpad_rows, traffic
+from ..systems.traffic import BY_BATCH, LEVELS, SKEWS, Traffic, row_bytes, traffic
 from ..workload.batch import bag_layout, recent, tally
 from ..workload.readers.recording import Recording
-from ..workload.repeats import counted_again
 from ..workload.source import Source, num_batches, source
 from .hot_rows import hot_set, popular
 from .part_counts import counter
+from .repeats import counted_again
 
 OnProgress = Callable[[str, bool], None]  # given what was done, and whether that finishes a batch; it may raise Cancelled
 # From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
@@ -86,7 +87,8 @@ def counted_amounts(
         lines = _lines(s, medium, file=file, on_progress=on_progress)
         amounts |= dict(zip(("fetched", "returned", "refetched"), lines, strict=True))
     if chosen.hot:
-        amounts["popular"] = _popular(s, system, file=file, on_progress=on_progress)
+        shares = _popular(s, system, file=file, on_progress=on_progress)
+        amounts |= dict(zip(("popular", "popular_lookups"), shares, strict=True))
     return traffic(s, **amounts)
 
 
@@ -165,11 +167,11 @@ def _found(s: Scenario, system: str, file: Recording | None, on_progress: OnProg
 
 
 def _popular(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return the share of samples that meet hot rows alone, (N,)."""
+    """Return the share of samples that meet hot rows alone, and of lookups that these make, (2, N)."""
     given = _drawn(s, file=file)
-    hot, shares = hot_set(s, load("systems", system).hot(s), given), np.zeros(num_batches(s, file))
-    for n in range(len(shares)):
-        shares[n] = popular(hot, given.ids(n))
+    hot, shares = hot_set(s, load("systems", system).hot(s), given), np.zeros((2, num_batches(s, file)))
+    for n in range(shares.shape[1]):
+        shares[:, n] = popular(hot, given.ids(n), given.starts(n))
         on_progress(f"counted popular samples of batch {n}", False)
     return shares
 

@@ -12,12 +12,13 @@ from ..registry import load
 from ..scenario.scenario import Scenario
 from ..systems.balance import balance, skew
 from ..systems.placement import levels
+from ..systems.steps.repeated import scratchpad_rows
 from ..systems.system import System, cache_policy, medium_cache
-from ..systems.traffic import Traffic, scratchpad_rows, traffic
+from ..systems.traffic import Traffic, traffic
 from ..systems.traffic import steady as repeated
 from ..workload.accesses import expected
-from ..workload.expected_cache import NOTHING, expected_moves, popular_share
-from ..workload.repeats import expected_again
+from ..workload.expected_cache import NOTHING, expected_moves, popular_shares
+from .repeats import expected_again
 
 RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
 
@@ -40,6 +41,7 @@ def dealt(one: Traffic, samples: int, batches: int) -> Traffic:
         raw_share=np.where(first, 0.0, found.raw_share),
         cold=np.where(first, found.rows, found.cold),
         popular=np.minimum(found.popular * meeting, 1.0),
+        popular_lookups=np.minimum(found.popular_lookups * meeting, 1.0),
         **{name: getattr(found, name) * missing for name in ("misses", "evicted", "missed", "refused")},
     )
 
@@ -78,6 +80,7 @@ def expected_amounts(s: Scenario, system: str, medium: LineCache = NO_CACHE) -> 
     rows = accesses.unique_rows.sum(axis=1)
     room = scratchpad_rows(s, "near-data" in chosen.devices)
     again = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
+    popular = popular_shares(s, hot(s)) if hot else (0.0, 0.0)
     moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else NOTHING
     found = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
     if medium.lines:
@@ -88,7 +91,8 @@ def expected_amounts(s: Scenario, system: str, medium: LineCache = NO_CACHE) -> 
         raw_share=accesses.raw_lookups.sum(axis=1) / accesses.lookups.sum(),
         misses=np.minimum(moved.misses, rows),
         cold=rows - accesses.shared_rows.sum(axis=1),
-        popular=np.array([popular_share(s, hot(s)) if hot else 0.0]),
+        popular=np.array([popular[0]]),
+        popular_lookups=np.array([popular[1]]),
         missed=np.array([moved.missed_lookups]),
         refused=np.minimum(moved.refused, rows),
         again=np.array([again]),

@@ -42,8 +42,8 @@ def hot_set(s: Scenario, capacity: float, given: Source) -> HotSet:
     return HotSet(last, others, bag_layout(s.model, s.data.batch_size), s.data.batch_size)
 
 
-def popular(hot: HotSet, ids: Ints) -> float:
-    """Return the share of a batch's samples that are popular."""
+def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
+    """Return the share of a batch's samples that are popular, and of its lookups that these make; `starts` as in a Batch."""
     every = np.ones(hot.samples, dtype=bool)
     for table, (low, high) in enumerate(zip(hot.layout[:-1], hot.layout[1:], strict=True)):
         mine = ids[low:high]
@@ -51,8 +51,14 @@ def popular(hot: HotSet, ids: Ints) -> float:
         if len(hot.others):
             place = np.minimum(np.searchsorted(hot.others, mine), len(hot.others) - 1)
             met |= hot.others[place] == mine
-        every &= met.reshape(hot.samples, -1).all(axis=1)
-    return float(every.mean())
+        if starts is None:
+            every &= met.reshape(hot.samples, -1).all(axis=1)
+        else:
+            mine = starts[table * hot.samples : (table + 1) * hot.samples + 1]
+            every[np.searchsorted(mine, low + np.flatnonzero(~met), side="right") - 1] = False
+    share = float(every.mean())
+    lengths = None if starts is None else np.diff(starts).reshape(-1, hot.samples).sum(axis=0)
+    return share, share if lengths is None else float(lengths[every].sum() / len(ids))
 
 
 def _counted(s: Scenario, capacity: int, given: Source) -> Ints:

@@ -8,10 +8,9 @@ from ..estimates import estimates
 from ..registry import names
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.machine import settle
-from ..systems.balance import balance, sent_bytes
+from ..systems.balance import balance, index_bytes, sent_bytes
 from ..systems.crossing import Crossing, even, index_routes, vector_routes
 from ..systems.parts import EVEN, Kind, Units, kind_of
-from ..systems.traffic import INDEX_BYTES
 from ..units import MS
 from ..workload.accesses import expected
 
@@ -95,14 +94,14 @@ def _loads(s: Scenario, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
     if found is None:
         return (), 0.0
     rate = np.array([[units.fabric], [units.network]])
-    ways = (vector_routes(found.parts, found.pieces, sent_bytes(s)), index_routes(found.parts, INDEX_BYTES * found.indices))
+    ways = (vector_routes(found.parts, found.pieces, sent_bytes(s)), index_routes(found.parts, index_bytes(s) * found.indices))
     vectors, indices = (np.maximum(sent, received) for sent, received in ways)
     exchange = (2 * vectors * rate).max(axis=0) + (indices * rate).max(axis=0)
     nbytes = (2 * vectors + indices).sum(axis=0) * (rate.sum() > 0)
     seconds = np.array([found.lookups * units.lookup, found.rows * units.row, exchange])
     plain, asked = (
         even(found.parts, s.model.num_tables * sent_bytes(s)),
-        even(found.parts, INDEX_BYTES * float(expected(s).lookups.sum())),
+        even(found.parts, index_bytes(s) * float(expected(s).lookups.sum())),
     )
     share = float(seconds[:2].sum() / found.parts.number) + 2 * _crossing(plain, units) + _crossing(asked, units)
     every = np.array([found.lookups, found.rows, found.held, nbytes, *seconds]).T.tolist()

@@ -28,6 +28,7 @@ class Purpose(IntEnum):
     CACHES = 108
     LINES = 109
     ROUNDING = 110
+    LENGTHS = 111
 
 
 def stream(seed: int, purpose: Purpose, batch: int = 0) -> np.random.Generator:

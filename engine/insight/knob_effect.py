@@ -58,6 +58,8 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
             refusals.append(found)
         elif isinstance(own, str) or not same(own, found):
             return KnobEffect(True)
+    if knob.learned and scenario.run.training and not scenario.data.digest and len(refusals) < len(others):
+        return KnobEffect(True, "Acts on what a full run learns, not in the estimate.")
     start = STUCK if len(refusals) == len(others) else NOTHING
     return KnobEffect(False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or TRIED[knob.kind in WORDS]}")
 
@@ -138,7 +140,7 @@ def _others(scenario: Scenario, knob: Knob, own: Any) -> Iterator[Any]:
         yield (*(2 * width for width in own[:-1]), own[-1])
     elif knob.kind in ("ints", "floats"):
         yield from (tuple(2 * item for item in own), tuple(item // 2 for item in own))
-        yield from () if own else ((knob.low,), (knob.high,))
+        yield from () if any(own) else ((knob.low,), (knob.high,))
     elif knob.kind in ("int", "float"):
         near = () if own is None else (2 * own, own // 2 if knob.kind == "int" else own / 2)
         yield from chain(near, (knob.low, knob.high))

@@ -56,6 +56,15 @@ class Data:
         low=0.0,
         high=0.99,
     )
+    bag_length_cv: tuple[float, ...] = knob(
+        (),
+        "Bag length spread",
+        "Standard deviation of a sample's lookups in a table over their mean, the pooling factor; 0 or empty: all samples have "
+        "as many; 1 at a pooling factor of 1: as chance throws them. One number, or one per table.",
+        low=0.0,
+        high=10.0,
+        learned=True,
+    )
     locality: float = knob(0.0, "Locality", "Share of repeats that come soon after the row's last use.", low=0.0, high=0.9)
     sample_correlation: float = knob(
         0.0,
@@ -63,6 +72,7 @@ class Data:
         "Share of samples that are equally rare in all five largest Criteo Kaggle fields, as real ones are; 0: independent.",
         low=0.0,
         high=1.0,
+        learned=True,
     )
     click_rate: float = knob(
         0.256,

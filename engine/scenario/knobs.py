@@ -39,7 +39,8 @@ class Knob:
     """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None). The field's type says the kind.
 
     `acts` says when, and `needs` names the fault or the knob without which it does nothing; `only` lists the whole
-    numbers that exist, where not every one of the range does. `high` of a text is its length.
+    numbers that exist, where not every one of the range does. `high` of a text is its length. What the generator draws by a
+    `learned` knob is trained on, whether the estimate shows it or not.
     """
 
     label: str
@@ -52,6 +53,7 @@ class Knob:
     log: bool = False
     main: bool = False
     acts: Acts = "always"
+    learned: bool = False
     needs: str = ""
     path: str = ""
     default: Any = None

@@ -52,7 +52,7 @@ class Scenario:
 # What the rules between knobs look at; any value of another knob goes with any of others.
 RULED = frozenset(
     {f"model.{name}" for name in ("name", "num_tables", "num_embeddings", "pooling", "embedding_dim", "interaction")}
-    | {"model.bottom_mlp", "model.top_mlp", "faults.trace", "data.once_share"}
+    | {"model.bottom_mlp", "model.top_mlp", "faults.trace", "data.once_share", "data.bag_length_cv"}
     | {f"data.{name}" for name in BY_TABLE}
 )
 
@@ -93,7 +93,7 @@ def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
 
 
 def _check_data(data: Data, tables: int) -> None:
-    for name in BY_TABLE:
+    for name in (*BY_TABLE, "bag_length_cv"):
         count = len(getattr(data, name))
         if count not in (0, 1, tables):
             raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one, or {tables}.")

@@ -14,13 +14,14 @@ from ..registry import load
 from ..scenario.scenario import KNOBS, Scenario, per_table
 from ..units import FLOAT32, GB
 from ..workload.accesses import expected
+from ..workload.bags import uneven_tables
 from ..workload.popularity import popularities
 from ..workload.row_spread import expected_spread
 from .crossing import Crossing, even, indices, vectors
 from .parts import EVEN, KINDS, Kind, Units, kind_of, memories
 from .sharding import Parts, Piece, Pieces, Wanted, alike, by_hand, made
 from .system import System
-from .traffic import INDEX_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
+from .traffic import INDEX_BYTES, LENGTH_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
 
 ROUNDED = 1e-9  # what sums in another order may differ by
 SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
@@ -95,7 +96,7 @@ def asked(s: Scenario, parts: Parts, pieces: Pieces, known: Spreads | None = Non
 
 def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
     """Return what plans are made for."""
-    touched, vector = expected(s), sent_bytes(s)
+    touched, vector, index_nbytes = expected(s), sent_bytes(s), index_bytes(s)
     way = _crossing(units, vectors(parts, ((Piece(1.0, (0,)),),), vector))
     alone = touched.lookups * units.lookup + touched.unique_rows[0] * units.row + 2 * way
     nbytes = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64) * row_bytes(s)
@@ -111,7 +112,7 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
         if even + sent > than * (1 + ROUNDED):
             return np.inf
         found = asked(s, parts, pieces, known)
-        sent += _crossing(units, indices(parts, INDEX_BYTES * found.indices))
+        sent += _crossing(units, indices(parts, index_nbytes * found.indices))
         return float(found.lookups.max() * units.lookup + found.rows.max() * units.row) + sent
 
     return Wanted(parts, alone, nbytes, s.model.embedding_dim, room, slowest)
@@ -172,11 +173,17 @@ def pooled(s: Scenario, name: str) -> Crossing:
 
 
 def index(s: Scenario, name: str) -> Crossing:
-    """Return what crosses of a batch's row indices."""
+    """Return what crosses of a batch's row indices, and as these are spread, of the lengths of uneven bags."""
     found, each = balance(s, name), expected(s).lookups
+    nbytes = index_bytes(s)
     if found is None:
-        return _by_cards(s, name, even(among(s, name), INDEX_BYTES * float(each.sum())))
-    return _by_cards(s, name, indices(found.parts, INDEX_BYTES * found.indices))
+        return _by_cards(s, name, even(among(s, name), nbytes * float(each.sum())))
+    return _by_cards(s, name, indices(found.parts, nbytes * found.indices))
+
+
+def index_bytes(s: Scenario) -> float:
+    """Return the bytes of a row's index, with its share of the lengths of uneven bags."""
+    return INDEX_BYTES + LENGTH_BYTES * uneven_tables(s) / sum(per_table(s.model, "pooling"))
 
 
 class Links(NamedTuple):

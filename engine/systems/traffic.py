@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Floats
-from ..core.work import cross_parameters, mlp_parameters
+from ..core.work import Amount, cross_parameters, mlp_parameters
 from ..hardware.devices.gpu import word_bytes
 from ..scenario.scenario import Scenario, cross_ranks, per_table
 from ..scenario.storage import mlp_state, row_state, stored_bytes
 from ..units import FLOAT32, MiB
+from ..workload.bags import uneven_tables
 
 INDEX_BYTES = 8
+LENGTH_BYTES = 4  # of a bag, as TorchRec's KeyedJaggedTensor has them
 CHECKSUM_BYTES = 8
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
-MEGABYTE = 10**6
 
 
 @dataclass(frozen=True)
@@ -27,16 +28,17 @@ class Traffic:
 
     `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows that
     the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
-    samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
-    it did not hold when the batch began; `refused`: rows among both misses and evicted that the cache had no place for and
-    that were used where they live; `again`: lookups that come back to a row for which near-data logic had no place
-    (`systems.steps.repeated`); `fetched`: lines that the cache of a medium lacks when the batch begins; `returned`: changed lines
-    that these push out; `refetched`: lines that the batch's own ones have pushed out when they are logged or updated;
-    `lookup_skew` and `row_skew`: how many times the mean the part has that a plan gives most lookups, and most unique rows
-    (`systems.balance`);
+    samples all of whose lookups meet hot rows, `popular_lookups`: share of lookups that these make; `evicted`: rows that the
+    cache sends home; `missed`: lookups of rows that it did not hold when the batch began; `refused`: rows among both misses and
+    evicted that the cache had no place for and that were used where they live; `again`: lookups that come back to a row for
+    which near-data logic had no place (`systems.steps.repeated`); `fetched`: lines that the cache of a medium lacks when the
+    batch begins; `returned`: changed lines that these push out; `refetched`: lines that the batch's own ones have pushed out
+    when they are logged or updated; `lookup_skew` and `row_skew`: how many times the mean the part has that a plan gives most
+    lookups, and most unique rows (`systems.balance`);
     `levels` (N, 4): rows by where they are found outside HBM, of a system with several memories (`systems.placement.levels`).
     Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it, where it has a checksum), of a row's
-    gradient, of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state, of their gradients.
+    gradient, of pooled vectors one way, of the lengths of uneven bags, of all MLP parameters with optimizer state, of their
+    gradients.
     """
 
     rows: Floats
@@ -44,6 +46,7 @@ class Traffic:
     misses: Floats
     cold: Floats
     popular: Floats
+    popular_lookups: Floats
     evicted: Floats
     missed: Floats
     refused: Floats
@@ -54,7 +57,8 @@ class Traffic:
     lookup_skew: Floats
     row_skew: Floats
     levels: Floats
-    lookups: float
+    lookups: Amount
+    length_bytes: float
     row_bytes: int
     vector_bytes: int
     gradient_bytes: int
@@ -68,12 +72,12 @@ class Traffic:
         return len(self.rows)
 
     @property
-    def lookup_bytes(self) -> float:
+    def lookup_bytes(self) -> Amount:
         """Bytes of all looked-up vectors before pooling."""
         return self.lookups * self.vector_bytes
 
     @property
-    def spread_bytes(self) -> float:
+    def spread_bytes(self) -> Amount:
         """Bytes of a gradient for each lookup, before those of one row are summed."""
         return self.lookups * self.gradient_bytes
 
@@ -88,19 +92,24 @@ class Traffic:
         return self.rows * float(self.row_bytes - self.vector_bytes)
 
     @property
-    def gpu_lookup_bytes(self) -> float:
+    def gpu_lookup_bytes(self) -> Amount:
         """Bytes that a GPU moves to look up and pool: rows that it reads and pooled vectors that it writes."""
         return self.lookup_bytes + self.pooled_bytes
 
     @property
-    def gpu_spread_bytes(self) -> float:
+    def gpu_spread_bytes(self) -> Amount:
         """Bytes that a GPU moves to bring gradients to their rows: the gradients, and a sort of the lookups' indices."""
-        return self.spread_bytes + SORT_PASSES * self.feature_bytes
+        return self.spread_bytes + self.sort_bytes
+
+    @property
+    def sort_bytes(self) -> Amount:
+        """Bytes that a GPU moves to sort the lookups' indices."""
+        return SORT_PASSES * (self.lookups * INDEX_BYTES)
 
     @property
     def hit_rate(self) -> float:
         """Share of lookups whose row the cache held when their batch began."""
-        return 1 - float(self.missed.mean()) / self.lookups
+        return 1 - float(self.missed.mean()) / float(np.mean(self.lookups))
 
     @property
     def far(self) -> Floats:
@@ -119,13 +128,13 @@ class Traffic:
         return self.row_bytes + INDEX_BYTES
 
     @property
-    def feature_bytes(self) -> float:
-        """Bytes of the sparse features: one row index per lookup."""
-        return self.lookups * INDEX_BYTES
+    def feature_bytes(self) -> Amount:
+        """Bytes of the sparse features: one row index per lookup, and of uneven bags their lengths."""
+        return self.lookups * INDEX_BYTES + self.length_bytes
 
 
 BY_BATCH: tuple[str, ...] = (
-    *("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed", "refused", "again"),
+    *("rows", "raw_share", "misses", "cold", "popular", "popular_lookups", "evicted", "missed", "refused", "again"),
     *("fetched", "returned", "refetched"),
 )
 SKEWS = ("lookup_skew", "row_skew")
@@ -135,16 +144,18 @@ LEVELS = 4  # memories outside HBM, fastest first
 def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
     """Return the traffic of batches, of which `rows` and maybe more `amounts` are given, one value per batch each.
 
-    Others are zero, but for each row that misses one goes, and one lookup misses.
+    Others are zero, but for each row that misses one goes, and one lookup misses; popular samples have their share of lookups.
     """
     model, samples, rows = scenario.model, scenario.data.batch_size, amounts["rows"]
     gradient = model.embedding_dim * FLOAT32
     nothing = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
     nothing |= {"levels": np.zeros((len(rows), LEVELS))}
     come = amounts.get("misses", nothing["misses"])
+    nothing |= {"popular_lookups": amounts.get("popular", nothing["popular"])}
     return Traffic(
         **{**nothing, "evicted": come, "missed": come, **amounts},
         lookups=float(samples * sum(per_table(model, "pooling"))),
+        length_bytes=float(samples * uneven_tables(scenario) * LENGTH_BYTES),
         row_bytes=row_bytes(scenario),
         vector_bytes=vector_bytes(scenario),
         gradient_bytes=gradient,
@@ -185,14 +196,6 @@ def vector_bytes(scenario: Scenario) -> int:
     """Return the bytes of a row that a lookup reads: all of it where it has a checksum."""
     model = scenario.model
     return row_bytes(scenario) if scenario.policy.row_checksums else stored_bytes(model.row_precision, model.embedding_dim)
-
-
-def scratchpad_rows(scenario: Scenario, near_data: bool) -> float | None:
-    """Return how many rows near-data logic holds while it pools and accumulates, over all expanders; None where none does."""
-    machine = scenario.machine
-    if not near_data or not machine.near_data_compute or scenario.policy.row_dedup != "memory":
-        return None
-    return machine.near_data_scratchpad_MB * MEGABYTE * machine.num_expanders / vector_bytes(scenario)
 
 
 def mlp_bytes(scenario: Scenario) -> float:

@@ -16,11 +16,12 @@ WIDE_SORT = 2048  # lookups of a table from which wider digits pay for their lar
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalBatch:
-    """A batch whose lookups are places in the weights' rows: `places` is laid out as `Batch.ids`."""
+    """A batch whose lookups are places in the weights' rows: `places` is laid out as `Batch.ids`; `starts` are a Batch's."""
 
     dense: Singles
     labels: Singles
     places: Locals
+    starts: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,15 +40,18 @@ class Uses:
 
 def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
     """Return `batch` with the places of its rows; raises CannotRun for a row that does not exist."""
-    return LocalBatch(batch.dense, batch.labels, local(shape, weights, batch.ids))
+    return LocalBatch(batch.dense, batch.labels, local(shape, weights, batch.ids), batch.starts)
 
 
 def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, stop: int | None = None) -> Singles:
-    """Return (B, features) of samples start..stop-1: room for the dense vector, then a sum-pooled vector per table."""
+    """Return (B, features) of samples start..stop-1: room for the dense vector, then a sum-pooled vector per table.
+
+    An empty bag's is zero.
+    """
     size = len(batch.labels)
     stop = size if stop is None else min(stop, size)
     features = np.empty((stop - start, shape.features_width), np.float32)
-    _pool(weights.table, batch.places, np.array(shape.pooling), size, start, shape.bottom[-1], features)
+    _pool(weights.table, batch.places, np.array(shape.pooling), batch.starts, size, start, shape.bottom[-1], features)
     return features
 
 
@@ -59,22 +63,36 @@ def uses(shape: Shape, batch: LocalBatch) -> Uses:
     pooling, size = np.array(shape.pooling), len(batch.labels)
     keys, spare = np.empty((2, size * int(pooling.max())), np.uint32)
     room = keys, spare, np.empty(len(spare), np.int32), np.empty(1 << WIDE, np.int64)
-    found = _turn_round(batch.places, pooling, size, unique, first, samples, table, *room)
+    found = _turn_round(batch.places, pooling, batch.starts, size, unique, first, samples, table, *room)
     return Uses(unique[:found], first[: found + 1], samples, table)
 
 
 @entry
-def _pool(vectors: Singles, places: Places, pooling: Ints, batch_size: int, start: int, column: int, features: Singles) -> None:
+def _pool(
+    vectors: Singles,
+    places: Places,
+    pooling: Ints,
+    starts: Ints | None,
+    batch_size: int,
+    start: int,
+    column: int,
+    features: Singles,
+) -> None:
     """Write each bag's sum into its columns of `features`, table by table."""
     dim = vectors.shape[1]
     begin = 0
-    for length in pooling:
+    for table in range(pooling.size):
+        length = pooling[table]
         for sample in range(features.shape[0]):
             pooled = features[sample, column : column + dim]
             at = begin + (start + sample) * length
+            end = at + length
+            if starts is not None:
+                bag = table * batch_size + start + sample
+                at, end = starts[bag], starts[bag + 1]
             for d in range(dim):
                 pooled[d] = np.float32(0.0)
-            for lookup in range(at, at + length):
+            for lookup in range(at, end):
                 vector = vectors[places[lookup]]
                 for d in range(dim):
                     pooled[d] += vector[d]
@@ -86,6 +104,7 @@ def _pool(vectors: Singles, places: Places, pooling: Ints, batch_size: int, star
 def _turn_round(
     places: Places,
     pooling: Ints,
+    starts: Ints | None,
     batch_size: int,
     unique: Places,
     first: Ints,
@@ -107,6 +126,10 @@ def _turn_round(
         for k in range(count):
             keys[k] = places[begin + k]
             mine[k] = k // pooling[t]
+        if starts is not None:
+            for sample in range(batch_size):
+                bag = t * batch_size + sample
+                mine[starts[bag] - begin : starts[bag + 1] - begin] = sample
         _sort(keys[:count], mine, spare, spare_samples, ends)
         for k in range(count):
             if k == 0 or keys[k] != keys[k - 1]:

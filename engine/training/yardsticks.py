@@ -49,8 +49,10 @@ class Looked:
 
 
 def looked(rows: Ints, batch: Batch, bags: Ints) -> Looked:
-    """Look a batch up among sorted `rows`; `bags` are the (T+1,) positions of the tables' lookups within a sample."""
-    samples = np.concatenate([np.repeat(np.arange(len(batch.labels)), lookups) for lookups in np.diff(bags)])
+    """Look a batch up among sorted `rows`; `bags` are the (T+1,) positions of the tables' lookups within a sample, if even."""
+    size = len(batch.labels)
+    lengths = np.repeat(np.diff(bags), size) if batch.starts is None else np.diff(batch.starts)
+    samples = np.repeat(np.tile(np.arange(size), len(bags) - 1), lengths)
     places = np.searchsorted(rows, batch.ids)
     return Looked(batch, samples, places, *np.unique(places, return_inverse=True))
 
@@ -120,5 +122,5 @@ def _curves(scenario: Scenario, origin: Source, batches: int, bags: Ints) -> lis
 def _teacher(scenario: Scenario, held_out: Batch) -> float | None:
     made_of = generator.recipe(scenario)
     bags = generator.prepare(made_of).bags
-    found = generator.logits(generator.teacher(made_of), held_out.dense, held_out.ids, bags)
+    found = generator.logits(generator.teacher(made_of), held_out.dense, held_out.ids, bags, held_out.starts)
     return auc(held_out.labels, found)

@@ -25,6 +25,7 @@ METRICS = ("Step time [ms]", "Energy per batch [J]")
 DEVIATIONS = 3.0
 FORM = 2.5  # %; beyond chance caches' and popular samples' mathematics left at most 2.1 over all presets, systems, lengths
 MISSED = ("misses", "evicted", "missed", "refused")
+POPULAR = ("popular", "popular_lookups")
 
 
 def error_bar(scenario: Scenario) -> Mapping[str, float]:
@@ -51,7 +52,7 @@ def _drawn(one: Traffic, samples: int, batches: int) -> Iterator[Traffic]:
         (MISSED, one.misses, 1.0),
         (("fetched", "returned"), one.fetched, 1.0),
         (("levels",), one.levels, 1.0),
-        (("popular",), one.popular * samples, np.sqrt(1 - one.popular)),
+        (POPULAR, one.popular * samples, np.sqrt(1 - one.popular)),
     ):
         if not mean.any():
             continue
@@ -63,6 +64,6 @@ def _drawn(one: Traffic, samples: int, batches: int) -> Iterator[Traffic]:
 
 def _scaled(one: Traffic, name: str, factor: Floats) -> Floats:
     """Return an amount times a factor; no more rows are missed than used, and no more samples popular than there are."""
-    most = 1.0 if name == "popular" else one.rows if name in ("misses", "evicted", "refused") else np.inf
+    most = 1.0 if name in POPULAR else one.rows if name in ("misses", "evicted", "refused") else np.inf
     found: Floats = np.minimum(getattr(one, name) * factor, most)
     return found

@@ -25,12 +25,14 @@ class Batch:
     """Samples to train on.
 
     `dense` is (B, F); `labels` is (B,), each 0 or 1; `ids` is (B * sum of pooling,) and holds global row
-    numbers, table by table, sample by sample inside a table, so that a bag is a run of consecutive ids.
+    numbers, table by table, sample by sample inside a table, so that a bag is a run of consecutive ids. Of uneven bags,
+    `starts` (T * B + 1,) says where each begins, then where the last ends; it is None where each has its table's pooling.
     """
 
     dense: Singles
     ids: Ints
     labels: Singles
+    starts: Ints | None = None
 
 
 def offsets(model: Model) -> Ints:

@@ -13,6 +13,7 @@ import numpy as np
 from ..core.arrays import Floats
 from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
+from .bags import chances, generating, length_cv
 from .expected import CLOSENESS, HALVINGS, gap_rate, in_both, stay, unused
 from .popularity import alike, popularities
 from .sampling import head_quantile, links
@@ -29,6 +30,7 @@ class ExpectedMoves(NamedTuple):
 
 NOTHING = ExpectedMoves(0.0, 0.0)
 WAYS = 32  # of a set-associative cache
+TINY = 1e-30  # step of a derivative along the imaginary axis, which has no rounding to fear
 # By policy: how many rows of each class can be missing, and for how many lookups an unused one of them stays.
 Stays = Callable[[Scenario, Spectrum, float, float], tuple[Floats, float]]
 
@@ -158,16 +160,44 @@ def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
     return found, mass
 
 
-def popular_share(s: Scenario, capacity: float) -> float:
-    """Return the share of samples whose every lookup meets one of the `capacity` most popular rows."""
+def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
+    """Return the share of samples whose every lookup meets one of the `capacity` most popular rows, and that of their lookups.
+
+    The mean of z^(a sample's lookups) over popular samples alone is the first at z = 1; its slope there counts their lookups.
+    """
     if capacity >= sum(per_table(s.model, "num_embeddings")):
-        return 1.0
-    (rows, mass), pooling = hottest(s, capacity), np.array(per_table(s.model, "pooling"))
-    alone, groups, laws = mass**pooling, links(s), popularities(s)
-    together = [min(head_quantile(laws[t], rows[t]) ** float(pooling[t]) for t in group) for group in groups]
+        return 1.0, 1.0
+    (rows, mass), pooling, cv = hottest(s, capacity), np.array(per_table(s.model, "pooling")), np.array(length_cv(s))
+    groups, laws = links(s), popularities(s)
+    heads = [sorted((head_quantile(laws[t], rows[t]), t) for t in group) for group in groups]
+    if cv.any():
+        z = 1 + TINY * 1j
+        alone = generating(pooling, cv, z * mass)
+        together = [_linked(group, [chances(int(pooling[t]), float(cv[t])) for _, t in group], z) for group in heads]
+    else:
+        alone, together = mass**pooling, [min(head ** float(pooling[t]) for head, t in group) for group in heads]
     others = np.delete(alone, [table for group in groups for table in group])
     linked = s.data.sample_correlation if groups else 0.0
-    return min(1.0, float((1 - linked) * np.prod(alone) + linked * np.prod(others) * np.prod(together)))
+    found = (1 - linked) * np.prod(alone) + linked * np.prod(others) * np.prod(together)
+    share = min(1.0, float(found.real))
+    return share, min(1.0, float(found.imag) / TINY / float(pooling.sum())) if cv.any() else share
+
+
+def _linked(heads: list[tuple[float, int]], lengths: list[Floats], z: complex) -> complex:
+    """Return the same for linked tables, which meet rows up to their `heads`, in ascending order, by the chances of lengths.
+
+    Their n-th lookups have one quantile, so that the first head decides, but beyond the longest bag before.
+    """
+    longest = np.zeros(max(map(len, lengths)), dtype=np.complex128)
+    longest[0] = 1.0
+    for (head, _), chance in zip(heads, lengths, strict=True):
+        mine = np.pad(chance, (0, len(longest) - len(chance))) * z ** np.arange(len(longest))
+        before, reached = longest * np.cumsum(mine), 0j
+        for length in range(1, len(longest)):
+            reached = head * (reached + longest[length - 1])
+            before[length] += mine[length] * reached
+        longest = before
+    return complex(longest.sum())
 
 
 class Split(NamedTuple):

@@ -11,6 +11,7 @@ from ..core.hashing import GOLDEN, Purpose, key, mix, stream
 from ..core.jit import entry
 from ..scenario.scenario import Scenario, per_table
 from . import sampling
+from .bags import length_cv, lengths
 from .popularity import Popularity, popularities
 from .sampling import Links, link, links
 
@@ -30,6 +31,7 @@ class Recipe:
     click_rate: float
     links: Links = ()
     linked: float = 0.0
+    length_cv: tuple[float, ...] = ()
 
 
 def recipe(scenario: Scenario) -> Recipe:
@@ -44,6 +46,7 @@ def recipe(scenario: Scenario) -> Recipe:
         scenario.data.click_rate,
         links(scenario),
         linked,
+        length_cv(scenario),
     )
 
 
@@ -83,7 +86,18 @@ def ids(prepared: Prepared, n: int, samples: int) -> Ints:
     """Return the ids of batch n, each independent of all others but for those of linked tables."""
     made_of, bags, first = prepared.recipe, prepared.bags, prepared.offsets
     drawn = sampling.draw(prepared.sampler, key(made_of.seed, Purpose.IDS, n), bags * samples, first)
-    return link(drawn, n, made_of.links, made_of.linked, made_of.seed, made_of.popularities, bags, first)
+    starts = bag_starts(prepared, n, samples) if made_of.links else None
+    return link(drawn, n, made_of.links, made_of.linked, made_of.seed, made_of.popularities, bags, first, starts)
+
+
+def bag_starts(prepared: Prepared, n: int, samples: int) -> Ints | None:
+    """Return where each bag of batch n begins in its ids, and where the last ends; None where all bags are even."""
+    made_of = prepared.recipe
+    if not any(made_of.length_cv):
+        return None
+    random = stream(made_of.seed, Purpose.LENGTHS, n)
+    drawn = (lengths(random, samples, mean, cv) for mean, cv in zip(made_of.pooling, made_of.length_cv, strict=True))
+    return np.cumsum(np.concatenate((np.zeros(1, dtype=np.int64), *drawn)))
 
 
 def chances(prepared: Prepared, n: int, samples: int) -> Floats:
@@ -132,9 +146,9 @@ def teacher(recipe: Recipe) -> Teacher:
     return Teacher(hidden, intercept, by_dense * weights, by_bags, centre, pairs, by_pairs * signs)
 
 
-def logits(teacher: Teacher, dense: Singles, ids: Ints, bags: Ints) -> Floats:
-    """Return (B,) logits of a batch; `bags` are the (T+1,) positions of the tables' lookups within a sample."""
-    effects = bag_effects(ids, bags, len(dense), teacher.key)
+def logits(teacher: Teacher, dense: Singles, ids: Ints, bags: Ints, starts: Ints | None = None) -> Floats:
+    """Return (B,) logits of a batch; `bags` are the (T+1,) positions of the tables' lookups within a sample, if even."""
+    effects = bag_effects(ids, bags, len(dense), teacher.key, starts)
     products = _products(effects - teacher.centre, teacher.pairs, teacher.products)
     linear: Floats = (dense * teacher.dense).sum(axis=1) + teacher.bags * effects.sum(axis=1)
     return teacher.intercept + linear + products
@@ -150,27 +164,31 @@ def sigmoid(x: Floats) -> Floats:
     return 0.5 + 0.5 * np.tanh(0.5 * x)
 
 
-def bag_effects(ids: Ints, bags: Ints, samples: int, key: np.uint64) -> Floats:
-    """Return (B, T) means over each bag of its ids' effects: four 16-bit parts of a hash add up to a near normal."""
+def bag_effects(ids: Ints, bags: Ints, samples: int, key: np.uint64, starts: Ints | None = None) -> Floats:
+    """Return (B, T) means over each bag of its ids' effects, 0 if empty: four 16-bit parts of a hash add up to a near normal."""
     effects = np.zeros((samples, len(bags) - 1))
-    _add_effects(ids, bags, key, effects)
+    _add_effects(ids, bags, starts, key, effects)
     return effects
 
 
 @entry
-def _add_effects(ids: Ints, bags: Ints, key: np.uint64, effects: Floats) -> None:
+def _add_effects(ids: Ints, bags: Ints, starts: Ints | None, key: np.uint64, effects: Floats) -> None:
     low = np.uint64(0xFFFF)
     for table in range(len(bags) - 1):
         size = bags[table + 1] - bags[table]
         at = bags[table] * len(effects)
         for sample in range(len(effects)):
             total: Any = 0
+            if starts is not None:
+                bag = table * len(effects) + sample
+                size = starts[bag + 1] - starts[bag]
             for _ in range(size):
                 word = mix(key ^ (np.uint64(ids[at]) * GOLDEN))
                 total += (word & low) + (word >> np.uint64(16) & low) + (word >> np.uint64(32) & low) + (word >> np.uint64(48))
                 at += 1
             # The sum of four has mean 131070 and variance (2^32 - 1) / 3.
-            effects[sample, table] = (total / size - 131070.0) / 37837.22
+            if size > 0:
+                effects[sample, table] = (total / size - 131070.0) / 37837.22
 
 
 def solve(raw: Floats, rate: float, auc: float) -> tuple[float, float]:
@@ -204,8 +222,9 @@ def _sample(prepared: Prepared, hidden: np.uint64) -> tuple[Singles, Floats]:
     """Return dense features and bag effects to calibrate on: 4096 to 16384 samples, fewer the more lookups each has."""
     count = int(np.clip(LOOKUPS // prepared.bags[-1], 4096, 16384)) // CHUNK
     inputs = [dense(prepared, CALIBRATION + n, CHUNK) for n in range(count)]
-    drawn = (ids(prepared, CALIBRATION + n, CHUNK) for n in range(count))
-    return np.concatenate(inputs), np.concatenate([bag_effects(batch, prepared.bags, CHUNK, hidden) for batch in drawn])
+    drawn = ((ids(prepared, n, CHUNK), bag_starts(prepared, n, CHUNK)) for n in range(CALIBRATION, CALIBRATION + count))
+    effects = [bag_effects(batch, prepared.bags, CHUNK, hidden, starts) for batch, starts in drawn]
+    return np.concatenate(inputs), np.concatenate(effects)
 
 
 def _products(centred: Floats, pairs: Ints, weights: Floats) -> Floats:

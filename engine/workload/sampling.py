@@ -141,17 +141,41 @@ def links(s: Scenario) -> Links:
 
 
 def link(
-    ids: Ints, n: int, groups: Links, share: float, seed: int, laws: tuple[Popularity, ...], bags: Ints, offsets: Ints
+    ids: Ints,
+    n: int,
+    groups: Links,
+    share: float,
+    seed: int,
+    laws: tuple[Popularity, ...],
+    bags: Ints,
+    offsets: Ints,
+    starts: Ints | None = None,
 ) -> Ints:
-    """Change a `share` of batch n's samples, in place, so that their lookups in each group of tables are equally popular."""
+    """Change a `share` of batch n's samples, in place, so that their lookups in each group of tables are equally popular.
+
+    Of uneven bags, which begin at `starts`, the first lookup of each is as popular as the first of the others, and so on.
+    """
     samples, random = len(ids) // int(bags[-1]), stream(seed, Purpose.LINKS, n)
     for group in groups:
         chosen = random.random(samples) < share
-        quantile = random.random((samples, max(int(bags[t + 1] - bags[t]) for t in group)))[chosen]
-        for table in group:
-            part = ids[bags[table] * samples : bags[table + 1] * samples].reshape(samples, -1)
-            part[chosen] = offsets[table] + rows_at(laws[table], quantile[:, : part.shape[1]])
+        ends = [_ends(table, samples, bags, starts) for table in group]
+        quantile = random.random((samples, max(int(np.diff(each).max()) for each in ends)))
+        for table, each in zip(group, ends, strict=True):
+            sizes = np.diff(each)[chosen]
+            sample, turn = (
+                np.repeat(np.flatnonzero(chosen), sizes),
+                np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes),
+            )
+            ids[each[sample] + turn] = offsets[table] + rows_at(laws[table], quantile[sample, turn])
     return ids
+
+
+def _ends(table: int, samples: int, bags: Ints, starts: Ints | None) -> Ints:
+    """Return (B+1,) where a table's bags begin, and where its last one ends."""
+    if starts is not None:
+        return starts[table * samples : (table + 1) * samples + 1]
+    ends: Ints = bags[table] * samples + (bags[table + 1] - bags[table]) * np.arange(samples + 1)
+    return ends
 
 
 def head_quantile(law: Popularity, rows: float) -> float:

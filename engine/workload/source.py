@@ -22,7 +22,7 @@ from .readers.recording import Recording
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Batches by number: `batch(n)` whole, `ids(n)` its ids alone, and `held_out()` for evaluation.
+    """Batches by number: `batch(n)` whole, `ids(n)` its ids alone, `starts(n)` as a Batch has them, `held_out()` to evaluate.
 
     `training_samples` is the length of a pass, None for the generator, which never ends; `digest` is the file's.
     """
@@ -32,6 +32,7 @@ class Source:
     held_out: Callable[[], Batch]
     training_samples: int | None
     digest: str
+    starts: Callable[[int], Ints | None] = lambda n: None
 
 
 def source(scenario: Scenario, file: Recording | None = None) -> Source:
@@ -65,17 +66,22 @@ def _generated(scenario: Scenario) -> Source:
         ids = partial(_independent, made_of, data.batch_size)
     batch = partial(_labelled, made_of, ids, data.batch_size)
     held_out = partial(_labelled, made_of, partial(_independent, made_of, data.held_out_samples), data.held_out_samples, HELD_OUT)
-    return Source(batch, ids, held_out, None, "")
+    return Source(batch, ids, held_out, None, "", partial(_bag_starts, made_of, data.batch_size))
 
 
 def _independent(made_of: Recipe, samples: int, n: int) -> Ints:
     return generator.ids(prepare(made_of), n, samples)
 
 
+def _bag_starts(made_of: Recipe, samples: int, n: int) -> Ints | None:
+    return generator.bag_starts(prepare(made_of), n, samples)
+
+
 def _labelled(made_of: Recipe, ids_of: Callable[[int], Ints], samples: int, n: int) -> Batch:
     prepared, hidden = prepare(made_of), teacher(made_of)
-    ids, dense = ids_of(n), generator.dense(prepared, n, samples)
-    return Batch(dense, ids, clicks(logits(hidden, dense, ids, prepared.bags), generator.chances(prepared, n, samples)))
+    ids, dense, starts = ids_of(n), generator.dense(prepared, n, samples), generator.bag_starts(prepared, n, samples)
+    scores = logits(hidden, dense, ids, prepared.bags, starts)
+    return Batch(dense, ids, clicks(scores, generator.chances(prepared, n, samples)), starts)
 
 
 def _recorded(scenario: Scenario, file: Recording) -> Source:

@@ -21,6 +21,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "redo log": "new values are logged, and rows are updated from the log afterwards.",
         "near-data": "logic beside the memory that adds up a sample's rows there, so that one pooled vector crosses the link.",
         "pooling": "how many rows of a table one sample looks up and adds up.",
+        "bag length": "how many rows one sample looks up in one table; their mean over samples is the pooling factor.",
         "PMEM": "persistent memory: memory modules that keep their bytes without power.",
         "CXL": "a link over PCIe lanes by which a processor or GPU reads and writes memory on another card.",
         "checkpoint": "a copy of the model's state from which training goes on after a fault.",

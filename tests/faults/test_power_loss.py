@@ -64,6 +64,17 @@ def test_narrow_rows_and_their_scales_come_back_to_the_bit(system, precision, op
 
 
 @optimizers
+@each("system", STRICT, few=2)
+def test_uneven_bags_are_drawn_again_as_they_were(system, optimizer):
+    knobs = {"data.bag_length_cv": (1.0, 0.4, 2.0)}
+    undisturbed = simulate(tiny(system, optimizer, **knobs))
+    span = undisturbed.results["Elapsed [s]"]
+    struck = simulate(tiny(system, optimizer, (0.31 * span, 0.71 * span + 0.0031), **knobs))
+    assert struck.ran and len(recoveries(struck)) == 2 and learned(struck) == learned(undisturbed)
+    assert learned(undisturbed) != learned(quiet(system, optimizer)), "uneven bags learn something else"
+
+
+@optimizers
 @each("system", STRICT)
 @each("count", [2, 3], few=4)
 def test_several_power_losses_leave_the_model_of_a_run_without(system, optimizer, count):

@@ -14,14 +14,14 @@ from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, made_up_r
 SCALE = 128.0 * ORACLE_BATCH  # of the loss: a power of two, which fp32 gradients do not feel
 
 
-def torch_losses(shape: Shape, seed: int = 0, autocast: bool = False) -> list[float]:
-    """Return PyTorch's loss of each step of a model; narrow rows are rounded at random, by a generator of that seed.
+def torch_losses(shape: Shape, seed: int = 0, autocast: bool = False, uneven: bool = False) -> list[float]:
+    """Return PyTorch's loss of each step of a model, maybe of `uneven` bags; narrow rows are rounded by a generator of that seed.
 
     Operands of layers are rounded to the shape's precision, or layers run in it as PyTorch's autocast has it.
     """
     torch.set_num_threads(1)
     torch.sparse.check_sparse_tensor_invariants.enable()  # torch warns unless one says whether it shall check
-    weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS)
+    weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS, uneven=uneven)
     tables = _tables(shape, weights)
     kind = None if autocast else shape.matrix_precision
     bottom, top = (_mlp(layers(shape, weights.mlp, part), kind) for part in ("bottom", "top"))
@@ -126,8 +126,11 @@ def _pooled(shape: Shape, weights, tables, batch) -> list[torch.Tensor]:
     size, places = len(batch.labels), np.searchsorted(weights.rows, batch.ids)
     first = np.searchsorted(weights.rows, np.concatenate(([0], np.cumsum(shape.rows)[:-1])))
     cuts = np.cumsum([size * pooling for pooling in shape.pooling])[:-1]
-    bags = [part.reshape(size, -1) - start for part, start in zip(np.split(places, cuts), first, strict=True)]
-    return [table(torch.from_numpy(bag)) for table, bag in zip(tables, bags, strict=True)]
+    parts = [torch.from_numpy(part - start) for part, start in zip(np.split(places, cuts), first, strict=True)]
+    if batch.starts is None:
+        return [table(part.reshape(size, -1)) for table, part in zip(tables, parts, strict=True)]
+    offsets = torch.from_numpy(batch.starts[:-1].reshape(-1, size))
+    return [table(part, mine - mine[0]) for table, part, mine in zip(tables, parts, offsets, strict=True)]
 
 
 def _interact(shape: Shape, dense: torch.Tensor, pooled: list[torch.Tensor]) -> torch.Tensor:

@@ -69,7 +69,7 @@ def test_a_result_comes_back_from_json():
 def struck(system, optimizer):
     """Return a run with two power losses, one of them soon after the first recovery."""
     faults = {"faults.power_loss_at_seconds": (0.0021, 150.004)}
-    return scenario("tiny", system, **faults, **{"model.optimizer": optimizer})
+    return scenario("tiny", system, **faults, **{"model.optimizer": optimizer, "data.bag_length_cv": (0.5,)})
 
 
 PRINT = "import json, sys, tests.run.test_run as t; print(json.dumps(t.simulate(t.struck(*sys.argv[1:])).as_json()))"

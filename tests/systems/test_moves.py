@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from engine.amounts.repeats import expected_again
 from engine.estimate import estimate
 from engine.insight.data_movement import data_moves
 from engine.registry import names
@@ -13,7 +14,6 @@ from engine.simulate import simulate
 from engine.systems.traffic import log_bytes
 from engine.units import GB
 from engine.workload.accesses import expected
-from engine.workload.repeats import expected_again
 from tests.cases import each
 from tests.machines import PRESETS, SYSTEMS, scenario
 

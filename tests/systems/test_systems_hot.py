@@ -79,6 +79,30 @@ def test_a_full_run_agrees_with_its_estimate(system, hot) -> None:
     assert ran.results["Step time [ms]"] == pytest.approx(said.results["Step time [ms]"], rel=0.05)
 
 
+@each("cv", [0.5, 1.0, 2.0], few=2)
+@each(
+    ("name", "correlation"), [("fae-kaggle", 0.0), ("fae-kaggle", 1.0), ("hotline-kaggle", 0.0), ("hotline-kaggle", 1.0)], few=2
+)
+def test_a_full_run_of_uneven_bags_agrees_with_its_estimate_and_not_with_that_of_even_ones(name, correlation, cv) -> None:
+    even = with_values(preset(name).scenario, {"data.sample_correlation": correlation, "run.batches": 60})
+    asked = with_values(even, {"data.bag_length_cv": (cv,)})
+    ran, said, other = simulate(asked).results, estimate(asked).results, estimate(even).results
+    for result in ("Step time [ms]", "Energy per batch [J]"):
+        assert ran[result] == pytest.approx(said[result], rel=0.03)
+    assert other["Step time [ms]"] != pytest.approx(said["Step time [ms]"], rel=0.002)
+
+
+def test_long_samples_are_the_cards_and_short_ones_the_gpus() -> None:
+    asked = kaggle("hotline", **{"data.bag_length_cv": (1.0,)})
+    m = machine_of(fit(asked).scenario)
+    amounts = traffic(m.scenario, rows=np.ones(1), popular=np.array([0.5]), popular_lookups=np.array([0.4]))
+    graph = m.system.graph(m.scenario, m.log_policy, amounts)
+    vector, pooled = 16 * 4, 1024 * 26 * 16 * 4
+    assert demands(graph, "Gather other rows")["gatherer"].rows == pytest.approx(0.6 * 1024 * 26)
+    for name, samples, lookups in (("Popular lookup", 0.5, 0.4), ("Other lookup", 0.5, 0.6)):
+        assert demands(graph, name)["gpu"].nbytes == pytest.approx(lookups * 1024 * 26 * vector + samples * pooled)
+
+
 @pytest.mark.parametrize("framework", ["lean", "pytorch"])
 def test_fae_takes_the_mean_of_hot_and_normal_mini_batches_and_its_switches(framework) -> None:
     asked = kaggle("fae", **{"machine.num_gpus": 4, "machine.framework": framework})

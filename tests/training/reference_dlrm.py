@@ -27,8 +27,9 @@ class ReferenceDlrm:
         at, size = 0, len(batch.labels)
         for table, pooling in enumerate(self.shape.pooling):
             for sample in range(size):
-                yield table, sample, [int(row) for row in batch.ids[at : at + pooling]]
-                at += pooling
+                many = pooling if batch.starts is None else int(np.diff(batch.starts)[table * size + sample])
+                yield table, sample, [int(row) for row in batch.ids[at : at + many]]
+                at += many
 
     def forward(self, batch):
         """Return (bottom activations, vectors per sample, top activations)."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.scenario.storage import OPTIMIZERS
-from engine.training.lookup import localise, uses
+from engine.training.lookup import localise, look_up, uses
 from engine.training.step import step
 from engine.training.weights import copy, crosses, layers, local
 from tests.cases import each
@@ -32,10 +32,14 @@ def reference(shape, weights):
     return ReferenceDlrm(shape, weights, *parts, crosses(shape, weights.mlp))
 
 
-@each("name", SHAPES)
-def test_thirty_steps_agree_with_a_float64_reference(name):
+UNEVEN = ("dot", "row-wise adagrad", "adagrad", "adam", "concat")
+
+
+@each(("name", "uneven"), [*((name, False) for name in SHAPES), *((name, True) for name in UNEVEN)])
+def test_thirty_steps_agree_with_a_float64_reference(name, uneven):
     shape = SHAPES[name]
-    weights, batches = made_up_run(shape, 16, 30)
+    weights, batches = made_up_run(shape, 16, 30, uneven=uneven)
+    assert not uneven or all((np.diff(batch.starts) == 0).any() for batch in batches), "some bags are empty"
     truth = reference(shape, weights)
     for number, batch in enumerate(batches):
         ours = step(shape, weights, localise(shape, weights, batch), number=number).loss
@@ -47,9 +51,10 @@ def test_thirty_steps_agree_with_a_float64_reference(name):
 
 
 @pytest.mark.parametrize("size", [1, 40, 3000])
-def test_uses_list_every_lookup_once_by_row_and_sample(size):
+@pytest.mark.parametrize("uneven", [False, True])
+def test_uses_list_every_lookup_once_by_row_and_sample(size, uneven):
     shape = model(rows=(40_000, 7))
-    weights, (batch,) = made_up_run(shape, size, 1)
+    weights, (batch,) = made_up_run(shape, size, 1, uneven=uneven)
     here = localise(shape, weights, batch)
     found = uses(shape, here)
     lookups = [
@@ -63,8 +68,8 @@ def test_uses_list_every_lookup_once_by_row_and_sample(size):
     assert [len(np.unique(part)) for part in np.split(here.places, [size])] == np.diff(found.table).tolist()
 
 
-def relaxed_and_strict(shape, count=12):
-    weights, batches = made_up_run(shape, 16, count)
+def relaxed_and_strict(shape, count=12, uneven=False):
+    weights, batches = made_up_run(shape, 16, count, uneven=uneven)
     relaxed, early, losses = copy(weights), None, []
     here = [localise(shape, weights, batch) for batch in batches]
     for number, (batch, following) in enumerate(zip(here, [*here[1:], None], strict=True)):
@@ -79,6 +84,25 @@ def test_relaxed_lookup_with_pooling_one_is_bit_identical_to_strict(optimizer):
     relaxed, strict, losses = relaxed_and_strict(model(pooling=(1, 1), optimizer=optimizer))
     assert all(ours == theirs for ours, theirs in losses)
     assert relaxed.table.tobytes() == strict.table.tobytes() and relaxed.mlp.tobytes() == strict.mlp.tobytes()
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_relaxed_lookup_of_uneven_bags_is_the_strict_one_up_to_the_order_of_sums(optimizer):
+    relaxed, strict, losses = relaxed_and_strict(model(pooling=(2, 3), optimizer=optimizer, learning_rate=0.02), uneven=True)
+    np.testing.assert_allclose(*zip(*losses, strict=True), rtol=1e-6)
+    np.testing.assert_allclose(relaxed.table, strict.table, rtol=1e-5, atol=1e-7)
+
+
+def test_evaluation_in_chunks_finds_each_samples_own_bags():
+    shape = model()
+    weights, (batch,) = made_up_run(shape, 50, 1, uneven=True)
+    here = localise(shape, weights, batch)
+    whole = look_up(shape, weights, here)
+    np.testing.assert_array_equal(
+        np.concatenate([look_up(shape, weights, here, at, at + 7) for at in range(0, 50, 7)])[:, 4:], whole[:, 4:]
+    )
+    empty = np.diff(batch.starts).reshape(2, 50) == 0
+    assert empty.any() and not whole[:, 4:].reshape(50, 2, 4)[empty.T].any()
 
 
 def test_huge_logits_give_a_finite_loss_and_gradient():

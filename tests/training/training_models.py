@@ -33,8 +33,8 @@ def uniforms(seed: int, count: int) -> np.ndarray:
     return ((word ^ (word >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
 
 
-def made_up_batch(shape: Shape, size: int, number: int, seed: int = 1) -> Batch:
-    """Return batch `number`: skewed ids, uniform dense features, and clicks that depend on both."""
+def made_up_batch(shape: Shape, size: int, number: int, seed: int = 1, uneven: bool = False) -> Batch:
+    """Return batch `number`: skewed ids, uniform dense features, and clicks that depend on both; `uneven` bags may be empty."""
     lookups = [size * pooling for pooling in shape.pooling]
     draws = np.split(uniforms(seed * 1000 + number, sum(lookups)), np.cumsum(lookups)[:-1])
     starts = np.concatenate(([0], np.cumsum(shape.rows)))
@@ -45,7 +45,15 @@ def made_up_batch(shape: Shape, size: int, number: int, seed: int = 1) -> Batch:
     dense = (2.0 * values[:, :width] - 1.0).astype(np.float32)
     lean = dense[:, 0] + (tables[0].reshape(size, -1)[:, 0] % 2 - 0.5)
     labels = (values[:, width] < 1.0 / (1.0 + np.exp(-2.0 * lean))).astype(np.float32)
-    return Batch(dense, ids, labels)
+    return Batch(dense, ids, labels, thrown(shape, size, number, seed) if uneven else None)
+
+
+def thrown(shape: Shape, size: int, number: int, seed: int) -> np.ndarray:
+    """Return where bags begin if each lookup falls to any sample, the first samples more often."""
+    draws = uniforms(seed * 1000 + 900_000 + number, size * sum(shape.pooling))
+    parts = np.split(np.int64(size * draws**1.5), np.cumsum(np.array(shape.pooling) * size)[:-1])
+    lengths = np.concatenate([np.bincount(part, minlength=size) for part in parts])
+    return np.concatenate(([0], np.cumsum(lengths)))
 
 
 def touched(batches: Iterable[Batch]) -> np.ndarray:
@@ -53,9 +61,9 @@ def touched(batches: Iterable[Batch]) -> np.ndarray:
     return rows_of(batch.ids for batch in batches)
 
 
-def made_up_run(shape: Shape, size: int, count: int, seed: int = 1) -> tuple[Weights, list[Batch]]:
+def made_up_run(shape: Shape, size: int, count: int, seed: int = 1, uneven: bool = False) -> tuple[Weights, list[Batch]]:
     """Return initial weights for `count` batches, and the batches."""
-    batches = [made_up_batch(shape, size, number, seed) for number in range(count)]
+    batches = [made_up_batch(shape, size, number, seed, uneven) for number in range(count)]
     return initial(shape, touched(batches), seed), batches
 
 
@@ -68,6 +76,7 @@ _KAGGLE = {
     "bottom": (13, 64, 32, 16),
     "top": (64, 32, 1),
 }
+_BAGS = {"rows": (500, 50, 2000), "pooling": (2, 1, 5), "dim": 8, "bottom": (13, 32, 8), "top": (32, 16, 1)}
 ORACLES = {
     "kaggle-like": model(**_KAGGLE),
     "multi-hot": model(rows=(500, 50, 2000), pooling=(3, 3, 3), dim=8, bottom=(13, 32, 8), top=(32, 16, 1)),
@@ -84,4 +93,15 @@ ORACLES = {
         **_KAGGLE, optimizer="rowwise-adagrad", learning_rate=0.005, row_rate=0.05, initial_accumulator=1e-5
     ),
     "adam": model(**_KAGGLE, optimizer="adam", learning_rate=0.001),
+    "uneven": model(**_BAGS),
+    "uneven concatenation": model(**{**_BAGS, "bottom": (13, 32, 12)}, interaction="concat"),
+    # From sums of 0 a row's first gradient counts in full even where it is rounding alone, as one of torch's then is.
+    "uneven rowwise-adagrad": model(**_BAGS, optimizer="rowwise-adagrad", learning_rate=0.01, initial_accumulator=1e-6),
+    "uneven adagrad": model(**_BAGS, optimizer="adagrad", learning_rate=0.01),
+    "uneven adam": model(**_BAGS, optimizer="adam", learning_rate=0.001),
 }
+
+
+def oracle_run(name: str) -> tuple[Weights, list[Batch]]:
+    """Return initial weights and the batches of an oracle's model."""
+    return made_up_run(ORACLES[name], ORACLE_BATCH, ORACLE_STEPS, uneven=name.startswith("uneven"))

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.amounts import repeats
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
-from engine.workload import accesses, batch, expected_cache, repeats, source, spectrum
+from engine.workload import accesses, batch, expected_cache, source, spectrum
 from engine.workload.expected import hit_rate
 from engine.workload.popularity import alike
 from tests.cases import each

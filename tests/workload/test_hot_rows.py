@@ -12,7 +12,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.workload import sampling as links
 from engine.workload.batch import offsets
-from engine.workload.expected_cache import popular_share
+from engine.workload.expected_cache import popular_shares
 from engine.workload.readers.formats import read
 from engine.workload.source import Source, source
 from tests.cases import each
@@ -33,7 +33,7 @@ def tiny(**knobs):
 def counted(asked, capacity):
     given = source(asked)
     hot = hot_set(asked, capacity, given)
-    return np.mean([popular(hot, given.ids(n)) for n in range(BATCHES)])
+    return np.mean([popular(hot, given.ids(n), given.starts(n)) for n in range(BATCHES)], axis=0)
 
 
 @each("capacity", [0, 40, 300, 1249, 1250])
@@ -48,14 +48,14 @@ def test_a_sample_is_popular_when_every_one_of_its_lookups_is_among_the_most_fre
         for sample in range(16):
             told[sample] &= all(int(row) in hottest for row in ids[at : at + size])
             at += size
-    assert popular(hot_set(asked, capacity, source(asked)), ids) == pytest.approx(told.mean(), abs=1 / 16)
+    assert popular(hot_set(asked, capacity, source(asked)), ids)[0] == pytest.approx(told.mean(), abs=1 / 16)
     assert first[-1] == 1250
 
 
 def test_hot_rows_are_each_tables_first_ones_and_the_others_named() -> None:
     hot = HotSet(last=np.array([2, 10]), others=np.array([12, 14]), layout=np.array([0, 4, 8]), samples=4)
-    assert popular(hot, np.array([0, 1, 2, 1, 12, 13, 14, 10])) == 1 / 4
-    assert popular(hot, np.array([1, 1, 0, 1, 14, 12, 14, 12])) == 1
+    assert popular(hot, np.array([0, 1, 2, 1, 12, 13, 14, 10])) == (1 / 4, 1 / 4)
+    assert popular(hot, np.array([1, 1, 0, 1, 14, 12, 14, 12])) == (1, 1)
 
 
 @each("correlation", [0.0, 0.5, 1.0])
@@ -63,12 +63,12 @@ def test_hot_rows_are_each_tables_first_ones_and_the_others_named() -> None:
 def test_the_share_of_popular_samples_is_expected_as_it_is_counted(correlation, mebibytes) -> None:
     asked = kaggle(**{"data.sample_correlation": correlation})
     capacity = mebibytes * 2**20 / 64
-    assert popular_share(asked, capacity) == pytest.approx(counted(asked, capacity), abs=0.01)
+    assert popular_shares(asked, capacity) == pytest.approx(counted(asked, capacity), abs=0.01)
 
 
 def test_rare_ids_come_together_only_where_asked_and_leave_each_table_as_popular_as_before() -> None:
     apart, together = kaggle(), kaggle(**{"data.sample_correlation": 1.0})
-    assert popular_share(apart, 2**22) < 0.5 < 0.75 < popular_share(together, 2**22)
+    assert popular_shares(apart, 2**22)[0] < 0.5 < 0.75 < popular_shares(together, 2**22)[0]
     unique = [counted_accesses(asked, source(asked), BATCHES).unique_rows[2:].mean(axis=0) for asked in (apart, together)]
     np.testing.assert_allclose(unique[1], unique[0], rtol=0.02, atol=2)
     ids = source(together).ids(0).reshape(26, -1) - offsets(together.model)[:-1, None]

@@ -8,7 +8,7 @@ from ...units import GiB
 from ..loop import training_loop
 from ..steps import gpu
 from ..system import Cache, LogPolicy, System
-from ..traffic import SORT_PASSES, Traffic, cached_rows, num_rows, row_bytes, table_bytes
+from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 
 MAPS, INDEX_BYTES = 2, 8  # int64 maps as long as all tables
 BUFFERS = Constant("cache buffers", 0.2, "GiB", 0.12, 0.25, "measured", "hpcaitech/CachedEmbedding run logs", "on the GPU")
@@ -32,7 +32,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
 def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
     """Step by step: find misses, send home what goes, which is always written back, and bring what comes."""
     come, go = t.misses * t.row_bytes, t.evicted * t.row_bytes
-    find, loop = Pool(SORT_PASSES * t.feature_bytes), ("Embedding update", "Bottom MLP backward", "Training loop")
+    find, loop = Pool(t.sort_bytes), ("Embedding update", "Bottom MLP backward", "Training loop")
     steps: tuple[tuple[str, Stage, Demand], ...] = (
         ("Cache software", "Embedding", Demand("host", CacheSoftware(times))),
         ("Gather evicted rows", "Embedding", Demand("gpu", Stream(go))),

@@ -6,7 +6,7 @@ from ...scenario.scenario import Scenario
 from ..loop import training_loop
 from ..steps import gpu, shared
 from ..system import Cache, LogPolicy, System
-from ..traffic import SORT_PASSES, Traffic, cached_rows, num_rows, row_bytes, table_bytes
+from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 
 TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was
 TABLE = 4  # bytes for each row: the table that it belongs to
@@ -30,7 +30,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
             Task(
                 "Find misses",
                 "Embedding",
-                (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes), "prefetch"),),
+                (Demand("gpu", Pool(t.sort_bytes), "prefetch"),),
                 arrived,
                 ("Embedding lookup",),
             ),

@@ -21,7 +21,8 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     hot, gpus = hot_batches(t), s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
     switch = (Demand("pcie", Copy(turns * (gpus + 1) * (hot_rows(s) * row_bytes(s))), gpu.UP),)
-    pool, spread = ((Demand("gpu", Pool(hot * nbytes)),) for nbytes in (t.gpu_lookup_bytes, t.gpu_spread_bytes))
+    few, many = gpu.by_popularity(t, *(np.full_like(hot, share.mean()) for share in (t.popular, t.popular_lookups)))
+    pool, spread = ((Demand("gpu", Pool(hot * nbytes)),) for nbytes in (few.gpu_lookup_bytes, few.gpu_spread_bytes))
     summed = (Demand("network", AllReduce(hot * t.rows * t.gradient_bytes)),)
     reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.row_bytes)),)
@@ -29,8 +30,8 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     return TaskGraph(
         (
             Task("Hot rows at a switch", "Transfer", switch, ("Training loop",)),
-            gpu.features(t, "Hot lookup", hot),
-            *host.hybrid(s, t, 1 - hot, others),
+            gpu.features(few, "Hot lookup", hot),
+            *host.hybrid(s, many, 1 - hot, others),
             Task("Hot lookup", "Embedding", pool, ("Vectors to GPU", "Sparse features")),
             Task("Hot spreading", "Embedding", spread, ("Embedding update",)),
             *reduce,

@@ -14,11 +14,12 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
 
     Each lookup of the others is one read of the card, from host memory or, of hot rows, from a GPU's.
     """
-    gpus, gathered = s.machine.num_gpus, (1 - t.popular) * t.lookups
+    few, many = gpu.by_popularity(t, t.popular, t.popular_lookups)
+    gpus, gathered = s.machine.num_gpus, (1 - t.popular) * many.lookups
     reads = Demand("gatherer", RowReads(gathered, t.vector_bytes)), Demand("dram", RowReads(gathered, t.vector_bytes, by="card"))
     writes = Demand("gatherer", RowUpdates(gathered, t.row_bytes)), Demand("dram", RowUpdates(gathered, t.row_bytes, "card"))
-    popular = gpu.micro_batch(s, t, "Popular", t.popular, ("Sparse features",), ("Hot update",))
-    others = gpu.micro_batch(s, t, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
+    popular = gpu.micro_batch(s, few, "Popular", t.popular, ("Sparse features",), ("Hot update",))
+    others = gpu.micro_batch(s, many, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
     summed = (Demand("network", AllReduce(t.mlp_gradient_bytes + t.popular * t.rows * t.gradient_bytes)),)
     reduce = (Task("All-reduce", "Transfer", summed, (others[-1].name,)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * t.popular * t.rows, t.row_bytes)),)

@@ -6,7 +6,7 @@ from ...scenario.scenario import Scenario
 from ..loop import training_loop
 from ..steps import gpu
 from ..system import Cache, LogPolicy, System
-from ..traffic import SORT_PASSES, Traffic, cached_rows, row_bytes, table_bytes
+from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
 AHEAD = 4  # stages before training, each with a batch of its own
 WINDOW = 6  # batches whose rows may not go: three still to be written, the present one and two coming
@@ -23,7 +23,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
             training_loop(),
             *gpu.behind("Embedding update", AHEAD),
             gpu.features(t, f"{AHEAD} behind"),
-            Task("Plan", "Embedding", (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes), "plan"),), ("Sparse features",)),
+            Task("Plan", "Embedding", (Demand("gpu", Pool(t.sort_bytes), "plan"),), ("Sparse features",)),
             Task("Collect", "Embedding", collect, ("Plan",)),
             Task("Exchange", "Transfer", exchange, ("Collect",)),
             Task("Insert", "Embedding", insert, ("Exchange",)),

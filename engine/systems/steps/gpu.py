@@ -1,7 +1,11 @@
 """Steps of systems whose GPUs hold embeddings: kernels on the GPU, collectives between GPUs."""
 
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
+from ...core.arrays import Floats
 from ...core.graph import Demand, Names, Stage, Task
 from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
 from ...scenario.scenario import Scenario
@@ -127,6 +131,20 @@ def all_reduce(s: Scenario, t: Traffic, after: Names) -> tuple[Task, ...]:
     if s.machine.num_gpus == 1:
         return ()
     return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_gradient_bytes)),), after),)
+
+
+def by_popularity(amounts: Traffic, samples: Floats, lookups: Floats) -> tuple[Traffic, Traffic]:
+    """Return batches of popular samples alone, and of others alone; these make a share `lookups`, and are one of all `samples`.
+
+    Popular samples look fewer rows up than others where bags are uneven; the amounts themselves where all are even.
+    """
+    if np.array_equal(samples, lookups):
+        return amounts, amounts
+    ratios = (
+        np.divide(mine, of, out=np.ones_like(of), where=of > 0) for mine, of in ((lookups, samples), (1 - lookups, 1 - samples))
+    )
+    few, many = (replace(amounts, lookups=amounts.lookups * ratio) for ratio in ratios)
+    return few, many
 
 
 def micro_batch(s: Scenario, t: Traffic, name: str, share: Amount, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:

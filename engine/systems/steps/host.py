@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
+from ...workload.accesses import lookups
 from ..loop import training_loop
 from ..traffic import Traffic
 from . import gpu, shared
@@ -44,7 +45,7 @@ def hybrid(s: Scenario, t: Traffic, share: Amount = 1.0, others: Others = Others
         return Task(name, "Transfer", (Demand("pcie", Copy(share * t.pooled_bytes, handoffs=share), lane),), after)
 
     reduced = gpu.all_reduce(s, t, ("Bottom MLP backward",))
-    indices, arrived = gpu.index_exchange(s, others.before, share)
+    indices, arrived = gpu.index_exchange(s, others.before, share * (t.lookups / float(lookups(s).sum())))
     pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",), share)
     gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Gradients to host",), share)
     return (

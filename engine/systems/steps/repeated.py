@@ -9,7 +9,17 @@ import numpy as np
 from ...core.work import Amount, Move
 from ...scenario.scenario import Scenario
 from .. import balance
-from ..traffic import Traffic
+from ..traffic import Traffic, vector_bytes
+
+MEGABYTE = 10**6
+
+
+def scratchpad_rows(s: Scenario, near_data: bool) -> float | None:
+    """Return how many rows near-data logic holds while it pools and accumulates, over all expanders; None where none does."""
+    machine = s.machine
+    if not near_data or not machine.near_data_compute or s.policy.row_dedup != "memory":
+        return None
+    return machine.near_data_scratchpad_MB * MEGABYTE * machine.num_expanders / vector_bytes(s)
 
 
 def accesses(s: Scenario, t: Traffic) -> Amount:

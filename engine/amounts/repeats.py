@@ -7,8 +7,8 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..scenario.scenario import Scenario
-from .popularity import alike
-from .spectrum import spectra
+from ..workload.popularity import alike
+from ..workload.spectrum import spectra
 
 OFTEN = 64  # rows used more often than this in a batch are few; they are taken as used equally often
 

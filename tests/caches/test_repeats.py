@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from engine.amounts.repeats import counted_again, expected_again
 from engine.workload.accesses import expected
-from engine.workload.repeats import counted_again, expected_again
 from engine.workload.source import source
 from tests.cases import each
 from tests.machines import scenario

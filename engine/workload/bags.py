@@ -1,0 +1,71 @@
+"""Bags of uneven length: how many rows a sample looks up in a table, if not as many as every other sample.
+
+A length has the table's pooling factor as its mean, and a coefficient of variation. Up to a Poisson's, each lookup leaves its own
+sample for any other with some chance; beyond, samples differ in how active they are, by a gamma law, and lengths are negative
+binomial (Greenwood and Yule, 1920). A batch has as many lookups in a table as with even bags: only where bags end is drawn.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..core.arrays import Floats, Ints
+from ..scenario.data import by_table
+from ..scenario.scenario import Scenario
+
+FEWEST_ACTIVE = 1e-3  # shape of the gamma law; below it all lookups of a batch are one sample's anyway
+TAIL = 30.0  # mean distances of a length's exponential tail, beyond which nothing is left
+
+
+def length_cv(s: Scenario) -> tuple[float, ...]:
+    """Return each table's coefficient of variation of bag lengths; zeros for a data file, whose bags are its own."""
+    return (0.0,) * s.model.num_tables if s.data.digest else by_table(s.data, "bag_length_cv", s.model.num_tables)
+
+
+def uneven_tables(s: Scenario) -> int:
+    """Return how many tables have bags of uneven length."""
+    return sum(cv > 0 for cv in length_cv(s))
+
+
+def law(mean: Any, cv: Any) -> tuple[Any, Any]:
+    """Return the share of lookups that leave their own sample, and the shape of the gamma law of activity, infinite if even.
+
+    Their variances are mean (1 - (1 - share)²) and mean + mean² / shape.
+    """
+    beyond = np.asarray(mean * cv**2, dtype=np.float64)  # variance over mean: a Poisson's is 1
+    with np.errstate(divide="ignore"):
+        shape = np.where(beyond > 1, mean / np.maximum(beyond - 1, 0.0), np.inf)
+    return 1 - np.sqrt(np.maximum(1 - beyond, 0.0)), shape
+
+
+def lengths(random: np.random.Generator, samples: int, mean: int, cv: float) -> Ints:
+    """Return (B,) lengths of a table's bags, B * mean together, whose sample variance is expected to be (mean * cv)².
+
+    The largest that a batch can have is one bag of all: cv² = B.
+    """
+    if not cv:
+        return np.full(samples, mean, dtype=np.int64)
+    loose, shape = law(mean, cv)
+    kept = random.binomial(mean, 1 - loose, samples) if loose < 1 else np.zeros(samples, dtype=np.int64)
+    active = np.full(samples, 1 / samples)
+    if np.isfinite(shape):  # a batch's fixed sum takes away a share cv² / B of the spread, which the shape gives back
+        active = random.dirichlet(np.full(samples, max(float(shape) * (1 - cv**2 / samples), FEWEST_ACTIVE)))
+    found: Ints = kept + random.multinomial(samples * mean - int(kept.sum()), active)
+    return found
+
+
+def generating(mean: Any, cv: Any, z: Any) -> Any:
+    """Return the mean of z^length, for real or complex z: of a batch of many samples."""
+    loose, shape = law(mean, cv)
+    some = np.where(np.isfinite(shape), shape, 1.0)
+    binomial = (loose + (1 - loose) * z) ** mean * np.exp(-mean * loose * (1 - z))
+    return np.where(np.isfinite(shape), (1 + mean * (1 - z) / some) ** -some, binomial)
+
+
+def chances(mean: int, cv: float) -> Floats:
+    """Return the chance of each length from 0 on, as far as there is any: a Fourier transform of `generating`."""
+    _, shape = law(mean, cv)
+    most = 2 * mean + TAIL * (1 + np.sqrt(mean) + mean / float(shape))
+    count = 1 << int(np.ceil(np.log2(most)))
+    found: Floats = np.fft.ifft(generating(mean, cv, np.exp(-2j * np.pi * np.arange(count) / count))).real
+    return np.maximum(found, 0.0)
