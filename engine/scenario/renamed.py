@@ -36,17 +36,18 @@ RENAMED: Mapping[str, Renamed] = {"machine.pmem_capacity_GiB": Renamed("machine.
 # Until format 4 there was one Adagrad: by row for embeddings, by element for MLPs.
 CHOICES: Mapping[str, tuple[int, str, str]] = {"model.optimizer": (4, "adagrad", "rowwise-adagrad")}
 
-# Until format 4 these presets trained by plain SGD at its default rate, in fewer batches.
-TRAINED: Mapping[str, Mapping[str, str]] = {
-    name: {
-        "model.optimizer": "sgd",
-        "model.learning_rate": "0.05",
-        "model.embedding_learning_rate": "auto",
-        "model.initial_accumulator": "0",
-        "run.batches": batches,
-    }
-    for name, batches in (("dlrm-kaggle", "1000"), ("dlrm-terabyte", "100"))
+# How presets trained until a format: first by plain SGD at its default rate, in fewer batches.
+BY_SGD: Mapping[str, str] = {
+    "model.optimizer": "sgd",
+    "model.learning_rate": "0.05",
+    "model.embedding_learning_rate": "auto",
+    "model.initial_accumulator": "0",
 }
+TRAINED: tuple[tuple[int, str, Mapping[str, str]], ...] = (
+    (4, "dlrm-kaggle", {**BY_SGD, "run.batches": "1000"}),
+    (4, "dlrm-terabyte", {**BY_SGD, "run.batches": "100"}),
+    (5, "dlrm-terabyte", {"run.step_budget_GFLOP": "1"}),
+)
 
 
 def chosen(link: int, path: str, text: str) -> str:
@@ -81,7 +82,7 @@ def meant(
 
     `own` is what `preset` says of a knob. Until format 3 near-data lanes were those of all controllers together, and a clock
     above 350 MHz made the logic an ASIC. Until format 4 GPUs without tf32 computed in fp32 instead, TrainingCXL's systems had no
-    training loop, whose cost the prototype's times have in them, and TRAINED trained by SGD.
+    training loop, whose cost the prototype's times have in them. Presets trained as TRAINED says.
     """
     said = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(given)
     gpu, precision = (said.get(path, str(own(path))) for path in ("machine.gpu", "machine.matrix_precision"))
@@ -90,10 +91,9 @@ def meant(
     host, framework = (said.get(path, str(own(path))) for path in ("machine.host", "machine.framework"))
     if link < 4 and host == PROTOTYPE and framework == "lean":
         yield "machine.framework", "none", "prototype's host, without a training loop,"
-    if link < 4:
-        known = "model." if "model.name" in said else ()  # a model chosen by name brings its own training
-        trained = {path: text for path, text in TRAINED.get(preset, {}).items() if path not in said}
-        yield from ((path, text, f"preset's {path}") for path, text in trained.items() if not path.startswith(known))
+    known = "model." if "model.name" in said else ()  # a model chosen by name brings its own training
+    trained = [pair for format_, name, knobs in TRAINED if link < format_ and name == preset for pair in knobs.items()]
+    yield from ((path, text, f"preset's {path}") for path, text in trained if path not in said and not path.startswith(known))
     if link >= 3:
         return
     if lanes := said.get("machine.near_data_lanes"):

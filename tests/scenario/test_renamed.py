@@ -99,15 +99,13 @@ def test_a_renamed_knob_is_one_no_more_and_leads_to_one_that_is(path):
 def test_a_link_to_a_preset_of_before_trains_as_it_did():
     opened = links.read("/design?preset=dlrm-kaggle&data.seed=3&v=3&model=0.8")
     model, before = opened.scenario.model, known("model.learning_rate").default
-    assert (model.optimizer, model.learning_rate, model.embedding_learning_rate, model.initial_accumulator) == (
-        "sgd",
-        before,
-        None,
-        0,
-    )
+    trained = model.optimizer, model.learning_rate, model.embedding_learning_rate, model.initial_accumulator
+    assert trained == ("sgd", before, None, 0)
     assert opened.scenario.run.batches == 1000 and "Its preset's model.optimizer is model.optimizer=sgd now." in opened.banner
     assert links.read(links.link(opened.scenario)).scenario == opened.scenario
-    assert links.read("/design?preset=dlrm-terabyte&v=2&model=0.5").scenario.run.batches == 100
+    for format_, batches, budget in ((2, 100, 1.0), (4, 300, 1.0), (5, 300, 2.0)):
+        run = links.read(f"/design?preset=dlrm-terabyte&v={format_}&model=0.5").scenario.run
+        assert (run.batches, run.step_budget_GFLOP) == (batches, budget)
     today = links.read("/design?preset=dlrm-kaggle&v=4&model=0.9").scenario
     assert today.model.optimizer == "rowwise-adagrad" and today.run.batches > 1000
 

@@ -74,7 +74,7 @@ def test_a_run_of_too_many_lookups_says_so(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("name", "least"), [("dlrm-kaggle", 0.02)])
+@pytest.mark.parametrize(("name", "least"), [("dlrm-kaggle", 0.02), ("dlrm-terabyte", 0.004)])
 def test_what_a_preset_learns_beats_a_logistic_regression_on_the_same_batches(name, least, seed):
     scenario = with_values(preset(name).scenario, {"data.seed": seed, "data.held_out_samples": 20_000})
     found, lines = simulate(scenario), yardsticks(scenario)
