@@ -17,6 +17,7 @@ from engine.insight.fitting.law import fit
 from engine.scenario.presets import preset, scenario_file
 from engine.scenario.scenario import with_values
 from engine.sweep.links import read
+from engine.workload import bags
 from engine.workload.generator import Recipe
 from engine.workload.locality import UseStream
 from engine.workload.popularity import popularities, zipf
@@ -116,10 +117,28 @@ def test_rows_that_are_numbers_are_as_many_as_the_largest_says() -> None:
     assert [table.law.rows for table in found.tables] == [50, 6001]
 
 
+def test_a_traces_bag_lengths_come_back_as_their_spread_and_a_law_of_others_is_warned_of(tmp_path: Path) -> None:
+    wanted, random = ((3, 1.4), (2, 0.5), (5, 0.0)), np.random.default_rng(8)
+    lengths = np.array([bags.lengths(random, 4000, mean, cv) for mean, cv in wanted])
+    a_trace(tmp_path / "t.pt", lengths, random.integers(0, 50, int(lengths.sum())))
+    found = fit_file(lookups_of(tmp_path / "t.pt"))
+    for (mean, cv), row, table in zip(wanted, lengths, found.tables, strict=True):
+        assert table.bags.pooling == mean and table.bags.length_cv == pytest.approx(cv, rel=0.05)
+        assert table.bags.empty == (row == 0).mean() == pytest.approx(table.bags.generated_empty, abs=0.02)
+    given = found.scenario(preset("tiny").scenario).data.bag_length_cv
+    assert given == tuple(table.bags.length_cv for table in found.tables) and given[2] == 0
+    assert not any("Bag lengths" in sentence for sentence in told.warnings(found))
+    all_or_none = np.where(random.random((1, 4000)) < 0.4, 0, 10)  # the law of this spread has (2 / 8)^2 empty
+    a_trace(tmp_path / "o.pt", all_or_none, random.integers(0, 50, int(all_or_none.sum())))
+    other = fit_file(lookups_of(tmp_path / "o.pt"))
+    told_of = next(sentence for sentence in told.warnings(other) if "Bag lengths" in sentence)
+    assert told_of.startswith("Bag lengths of 1 tables follow another law") and "6 % as generated" in told_of
+
+
 def test_a_trace_gives_tables_and_mean_bags_and_keeps_the_dense_features_of_the_model(tmp_path: Path) -> None:
     a_trace(tmp_path / "t.pt", LENGTHS, INDICES)
     found = fit_file(lookups_of(tmp_path / "t.pt"))
-    assert [table.pooling for table in found.tables] == [max(round(row.sum() / 40), 1) for row in LENGTHS]
+    assert [table.bags.pooling for table in found.tables] == [max(round(row.sum() / 40), 1) for row in LENGTHS]
     assert found.click_rate is None and "without labels" in " ".join(told.warnings(found))
     assert found.scenario(preset("tiny").scenario).model.bottom_mlp == preset("tiny").scenario.model.bottom_mlp
     a_trace(tmp_path / "none.pt", LENGTHS * [[1], [0], [1]], INDICES[: int(LENGTHS[[0, 2]].sum())])

@@ -31,6 +31,9 @@ class Lookups(Protocol):
     def lookups(self, table: int, low: int, high: int) -> Words:
         """Return a table's lookups of samples `low` to `high`, in their order."""
 
+    def bag_lengths(self, table: int) -> Ints | int:
+        """Return how many lookups of a table each sample has, or the one number that all have."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookupCounts:

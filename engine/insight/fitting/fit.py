@@ -19,9 +19,11 @@ from ...workload.readers import formats
 from ...workload.readers.recording import Recording
 from ...workload.readers.samples import Watch, unwatched
 from ...workload.readers.traces import torch_save
+from .bag_fit import BagFit, bag_fit
 from .counting import MOST_LOOKUPS, MOST_SAMPLES, Lookups, Measured, blocks, counted, generated, measured, rarity
 from .law import Law, fit
 
+EVEN = BagFit()
 SHARES = (0.001, 0.01, 0.05, 0.1, 0.3)  # of each table's rows, held by an LRU cache of its own
 SPAN, WATCHED = 1 << 17, 12  # lookups that caches serve in a row, in so many tables
 BISECTIONS, MOST_LOCALITY, SAME = 6, 0.9, 0.003  # hit rates nearer than this need none
@@ -30,11 +32,11 @@ TOGETHER, MOST_FIELDS = 20_000, 40  # samples and fields of which rarities are c
 
 @dataclass(frozen=True, slots=True)
 class TableFit:
-    """One table: the rows seen, lookups a sample, law, and what held-back lookups did in the file and as generated."""
+    """One table: the rows seen, bags of lookups, law, and what held-back lookups did in the file and as generated."""
 
     table: int
     seen: int
-    pooling: int
+    bags: BagFit
     law: Law
     file: Measured
     fit: Measured
@@ -63,12 +65,13 @@ class Fitted:
     @property
     def changes(self) -> Mapping[str, Any]:
         """The knobs that make a scenario's model and data like the file's; `model.bottom_mlp` is its first width alone."""
-        laws = [one.law.knobs() for one in self.tables]
+        laws, spreads = [one.law.knobs() for one in self.tables], tuple(one.bags.length_cv for one in self.tables)
         names = ("zipf_exponents", "zipf_shifts", "hottest_shares", "once_shares")
         found: dict[str, Any] = {
             "model.num_tables": len(self.tables),
             "model.num_embeddings": tuple(one.law.rows for one in self.tables),
-            "model.pooling": tuple(one.pooling for one in self.tables),
+            "model.pooling": tuple(one.bags.pooling for one in self.tables),
+            "data.bag_length_cv": spreads if any(spreads) else (),
             "data.digest": "",
             "data.popularity": "zipf",
             **{f"data.{name}": column for name, column in zip(names, zip(*laws, strict=True), strict=True)},
@@ -129,25 +132,18 @@ def _laws(
     rare: list[Floats] = []
     for table in range(file.tables):
         watch(0.7 * table / file.tables, f"table {table + 1} of {file.tables}")
-        pooling = _pooling(file, table)
-        parts = blocks(file.samples, max(min(most, MOST_LOOKUPS // pooling), 1))
+        bags = bag_fit(file.bag_lengths(table))
+        parts = blocks(file.samples, max(min(most, MOST_LOOKUPS // bags.pooling), 1))
         sample = counted(file, table, parts, whole)
         if not sample.held or not len(sample.fitted):
-            found.append(TableFit(table, 0, 1, Law(1), Measured(), Measured()))
+            found.append(TableFit(table, 0, EVEN, Law(1), Measured(), Measured()))
             continue
         law = fit(np.bincount(sample.fitted), sample.rows, open_ended=open_ended and not whole)
-        found.append(TableFit(table, sample.rows, pooling, law, measured(sample, law.rows), Measured()))
+        found.append(TableFit(table, sample.rows, bags, law, measured(sample, law.rows), Measured()))
         sizes[table] = sample.sizes
-        if isinstance(file, Recording) and pooling == 1 and len(rare) < MOST_FIELDS:
+        if isinstance(file, Recording) and bags == EVEN and len(rare) < MOST_FIELDS:
             rare.append(rarity(np.concatenate(sample.blocks), TOGETHER))
     return found, sizes, rare
-
-
-def _pooling(file: Lookups, table: int) -> int:
-    """Return the lookups of a sample; of bags of unlike sizes the mean, one at least."""
-    if isinstance(file, Recording):
-        return file.pooling[table]
-    return max(round(len(file.lookups(table, 0, file.samples)) / file.samples), 1)
 
 
 def _stream(one: TableFit, locality: float) -> Callable[[int], Ints]:
@@ -187,7 +183,7 @@ def _gap(wanted: Floats, found: Floats) -> float:
 
 def _numbered(file: Lookups, one: TableFit) -> Ints:
     """Return a table's first lookups in a row, numbered anew."""
-    tokens = file.lookups(one.table, 0, min(file.samples, max(SPAN // one.pooling, 1)))[:SPAN]
+    tokens = file.lookups(one.table, 0, min(file.samples, max(SPAN // one.bags.pooling, 1)))[:SPAN]
     return np.unique(tokens, return_inverse=True)[1].astype(np.int64)
 
 

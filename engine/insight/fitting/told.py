@@ -25,9 +25,14 @@ def _row(one: TableFit) -> Row:
     pairs |= {"Never seen before": (one.file.unseen, one.fit.unseen), "Unique in a block": (one.file.distinct, one.fit.distinct)}
     shown = {f"{name}, {of} [%]": 100 * held[at] for name, held in pairs.items() for at, of in enumerate(("file", "fit"))}
     s, q, hottest, once = one.law.knobs()
+    bags = {
+        "Bag length spread": one.bags.length_cv,
+        "Empty bags, file [%]": 100 * one.bags.empty,
+        "Empty bags, fit [%]": 100 * one.bags.generated_empty,
+    }
     law = {"Exponent": s, "Shift": q, "Hottest row [%]": 100 * hottest, "Seen once [%]": 100 * once}
-    sizes = {"Rows seen": one.seen, "Rows": one.law.rows, "Lookups a sample": one.pooling}
-    return {"Table": one.table + 1, **sizes, **law, **shown, "Largest gap [points]": 100 * one.file.apart(one.fit)}
+    sizes = {"Rows seen": one.seen, "Rows": one.law.rows, "Lookups a sample": one.bags.pooling}
+    return {"Table": one.table + 1, **sizes, **bags, **law, **shown, "Largest gap [points]": 100 * one.file.apart(one.fit)}
 
 
 def hits(found: Fitted) -> list[Row]:
@@ -55,6 +60,13 @@ def warnings(found: Fitted) -> Iterator[str]:
             f"An LRU cache hits up to {100 * apart:.1f} points more or less than on the file, at any locality; reuse follows "
             "another law there."
         )
+    emptier = [one for one in found.tables if abs(one.bags.empty - one.bags.generated_empty) > FAR]
+    if emptier:
+        worst_bags = max(emptier, key=lambda one: abs(one.bags.empty - one.bags.generated_empty)).bags
+        yield (
+            f"Bag lengths of {len(emptier)} tables follow another law: of one, {100 * worst_bags.empty:.0f} % of the bags are "
+            f"empty, and {100 * worst_bags.generated_empty:.0f} % as generated."
+        )
     if found.counted < FEW:
         yield f"Only {found.counted:,} samples were counted: rare rows and the rows of large tables are a guess; give more."
     new = [one for one in found.tables if one.law.rows > MANY_NEW * one.seen > 0]
@@ -81,7 +93,8 @@ def report(found: Fitted) -> str:
         f"{found.name}: {found.format}, {some} samples counted{clicks}; order: {found.order}.",
         f"Locality {found.locality:g}; one block in four was held back, and the pairs are its shares, file and fit [%].",
         "",
-        " table       rows  exponent      shift  hottest     once     top .1 %       top 1 %      top 10 %   never seen  unique",
+        " table       rows  lookups  spread  exponent      shift  hottest     once"
+        "     top .1 %       top 1 %      top 10 %   never seen  unique",
     ]
     for one in found.tables:
         s, q, hottest, once = one.law.knobs()
@@ -89,7 +102,9 @@ def report(found: Fitted) -> str:
             (*one.file.top, one.file.unseen, one.file.distinct), (*one.fit.top, one.fit.unseen, one.fit.distinct), strict=True
         )
         shares = "".join(f"  {100 * of:5.1f} {100 * fit:5.1f}" for of, fit in pairs)
-        lines.append(f"{one.table + 1:6} {one.law.rows:10,} {s:9.3f} {q:10.4g} {hottest:8.3f} {once:8.3f}{shares}")
+        bags = f"{one.bags.pooling:8} {one.bags.length_cv:7.3g}"
+        law = f"{s:9.3f} {q:10.4g} {hottest:8.3f} {once:8.3f}"
+        lines.append(f"{one.table + 1:6} {one.law.rows:10,} {bags} {law}{shares}")
     lines += ["", "Hits of an LRU cache for each table, by the share of its rows that it holds [%]:"]
     lines += ["  " + "   ".join(f"{name.partition(' [')[0]} {value:.4g}" for name, value in row.items()) for row in hits(found)]
     return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in warnings(found))]) + "\n"

@@ -68,6 +68,10 @@ class Recording:
         touched((high - low) * abs(self.tokens[table].strides[0]))
         return some
 
+    def bag_lengths(self, table: int) -> int:
+        """Return how many lookups of a field each sample has."""
+        return self.pooling[table]
+
     def some(self, rows: Ints) -> tuple[Any, Ints]:
         """Return tokens (n, W) and where in them the samples `rows` stand; what is on the disk is read."""
         if isinstance(self.tokens, np.ndarray):

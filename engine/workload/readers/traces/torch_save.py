@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.arrays import Words
+from ....core.arrays import Ints, Words
 from ....errors import BadFile
 from ..arrays import LOCAL_HEADER
 from ..blocks import GZIP, opened, shown
@@ -58,6 +58,10 @@ class LookupTrace:
         found = words(self.indices[self.offsets[first + low] : self.offsets[first + high]])
         touched(found.nbytes)
         return found
+
+    def bag_lengths(self, table: int) -> Ints:
+        """Return how many lookups of a table each sample has."""
+        return np.asarray(self.lengths[table], dtype=np.int64)
 
 
 class Stored(NamedTuple):

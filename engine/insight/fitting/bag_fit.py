@@ -1,0 +1,32 @@
+"""Fits the law of bag lengths to a table: their mean and spread, and how well that says how many bags are empty."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.arrays import Ints
+from ...scenario.scenario import KNOBS
+from ...workload.bags import chances
+
+
+class BagFit(NamedTuple):
+    """Bags of a table: lookups a sample, a whole number, the spread of lengths, and the share of bags that are empty."""
+
+    pooling: int = 1
+    length_cv: float = 0.0
+    empty: float = 0.0
+
+    @property
+    def generated_empty(self) -> float:
+        """The share of bags that are empty as generated."""
+        return float(chances(self.pooling, self.length_cv)[0]) if self.length_cv else 0.0
+
+
+def bag_fit(lengths: Ints | int) -> BagFit:
+    """Fit to the lengths of a table's bags, or to the one that all have; the mean is rounded, and 1 at least."""
+    if isinstance(lengths, int):
+        return BagFit(lengths)
+    mean = float(lengths.mean())
+    most = KNOBS["data.bag_length_cv"].high or 0.0
+    spread = min(float(lengths.std()) / mean, most) if mean else 0.0
+    return BagFit(max(round(mean), 1), float(f"{spread:.3g}"), float(np.mean(lengths == 0)))
