@@ -14,7 +14,7 @@ from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
 from ..core.work import Work, written
 from ..hardware.columns import costs_of
-from ..hardware.device import Device
+from ..hardware.device import Device, slowest
 from .kernels.template import ONCE, TASK, Accounts, Stretch, Taken, Template, stretches
 
 MOST_COSTS, TOGETHER = 1024, 8  # devices whose costs are remembered; so many at once are asked together
@@ -75,8 +75,8 @@ class PlanLayout:
             return np.zeros(len(taken.row), dtype=np.int64)
         mine = np.flatnonzero(self.accounts.task == logs[0])
         every = (np.ascontiguousarray(taken.seconds) * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
-        slowest: Ints = np.argmax(every[taken.row[:, mine]], axis=1)
-        return slowest
+        found: Ints = np.argmax(every[taken.row[:, mine]], axis=1)
+        return found
 
     def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
         """Return what devices take, each demand's side by side; a few are asked one by one, and remembered."""
@@ -91,12 +91,12 @@ class PlanLayout:
         return Costs(*[np.stack(some, axis=2).reshape(self.kinds, -1) for some in zip(*known, strict=True)])
 
     def _costs(self, name: str, devices: Sequence[Device]) -> Costs:
-        def asked(what: str, wanted: bool = True) -> Floats:
+        def asked(what: str, of: Sequence[Work], wanted: bool = True) -> Floats:
             tables = [getattr(device, what) if wanted else {} for device in devices]
-            return np.hstack([costs_of([table.get(type(work)) for table in tables], work, self.kinds) for work in works])
+            return np.hstack([costs_of([table.get(type(work)) for table in tables], work, self.kinds) for work in of])
 
         works = [self.demands[d].work for d in self.mine[name]]
-        return Costs(asked("seconds"), asked("joules"), asked("stored", name == "pmem"))
+        return Costs(asked("seconds", [*map(slowest, works)]), asked("joules", works), asked("stored", works, name == "pmem"))
 
 
 def by_kind(kinds: int, rows: list[Any]) -> Floats:

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from engine.core.work import Copy
+from engine.estimate import estimate
 from engine.hardware.columns import costs_of
 from engine.registry import every, names
 from engine.results.undisturbed import planned
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, with_values
+from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.schedule.evaluate import DesignPoint, design_point
+from engine.simulate import simulate
 from engine.systems.system import built
 from tests.cases import each
 
@@ -69,3 +71,14 @@ def test_devices_whose_costs_are_of_another_form_are_told_apart():
     costs[4] = None
     found = costs_of(costs, replace(WORK, nbytes=7.0), 3)
     np.testing.assert_array_equal(found[0], [3.5 if p % 2 else 0.0 if p == 4 else 14.0 for p in range(MANY)])
+
+
+@pytest.mark.parametrize("told", [estimate, simulate])
+def test_a_step_takes_as_long_as_the_part_that_has_everything(told):
+    """All tables on GPU 1 of three: it looks up, spreads and updates as long as a GPU alone, for the same joules."""
+    one = {"system": "all-hbm", "run.training": False, "run.batches": 4, "model.pooling": (20,)}
+    all_on_one = {"machine.num_gpus": 3, "policy.plan": "1"}
+    rows = [told(with_values(Scenario(), one | more)).breakdown for more in ({}, all_on_one, {"machine.num_gpus": 3})]
+    alone, mine, even = ({row["Device"]: row for row in row if row["Stage"] == "Embedding"}["gpu"] for row in rows)
+    assert (mine["Busy [s]"], mine["Energy [J]"]) == pytest.approx((alone["Busy [s]"], alone["Energy [J]"]), rel=1e-9)
+    assert even["Busy [s]"] < 0.7 * mine["Busy [s]"]
