@@ -98,7 +98,7 @@ def _loads(s: Scenario, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
     vectors, indices = (np.maximum(sent, received) for sent, received in ways)
     exchange = (2 * vectors * rate).max(axis=0) + (indices * rate).max(axis=0)
     nbytes = (2 * vectors + indices).sum(axis=0) * (rate.sum() > 0)
-    seconds = np.array([found.lookups * units.lookup, found.rows * units.row, exchange])
+    seconds = np.array([found.lookups * units.lookup, found.rows * units.row + found.far.sum(axis=0) * units.far, exchange])
     plain, asked = (
         even(found.parts, s.model.num_tables * sent_bytes(s)),
         even(found.parts, index_bytes(s) * float(expected(s).lookups.sum())),

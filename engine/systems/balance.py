@@ -3,6 +3,7 @@
 The slowest part decides how long a task takes; energy, bytes and wear follow the sum over all parts.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..workload.popularity import popularities
 from ..workload.row_spread import expected_spread
 from .crossing import Crossing, even, indices, vectors
 from .parts import EVEN, KINDS, Kind, Units, kind_of, memories
-from .sharding import Parts, Piece, Pieces, Wanted, alike, by_hand, made
+from .sharding import Parts, Piece, Pieces, Wanted, alike, by_hand, filled, flat, made, spread
 from .system import System
 from .traffic import INDEX_BYTES, LENGTH_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
 
@@ -28,13 +29,14 @@ SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offse
 SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
 
 
-Spreads = dict[tuple[int, int], list[tuple[float, float]]]  # by table and number of parts: lookups and rows of each part
+Spreads = dict[tuple[int, int], Floats]  # by table and number of parts: lookups and rows of each part
 
 
 class Balance(NamedTuple):
     """A plan with what it asks of each part in a batch, (P,): lookups, unique rows, indices, and bytes of tables held.
 
-    A range of a table's columns counts as that share of a lookup, or of a row.
+    A range of a table's columns counts as that share of a lookup, or of a row. `far` (2, P) are unique rows of tables outside
+    HBM, in DRAM and below it, and `kept` the bytes in each memory, of a system that places tables over several.
     """
 
     parts: Parts
@@ -43,6 +45,8 @@ class Balance(NamedTuple):
     rows: Floats
     indices: Floats
     held: Floats
+    far: Floats
+    kept: Mapping[str, Floats]
 
 
 def skew(amounts: Floats) -> float:
@@ -72,39 +76,46 @@ def balance(s: Scenario, name: str) -> Balance | None:
 
 def asked(s: Scenario, parts: Parts, pieces: Pieces, known: Spreads | None = None) -> Balance:
     """Return what a plan asks of each part, as the popularity lets expect; `known` keeps how tables spread over some parts."""
-    touched, size, spreads = expected(s), row_bytes(s), {} if known is None else known
+    touched, each, number = expected(s), flat(pieces), parts.number
+    spreads = {} if known is None else known
     first = np.concatenate(([0], np.cumsum(per_table(s.model, "num_embeddings"))))
-    each = zip(pieces, touched.lookups.tolist(), touched.unique_rows[0].tolist(), strict=True)
-    where: list[int] = []
-    amounts: list[tuple[float, float, float, float]] = []
-    for table, (mine, lookups, rows) in enumerate(each):
-        nbytes = float(first[table + 1] - first[table]) * size
-        for width, over in mine:
-            where += over
-            if len(over) == 1:
-                amounts.append((width * lookups, width * rows, lookups, width * nbytes))
-                continue
-            if (table, len(over)) not in spreads:
-                law, start = popularities(s)[table], int(first[table])
-                spread = expected_spread(law, start, lookups, rows, s.data.locality, len(over))
-                spreads[table, len(over)] = [(float(some), float(of_rows)) for some, of_rows in zip(*spread, strict=True)]
-            held = width * nbytes / len(over)
-            amounts += [(width * some, width * of_rows, some, held) for some, of_rows in spreads[table, len(over)]]
-    found = np.array(amounts).T
-    return Balance(parts, pieces, *(np.bincount(where, one, parts.number).astype(np.float64) for one in found))
+    of_tables = np.array([touched.lookups, touched.unique_rows[0]])
+    amounts = of_tables[:, each.table]
+    at = 0
+    for table, mine in enumerate(pieces):
+        for _, over in mine:
+            if (count := len(over)) > 1:
+                if (table, count) not in spreads:
+                    law, (lookups, rows) = popularities(s)[table], of_tables[:, table].tolist()
+                    spreads[table, count] = expected_spread(law, int(first[table]), lookups, rows, s.data.locality, count)
+                amounts[:, at : at + count] = spreads[table, count]
+            at += count
+    lookup, row = (np.bincount(each.part, each.width * one, number).astype(np.float64) for one in amounts)
+    index = np.bincount(each.part, amounts[0], number).astype(np.float64)
+    held = spread(pieces, np.diff(first) * float(row_bytes(s)), number)
+    tiers = load("systems", s.system).tiers
+    if tiers is None:
+        return Balance(parts, pieces, lookup, row, index, held, np.zeros((2, number)), {})
+    placed = tiers(s)
+    far = np.array([spread(pieces, rows, number) for rows in placed.far])
+    kept = {place: spread(pieces, nbytes, number) for place, nbytes in placed.kept.items()}
+    return Balance(parts, pieces, lookup, row, index, held, far, kept)
 
 
 def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
     """Return what plans are made for."""
     touched, vector, index_nbytes = expected(s), sent_bytes(s), index_bytes(s)
     way = _crossing(units, vectors(parts, ((Piece(1.0, (0,)),),), vector))
-    alone = touched.lookups * units.lookup + touched.unique_rows[0] * units.row + 2 * way
-    nbytes = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64) * row_bytes(s)
-    whole = float(nbytes.sum())
-    room = min((have / size * whole / need for _, need, have, size in memories(s, system) if need), default=np.inf)
-
-    known: Spreads = {}
-    even = float(touched.lookups.sum() * units.lookup + touched.unique_rows[0].sum() * units.row) / parts.number
+    alone = touched.lookups * units.lookup + touched.unique_rows[0] * units.row
+    places = [(place, need / table_bytes(s), have, sharing) for place, need, have, sharing in memories(s, system) if need]
+    size = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64) * row_bytes(s)
+    kept: Mapping[str, Floats] = {place: share * size for place, share, _, _ in places}
+    if system.tiers:
+        kept, far = system.tiers(s)
+        alone = alone + far.sum(axis=0) * units.far
+    nbytes = np.array([kept[place] for place, _, _, _ in places]).reshape(len(places), -1)
+    rooms, sharing = tuple(have for _, _, have, _ in places), tuple(size for _, _, _, size in places)
+    even, known = float(alone.sum()) / parts.number, Spreads()
 
     def slowest(pieces: Pieces, than: float) -> float:
         """Return infinity where already its vectors and an even share of the work take longer `than` that."""
@@ -113,9 +124,10 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
             return np.inf
         found = asked(s, parts, pieces, known)
         sent += _crossing(units, indices(parts, index_nbytes * found.indices))
-        return float(found.lookups.max() * units.lookup + found.rows.max() * units.row) + sent
+        worst = found.lookups.max() * units.lookup + found.rows.max() * units.row + found.far.sum(axis=0).max() * units.far
+        return float(worst) + sent
 
-    return Wanted(parts, alone, nbytes, s.model.embedding_dim, room, slowest)
+    return Wanted(parts, alone + 2 * way, nbytes, s.model.embedding_dim, rooms, sharing, slowest)
 
 
 def _crossing(units: Units, bytes_: Crossing) -> float:
@@ -142,9 +154,8 @@ def unfit(s: Scenario, name: str) -> str:
 def _overfull(s: Scenario, system: System, kind: Kind, found: Balance, given: str) -> str:
     """Return which part has more than its memory holds, if the whole would fit when shared evenly."""
     for place, need, have, size in memories(s, system):
-        held = found.held * need / table_bytes(s)
-        rooms = np.arange(found.parts.number) // size
-        full = np.bincount(rooms, weights=held)
+        held = found.kept[place] if found.kept else found.held * need / table_bytes(s)
+        full = filled(held, size)
         worst = int(full.argmax())
         if full[worst] > have >= need / len(full):
             who = f"{kind.title} {worst}" if size == 1 else f"node {worst}"
@@ -184,6 +195,24 @@ def index(s: Scenario, name: str) -> Crossing:
 def index_bytes(s: Scenario) -> float:
     """Return the bytes of a row's index, with its share of the lengths of uneven bags."""
     return INDEX_BYTES + LENGTH_BYTES * uneven_tables(s) / sum(per_table(s.model, "pooling"))
+
+
+class Far(NamedTuple):
+    """How many times the mean the GPU has, or the node, that has most unique rows outside HBM; `below` are those below DRAM."""
+
+    gpu: float = 1.0
+    node: float = 1.0
+    below: float = 1.0
+
+
+@remembered()
+def far(s: Scenario, name: str) -> Far:
+    """Return how a plan spreads rows outside HBM, as the popularity lets expect; caches hold an even share of all parts' rows."""
+    found = balance(s, name)
+    if found is None:
+        return Far()
+    rows, group = found.far.sum(axis=0), found.parts.group
+    return Far(skew(rows), *(skew(np.bincount(group, one).astype(np.float64)) for one in (rows, found.far[1])))
 
 
 class Links(NamedTuple):

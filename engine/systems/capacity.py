@@ -67,8 +67,8 @@ def gpu_bytes(s: Scenario, name: str) -> float:
     system: System = load("systems", name)
     if "gpu" not in system.devices:
         return 0.0
-    found = balance(s, name) if system.shards == "gpus" else None
-    return _even_bytes(s, system, skew(found.held) if found else 1.0)
+    found = balance(s, name) if system.shards in ("gpus", "tiers") else None
+    return _even_bytes(s, system, skew(found.kept.get("hbm", found.held)) if found else 1.0)
 
 
 def _even_bytes(s: Scenario, system: System, times: float = 1.0) -> float:

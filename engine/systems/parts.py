@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from math import ceil
 from typing import NamedTuple
 
-from ..core.work import AllToAll, By, HostEmbedding, HostRows, Pool, RowReads, RowUpdates, Stream, Work
+from ..core.work import AllToAll, By, Copy, HostEmbedding, HostRows, Pool, RowReads, RowUpdates, Stream, Work
 from ..hardware.device import Device, gpus_in_node, nodes, seconds
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
@@ -19,12 +19,13 @@ EVEN = "interleaved"
 
 
 class Units(NamedTuple):
-    """Seconds that one part takes for a lookup, for a unique row, and for a byte over fabric and network."""
+    """Seconds that one part takes for a lookup, a unique row, a byte over fabric and network, and a row outside HBM besides."""
 
     lookup: float
     row: float
     fabric: float
     network: float
+    far: float = 0.0
 
 
 class Kind(NamedTuple):
@@ -63,6 +64,11 @@ def _gpu_units(s: Scenario) -> Units:
     return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)), *_links(s))
 
 
+def _tiered_units(s: Scenario) -> Units:
+    """Rows outside HBM come over each GPU's own link and go back."""
+    return _gpu_units(s)._replace(far=2 * row_bytes(s) * _per(_alone(s, "pcie"), Copy))
+
+
 def _host_units(s: Scenario) -> Units:
     vector = vector_bytes(s)
     lookup = _per(_alone(s, "host"), lambda n: HostEmbedding(n, n * vector, 1.0))
@@ -99,6 +105,9 @@ KINDS: Mapping[str, Kind] = {
     "gpus": Kind(
         "GPU", lambda s: Parts(s.machine.num_gpus, s.machine.gpus_per_node), "planner", _gpu_units, more="machine.num_gpus"
     ),
+    "tiers": Kind(
+        "GPU", lambda s: Parts(s.machine.num_gpus, s.machine.gpus_per_node), EVEN, _tiered_units, more="machine.num_gpus"
+    ),
     "nodes": Kind(
         "node",
         lambda s: Parts(nodes(s.machine), 1),
@@ -124,7 +133,8 @@ def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]
     """Return the memories that parts share: name, bytes needed in all, room in bytes, and how many parts share each room."""
     machine, dram = s.machine, s.machine.dram_capacity_GiB * GiB
     have: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": (dram, 1)}
-    if system.shards == "gpus":
+    if system.shards in ("gpus", "tiers"):
+        dram -= system.caches(s)[0] * row_bytes(s) / nodes(machine) if system.caches else 0.0
         have = {"dram": (dram, gpus_in_node(machine)), "hbm": (memory_bytes(machine) - 2 * mlp_bytes(s) - activation_bytes(s), 1)}
     if system.shards == "modules":
         count = _modules(s).number

@@ -3,9 +3,13 @@
 Bandwidth density is lookups per sample and row: rows of small tables are asked for more often than rows of large ones.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
+from ..core.arrays import Floats
 from ..core.constants import Constant
 from ..core.memo import remembered
 from ..core.work import Amount
@@ -36,6 +40,13 @@ class Levels(NamedTuple):
     cached: Amount
     scm: Amount
     drives: Amount
+
+
+class Tiers(NamedTuple):
+    """Of each table the bytes `kept` in each memory, (T,), and the unique rows of a batch outside HBM: in DRAM, below, (2, T)."""
+
+    kept: Mapping[str, Floats]
+    far: Floats
 
 
 @remembered()
@@ -78,6 +89,15 @@ def hbm_and_dram(s: Scenario) -> dict[str, float]:
     """Return what a system keeps that has HBM and DRAM alone: what does not fit HBM must fit DRAM, with what the host needs."""
     hbm = nbytes(s, placement(s).hbm)
     return {"hbm": hbm, "dram": (table_bytes(s) - hbm) / USABLE.value}
+
+
+def tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
+    """Return what of each table lies where, and its rows outside HBM; what is not `USABLE` is room for uneven parts."""
+    dense = placement(s, dram_cache_bytes)
+    every, touched = np.array(per_table(s.model, "num_embeddings")) * float(row_bytes(s)), expected(s).unique_rows[0]
+    of = [np.isin(np.arange(len(every)), tables) for tables in dense]
+    kept = {place: mine * every for place, mine in zip(("hbm", "dram"), of, strict=False)}
+    return Tiers(kept, np.array([mine * touched for mine in of[1:]]))
 
 
 def share_of_rows(s: Scenario, tables: Tables) -> float:

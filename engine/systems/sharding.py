@@ -7,6 +7,7 @@ an expander. A plan cuts each table into pieces, ranges of its columns, and give
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
@@ -54,31 +55,32 @@ LEAST = 32  # columns of a range: torchrec's planner cuts no finer
 class Wanted(NamedTuple):
     """What a plan is made for: parts, and for each table its seconds on one part alone, its bytes and the columns of a row.
 
-    `room` are the bytes that a part has for tables; `slowest` says how long a plan's slowest parts take, in seconds, or
-    infinity where it is certain that they take longer than so many.
+    `nbytes` (M, T) are by memory, of which each has `rooms` (M,) of so many bytes, one for every `sharing` (M,) parts;
+    `slowest` says how long a plan's slowest parts take, in seconds, or infinity where certainly longer than so many.
     """
 
     parts: Parts
     seconds: Floats
     nbytes: Floats
     columns: int
-    room: float
+    rooms: tuple[float, ...]
+    sharing: tuple[int, ...]
     slowest: Callable[[Pieces, float], float]
+
+    @property
+    def tables(self) -> int:
+        """The number of tables."""
+        return len(self.seconds)
 
     def fits(self, pieces: Pieces) -> bool:
         """Return whether every part has room for what a plan gives it."""
-        return bool(self.held(pieces).max() <= self.room)
+        held = (spread(pieces, nbytes, self.parts.number) for nbytes in self.nbytes)
+        each = zip(held, self.rooms, self.sharing, strict=True)
+        return all(bool(filled(one, sharing).max() <= room) for one, room, sharing in each)
 
     def ranges(self, most: int) -> int:
         """Return into how many ranges of columns a table can be cut, `most` of them at most."""
         return max(1, min(most, self.columns // LEAST))
-
-    def held(self, pieces: Pieces) -> Floats:
-        """Return the bytes of tables that a plan gives each part, (P,)."""
-        where = [part for table in pieces for _, parts in table for part in parts]
-        each = zip(self.nbytes.tolist(), pieces, strict=True)
-        held = [nbytes * width / len(parts) for nbytes, table in each for width, parts in table for _ in parts]
-        return np.bincount(where, held, self.parts.number).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,40 @@ class Sharding:
     title: str
     summary: str
     pieces: Callable[[Wanted], Pieces]
+
+
+class Flat(NamedTuple):
+    """The shares of a plan's pieces in the order of its tables, (N,): the part that has each, of which table, of what width.
+
+    A share is one of so `many` over which a piece's rows are spread.
+    """
+
+    part: Ints
+    table: Ints
+    width: Floats
+    many: Ints
+
+
+@lru_cache(maxsize=16)
+def flat(pieces: Pieces) -> Flat:
+    """Return a plan as arrays."""
+    known: dict[int, Ints] = {}
+    every = [(table, piece) for table, mine in enumerate(pieces) for piece in mine]
+    many = np.array([len(piece.parts) for _, piece in every])
+    parts = [known.setdefault(id(piece.parts), np.array(piece.parts, dtype=np.int64)) for _, piece in every]
+    table, width = np.array([table for table, _ in every]), np.array([piece.width for _, piece in every])
+    return Flat(np.concatenate(parts), np.repeat(table, many), np.repeat(width, many), np.repeat(many, many))
+
+
+def spread(pieces: Pieces, amounts: Floats, parts: int) -> Floats:
+    """Return what each part has, (P,), of the tables' amounts, (T,), each over its rows and columns alike."""
+    each = flat(pieces)
+    return np.bincount(each.part, amounts[each.table] * each.width / each.many, parts).astype(np.float64)
+
+
+def filled(held: Floats, sharing: int) -> Floats:
+    """Return what each room holds of what its parts do, (P,); `sharing` parts have one."""
+    return held if sharing == 1 else np.bincount(np.arange(len(held)) // sharing, held).astype(np.float64)
 
 
 def made(name: str, wanted: Wanted) -> Pieces:

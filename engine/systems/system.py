@@ -15,6 +15,7 @@ from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
 from .loop import driven
+from .placement import Tiers
 from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
@@ -79,9 +80,10 @@ class System:
     own; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other logs can. `scales` says whether it
     can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where that is not just the
     tables in `memory`. `caches` are the rows that its caches in DRAM and in SCM hold, of a system that places tables over
-    several memories. `hot` rows are those it treats as popular. `shards` says what the parts are among which a plan divides
-    its tables (`systems.parts.KINDS`), "" where all share all work evenly. Systems of one `family` are shown beside each other,
-    measured against its `baseline`. `confidence` says how well its inner workings are known: "source" or "headline only".
+    several memories, and `tiers` say what of each table lies where. `hot` rows are those it treats as popular. `shards` says
+    what the parts are among which a plan divides its tables (`systems.parts.KINDS`), "" where all share all work evenly.
+    Systems of one `family` are shown beside each other, measured against its `baseline`. `confidence` says how well its inner
+    workings are known: "source" or "headline only".
     """
 
     title: str
@@ -97,6 +99,7 @@ class System:
     shards: str = ""
     cache: Cache | None = None
     caches: Callable[[Scenario], tuple[float, float]] | None = None
+    tiers: Callable[[Scenario], Tiers] | None = None
     hot: Callable[[Scenario], float] | None = None
     places: Callable[[Scenario], Mapping[str, float]] | None = None
     constants: tuple[Constant, ...] = ()

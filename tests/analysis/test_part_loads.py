@@ -48,6 +48,6 @@ def test_parts_have_the_name_of_what_they_are(system, title):
 
 def test_one_part_alone_has_nothing_to_divide_and_a_bad_plan_says_why():
     assert part_loads(made_up(**{"machine.num_gpus": 1})) is None
-    assert not divided(made_up(system="dram-hbm-nodes"))
+    assert not divided(made_up(system="hotline"))
     bad = part_loads(made_up(**{PLAN: "7"}))
     assert bad.loads == () and sentence(bad) == "policy.plan names part 7, but the parts are numbered 0 to 2."

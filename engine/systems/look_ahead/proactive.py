@@ -20,8 +20,8 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     split, ends = hot_split(s, cached_rows(s)), far_memory.end_of_batch(s)
     cold = t.rows * (1 - split.hot)
     arrived = gpu.index_exchange(s)[1]
-    ahead = far_memory.read(t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
-    again = far_memory.read(t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
+    ahead = far_memory.read(s, t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
+    again = far_memory.read(s, t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
     return TaskGraph((again, *far_memory.step(s, t, cold, (AGAIN,)), ahead))
 
 

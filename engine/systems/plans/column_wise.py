@@ -8,7 +8,7 @@ def pieces(wanted: Wanted) -> Pieces:
     count = wanted.parts.number
     ranges = wanted.ranges(count)
     each = [Piece(1 / ranges, (part,)) for part in range(count)]
-    return tuple(tuple(each[(table * ranges + piece) % count] for piece in range(ranges)) for table in range(len(wanted.nbytes)))
+    return tuple(tuple(each[(table * ranges + piece) % count] for piece in range(ranges)) for table in range(wanted.tables))
 
 
 SHARDING = Sharding("Column-wise", "Each table's columns in ranges of 32 or more, dealt out to the parts in turn.", pieces)

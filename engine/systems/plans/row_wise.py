@@ -5,7 +5,7 @@ from ..sharding import Piece, Pieces, Sharding, Wanted
 
 def pieces(wanted: Wanted) -> Pieces:
     """Spread every table over all parts."""
-    return ((Piece(1.0, tuple(range(wanted.parts.number))),),) * len(wanted.nbytes)
+    return ((Piece(1.0, tuple(range(wanted.parts.number))),),) * wanted.tables
 
 
 SHARDING = Sharding(

@@ -2,7 +2,7 @@
 
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
-from ..placement import USABLE, hbm_and_dram
+from ..placement import USABLE, hbm_and_dram, tiers
 from ..steps import far_memory
 from ..system import LogPolicy, System
 from ..traffic import Traffic
@@ -22,7 +22,9 @@ SYSTEM = System(
     family="Scale-out",
     baseline="dram-hbm-nodes",
     scales=True,
+    shards="tiers",
     places=hbm_and_dram,
+    tiers=tiers,
     caches=lambda s: (0.0, 0.0),
     constants=(USABLE,),
     cites=("pytorch/torchrec, unified virtual memory",),

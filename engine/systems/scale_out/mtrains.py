@@ -6,7 +6,8 @@ from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
 from ...units import GB
-from ..placement import USABLE, Levels, nbytes, placement
+from ..balance import far
+from ..placement import USABLE, Levels, nbytes, placement, tiers
 from ..steps import far_memory, gpu
 from ..system import LogPolicy, System
 from ..traffic import Traffic, cached_rows, row_bytes
@@ -22,30 +23,34 @@ def scm_rows(s: Scenario) -> float:
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Rows outside HBM are fetched one batch ahead, except beside the update, which must not see the cache change."""
     if s.policy.prefetch:
-        fetch = _fetch(t, ("Embedding lookup",), (), ahead=True)
-        return TaskGraph((fetch, _evict(t), *far_memory.step(s, t, t.far, updated_after=(fetch.name,))))
-    fetch = _fetch(t, gpu.index_exchange(s)[1], far_memory.end_of_batch(s), ahead=False)
-    return TaskGraph((fetch, _evict(t), *far_memory.step(s, t, t.far, (fetch.name,))))
+        fetch = _fetch(s, t, ("Embedding lookup",), (), ahead=True)
+        return TaskGraph((fetch, _evict(s, t), *far_memory.step(s, t, t.far, updated_after=(fetch.name,))))
+    fetch = _fetch(s, t, gpu.index_exchange(s)[1], far_memory.end_of_batch(s), ahead=False)
+    return TaskGraph((fetch, _evict(s, t), *far_memory.step(s, t, t.far, (fetch.name,))))
 
 
-def _fetch(t: Traffic, after: Names, after_previous: Names, ahead: bool) -> Task:
+def _fetch(s: Scenario, t: Traffic, after: Names, after_previous: Names, ahead: bool) -> Task:
     """Read rows from wherever they are; a missing row's whole block, and it enters both caches."""
     level = Levels(*(far_memory.next_batch(rows) if ahead else rows for rows in t.levels.T))
+    uneven = far(s, s.system)
     demands = (
-        Demand("ssd", RowReads(level.drives, t.row_bytes)),
-        Demand("pmem", RowReads(level.scm, t.row_bytes)),
-        Demand("dram", RowReads(sum(level) + level.scm + level.drives, t.row_bytes)),
-        Demand("pcie", Copy(sum(level) * t.row_bytes), gpu.UP),
+        Demand("ssd", RowReads(level.drives, t.row_bytes, skew=uneven.below)),
+        Demand("pmem", RowReads(level.scm, t.row_bytes, skew=uneven.below)),
+        Demand("dram", RowReads(sum(level) + level.scm + level.drives, t.row_bytes, skew=uneven.node)),
+        Demand("pcie", Copy(sum(level) * t.row_bytes, skew=uneven.gpu), gpu.UP),
     )
     return Task("Prefetch" if ahead else "Fetch rows", "Embedding", demands, after, after_previous)
 
 
-def _evict(t: Traffic) -> Task:
+def _evict(s: Scenario, t: Traffic) -> Task:
     """Every row that came in pushes a trained one out, a level down; the drives' store rewrites what it compacts."""
     level = Levels(*t.levels.T)
     written = level.drives * t.row_bytes * COMPACTION.value
-    lower = RowUpdates(level.scm + level.drives, t.row_bytes)
-    return Task("Evict rows", "Embedding", (Demand("ssd", Stream(written)), Demand("pmem", lower)), ("Embedding update",))
+    uneven = far(s, s.system).below
+    lower = RowUpdates(level.scm + level.drives, t.row_bytes, skew=uneven)
+    return Task(
+        "Evict rows", "Embedding", (Demand("ssd", Stream(written, skew=uneven)), Demand("pmem", lower)), ("Embedding update",)
+    )
 
 
 def places(s: Scenario) -> dict[str, float]:
@@ -65,7 +70,9 @@ SYSTEM = System(
     family="Scale-out",
     baseline="dram-hbm-nodes",
     scales=True,
+    shards="tiers",
     places=places,
+    tiers=lambda s: tiers(s, cached_rows(s) * row_bytes(s)),
     caches=lambda s: (cached_rows(s), scm_rows(s)),
     constants=(USABLE, COMPACTION),
     cites=("MTrainS, arXiv 2305.01515 (abstract)", "pytorch/FBGEMM, SSD table-batched embeddings"),

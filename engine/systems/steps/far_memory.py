@@ -7,6 +7,7 @@ import numpy as np
 from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, Pool, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
+from .. import balance
 from ..traffic import Traffic
 from . import gpu
 
@@ -21,19 +22,22 @@ def next_batch(amount: Amount) -> Amount:
     return np.roll(amount, -1)
 
 
-def read(t: Traffic, name: str, rows: Amount, after: Names = (), after_previous: Names = (), background: bool = False) -> Task:
+def read(
+    s: Scenario, t: Traffic, name: str, rows: Amount, after: Names = (), after_previous: Names = (), background: bool = False
+) -> Task:
     """GPUs gather `rows` rows with their state from DRAM through PCIe; in the background they do it only while they are idle."""
+    far = balance.far(s, s.system)
     demands = (
-        Demand("gpu", Pool(rows * t.row_bytes)),
-        Demand("dram", RowReads(rows, t.row_bytes, by="gpu")),
-        Demand("pcie", Copy(rows * t.row_bytes), gpu.UP),
+        Demand("gpu", Pool(rows * t.row_bytes, skew=far.gpu)),
+        Demand("dram", RowReads(rows, t.row_bytes, by="gpu", skew=far.node)),
+        Demand("pcie", Copy(rows * t.row_bytes, skew=far.gpu), gpu.UP),
     )
     return Task(name, "Embedding", demands, after, after_previous, background)
 
 
 def step_in_the_open(s: Scenario, t: Traffic, name: str, far: Amount) -> tuple[Task, ...]:
     """One batch whose `far` rows are read between the exchange of indices and the lookup; nothing else runs meanwhile."""
-    fetch = read(t, name, far, gpu.index_exchange(s)[1], end_of_batch(s))
+    fetch = read(s, t, name, far, gpu.index_exchange(s)[1], end_of_batch(s))
     return (fetch, *step(s, t, far, (fetch.name,)))
 
 
@@ -43,5 +47,9 @@ def step(s: Scenario, t: Traffic, far: Amount, looked_up_after: Names = (), upda
     The update's kernel writes each row where it lives, at the pace of the slowest memory or link.
     """
     *before, update = gpu.step_over_all(s, t, end_of_batch(s), end_of_batch(s), looked_up_after, updated_after)
-    write = (Demand("dram", RowUpdates(far, t.row_bytes, "gpu")), Demand("pcie", Copy(far * t.row_bytes), gpu.DOWN))
+    uneven = balance.far(s, s.system)
+    write = (
+        Demand("dram", RowUpdates(far, t.row_bytes, "gpu", skew=uneven.node)),
+        Demand("pcie", Copy(far * t.row_bytes, skew=uneven.gpu), gpu.DOWN),
+    )
     return (*before, replace(update, demands=(*update.demands, *write)))
