@@ -13,7 +13,8 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..units import GB, GiB
 from ..workload.expected_cache import expected_unique
-from .balance import balance, skew, unfit
+from .balance import balance, skew
+from .room import unfit
 from .system import System
 from .traffic import activation_bytes, log_bytes, mlp_bytes, table_bytes
 
