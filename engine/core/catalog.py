@@ -47,7 +47,7 @@ def quantity(name: str, unit: str, default: Constant | None = None, **more: Any)
     """Declare a dataclass field that is a constant of a part's file; see Quantity for the keywords."""
     if default is None:
         return field(metadata={"quantity": Quantity(name, unit, **more)})
-    named = replace(default, name=name, unit=unit)
+    named = replace(default, name=name, unit=unit, zero=more.get("zero", False))
     return field(default=named, metadata={"quantity": Quantity(name, unit, default=named, **more)})
 
 
@@ -182,7 +182,7 @@ def _constant(path: Path, one: Quantity, table: Any) -> Constant:
         _refuse(path, f"gives {one.key} in {table['unit']!r}, but it is taken in {one.unit!r}; convert it.")
     if (note := table.get("note", "")) != "":
         _text(path, f"{one.key}.note", note)
-    found = Constant(one.name, *_numbers(path, one, one.key, table), *_source(path, one.key, table), note)
+    found = Constant(one.name, *_numbers(path, one, one.key, table), *_source(path, one.key, table), note, zero=one.zero)
     others = table.get("others", {})
     _known(path, f"{one.key}.others", others, one.choices)
     said = {choice: _other(path, one, choice, table) for choice, table in others.items()}

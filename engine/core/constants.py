@@ -3,9 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ..errors import BadKnob
+
 Confidence = Literal["measured", "stated", "vendor", "derived", "secondary", "unsourced", "calibrated"]
 
 
+# Units of rates, sizes and counts.
+DIVISORS = ("1/s", "B", "GB", "GB/s", "TFLOPS", "cores", "lines", "reads", "samples", "threads", "accesses", "of bandwidth",
+            "of copy rate", "of input", "of peak", "of raw", "of sustained", "of the rate")  # fmt: skip
 Said = tuple[float, float, float, Confidence, str]
 
 
@@ -14,7 +19,7 @@ class Constant:
     """One number of a device: `low` to `high` is its plausible range, in the same unit.
 
     Sources that contradict each other are never averaged: `others` is what they say, by the choices of the
-    machine's knob `switch`; any other choice leaves the constant as it is.
+    machine's knob `switch`; any other choice leaves the constant as it is. `zero` says that 0 stands for that there is none.
     """
 
     name: str
@@ -27,6 +32,7 @@ class Constant:
     note: str = ""
     switch: str = ""
     others: tuple[tuple[str, "Constant"], ...] = ()
+    zero: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a constant whose value lies outside its own range."""
@@ -39,9 +45,11 @@ class Constant:
         return replace(self, switch=switch, others=tuple(said))
 
     def assumed(self, value: float) -> "Constant":
-        """Return the constant with an assumed value, to which its range reaches."""
+        """Return the constant with an assumed value, to which its range reaches; raises BadKnob for 0 of what divides work."""
+        if value == 0 and not self.zero and self.unit in DIVISORS:
+            raise BadKnob(f"machine.assume gives {self.name} 0 {self.unit}, by which work is divided; assume more than 0.")
         low, high = min(self.low, value), max(self.high, value)
-        rest = self.confidence, self.source, self.note, self.switch, self.others
+        rest = self.confidence, self.source, self.note, self.switch, self.others, self.zero
         return Constant(self.name, value, self.unit, low, high, *rest)
 
     def according_to(self, choice: str) -> "Constant":

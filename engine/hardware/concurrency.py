@@ -71,13 +71,13 @@ def loaded(idle: float, service: float, accesses: Any, in_flight: float, part: R
     """Return the latency of an access beside those in flight with it: their load × the latency = their number × `service`."""
     waiting, latency = _curve(part.rise.value, part.bend.value, part.wall.value)
     beside = np.clip(np.asarray(accesses, dtype=np.float64), 1.0, in_flight) - 1
-    return idle * np.interp(beside * service / idle, waiting, latency)
+    return idle * np.interp(beside * service / np.maximum(idle, 1e-3), waiting, latency)
 
 
 def at_load(load: Any, rise: float, bend: float, wall: float) -> Any:
     """Return how many times its idle latency a device takes that is so far loaded, 0 to 1."""
     known = np.minimum(load, FULL)
-    return 1 + rise * known**bend / (1 - known) ** wall
+    return 1 + rise * known**bend / np.maximum((1 - known) ** wall, 1e-12)
 
 
 @lru_cache(maxsize=1024)

@@ -64,12 +64,10 @@ def balance(s: Scenario, name: str) -> Balance | None:
     if kind is None or (way == EVEN and not s.policy.plan):  # whatever the parts are made of
         return None
     parts = kind.parts(s)
+    pieces = by_hand(s.policy.plan, s.model.num_tables, parts.number) if s.policy.plan else ()
     if parts.number == 1:
         return None
-    if s.policy.plan:
-        pieces = by_hand(s.policy.plan, s.model.num_tables, parts.number)
-    else:
-        pieces = made(way, _wanted(s, load("systems", name), parts, kind.units(s)))
+    pieces = pieces or made(way, _wanted(s, load("systems", name), parts, kind.units(s)))
     return asked(s, parts, pieces) if pieces else None
 
 

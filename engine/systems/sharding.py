@@ -49,6 +49,7 @@ class Piece(NamedTuple):
 
 
 Pieces = tuple[tuple[Piece, ...], ...]  # of each table
+LONGEST, SHARES = 18, 65_536  # digits of a run of parts; shares of a table's rows
 LEAST = 32  # columns of a range: torchrec's planner cuts no finer
 
 
@@ -160,7 +161,7 @@ def _parts(text: str, entry: str, count: int) -> tuple[int, ...]:
     found: list[int] = []
     for run in text.split("+"):
         first, _, last = (word.strip() for word in run.partition("-"))
-        if not first.isdecimal() or not (last or first).isdecimal():
+        if not (first.isdecimal() and (last or first).isdecimal() and len(first + last) <= LONGEST):
             raise BadKnob(
                 f"policy.plan has the entry {entry[:40]!r}; write a part as 3, rows over several as 0-7 or 0+2, columns as 0/1."
             )
@@ -168,6 +169,8 @@ def _parts(text: str, entry: str, count: int) -> tuple[int, ...]:
         if not low <= high < count:
             raise BadKnob(f"policy.plan names part {max(low, high)}, but the parts are numbered 0 to {count - 1}.")
         found += range(low, high + 1)
+        if len(found) > SHARES:
+            raise BadKnob(f"policy.plan has the entry {entry[:40]!r} of more than {SHARES:,} shares; name fewer parts.")
     return tuple(found)
 
 

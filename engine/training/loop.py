@@ -143,8 +143,9 @@ def _rows_of(weights: Weights, places: Locals) -> tuple[Locals, Singles, Singles
 
 def _finite(shape: Shape, batch: int, loss: float) -> float:
     if not isfinite(loss):
+        own = "" if shape.row_rate is None else f" or model.embedding_learning_rate={shape.row_rate:g}"
         raise CannotRun(
-            f"Training diverged at batch {batch}: its loss is {loss}; lower model.learning_rate={shape.learning_rate:g}."
+            f"Training diverged at batch {batch}: its loss is {loss}; lower model.learning_rate={shape.learning_rate:g}{own}."
         )
     return loss
 

@@ -1,18 +1,24 @@
 """Assumptions: does a scenario's own value of a constant reach the device, the link and the result?"""
 
+import numpy as np
 import pytest
 
 from engine.core.catalog import names
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.hardware.device import name_of
-from engine.registry import every
+from engine.registry import every, load
+from engine.registry import names as registry_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import settle
+from engine.systems.system import constants as in_use
 from tests.cases import each
 
 BASE = preset("trainingcxl-rm1").scenario
 NAMES = sorted({name_of(d, one) for d, kind in every("devices").items() for part in kind.parts().values() for one in part})
+
+MANY = {name for name in registry_names("systems") if load("systems", name).scales}
 
 
 def changed(name, value):
@@ -60,3 +66,17 @@ def test_every_constant_can_be_assumed(name):
                     BASE, {**where, "machine.pmem_capacity_GB": 100, "machine.assume": ((name, 2 * one.value),)}
                 )
                 assert 2 * one.value in [c.value for c in kind.build(machine.machine).constants if name_of(device, c) == name]
+
+
+@each("system", registry_names("systems"), few=3)
+def test_a_constant_assumed_to_be_nothing_is_refused_or_gives_a_finite_step(system):
+    """Rates, sizes and counts divide work, so that 0 of them is refused with a sentence; without latency or power one can be."""
+    s = with_values(BASE, {"system": system, "machine.gpu": "a100-80", "machine.num_gpus": 2 if system in MANY else 1})
+    found = {}
+    for name, one in in_use(settle(s).scenario).items():
+        try:
+            result = estimate(with_values(s, {"machine.assume": ((name, 0.0),)}))
+            found[name] = not result.ran or np.isfinite(result.results["Energy per batch [J]"])
+        except BadKnob as error:
+            found[name] = f"{one.name} 0 {one.unit}, by which work is divided" in str(error)
+    assert all(found.values()), [name for name, right in found.items() if not right]

@@ -1,5 +1,7 @@
 """Do rows on the GPU, on the host and between them take the seconds that their constants say?"""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.core.work import BottomMLP, CacheSoftware, Copy, DriveBatch, HostEmbedding, HostRows, RowReads, RowUpdates
@@ -70,6 +72,16 @@ def test_a_host_draws_a_cores_share_of_its_swing_for_each_core_that_works():
     assert joules(host, CacheSoftware(1.0)) == exactly(core * 2 * MS)
     every = device("host", constant_power=True)
     assert every.full_watts == 960
+
+
+def test_fewer_threads_take_longer_for_the_same_joules_and_more_than_cores_help_nobody():
+    bags, layers = HostEmbedding(0.0, 1e9, 1.0), BottomMLP(4096.0, (512, 512), "forward")
+    all_cores, some, too_many = (device("host", host_threads=threads) for threads in (None, 16, 1024))
+    fixed = seconds(all_cores, replace(bags, nbytes=0.0))
+    assert seconds(some, bags) - fixed == exactly(4 * (seconds(all_cores, bags) - fixed))
+    assert seconds(some, layers) == exactly(4 * seconds(all_cores, layers))
+    assert joules(some, layers) == exactly(joules(all_cores, layers))
+    assert [seconds(too_many, work) for work in (bags, layers)] == [seconds(all_cores, work) for work in (bags, layers)]
 
 
 def test_kernels_of_a_captured_graph_follow_each_other_sooner():

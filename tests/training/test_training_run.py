@@ -61,6 +61,8 @@ def test_every_batch_is_announced_and_a_true_answer_cancels():
 def test_a_run_that_diverges_says_so_and_what_to_lower():
     with pytest.raises(CannotRun, match=r"diverged at batch \d+: its loss is (nan|inf); lower model\.learning_rate=1e\+30"):
         run(model(learning_rate=1e30))
+    with pytest.raises(CannotRun, match=r"lower model\.learning_rate=0\.1 or model\.embedding_learning_rate=1e\+30\."):
+        run(model(learning_rate=0.1, row_rate=1e30))
 
 
 def test_boundaries_are_evenly_spread_and_end_with_the_run():

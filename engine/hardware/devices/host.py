@@ -70,9 +70,11 @@ def build(machine: MachineKnobs) -> Device:
     host = assumed(machine, "host", replace(HOSTS[machine.host], **eager))
     loop = assumed(machine, "host", FRAMEWORKS[machine.framework])
 
+    working = min(1.0, threads(machine) / host.cores.value)  # what rates are measured with is all cores
+
     def embedding(work: HostEmbedding) -> Any:
-        software = host.fixed.value * US + work.lookups * host.per_lookup.value * NS
-        return work.share * (software + work.nbytes / (host.gather.value * GB))
+        software = host.fixed.value * US + work.lookups * host.per_lookup.value * NS / working
+        return work.share * (software + work.nbytes / (host.gather.value * GB * working))
 
     def rows(work: HostRows) -> Any:
         """Small rows cost a whole access, larger ones their bytes."""
@@ -81,7 +83,7 @@ def build(machine: MachineKnobs) -> Device:
     seconds: dict[type, Cost] = {
         HostEmbedding: embedding,
         HostRows: rows,
-        **dict.fromkeys((BottomMLP, TopPart), lambda work: _layer_flop(work) / (host.gemm.value * 1e12)),
+        **dict.fromkeys((BottomMLP, TopPart), lambda work: _layer_flop(work) / (host.gemm.value * 1e12 * working)),
         DriveBatch: lambda work: driving(loop, work),
         CacheSoftware: lambda work: work.times * host.cache.value * MS,
     }

@@ -16,6 +16,7 @@ from ..concurrency import LINE, access_seconds, bend, loaded, rise, wall
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
 from ..requesters import ASKED, InFlight, in_flight
 
+LEAST = 1e-3  # ns
 CROWD = 12  # writers per module, the most that were measured
 
 
@@ -187,7 +188,7 @@ def _seconds(media: ModuleConstants, count: int, share: float, asked: Mapping[By
         return np.maximum(through, np.maximum(filling / max(1.0, min(most, media.misses.value)), whole))
 
     def read(work: RowReads) -> Any:
-        stall = 1 + work.raw_share * media.raw.value / media.latency.value
+        stall = 1 + work.raw_share * media.raw.value / np.maximum(media.latency.value, LEAST)
         return random(media.read, media.latency.value, work, stall, returned=work.returned)
 
     both = media.latency.value + media.persist.value
