@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.bar import question
-from pages.common import address, estimates, frame, palette, session
+from pages.common import address, estimates, frame, session
 from pages.common.headline import headline
 from pages.common.plain import plain
 from pages.design import bars, constants_panel, details, enough_panel, fault_axis, later, questions, strips, tiles, training_panel
@@ -14,7 +14,7 @@ scenario = session.scenario()
 address.bar("design", systems_panel.to_share())
 against = question.against(scenario)
 with st.spinner("Estimating; the very first time takes some seconds more"):
-    results = {**estimates.beside(scenario, palette.family(scenario.system)), against: estimates.of(question.baseline(scenario))}
+    results = {**estimates.beside(scenario, bars.wanted(scenario)), against: estimates.of(question.baseline(scenario))}
 result, base = results[scenario.system], results[against]
 beside = bars.shown(scenario, against, results)
 sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline(scenario)), bars.ranges(beside)
@@ -25,9 +25,7 @@ if result.finding:
     st.markdown(plain(result.finding))
 with st.container(key="first-screen"):
     knobs, answer = st.columns((5, 8), gap="medium")
-with knobs:
-    strips.draw(scenario, session.refused())
-with answer:
+with answer:  # before the strips, which take longer: the browser draws one while the other is computed
     enough_panel.draw(scenario, smallest, its_bands)
     if result.ran:
         tiles.of_estimate(result, results, sure)
@@ -35,6 +33,8 @@ with answer:
     bars.draw(scenario, against, beside, ranges)
     if result.ran:
         fault_axis.draw(scenario, result)
+with knobs:
+    strips.draw(scenario, session.refused())
 for warning in result.notes:
     st.caption(f"Note: {plain(warning)}")
 constants_panel.note(scenario)

@@ -20,6 +20,7 @@ from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import settle
 from ..units import GB, MS
+from .knob_effect import SAME
 from .knob_stops import NUMBERS, WORDS, in_force, useful
 from .relaxation import LINK
 
@@ -77,9 +78,9 @@ class Strip:
 
     @property
     def acts(self) -> bool:
-        """Whether some stop differs from the one in force; NaN differs from any number."""
-        own = (self.own.seconds, self.own.joules, self.own.dollars)
-        return any(not np.array_equal(own, (one.seconds, one.joules, one.dollars), equal_nan=True) for one in self.stops)
+        """Whether the stop in force can run, and some other that can differs from it, by more than is lost in adding up."""
+        ran = [(one.seconds, one.joules, one.dollars) for one in self.stops if not one.refused]
+        return not self.own.refused and not bool(np.allclose(ran, [ran[0]], rtol=SAME, atol=0.0))
 
 
 Stops = Callable[[Scenario, Knob], Sequence[Any]]

@@ -145,7 +145,7 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what
         some, mine = np.flatnonzero(queued == demand), np.flatnonzero(queued[same] == demand)
         shape = len(layout.kind), len(layout.graph.tasks)
         graph = with_log_queued_at(layout.graph, int(demand))
-        template = template_of(graph, np.zeros(shape))
+        template = template_of(graph, np.zeros(shape), layout.kind)  # those of a kind, which are numbered once they are observed
         room = empty_totals(len(some) if what else 0, shape, len(layout.cells), what == TIMELINES)
         part = taken._replace(row=taken.row[some], busy_watts=taken.busy_watts[some], idle_watts=taken.idle_watts[some])
         back = np.searchsorted(some, same[mine])

@@ -173,8 +173,8 @@ def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
     return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))
 
 
-def template_of(graph: TaskGraph, durations: Floats) -> Template:
-    """Return a graph as the arrays that the schedule works on; `durations` are (N, K) seconds."""
+def template_of(graph: TaskGraph, durations: Floats, alike: Ints | None = None) -> Template:
+    """Return a graph as the arrays that the schedule works on; `durations` are (N, K) seconds, which say what is `alike`."""
     tasks = graph.tasks
     servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
     rolls = [k for k, task in enumerate(tasks) if task.during]
@@ -195,7 +195,7 @@ def template_of(graph: TaskGraph, durations: Floats) -> Template:
         gate=graph.index(tasks[rolls[0]].during) if rolls else -1,
         bound=tasks[rolls[0]].bound if rolls else 0,
         servers=len(servers),
-        alike=stretches(durations),
+        alike=stretches(durations) if alike is None else alike,
     )
 
 

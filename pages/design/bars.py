@@ -16,6 +16,11 @@ FAMILY = "whole family"
 Ranges = Mapping[str, Mapping[str, tuple[float, float]]]
 
 
+def wanted(scenario: Scenario) -> tuple[str, ...]:
+    """Return the systems to estimate beside the baseline: the scenario's own, or all of its family where these are asked for."""
+    return tuple(palette.family(scenario.system)) if st.session_state.get(FAMILY) else (scenario.system,)
+
+
 def shown(scenario: Scenario, against: str, results: Mapping[str, Result]) -> dict[str, Result]:
     """Return what has a bar, of the results of the family and of the baseline `against`, by system."""
     two = dict.fromkeys((against, scenario.system))
@@ -33,10 +38,10 @@ def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: 
     known: Ranges = found.result() if found.done() and not found.exception() else {}
     stages = tables.by_stage(beside, scenario.system, known.get(questions.STEP))
     parts = tables.by_component(beside, scenario.system, known.get(questions.ENERGY))
-    says = ", a line over each for its range in 9 of 10 draws of all constants" if known else ""
-    st.vega_lite_chart(stages, charts.step_time(), key="stages", alt=f"Exposed step time by stage, chosen and baseline{says}")
+    says = "chosen and baseline, with their ranges once these are known"  # other words would make the chart anew
+    st.vega_lite_chart(stages, charts.step_time(), key="stages", alt=f"Exposed step time by stage, {says}")
     spec = charts.energy(tables.drawn(parts))
-    st.vega_lite_chart(parts, spec, key="energy", alt=f"Energy of the run by component, chosen and baseline{says}")
+    st.vega_lite_chart(parts, spec, key="energy", alt=f"Energy of the run by component, {says}")
     if known:
         st.caption("A line over a bar: the range of its whole in 9 of 10 draws of all constants.")
     if {*palette.family(scenario.system)} - {*two}:

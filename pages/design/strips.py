@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine.insight import knob_strips
 from engine.insight.decomposition import RELAXED
-from engine.insight.knob_effect import effect
+from engine.insight.knob_effect import KnobEffect, effect
 from engine.insight.knob_strips import Strip
 from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
@@ -49,11 +49,11 @@ _known = lru_cache(maxsize=64)(knob_strips.strips)  # a page is drawn several ti
 
 def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:
     """Draw all strips, and the way to one more."""
-    strips = found(scenario)
-    for path in shown():
+    strips, own = found(scenario), shown()
+    for path in own:
         with st.container(key=f"strip-{path.replace('.', '-')}"):
             _strip(scenario, path, strips.get(path), refused.get(path, ""))
-    others = [path for path, knob in KNOBS.items() if path not in shown() and knob.kind in KINDS and knob.acts == "always"]
+    others = [path for path, knob in KNOBS.items() if path not in own and knob.kind in KINDS and knob.acts == "always"]
     st.session_state[NEXT] = None
     st.selectbox(
         "One more knob",
@@ -77,13 +77,13 @@ def _drop(path: str) -> None:
 
 
 def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> None:
-    knob, acts = KNOBS[path], effect(scenario, path)
+    knob, acts = KNOBS[path], KnobEffect(True) if strip and strip.acts else effect(scenario, path)  # which takes estimates
     idle, more = "" if acts.acts else acts.sentence, sentence(strip) if strip and acts.acts else ""
     if strip and knob.kind in NUMBERS:
         left, right = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
         with left:
-            alt = f"Step time over {knob.label}: {strip.sentence}"
-            st.vega_lite_chart(curve(strip), spark(len(strip.stops), bool(strip.marks)), key=f"spark {path}", alt=alt)
+            alt = f"Step time over {knob.label}, as the sentence below says"
+            st.vega_lite_chart(curve(strip), spark(len(strip.stops) > 1, bool(strip.marks)), key=f"spark {path}", alt=alt)
     else:
         left, right = st.columns((5, 2), vertical_alignment="bottom")
         with left:
@@ -154,9 +154,13 @@ def marked(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
 
 
 @cache
-def spark(stops: int, products: bool) -> Spec:
-    """The step time over the stops, evenly spaced as they are on the slider above; the one in force is marked."""
-    x = {"field": "place", "type": "quantitative", "axis": None, "scale": {"domain": [0, max(stops - 1, 1)], "nice": False}}
+def spark(several: bool, products: bool) -> Spec:
+    """The step time over the stops, evenly spaced as they are on the slider above; the one in force is marked.
+
+    How many there are only the data say: a browser makes a chart anew when its specification changes, which takes longer.
+    """
+    domain = {} if several else {"domain": [0, 1]}
+    x = {"field": "place", "type": "quantitative", "axis": None, "scale": {"zero": False, "nice": False, **domain}}
     y = {"field": "step", "type": "quantitative", "axis": None, "scale": {"zero": True, "nice": False, "range": [32, 4]}}
     tip = [
         {"field": "value", "title": "Value"},

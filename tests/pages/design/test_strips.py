@@ -29,9 +29,33 @@ def test_a_curve_holds_the_estimates_and_marks_where_one_is_and_what_is_sold():
         assert strip.stops[int(place)].value <= value <= strip.stops[min(int(place) + 1, len(strip.stops) - 1)].value
     labelled = list(products[products.label != ""].place)
     assert all(after - before > 0.1 * len(stops) for before, after in itertools.pairwise(labelled)) and labelled
-    spec = strips.spark(len(stops), True)
+    spec = strips.spark(True, True)
     altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
     assert fields(spec) <= set(frame.columns)
+
+
+def charts(app):
+    """Return what each chart of a page is made from, its data apart: other words or another specification make it anew."""
+    return {one.proto.id or key: (one.proto.spec, one.proto.alt) for key, one in enumerate(app.get("vega_lite_chart"))}
+
+
+def test_a_moved_knob_and_the_ranges_that_follow_change_the_data_of_charts_alone():
+    apps.ANSWERS.left.clear()
+    app = apps.opened("design", {"preset": "tiny"})
+    apps.ANSWERS.found()
+    before = charts(app.run())
+    for path, value in ((LINK, "24.0"), ("machine.pmem_capacity_GB", "2048.0"), (LINK, "8.0")):
+        app.text_input(key=f"knob {path}").set_value(value).run()
+        assert not app.exception and charts(app) == before
+    apps.ANSWERS.found()
+    assert charts(app.run()) == before and len(before) >= 5
+
+
+def test_a_knob_whose_strip_shows_that_it_acts_takes_no_estimates_to_say_so(monkeypatch):
+    asked, effect = [], strips.effect
+    monkeypatch.setattr(strips, "effect", lambda scenario, path: asked.append(path) or effect(scenario, path))
+    app = apps.opened("design", {"preset": "tiny", "machine.num_ssds": "2"}, **{strips.ADDED: ("machine.num_ssds",)})
+    assert not app.exception and "machine.num_ssds" in asked and not {"machine.pmem_capacity_GB", NEAR} & {*asked}
 
 
 def test_a_strip_more_is_drawn_on_request_and_goes_back_to_the_drawer():
