@@ -13,7 +13,7 @@ HEAD = """# Performance: how fast, beside whom
 stay empty. `python -m engine bench --json docs/performance.json && python -m benchmarks.draw` keeps the rows and draws this
 page from them. Both sides do the same work in turns in one process, results are compared before
 time counts, and a row counts as passed only if they are equal (P10 also asks that a run that is followed takes at most half
-as long again). Seconds are of the processor, of P13 to P16 of the clock; they
+as long again). Seconds are of the processor, of P13 to P16 of the clock, of P18 with Python's start and imports; they
 differ between computers, ratios less so. On the scale `|` is what must be reached, `●` what is; each mark left or right is
 a quarter of a power of ten.
 

@@ -18,10 +18,13 @@ from numba import njit
 from numba.core.event import Event, Listener, register
 from numba.extending import is_jitted
 
+from .linking import EntryCompiler, InnerCompiler
+
 # Wrappers for callers from outside unpack every array of every tuple; they took half of the time to compile.
-ENTRY: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+ENTRY: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler}
 # _nrt=False: inner kernels only borrow arrays, and counting references to them took 90 % of the time.
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True, "_nrt": False}
+INNER["pipeline_class"] = InnerCompiler
 
 
 def _kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -5,11 +5,12 @@ import sys
 
 import pytest
 
-INNER = "from engine.core.jit import inner\n\nTIMES = {times}\n\n\n@inner\ndef scaled(x):\n    return TIMES * x + {more}\n"
+INNER = "from engine.core.jit import inner\n\nTIMES = {times}\n\n\n@inner\ndef scaled(x):\n"
+INNER += "    if x < 0:\n        raise ValueError('less than nothing')\n    return TIMES * x + {more}\n"
 BETWEEN = (
     "from engine.core.jit import inner\nfrom made_up.inside import scaled\n\n\n@inner\ndef twice(x):\n    return 2 * scaled(x)\n"
 )
-ENTRY = """from engine.core.jit import entry
+ENTRY = """from engine.core.jit import by_zero, entry
 from made_up import between
 from made_up.numbers import ADDED
 
@@ -17,6 +18,16 @@ from made_up.numbers import ADDED
 @entry
 def told(x):
     return between.twice(x) + ADDED
+
+
+@entry
+def refused(x):
+    return 1.0 / x
+
+
+@by_zero
+def infinite(x):
+    return 1.0 / x
 """
 
 
@@ -81,3 +92,25 @@ def test_kernels_are_compiled_anew_where_nothing_can_be_kept(written, tmp_path, 
         (tmp_path / name).write_text("a file stands where the folder would")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     assert [written()[0], written()[0]] == [6, 6]
+
+
+def test_of_a_kernel_that_only_others_call_no_machine_code_is_made(written):
+    written()
+    kernels = sys.modules["made_up.entry"].told, sys.modules["made_up.between"].twice, sys.modules["made_up.inside"].scaled
+    compiled = [next(iter(kernel.overloads.values())) for kernel in kernels]
+    runs = [one.library._codegen._engine.is_symbol_defined(one.fndesc.llvm_func_name) for one in compiled]
+    assert runs == [True, False, False]
+
+
+def test_what_a_kernel_within_another_raises_is_heard_also_of_one_that_was_kept(written):
+    for compiled in (1, 0):
+        assert written() == (6, compiled)
+        with pytest.raises(ValueError, match="less than nothing"):
+            sys.modules["made_up.entry"].told(-1)
+
+
+def test_kernels_of_other_options_are_told_apart(written):
+    written()
+    assert sys.modules["made_up.entry"].infinite(0.0) == float("inf")
+    with pytest.raises(ZeroDivisionError):
+        sys.modules["made_up.entry"].refused(0.0)

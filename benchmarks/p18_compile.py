@@ -1,0 +1,34 @@
+"""P18: all kernels compiled in a fresh copy of the code, beside the seconds of processor that they may take."""
+
+import subprocess
+import sys
+from os import wait4
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+from tempfile import TemporaryDirectory
+
+from benchmarks.benchmark import Benchmark
+
+ROOT = Path(__file__).parent.parent
+LIMIT_SECONDS = 15.0
+
+
+def spent(until: str = "") -> tuple[float, bool]:
+    """Return the processor seconds of scripts/compile.py to its end, or until it says so, and whether it came so far."""
+    with TemporaryDirectory() as folder:
+        for name in ("engine", "presets", "scripts"):
+            copytree(ROOT / name, Path(folder) / name, ignore=ignore_patterns("__pycache__"))
+        process = subprocess.Popen([sys.executable, "scripts/compile.py"], cwd=folder, stdout=subprocess.PIPE, text=True)
+        if came := any(line.strip() == until for line in process.stdout or ()):
+            process.kill()
+        _, status, used = wait4(process.pid, 0)
+        return used.ru_utime + used.ru_stime, came if until else status == 0
+
+
+def run() -> tuple[float, float, bool]:
+    """Compile once, with whatever starting Python and importing takes."""
+    seconds, done = spent()
+    return seconds, LIMIT_SECONDS, done
+
+
+BENCHMARK = Benchmark("P18", "all kernels compiled", "its limit, 15 s", "", 1, 1.5, run)
