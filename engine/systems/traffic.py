@@ -159,10 +159,15 @@ def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
         row_bytes=row_bytes(scenario),
         vector_bytes=vector_bytes(scenario),
         gradient_bytes=gradient,
-        pooled_bytes=float(samples * model.num_tables * gradient),
+        pooled_bytes=pooled_bytes(scenario),
         mlp_bytes=mlp_bytes(scenario),
         mlp_gradient_bytes=mlp_gradient_bytes(scenario),
     )
+
+
+def pooled_bytes(scenario: Scenario) -> float:
+    """Return the bytes of a batch's pooled vectors, one for each sample and table, in fp32."""
+    return float(scenario.data.batch_size * scenario.model.num_tables * scenario.model.embedding_dim * FLOAT32)
 
 
 def num_rows(scenario: Scenario) -> float:

@@ -64,7 +64,7 @@ def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple
 
 
 def _of_figure(figure: Figure) -> PublishedNumber:
-    cause = "" if figure.passed else "cause unknown"
+    cause = "" if figure.passed else figure.cause
     name = f"{figure.family}: {figure.group}, {figure.name}{'' if figure.name.endswith(']') else ' [%]'}"
     number, source = figure.number or 0.0, f"published: {figure.published}"
     return PublishedNumber(name, figure.family, figure.sample, number, figure.ours, figure.passed, source, cause)

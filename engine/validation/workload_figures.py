@@ -8,7 +8,7 @@ Avazu's are taken as Kaggle's. Meta's traces say how many of the touched rows ar
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial, lgamma
 
 import numpy as np
@@ -42,7 +42,9 @@ OVERLAP = {"kaggle": (81, 83), "terabyte": (72, 72)}
 TAOBAO = Popularity((), 1.0, 1.656, 7.78e4, 1_141_729, 1_141_729)
 TAOBAO_LRU = {1: 8.0, 5: 28.9, 10: 43.7, 20: 61.2, 30: 72.4, 50: 86.2, 70: 93.7}
 TAOBAO_LFU = {10: 54.1, 20: 70.0, 30: 79.7, 50: 90.5, 70: 95.9}
-TAOBAO_LOCALITY = 0.25
+TAOBAO_LOCALITY, CLOSER = 0.25, 0.4  # what most of a curve wants, and what small caches do
+# Advertisements, fitted to the hits of their LFU caches alone; as many as Alibaba's list of them has.
+ADGROUP = Popularity((), 1.0, 1.875, 2.73e4, 846_811, 846_811)
 ADGROUP_LRU = {1: 20.1, 5: 48.9, 10: 65.2, 20: 81.0, 50: 95.3}
 ADGROUP_LFU = {5: 59.3, 10: 73.6, 20: 86.5, 50: 97.1}
 META_TABLE = {"data.popularity": "meta", "model.num_tables": 1, "model.num_embeddings": (META_ROWS,)}
@@ -53,7 +55,8 @@ CHE_ROWS, CHE_BATCHES, CHE_UNSEEN = 20_000, 600, 200
 class Figure:
     """A figure in percent: ours must lie from `low` to `high`, which are the published value or range with its tolerance.
 
-    `number` is the published value, where it is one and no range; `sample` says what it was to the model.
+    `number` is the published value, where it is one and no range; `sample` says what it was to the model, `cause` what moves
+    a miss.
     """
 
     group: str
@@ -65,6 +68,7 @@ class Figure:
     number: float | None = None
     sample: str = ""
     family: str = WORKLOAD
+    cause: str = "cause unknown"
 
     @property
     def passed(self) -> bool:
@@ -198,21 +202,23 @@ def _within(group: str, name: str, share: float, ends: tuple[int, int]) -> Figur
 
 def taobao() -> Iterator[Figure]:
     """A measured curve with locality, from its static fit and one more number."""
-    yield from _taobao("Taobao", TAOBAO_LRU, TAOBAO_LFU)
+    yield from _taobao("Taobao", TAOBAO, TAOBAO_LRU, TAOBAO_LFU)
 
 
 def adgroup() -> Iterator[Figure]:
-    """The curve of Taobao's table of advertisements, by the law of its table of users, as it has no law of its own."""
-    yield from _taobao("Taobao's advertisements", ADGROUP_LRU, ADGROUP_LFU)
+    """The curve of Taobao's table of advertisements, with the locality of its table of users."""
+    yield from _taobao("Taobao's advertisements", ADGROUP, ADGROUP_LRU, ADGROUP_LFU)
 
 
-def _taobao(of: str, lru: Mapping[int, float], lfu: Mapping[int, float]) -> Iterator[Figure]:
-    space = spectrum(TAOBAO)
+def _taobao(of: str, law: Popularity, lru: Mapping[int, float], lfu: Mapping[int, float]) -> Iterator[Figure]:
+    space = spectrum(law)
     for part, target in lru.items():
-        ours = 100 * float(hit_rate(space, part / 100 * TAOBAO.rows, TAOBAO_LOCALITY))
-        yield _near(f"Hits of an LRU cache on {of}, locality {TAOBAO_LOCALITY}", f"{part} % of rows", ours, target, 3, IN_SAMPLE)
+        ours, closer = (100 * float(hit_rate(space, part / 100 * law.rows, one)) for one in (TAOBAO_LOCALITY, CLOSER))
+        name = f"Hits of an LRU cache on {of}, locality {TAOBAO_LOCALITY}"
+        found = _near(name, f"{part} % of rows", ours, target, 3, IN_SAMPLE)
+        yield replace(found, cause=f"data.locality={CLOSER} gives {closer:.4g}")
     for part, target in lfu.items():
-        ours = 100 * float(head_mass(space, part / 100 * TAOBAO.rows))
+        ours = 100 * float(head_mass(space, part / 100 * law.rows))
         yield _near(f"Hits of an LFU cache on {of}", f"{part} % of rows", ours, target, 2, IN_SAMPLE)
 
 
