@@ -15,9 +15,8 @@ from ..scenario.storage import mlp_state, row_state, stored_bytes
 from ..units import FLOAT32, MiB
 from ..workload.bags import uneven_tables
 
-INDEX_BYTES = 8
+INDEX_BYTES = CHECKSUM_BYTES = 8
 LENGTH_BYTES = 4  # of a bag, as TorchRec's KeyedJaggedTensor has them
-CHECKSUM_BYTES = 8
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 
@@ -34,11 +33,10 @@ class Traffic:
     which near-data logic had no place (`systems.steps.repeated`); `fetched`: lines that the cache of a medium lacks when the
     batch begins; `returned`: changed lines that these push out; `refetched`: lines that the batch's own ones have pushed out
     when they are logged or updated; `lookup_skew` and `row_skew`: how many times the mean the part has that a plan gives most
-    lookups, and most unique rows (`systems.balance`);
-    `levels` (N, 4): rows by where they are found outside HBM, of a system with several memories (`systems.placement.levels`).
-    Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it, where it has a checksum), of a row's
-    gradient, of pooled vectors one way, of the lengths of uneven bags, of all MLP parameters with optimizer state, of their
-    gradients.
+    lookups, and most unique rows (`systems.balance`); `levels` (N, 4): rows by where they are found outside HBM, of a system
+    with several memories (`systems.placement.levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it
+    (all of it, where it has a checksum), of a row's gradient, of pooled vectors one way, of uneven bags' lengths, of all MLP
+    parameters with optimizer state, of their gradients.
     """
 
     rows: Floats
@@ -147,7 +145,6 @@ def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
     Others are zero, but for each row that misses one goes, and one lookup misses; popular samples have their share of lookups.
     """
     model, samples, rows = scenario.model, scenario.data.batch_size, amounts["rows"]
-    gradient = model.embedding_dim * FLOAT32
     nothing = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
     nothing |= {"levels": np.zeros((len(rows), LEVELS))}
     come = amounts.get("misses", nothing["misses"])
@@ -158,7 +155,7 @@ def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
         length_bytes=float(samples * uneven_tables(scenario) * LENGTH_BYTES),
         row_bytes=row_bytes(scenario),
         vector_bytes=vector_bytes(scenario),
-        gradient_bytes=gradient,
+        gradient_bytes=model.embedding_dim * FLOAT32,
         pooled_bytes=pooled_bytes(scenario),
         mlp_bytes=mlp_bytes(scenario),
         mlp_gradient_bytes=mlp_gradient_bytes(scenario),
