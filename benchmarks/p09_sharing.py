@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from benchmarks.benchmark import Benchmark
 from engine.scenario.presets import preset
-from engine.scenario.scenario import Scenario
+from engine.scenario.scenario import Scenario, with_values
 from engine.service.dispatch import Dispatcher
 from engine.service.worker import COMPUTE, compute_chunk
 from engine.simulate import simulate
@@ -48,7 +48,8 @@ def swept(store: Path, points: Sequence[Scenario]) -> None:
 
 def run() -> tuple[float, float, bool]:
     """Return the steps of the shared sweep and of the unshared one, and whether their results are equal."""
-    points = tuple(Sweep(preset("tiny").scenario, tuple(parse(axis) for axis in AXES)))
+    base = with_values(preset("tiny").scenario, {"run.batches": 40})
+    points = tuple(Sweep(base, tuple(parse(axis) for axis in AXES)))
     with TemporaryDirectory() as folder:
         store = Path(folder) / "store.sqlite"
         with patch.object(loop, "step", Steps()) as shared:

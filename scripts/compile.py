@@ -25,9 +25,9 @@ def uses() -> Iterator[None]:
     from engine.full_runs import runs
     from engine.simulate import simulate
 
-    tiny = preset("tiny").scenario
+    tiny = with_values(preset("tiny").scenario, {"run.batches": 40})
     for changes in (
-        {"system": "ssd"},
+        {"system": "ssd", "model.optimizer": "sgd"},
         {"model.optimizer": "adam"},
         {"model.interaction": "concat", "data.locality": 0.2},
         {"faults.power_loss_at_seconds": (0.001,)},

@@ -21,7 +21,7 @@ from engine.schedule.machine import machine_of
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 
-QUICK = {"faults.detect_seconds": 1e-3, "faults.restart_seconds": 2e-3}
+QUICK = {"run.batches": 40, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 2e-3}
 MODEL = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")
 HEAD = f"{'system':8}{'optimizer':17}{'promise':20}{'instants':>9}{'same losses and model':>23}{'batches run again':>19}"
 

@@ -40,12 +40,13 @@ TRACE = """
 import sys
 from engine.simulate import simulate
 from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 entered = set()
 def note(frame, event, argument):
     name = frame.f_code.co_filename
     if event == "call" and "/engine/" in name:
         entered.add(name.rsplit("/engine/", 1)[1])
-scenario = preset("tiny").scenario
+scenario = with_values(preset("tiny").scenario, {"run.batches": 40})
 sys.setprofile(note)
 simulate(scenario)
 sys.setprofile(None)

@@ -22,11 +22,11 @@ from pathlib import Path
 
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import How
-from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import service, worker
 from engine.store import kept, owner, requests
 from tests import ROOT
+from tests.machines import TINY
 from tests.service_fakes import COMPUTE, ask, finished, lives, scenarios, until
 
 MARK = "EMBERPOOL_STORM"
@@ -63,9 +63,8 @@ def asked(how: How, number: int, compute: str) -> Sequence[Scenario]:
     seeds = range(first, first + SLICES[how])
     if compute == COMPUTE:
         return scenarios(seeds, FULL_SECONDS if how == "full" else 0.0)
-    tiny = preset("tiny").scenario
     links = {seed: 4.0 * 2 ** (seed % ALIKE) for seed in seeds}
-    return [with_values(tiny, {"data.seed": seed // ALIKE, "machine.cxl_bandwidth_GBps": link}) for seed, link in links.items()]
+    return [with_values(TINY, {"data.seed": seed // ALIKE, "machine.cxl_bandwidth_GBps": link}) for seed, link in links.items()]
 
 
 class Storm:

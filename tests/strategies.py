@@ -10,6 +10,7 @@ from engine.registry import names
 from engine.scenario.knobs import NAME, Knob
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
+from tests.machines import TINY
 
 
 def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
@@ -48,7 +49,7 @@ def changes(paths: Sequence[str] = sorted(KNOBS)) -> st.SearchStrategy[dict[str,
 
 def under_any_system(paths: Sequence[str] = sorted(KNOBS), **knobs: Any) -> st.SearchStrategy[Scenario]:
     """Return the smallest preset under any system, with some changes."""
-    tiny = with_values(preset("tiny").scenario, knobs)
+    tiny = with_values(TINY, knobs)
     bases = st.sampled_from(names("systems")).map(lambda system: with_values(tiny, {"system": system}))
     return st.builds(_changed, bases, changes(paths))
 

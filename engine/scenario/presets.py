@@ -58,9 +58,9 @@ def scenario_file(path: Path) -> Scenario:
 
 
 def _today(given: tuple[str, Any]) -> tuple[str, Any]:
-    """Return a knob of a file under the name that it has today."""
+    """Return a knob of a file under the name that it has today, "auto" as what that is."""
     path, value = given
-    if path not in RENAMED:
+    if path not in RENAMED and value != knobs.AUTO:
         return given
     path, text = translated(path, str(value))
     return path, knobs.parse(known(path), text)

@@ -47,6 +47,7 @@ TRAINED: tuple[tuple[int, str, Mapping[str, str]], ...] = (
     (4, "dlrm-kaggle", {**BY_SGD, "run.batches": "1000"}),
     (4, "dlrm-terabyte", {**BY_SGD, "run.batches": "100"}),
     (5, "dlrm-terabyte", {"run.step_budget_GFLOP": "1"}),
+    (5, "tiny", {**BY_SGD, "model.learning_rate": "0.1", "run.batches": "40", "data.held_out_samples": "256"}),
 )
 
 
@@ -80,9 +81,8 @@ def meant(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield what else a link of an older format meant by its knobs: path, text of the value, and the reason.
 
-    `own` is what `preset` says of a knob. Until format 3 near-data lanes were those of all controllers together, and a clock
-    above 350 MHz made the logic an ASIC. Until format 4 GPUs without tf32 computed in fp32 instead, TrainingCXL's systems had no
-    training loop, whose cost the prototype's times have in them. Presets trained as TRAINED says.
+    `own` is what `preset` says of a knob. Until format 3 near-data lanes were of all controllers, a clock over 350 MHz made the
+    logic an ASIC; until 4 GPUs without tf32 computed in fp32, and the prototype's times held the training loop; see TRAINED.
     """
     said = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(given)
     gpu, precision = (said.get(path, str(own(path))) for path in ("machine.gpu", "machine.matrix_precision"))

@@ -112,7 +112,7 @@ def instant(scenario: Scenario, step: float, batch: int) -> float:
     """Return the simulated instant, in s, at which a run with the scenario's faults ends so many batches for the first time."""
     own, offset = batch * step, 0.0
     for one in islice(places(scenario, step), MOST_FAULTS):
-        if one.own >= own:
+        if one.own >= own - NEAR * step:
             break
         offset = one.offset
     return round(own + offset, 3 - floor(log10(step)))

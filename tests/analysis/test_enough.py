@@ -22,6 +22,7 @@ from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from tests.cases import each, examples
+from tests.machines import TINY
 
 STEP, DOLLARS = "Step time [ms]", "Capital cost [USD]"
 NEAR, RELAXED, BOUND = "machine.near_data_compute", "policy.relaxed_lookup", "policy.mlp_staleness_bound_batches"
@@ -124,7 +125,7 @@ def test_rungs_far_from_the_first_are_found_in_few_steps_where_rates_make_the_se
 
 
 def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
-    scenario = with_values(preset("tiny").scenario, {"system": "cxl"})
+    scenario = with_values(TINY, {"system": "cxl"})
     q = ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=4.0))
     steps = [9.0, 5.0, 3.9, 3.0, 6.0, 6.6]
     ladder = [(count + 1, None, ()) for count in range(len(steps))]
@@ -182,7 +183,7 @@ def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
 
 
 def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
-    scenario = with_values(preset("tiny").scenario, {"system": "cxl", "model.num_embeddings": (10_000_000_000,), BOUND: 7})
+    scenario = with_values(TINY, {"system": "cxl", "model.num_embeddings": (10_000_000_000,), BOUND: 7})
     base = baseline_of(scenario, "dram")
     assert base.policy.mlp_staleness_bound_batches is None and base.machine.dram_capacity_GiB > 256
     assert estimate(base).ran

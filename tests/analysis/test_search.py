@@ -15,6 +15,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, values, with_values
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
+from tests.machines import TINY
 
 TIME, COST = "Step time [ms]", "Capital cost [USD]"
 BOTH = objectives(f"{TIME},{COST}")
@@ -53,7 +54,7 @@ def covered(points: Sequence[tuple[float, float]], reference: tuple[float, float
 
 
 def test_with_real_estimates_a_tenth_of_the_default_grid_covers_its_front() -> None:
-    base = preset("tiny").scenario
+    base = TINY
     axes = suggested_axes.axes(base)
     whole = [one.results for one in estimates(list(Sweep(base, axes))) if one.ran]
     points = {(row[TIME] or 0, row[COST] or 0) for row in whole}

@@ -23,7 +23,7 @@ from engine.workload.expected_cache import conflicts
 from engine.workload.source import source
 from tests.caches import reference_caches as by_policy
 from tests.cases import each
-from tests.machines import flow
+from tests.machines import TINY, flow
 
 SMALL = {"model.num_embeddings": (3000,) * 26, "data.batch_size": 256, "run.training": False, "run.batches": 60}
 BATCHES = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=6), min_size=1, max_size=20)
@@ -170,7 +170,7 @@ def test_several_batches_fetched_at_once_amortise_and_too_many_do_not_fit():
 
 def test_a_system_refuses_a_cache_policy_that_it_does_not_have():
     with pytest.raises(BadKnob, match=r"system=ssd keeps rows by lru; set it to auto"):
-        estimate(with_values(preset("tiny").scenario, {"system": "ssd", "policy.cache_policy": "lfu"}))
+        estimate(with_values(TINY, {"system": "ssd", "policy.cache_policy": "lfu"}))
 
 
 def test_only_a_system_with_a_cache_has_a_hit_rate():

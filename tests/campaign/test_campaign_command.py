@@ -17,8 +17,8 @@ from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.units import HOUR
 from tests.cases import each
+from tests.machines import TINY
 
-TINY = preset("tiny").scenario
 MANY_GPUS = {"system": "all-hbm", "machine.num_gpus": 24, "policy.cache_load_factor": 1.0}
 
 

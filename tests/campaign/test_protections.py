@@ -13,8 +13,8 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.units import HOUR
 from tests.cases import each
+from tests.machines import TINY
 
-TINY = preset("tiny").scenario
 KAGGLE = preset("dlrm-kaggle").scenario
 HAZARDS = {"gpu-crash": Hazard(6 * HOUR), "power-loss": Hazard(100 * HOUR), "memory-loss": Hazard(2000 * HOUR)}
 ALL = names("protections")

@@ -19,6 +19,7 @@ from engine.sweep.axes import parse
 from engine.sweep.links import link
 from engine.sweep.questions import Questions
 from engine.sweep.sweep import Sweep
+from tests.machines import TINY
 from tests.service_fakes import ask
 
 GRID = ("--axis", "system=pmem,cxl", "--axis", "machine.gpu=v100,a100-80,h100-sxm", "--axis", "machine.num_gpus=1,2")
@@ -181,7 +182,7 @@ def test_a_look_at_many_points_holds_a_few_numbers_of_each() -> None:
         assert found and found.ran and found.columns[TIME][-1] == 90_000
         return used
 
-    base = preset("tiny").scenario
+    base = TINY
     few, many = (Sweep(base, (parse(f"data.seed=1:90000:{count}"),)) for count in (200, 1000))
     peak(many)  # what is remembered for all, and the interpreter's own spare tuples
     assert peak(many) - peak(few) < 250 * 800

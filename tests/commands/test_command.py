@@ -14,11 +14,11 @@ import pytest
 
 from engine.__main__ import main
 from engine.commands import progress_bar
-from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.service import service
 from engine.sweep.links import link
 from tests import ROOT
+from tests.machines import TINY
 from tests.service_fakes import BUGGY, COMPUTE, REFUSED, TOO_BIG, ask, command, compute, lives, open_pids, until
 
 SLOW = ("--set", "faults.detect_seconds=0.3")
@@ -110,7 +110,7 @@ def test_settings_apply_in_order_after_the_model(capsys: pytest.CaptureFixture[s
     assert main(["run", *words, "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)["scenario"]
     assert found["model.name"] == "tiny" and found["model.learning_rate"] == 0.25
-    assert found["model.embedding_dim"] == with_values(preset("tiny").scenario, {}).model.embedding_dim
+    assert found["model.embedding_dim"] == with_values(TINY, {}).model.embedding_dim
 
 
 def test_a_data_file_is_known_by_its_digest_and_another_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +120,7 @@ def test_a_data_file_is_known_by_its_digest_and_another_is_refused(tmp_path: Pat
     assert main(["run", "--data", str(data), "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["scenario"]["data.digest"] == digest
     data.write_bytes(b"abd")
-    shared = link(with_values(preset("tiny").scenario, {"data.digest": digest}), "tiny")
+    shared = link(with_values(TINY, {"data.digest": digest}), "tiny")
     assert main(["run", "--link", shared, "--data", str(data)]) == 2
     assert digest in capsys.readouterr().err
 

@@ -8,10 +8,10 @@ import pytest
 from engine.core.memo import forget, remembered
 from engine.errors import BadKnob
 from engine.hardware.devices.gpu import memory_bytes
-from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from tests.machines import TINY
 
-BASE = preset("tiny").scenario
+BASE = TINY
 LANES, HOPS, BATCH = "machine.cxl_lanes", "machine.cxl_switch_hops", "data.batch_size"
 
 

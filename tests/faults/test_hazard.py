@@ -13,9 +13,9 @@ from engine.faults.fault import Hazard, Strike, active, instants, mtbfs, publish
 from engine.faults.fault import repair_times as repairs
 from engine.registry import NO_RATES, every, rate_names
 from engine.scenario.fault_knobs import replay
-from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from tests.cases import each
+from tests.machines import TINY
 
 DRAWN = 4000
 RANDOM = tuple(name for name in every("faults") if f"faults.{name.replace('-', '_')}_mtbf_hours" in KNOBS)
@@ -23,7 +23,7 @@ RANDOM = tuple(name for name in every("faults") if f"faults.{name.replace('-', '
 
 def asking(**knobs):
     """Return preset tiny with these fault knobs."""
-    return with_values(preset("tiny").scenario, {f"faults.{name}": value for name, value in knobs.items()})
+    return with_values(TINY, {f"faults.{name}": value for name, value in knobs.items()})
 
 
 def hourly(*names):

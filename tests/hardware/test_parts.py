@@ -6,6 +6,7 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, with_values
 from engine.systems.system import constants, powered, readers
 from tests.cases import each
+from tests.machines import TINY
 
 # Knobs of the machine that belong to no single device.
 SHARED = (
@@ -40,7 +41,7 @@ def read_by(kind):
     chosen = [(path, word) for path in kind.knobs for word in KNOBS[path].allowed] or [("system", "cxl")]
     found = set()
     for path, word in chosen:
-        watched = Watched(with_values(preset("tiny").scenario, {path: word}).machine)
+        watched = Watched(with_values(TINY, {path: word}).machine)
         kind.build(watched)
         kind.copies(watched)
         found |= watched.read

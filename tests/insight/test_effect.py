@@ -15,7 +15,7 @@ from engine.systems.system import readers
 from pages.failures import campaigns
 from tests import ROOT
 from tests.cases import each
-from tests.machines import counted, ready
+from tests.machines import TINY, counted, ready
 from tests.systems.test_scale_out import small
 
 SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
@@ -98,7 +98,7 @@ SHOWS = {
 
 def in_a_commit():
     """Yield runs that lose power while a commit is under way, torn by different seeds."""
-    base = with_values(preset("tiny").scenario, {"system": "cxl-b", "run.training": False})
+    base = with_values(TINY, {"system": "cxl-b", "run.training": False})
     line = schedule(ready(base), counted(base, 40))
     commit = line.graph.index("Commit")
     for n in range(4, 36, 2):
@@ -111,7 +111,7 @@ def shows_in_a_full_run(path):
     if path == "data.digest":
         return full(READS_FILE, True) != full(READS_FILE)
     if KNOBS[path].acts == "campaign":
-        asked = with_values(preset("tiny").scenario, {"run.batches": 10, "faults.power_loss_mtbf_hours": 10.0})
+        asked = with_values(TINY, {"run.batches": 10, "faults.power_loss_mtbf_hours": 10.0})
         return any(campaigns.of(other).protected != campaigns.of(asked).protected for other in moved(asked, KNOBS[path]))
     if path == "faults.trace":
         return full(with_values(READS_FILE, {path: "0.0001 gpu-crash"})) != full(READS_FILE)
@@ -119,7 +119,7 @@ def shows_in_a_full_run(path):
         return full(small("mtrains")) != full(small("mtrains", **{path: False}))
     if KNOBS[path].acts == "file":
         return full(with_values(READS_FILE, {path: 1}), True) != full(with_values(READS_FILE, {path: 2}), True)
-    bases = (with_values(preset("tiny").scenario, {**EVENTFUL, **struck(path), **changes}) for changes in ({}, LONG_ROWS))
+    bases = (with_values(TINY, {**EVENTFUL, **struck(path), **changes}) for changes in ({}, LONG_ROWS))
     return any(full(other) != full(base) for base in chain(bases, in_a_commit()) for other in moved(base, KNOBS[path]))
 
 
@@ -147,7 +147,7 @@ def test_knobs_that_act_in_a_full_run_move_no_estimate(name):
 @each("all_powered", [False, True], few=4)
 @each("system", SYSTEMS)
 def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
-    base = with_values(preset("tiny").scenario, {"system": system, "machine.all_powered": all_powered})
+    base = with_values(TINY, {"system": system, "machine.all_powered": all_powered})
     unused = [path for path in KNOBS if readers(path) and not effect(base, path).acts]
     assert unused
     for path in unused:
@@ -182,20 +182,20 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
     ],
 )
 def test_a_knob_without_effect_says_why(changes, path, sentence):
-    assert effect(with_values(preset("tiny").scenario, changes), path) == KnobEffect(False, sentence)
+    assert effect(with_values(TINY, changes), path) == KnobEffect(False, sentence)
 
 
 def test_a_knob_that_only_refuses_says_with_which_words():
-    found = effect(with_values(preset("tiny").scenario, {"system": "pcie"}), "policy.relaxed_lookup")
+    found = effect(with_values(TINY, {"system": "pcie"}), "policy.relaxed_lookup")
     assert found.sentence.startswith(f"{NOTHING}: policy.relaxed_lookup=on is not possible: system=pcie")
-    log = effect(with_values(preset("tiny").scenario, {"system": "dram"}), "policy.log")
+    log = effect(with_values(TINY, {"system": "dram"}), "policy.log")
     assert not log.acts and log.sentence.startswith(f"{STUCK}: policy.log=undo is not possible: system=dram keeps no log")
 
 
 def test_a_knob_that_can_only_move_with_others_is_not_called_idle():
-    assert effect(preset("tiny").scenario, "model.embedding_dim").acts
+    assert effect(TINY, "model.embedding_dim").acts
 
 
 def test_a_knob_that_decides_whether_the_run_fits_has_an_effect():
-    small = with_values(preset("tiny").scenario, {"system": "pmem", "machine.pmem_capacity_GB": 1e6})
+    small = with_values(TINY, {"system": "pmem", "machine.pmem_capacity_GB": 1e6})
     assert effect(small, "model.num_embeddings") == KnobEffect(True)

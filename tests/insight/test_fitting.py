@@ -14,7 +14,7 @@ from engine.insight.fitting import told
 from engine.insight.fitting.counting import LookupCounts, blocks, counted, measured
 from engine.insight.fitting.fit import Fitted, fit_file, lookups_of
 from engine.insight.fitting.law import fit
-from engine.scenario.presets import preset, scenario_file
+from engine.scenario.presets import scenario_file
 from engine.scenario.scenario import with_values
 from engine.sweep.links import read
 from engine.workload import bags
@@ -24,6 +24,7 @@ from engine.workload.popularity import popularities, zipf
 from engine.workload.readers.recording import Recording
 from engine.workload.spectrum import head_mass, spectrum
 from tests.cases import each
+from tests.machines import TINY
 from tests.workload.test_formats import INDICES, LENGTHS, a_trace
 
 RANDOM = np.random.default_rng(5)
@@ -84,7 +85,7 @@ def test_held_back_blocks_agree_where_the_form_fits_and_a_warning_names_the_tabl
 
 
 def test_the_scenario_has_the_tables_of_the_file_and_goes_through_a_file_and_a_link(fitted: Fitted, tmp_path: Path) -> None:
-    base = preset("tiny").scenario
+    base = TINY
     one = fitted.scenario(base)
     assert one.model.num_tables == 3 and one.model.bottom_mlp == (1, *base.model.bottom_mlp[1:])
     assert [law.rows for law in popularities(one)] == [table.law.rows for table in fitted.tables]
@@ -125,7 +126,7 @@ def test_a_traces_bag_lengths_come_back_as_their_spread_and_a_law_of_others_is_w
     for (mean, cv), row, table in zip(wanted, lengths, found.tables, strict=True):
         assert table.bags.pooling == mean and table.bags.length_cv == pytest.approx(cv, rel=0.05)
         assert table.bags.empty == (row == 0).mean() == pytest.approx(table.bags.generated_empty, abs=0.02)
-    given = found.scenario(preset("tiny").scenario).data.bag_length_cv
+    given = found.scenario(TINY).data.bag_length_cv
     assert given == tuple(table.bags.length_cv for table in found.tables) and given[2] == 0
     assert not any("Bag lengths" in sentence for sentence in told.warnings(found))
     all_or_none = np.where(random.random((1, 4000)) < 0.4, 0, 10)  # the law of this spread has (2 / 8)^2 empty
@@ -140,7 +141,7 @@ def test_a_trace_gives_tables_and_mean_bags_and_keeps_the_dense_features_of_the_
     found = fit_file(lookups_of(tmp_path / "t.pt"))
     assert [table.bags.pooling for table in found.tables] == [max(round(row.sum() / 40), 1) for row in LENGTHS]
     assert found.click_rate is None and "without labels" in " ".join(told.warnings(found))
-    assert found.scenario(preset("tiny").scenario).model.bottom_mlp == preset("tiny").scenario.model.bottom_mlp
+    assert found.scenario(TINY).model.bottom_mlp == TINY.model.bottom_mlp
     a_trace(tmp_path / "none.pt", LENGTHS * [[1], [0], [1]], INDICES[: int(LENGTHS[[0, 2]].sum())])
     empty = fit_file(lookups_of(tmp_path / "none.pt"))
     assert empty.tables[1].law.rows == 1 and empty.tables[2].law.rows > 1

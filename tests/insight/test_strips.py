@@ -14,6 +14,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_checked, with_values
 from engine.schedule.machine import settle
 from tests.cases import each
+from tests.machines import TINY
 
 STEP, JOULES, DOLLARS = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
 NEAR, BOUND = "machine.near_data_compute", "policy.mlp_staleness_bound_batches"
@@ -105,7 +106,7 @@ def test_a_stop_that_cannot_run_says_why():
     (gpus,) = strips(BASE, ["machine.num_gpus"])
     two = next(stop for stop in gpus.stops if stop.value == 2)
     assert isnan(two.seconds) and "trains on one GPU" in two.refused and two.refused in gpus.sentence
-    (dim,) = strips(preset("tiny").scenario, ["model.embedding_dim"])
+    (dim,) = strips(TINY, ["model.embedding_dim"])
     assert any("pairwise dot needs" in stop.refused for stop in dim.stops)
 
 

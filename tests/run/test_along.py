@@ -8,7 +8,6 @@ import pytest
 from engine.core import memo
 from engine.errors import EmberpoolError
 from engine.scenario.keys import key
-from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import computations, dispatch, worker
 from engine.service.queue import OpenPoint, Turn, open_points, turns
@@ -16,8 +15,9 @@ from engine.simulate import simulate
 from engine.store import kept, requests
 from engine.store.database import opened
 from engine.store.kept import result_text
+from tests.machines import TINY
 
-CALM = with_values(preset("tiny").scenario, {"run.training": False, "run.batches": 6})
+CALM = with_values(TINY, {"run.training": False, "run.batches": 6})
 POINTS = [
     with_values(CALM, {"system": system, "machine.cxl_bandwidth_GBps": 1.0 + n})
     for system in ("cxl", "ssd", "dram")

@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 
 from engine.estimate import estimate
-from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, schedule
 from engine.schedule.timeline import fraction_done
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
+from tests.machines import TINY
 
 SYSTEMS = ("ssd", "pmem", "pcie", "cxl-d", "cxl-b", "cxl", "dram")
 
 
 def tiny(**changes):
     untrained = {"run.training": False, **changes}
-    return with_values(preset("tiny").scenario, untrained)
+    return with_values(TINY, untrained)
 
 
 def lasting(scenario, batches):

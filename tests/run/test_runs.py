@@ -22,6 +22,7 @@ from engine.store.kept import result_text
 from engine.training.loop import Scores
 from tests.caches.reference_caches import followed
 from tests.cases import each
+from tests.machines import TINY
 
 SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (
@@ -61,7 +62,7 @@ def close(found, wanted):
 
 @each("system", names("systems"), few=8)
 def test_each_point_says_what_simulate_says(system):
-    asked = [with_values(preset("tiny").scenario, {"system": system, **SHORT, **changes}) for changes in CHANGES]
+    asked = [with_values(TINY, {"system": system, **SHORT, **changes}) for changes in CHANGES]
     for found, scenario in zip(runs(asked, tables=True), asked, strict=True):
         same(found, simulate(scenario))
         if found.ran:
@@ -82,7 +83,7 @@ def test_a_log_that_the_end_of_the_run_leaves_undone_is_charged_as_far_as_it_had
 
 
 def test_points_that_are_struck_train_or_are_refused_go_their_own_way():
-    base = with_values(preset("tiny").scenario, SHORT)
+    base = with_values(TINY, SHORT)
     struck = with_values(base, {"faults.power_loss_at_seconds": (1e-4,)})
     trained = with_values(base, {"run.training": True})
     late = with_values(base, {"faults.power_loss_at_seconds": (1e3,)})
@@ -98,7 +99,7 @@ def test_ids_are_drawn_once_for_all_machines(monkeypatch):
     calls = []
     monkeypatch.setattr(counted, "tally", lambda near, ids: calls.append(len(ids)) or tally(near, ids))
     tally = counted.recent.__globals__["tally"]
-    base = with_values(preset("tiny").scenario, {**SHORT, "data.seed": 77})
+    base = with_values(TINY, {**SHORT, "data.seed": 77})
     runs([with_values(base, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(20)])
     assert len(calls) == SHORT["run.batches"]
 

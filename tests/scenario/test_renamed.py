@@ -45,7 +45,7 @@ def test_old_capacities_that_were_written_are_the_modules_that_they_were(text, c
 def test_an_automatic_capacity_stays_automatic_and_a_link_without_it_has_no_sentence():
     opened = links.read(f"/design?preset=meta-856&{OLD}=auto&v=1&model={version.MODEL}")
     assert opened.scenario.machine.pmem_capacity_GB is None and OLD in opened.banner
-    assert links.read(f"/design?preset=tiny&v=1&model={version.MODEL}").banner == ""
+    assert links.read(f"/design?preset=optane-rm1&v=1&model={version.MODEL}").banner == ""
 
 
 def test_old_axes_bounds_and_objectives_of_a_link_are_read_as_todays():

@@ -10,12 +10,12 @@ from engine.estimate import estimate
 from engine.hardware.columns import costs_of
 from engine.registry import every, names
 from engine.results.undisturbed import planned
-from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.schedule.evaluate import DesignPoint, design_point
 from engine.simulate import simulate
 from engine.systems.system import built
 from tests.cases import each
+from tests.machines import TINY
 
 MANY = 9
 WORK = Copy(np.array([0.0, 3.0, 5e6]))
@@ -33,7 +33,7 @@ def varied(scenario, name):
 @each("system", names("systems"), few=4)
 def test_devices_that_differ_in_a_number_take_together_what_they_take_alone(system):
     base = {"system": system, "run.training": False, "run.batches": 8, "policy.cache_load_factor": 0.6}
-    point = design_point(with_values(preset("tiny").scenario, base), planned)
+    point = design_point(with_values(TINY, base), planned)
     assert isinstance(point, DesignPoint), point
     seen = 0
     for demand in point.plan.layout.demands:

@@ -9,7 +9,6 @@ from benchmarks.simpy_peer import ends
 from engine.core import memo
 from engine.core.graph import Task, TaskGraph
 from engine.full_runs import runs
-from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule import averages
 from engine.schedule.kernels.template import Stretch
@@ -17,6 +16,7 @@ from engine.schedule.kernels.totals import empty_totals
 from engine.schedule.layout import accounts_of, template_of
 from engine.schedule.service import program_of
 from tests.cases import examples
+from tests.machines import TINY
 from tests.schedule.test_schedule import _demand
 
 MACHINES, BATCHES = 12, 10
@@ -140,7 +140,7 @@ def test_a_graph_in_which_a_batch_may_overtake_by_any_number_has_no_program():
 
 def sweep(system, batches=30):
     """Return machines whose links differ, from slow to fast."""
-    base = with_values(preset("tiny").scenario, {"system": system, "run.training": False, "run.batches": batches})
+    base = with_values(TINY, {"system": system, "run.training": False, "run.batches": batches})
     speeds = np.geomspace(0.5, 50, MACHINES)
     changes = ("machine.cxl_bandwidth_GBps", "machine.pcie_bandwidth_GBps", "machine.network_bandwidth_GBps")
     return [with_values(base, dict.fromkeys(changes, float(speed)) | {"policy.cache_load_factor": 0.5}) for speed in speeds]

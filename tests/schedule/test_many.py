@@ -27,7 +27,7 @@ from engine.service.queue import open_points, turns
 from engine.store import kept, requests
 from engine.store.database import opened
 from tests.cases import each, examples
-from tests.machines import every_machine
+from tests.machines import TINY, every_machine
 from tests.schedule.test_schedule import BENCH, random_graphs, seconds
 from tests.strategies import under_any_system
 
@@ -59,7 +59,7 @@ def test_points_estimated_together_say_to_the_bit_what_each_says_alone(some):
 
 @each("system", ["cxl", "mtrains", "bagpipe", "fae"], few=1)
 def test_whichever_knob_changes_what_is_remembered_is_not_taken_for_it(system):
-    base = with_values(preset("tiny").scenario, {"system": system})
+    base = with_values(TINY, {"system": system})
     some = [base, *(next(iter(moved(base, knob)), base) for knob in KNOBS.values())]
     random.Random(system).shuffle(some)
     estimates(some[::3])
@@ -126,7 +126,7 @@ def test_random_graphs_of_equal_batches_leap_to_where_they_would_have_come(graph
     same(line.state, batch_by_batch(line)[0])
 
 
-POINTS = [with_values(preset("tiny").scenario, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(5)]
+POINTS = [with_values(TINY, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(5)]
 REFUSED = with_values(POINTS[0], {"system": "cxl-d", "policy.relaxed_lookup": True})
 FULL = with_values(POINTS[0], {"system": "pmem", "machine.pmem_capacity_GB": 1.0, "model.num_embeddings": (4 * 10**9,)})
 
@@ -150,6 +150,6 @@ def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_wa
 
 @each("knobs", [{}, {"machine.energy_level": "wall"}, {"machine.constant_power": True}])
 def test_machines_that_differ_in_one_device_share_all_others(knobs):
-    base = with_values(preset("tiny").scenario, {"system": "cached-embedding", **knobs})
+    base = with_values(TINY, {"system": "cached-embedding", **knobs})
     machines = [machine_of(with_values(base, {"machine.pcie_bandwidth_GBps": rate})).devices for rate in (8.0, 16.0)]
     assert {name for name in machines[0] if machines[0][name] is not machines[1][name]} == {"pcie"}

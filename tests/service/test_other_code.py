@@ -12,7 +12,6 @@ import pytest
 from engine import version
 from engine.estimate import estimate
 from engine.scenario.keys import key
-from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import history, service
 from engine.service.worker import compute_chunk
@@ -21,6 +20,7 @@ from engine.store import owner as ownership
 from engine.store.database import opened
 from engine.store.trainings import StoreShelf, Training
 from tests import ROOT
+from tests.machines import TINY
 from tests.service_fakes import COMPUTE, OWNER, ask, chunk, computing_here, kept_result, scenario, scenarios, until
 
 HANDOVER_SECONDS = 5.0
@@ -56,8 +56,7 @@ def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(store: Path, other_engine: Path) -> None:
-    base = preset("tiny").scenario
-    points = [with_values(base, {"machine.cxl_bandwidth_GBps": value}) for value in (8.0, 16.0, 24.0, 32.0, 48.0, 64.0)]
+    points = [with_values(TINY, {"machine.cxl_bandwidth_GBps": value}) for value in (8.0, 16.0, 24.0, 32.0, 48.0, 64.0)]
     with started(other_engine, "-m", "engine", "serve", "--store", str(store), "--jobs", "1") as theirs:
         until(lambda: store.exists() and ownership.is_owned(store))
         until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))

@@ -13,13 +13,13 @@ import pytest
 from engine.__main__ import main
 from engine.core import memo, process
 from engine.errors import CannotRun, NoRoom
-from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.service import service, worker
 from engine.service.queue import Turn
 from engine.store import kept, requests, status
 from engine.workload.batch import recent
 from tests import ROOT
+from tests.machines import TINY
 from tests.service_fakes import COMPUTE, HUNGRY, ask, scenario, scenarios
 
 DEAF = """
@@ -29,7 +29,6 @@ def deaf(*words): print("computing", flush=True); return sum(range(10**11))
 run.computed = deaf
 from engine.__main__ import main; sys.exit(main(["run", "--preset", "tiny"]))
 """
-TINY = preset("tiny").scenario
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.sweep import links
 from engine.sweep.questions import MOST_PINS, Questions
 from tests.cases import each
+from tests.machines import TINY
 from tests.strategies import scenarios
 
 
@@ -60,9 +61,7 @@ def test_a_plus_sign_is_not_read_as_a_space():
 
 def test_links_of_format_1_still_mean_the_same():
     opened = links.read("/explore?preset=tiny&system=pmem&data.batch_size=32&faults.power_loss_at_seconds=0.5;1.5&v=1&model=0.1")
-    expected = with_values(
-        preset("tiny").scenario, {"system": "pmem", "data.batch_size": 32, "faults.power_loss_at_seconds": (0.5, 1.5)}
-    )
+    expected = with_values(TINY, {"system": "pmem", "data.batch_size": 32, "faults.power_loss_at_seconds": (0.5, 1.5)})
     assert opened.scenario == expected
 
 

@@ -14,13 +14,12 @@ from engine.estimate import estimate
 from engine.registry import every, load, names
 from engine.results.csv_table import csv_text
 from engine.results.metrics import metrics
-from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from tests.cases import each
 from tests.faults.test_faults import learned
-from tests.machines import planned, ready
+from tests.machines import TINY, planned, ready
 from tests.oracles import simpy_machine
 from tests.schedule.test_schedule import agree
 
@@ -35,7 +34,7 @@ def short(system, **knobs):
     """Return a short run on preset tiny of a system that holds its log back for nobody."""
     strict = {"policy.relaxed_lookup": False, "policy.mlp_staleness_bound_batches": 0} if load("systems", system).relaxes else {}
     fixed = {"system": system, "policy.cache_load_factor": 1.0, "run.batches": BATCHES, **QUICK, **strict}
-    return with_values(preset("tiny").scenario, {**fixed, **knobs})
+    return with_values(TINY, {**fixed, **knobs})
 
 
 @cache
@@ -114,7 +113,7 @@ def test_a_fault_that_strikes_is_told_and_the_run_ends_in_a_sentence(name):
 
 @each("system", names("systems"), few=7)
 def test_a_system_runs_on_every_part_or_says_why_not(system):
-    base = with_values(preset("tiny").scenario, {"system": system, "run.training": False})
+    base = with_values(TINY, {"system": system, "run.training": False})
     for path, part in PARTS:
         result = estimate(with_values(base, {path: part}))
         assert result.ran or result.outcome.endswith(".")

@@ -15,6 +15,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import ready
 from engine.sweep import links
 from engine.systems.capacity import activation_bytes
+from tests.machines import TINY
 
 SAMPLES, K, N = 16_384.0, 512, 1024
 LAYER = BottomMLP(SAMPLES, (K, N), "forward")
@@ -81,7 +82,7 @@ def test_activations_in_16_bits_take_half_the_room_and_gradients_and_weights_as_
     [("v100", "tf32", "fp32 or fp16"), ("v100", "bf16", "fp32 or fp16"), ("trainingcxl", "fp16", "fp32")],
 )
 def test_a_precision_without_a_unit_is_refused_and_an_assumed_unit_is_not(gpu, asked, has):
-    base = with_values(preset("tiny").scenario, {"machine.gpu": gpu, "machine.matrix_precision": asked})
+    base = with_values(TINY, {"machine.gpu": gpu, "machine.matrix_precision": asked})
     with pytest.raises(CannotRun, match=f"matrix_precision={asked} is not possible: machine.gpu={gpu} computes in {has};"):
         ready(base)
     if gpu == "v100":

@@ -12,7 +12,7 @@ from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
 from tests.cases import each
-from tests.machines import scenario
+from tests.machines import TINY, scenario
 
 FAMILY = ("cpu-only", "cpu-gpu", "fae", "hotline")
 KAGGLE = {"machine.gpu": "v100", "machine.pcie_bandwidth_GBps": 12.35, "data.batch_size": 1024, "run.training": False}
@@ -74,7 +74,7 @@ def test_cpu_only_needs_no_gpu_and_pays_for_none() -> None:
 @each(("system", "hot"), [("cpu-only", 1.0), ("cpu-gpu", 1.0), ("fae", 0.01), ("hotline", 0.01), ("hotline", 1.0)])
 def test_a_full_run_agrees_with_its_estimate(system, hot) -> None:
     knobs = {"run.batches": 60, "run.training": False, "machine.gpu": "v100", "policy.hot_rows_MiB": hot, "data.batch_size": 64}
-    asked = with_values(preset("tiny").scenario, {"system": system, **knobs})
+    asked = with_values(TINY, {"system": system, **knobs})
     ran, said = simulate(asked), estimate(asked)
     assert ran.results["Step time [ms]"] == pytest.approx(said.results["Step time [ms]"], rel=0.05)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.errors import CannotRun
-from engine.scenario.presets import preset
+from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.simulate import simulate
 from engine.training import yardsticks as asked
@@ -16,6 +16,7 @@ from tests.cases import ASKED
 
 FEW = {"run.batches": 30, "run.evaluations": 3, "data.held_out_samples": 600, "data.seed": 5}
 SEEDS = (1, 2, 3, 4, 5) if ASKED.all else (1, 2)
+LEAST = {"dlrm-kaggle": 0.02, "dlrm-terabyte": 0.004, "tiny": 0.01}
 
 
 def samples(batch, pooling):
@@ -74,8 +75,8 @@ def test_a_run_of_too_many_lookups_says_so(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("name", "least"), [("dlrm-kaggle", 0.02), ("dlrm-terabyte", 0.004)])
-def test_what_a_preset_learns_beats_a_logistic_regression_on_the_same_batches(name, least, seed):
+@pytest.mark.parametrize("name", [name for name in preset_names() if preset(name).scenario.run.training])
+def test_what_a_preset_learns_beats_a_logistic_regression_on_the_same_batches(name, seed):
     scenario = with_values(preset(name).scenario, {"data.seed": seed, "data.held_out_samples": 20_000})
     found, lines = simulate(scenario), yardsticks(scenario)
-    assert found.ran and lines.regression[-1][1] + least <= found.results["AUC"] < (lines.teacher or 0.0)
+    assert found.ran and lines.regression[-1][1] + LEAST.get(name, 0.0) < found.results["AUC"] < (lines.teacher or 0.0)

@@ -19,14 +19,14 @@ from engine.workload.expected_cache import popular_shares
 from engine.workload.sampling import rows_at
 from engine.workload.source import source
 from tests.cases import each
-from tests.machines import scenario
+from tests.machines import TINY, scenario
 
 LAWS = [(1, 0.5), (1, 1.0), (1, 2.0), (3, 0.3), (20, 1.5), (80, 0.05)]
 CV = "data.bag_length_cv"
 
 
 def uneven(*cv, **knobs):
-    return with_values(preset("tiny").scenario, {CV: cv, **knobs})
+    return with_values(TINY, {CV: cv, **knobs})
 
 
 def kaggle(cv, **knobs):

@@ -17,7 +17,6 @@ import pytest
 from pyarrow import feather, orc, parquet
 
 from engine.errors import BadFile
-from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.workload.readers import blocks, foreign, numbering
@@ -26,6 +25,7 @@ from engine.workload.readers.numbering import FirstSeen
 from engine.workload.readers.traces import torch_save, unpacking
 from engine.workload.source import ids_of
 from tests.cases import each
+from tests.machines import TINY
 from tests.workload.test_formats import INDICES, LENGTHS, a_day, a_trace, movielens, yambda
 
 LINES = range(60)
@@ -279,7 +279,7 @@ def test_a_cell_may_hold_a_bag_of_ids_that_is_trained_on(kind: str, tmp_path: Pa
     found = read(mapped(path, 'ids = ["user", "seen"]\nrows = "as they are"' + ('\nlists = " "' if kind == "csv" else "")))
     assert found.pooling == (1, 3) and found.lookups(1, 0, 900).tolist() == LISTS.reshape(-1).tolist()
     shape = {"model.num_tables": 2, "model.pooling": (1, 3), "model.num_embeddings": (400, 50), "model.bottom_mlp": (1, 8, 4)}
-    assert simulate(with_values(preset("tiny").scenario, {**shape, "data.batch_size": 16, "run.batches": 5}), path).ran
+    assert simulate(with_values(TINY, {**shape, "data.batch_size": 16, "run.batches": 5}), path).ran
 
 
 def test_bags_of_unlike_sizes_and_odd_numberings_are_refused(tmp_path: Path) -> None:

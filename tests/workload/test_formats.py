@@ -21,6 +21,7 @@ from engine.workload.readers.formats import digest_of, read
 from engine.workload.readers.traces import torch_save
 from engine.workload.source import source
 from tests.cases import each
+from tests.machines import TINY
 
 ROWS = 300
 RANDOM = np.random.default_rng(7)
@@ -160,7 +161,7 @@ def test_multi_hot_ids_are_mapped_inside_the_archive_and_keep_their_bags(tmp_pat
     found, inside = read(path), np.load(path)
     assert found.pooling == (3, 2, 1, 12) and found.format == "mlperf"
     shape = {"model.num_tables": 4, "model.pooling": found.pooling, "model.num_embeddings": (1000, 7, 10**6, 50)}
-    scenario = with_values(preset("tiny").scenario, {**shape, "model.bottom_mlp": (13, 8, 4), "data.digest": found.digest})
+    scenario = with_values(TINY, {**shape, "model.bottom_mlp": (13, 8, 4), "data.digest": found.digest})
     scenario = with_values(scenario, {"data.batch_size": 8, "run.batches": 5})
     ids, layout, first = source(scenario, found).ids(2), bag_layout(scenario.model, 8), offsets(scenario.model)
     for table in range(4):
@@ -416,7 +417,7 @@ def test_any_bytes_are_a_sentence(tmp_path: Path) -> None:
 def test_a_run_trains_on_a_file_of_another_format(tmp_path: Path) -> None:
     path = written(tmp_path, "avazu")
     shape = {"model.num_tables": 13, "model.pooling": (1,), "model.bottom_mlp": (8, 8, 4), "model.num_embeddings": (1000,)}
-    scenario = with_values(preset("tiny").scenario, {**shape, "data.batch_size": 16, "run.batches": 10})
+    scenario = with_values(TINY, {**shape, "data.batch_size": 16, "run.batches": 10})
     result = simulate(scenario, path)
     assert result.ran and result.training[-1]["AUC"] is not None
     assert result.scenario.data.digest == digest_of(path)

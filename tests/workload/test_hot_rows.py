@@ -16,6 +16,7 @@ from engine.workload.expected_cache import popular_shares
 from engine.workload.readers.formats import read
 from engine.workload.source import Source, source
 from tests.cases import each
+from tests.machines import TINY
 from tests.workload.test_expected_accesses import counted_accesses
 
 REAL = os.environ.get("EMBERPOOL_CRITEO", "")
@@ -27,7 +28,7 @@ def kaggle(**knobs):
 
 
 def tiny(**knobs):
-    return with_values(preset("tiny").scenario, {"data.popularity": "zipf", "data.zipf_exponent": 1.4, **knobs})
+    return with_values(TINY, {"data.popularity": "zipf", "data.zipf_exponent": 1.4, **knobs})
 
 
 def counted(asked, capacity):

@@ -147,4 +147,4 @@ def toml(found: Fitted, base: Scenario, preset_name: str) -> str:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    return json.dumps(list(value) if isinstance(value, tuple) else "auto" if value is None else value, ensure_ascii=False)

@@ -18,11 +18,11 @@ SAYS = "A line over a bar"
 
 
 def test_the_ranges_follow_the_page_and_are_those_of_the_draws():
-    app = apps.opened(query={"preset": "tiny"})
+    app = apps.opened(query={"preset": "optane-rm1"})
     assert SAYS not in apps.text(app.caption)
     apps.ANSWERS.found()
     assert SAYS in apps.text(app.run().caption) and not app.exception
-    asked = scenario("tiny", "cxl")
+    asked = scenario("optane-rm1", "cxl")
     results = estimates.beside(asked, ("cxl", "dram"))
     known = questions.ranges(tuple(one.scenario for one in results.values()))[STEP]
     frame = tables.by_stage(results, "cxl", known).set_index("system")

@@ -71,11 +71,11 @@ def test_the_family_follows_the_sidebar_until_systems_are_chosen():
 
 
 def test_a_link_leads_to_a_sweep_over_the_same_systems():
-    app = opened(preset="tiny", axis="system:pmem,cxl", data__seed="7")
+    app = opened(preset="optane-rm1", axis="system:pmem,cxl", data__seed="7")
     (leads,) = app.get("link_button")
     found = links.read(leads.proto.url)
     assert leads.proto.url.startswith("/search?") and found.axes == ("system:pmem,cxl",)
-    assert found.scenario == scenario("tiny", "cxl", **{"data.seed": 7})
+    assert found.scenario == scenario("optane-rm1", "cxl", **{"data.seed": 7})
 
 
 def test_systems_that_cannot_run_are_told_with_the_remedy_and_the_rest_is_drawn():

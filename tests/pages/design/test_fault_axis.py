@@ -4,6 +4,7 @@ import altair
 import pytest
 
 from engine.estimate import estimate
+from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.service import service
 from engine.simulate import simulate
@@ -51,17 +52,18 @@ def test_the_axis_is_valid_and_has_its_columns():
 
 
 def test_a_number_drops_a_fault_which_the_link_carries_and_an_instant_after_the_end_is_said_before_the_run():
-    app = apps.opened(query={"preset": "tiny"})
+    app = apps.opened(query={"preset": "tiny", "run.batches": "40"})
     app.number_input(key="share of the run").set_value(30.0).run()
     button = {one.label: one for one in app.button}
     button["Drop it there"].click().run()
     (at,) = links.open_pairs(address(app)).scenario.faults.power_loss_at_seconds
-    assert at == fault_axis.instant(scenario("tiny", "cxl"), estimate(scenario("tiny", "cxl")).results[STEP] / 1e3, 12)
+    asked = with_values(preset("tiny").scenario, {"run.batches": 40})
+    assert at == fault_axis.instant(asked, estimate(asked).results[STEP] / 1e3, 12)
     app.selectbox(key="fault to drop").set_value("gpu-crash").run()
     next(one for one in app.button if one.label == "Drop it there").click().run()
     assert len(links.open_pairs(address(app)).scenario.faults.gpu_crash_at_seconds) == 1 and not app.warning
     next(one for one in app.button if one.label == "Take all away").click().run()
-    assert address(app) == address(apps.opened(query={"preset": "tiny"})) and not app.exception
+    assert address(app) == address(apps.opened(query={"preset": "tiny", "run.batches": "40"})) and not app.exception
     late = apps.opened(query={"preset": "tiny", AT: "5"})
     assert "Power loss at 5 s cannot strike, since the run ends before" in text(late.warning)
     assert KNOBS[AT].label == "Power loss at"

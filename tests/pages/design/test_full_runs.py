@@ -13,11 +13,12 @@ from engine.simulate import simulate
 from engine.store import kept, requests, status
 from engine.store.database import DEFAULT, opened
 from engine.store.status import Running, Status
+from engine.sweep import links
 from pages.common import tables
 from pages.systems import compare_charts, full_runs, full_runs_panel
 from tests import apps
 from tests.apps import text
-from tests.machines import scenario
+from tests.machines import TINY, scenario
 
 AT, SYSTEMS = 0.002, ("pmem", "cxl", "dram")
 STRICT = {"policy.relaxed_lookup": False, "policy.mlp_staleness_bound_batches": 0}
@@ -36,7 +37,7 @@ def struck():
 def page(monkeypatch):
     """Return the app on Compare, with a store of its own whose service never comes to compute."""
     monkeypatch.setattr(service, "ensure_service", lambda _: None)
-    return apps.opened("compare", {"preset": "tiny", "axis": "system:" + ",".join(SYSTEMS)})
+    return apps.opened("compare", {**dict(links.query(TINY, "tiny")), "axis": "system:" + ",".join(SYSTEMS)})
 
 
 def learned(page):
