@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping
 from math import ceil
 from typing import NamedTuple
 
-from ..core.work import AllToAll, By, Copy, HostEmbedding, HostRows, Pool, RowReads, RowUpdates, Stream, Work
+from ..core.work import AllToAll, By, Copy, HostEmbedding, HostRows, Pool, RowLog, RowReads, RowUpdates, Stream, Work
 from ..hardware.device import Device, gpus_in_node, nodes, seconds
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
 from ..registry import load
 from ..scenario.scenario import Scenario
-from ..units import GiB
+from ..units import FLOAT32, GiB
 from .sharding import Parts
 from .system import System
-from .traffic import activation_bytes, log_bytes, mlp_bytes, row_bytes, vector_bytes
+from .traffic import INDEX_BYTES, SORT_PASSES, activation_bytes, log_bytes, mlp_bytes, row_bytes, vector_bytes
 
 EVEN = "interleaved"
 
@@ -59,8 +59,8 @@ def _links(s: Scenario) -> tuple[float, float]:
 
 
 def _gpu_units(s: Scenario) -> Units:
-    gpu, row = _alone(s, "gpu"), row_bytes(s)
-    lookup = 2 * vector_bytes(s) * _per(gpu, Pool)  # the lookup, and its gradient
+    gpu, row, gradient = _alone(s, "gpu"), row_bytes(s), s.model.embedding_dim * FLOAT32
+    lookup = (vector_bytes(s) + gradient + SORT_PASSES * INDEX_BYTES) * _per(gpu, Pool)  # spreading sorts the indices too
     return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)), *_links(s))
 
 
@@ -88,10 +88,13 @@ def _module_units(s: Scenario) -> Units:
     name, near = system.memory, "near-data" in system.devices
     memory, row = _alone(s, name), row_bytes(s)
     by: By = "near-data" if near else "host"
-    each = _per(memory, lambda n: RowReads(n, row, by=by)) + _per(memory, lambda n: RowUpdates(n, row, by))
+    read, update = _per(memory, lambda n: RowReads(n, row, by=by)), _per(memory, lambda n: RowUpdates(n, row, by))
+    log = _per(memory, lambda n: RowLog(n, row, row + INDEX_BYTES, by)) if name == "pmem" else 0.0
+    united = s.policy.row_dedup if near else "memory"  # what is not goes lookup by lookup
+    one_by_one = (united != "memory") * read + (united == "off") * update
     near = near and s.machine.near_data_compute
     pool = 2 * vector_bytes(s) * _per(_alone(s, "near-data"), lambda n: Pool(n, name)) if near else 0.0
-    return Units(count * pool, count * each, 0.0, 0.0)
+    return Units(count * (pool + one_by_one), count * (read + update + log - one_by_one), 0.0, 0.0)
 
 
 def _modules(s: Scenario) -> Parts:

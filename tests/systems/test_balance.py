@@ -1,6 +1,7 @@
 """Placement as a plan: is the slowest part what a hand calculation says, is nothing lost, and is the planner any good?"""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -43,6 +44,7 @@ MADE_UP = {
 PLANS = ("0;1;2;2", "1;0+2;2;0", "0/2;1;0+1/2;1+1+2", "0-2", "2")
 MODULES = {"machine.num_gpus": 1, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
 SPILLED = {"machine.gpus_per_node": 2, "machine.assume": (("gpu.memory", 0.005),)}  # tables 1 and 3 have no place in HBM
+DEDUP = ("off", "memory", "gpu")
 SHARDINGS = names("plans")
 # Of 11 MB: three copies of the MLPs' parameters, and each layer's activations and the vectors of 200 samples twice, in fp32.
 MLP = 4 * (14 * 64 + (64 + 10 + 1) * 512 + 513 * 256 + 257)
@@ -197,6 +199,33 @@ def test_a_plan_is_left_out_early_only_if_it_is_not_the_cheapest(tables, gpus):
         assert made("planner", _wanted(s, load("systems", s.system), Parts(gpus, 4), KINDS["gpus"].units(s))) == early
 
 
+def test_the_planner_is_no_worse_than_any_plan_of_whole_tables_or_of_the_hottest_tables_by_rows():
+    """Of 16 columns, which cannot be cut: one table has nine tenths of the lookups, so that its rows must go over all parts."""
+    hot = {"model.pooling": (90, 4, 3, 3), "model.embedding_dim": 16, "model.bottom_mlp": (13, 16), "data.popularity": "uniform"}
+    s = made_up(**hot)
+    wanted = _wanted(s, load("systems", s.system), Parts(3, 8), KINDS["gpus"].units(s))
+    whole = [by_hand(";".join(map(str, parts)), 4, 3) for parts in product(range(3), repeat=4)]
+    rows = [by_hand(";".join(map(str, ("0-2", *parts))), 4, 3) for parts in product((0, 1, 2, "0-2"), repeat=3)]
+    best = min(wanted.slowest(plan, np.inf) for plan in whole + rows)
+    assert best < 0.8 * min(wanted.slowest(plan, np.inf) for plan in whole)
+    assert wanted.slowest(made("planner", wanted), np.inf) <= best * 1.01  # greedy
+
+
+@pytest.mark.parametrize(
+    "knobs", [{"policy.row_dedup": one, "machine.near_data_compute": on} for one in DEDUP for on in (True, False)]
+)
+def test_the_planner_of_modules_knows_what_goes_lookup_by_lookup(knobs):
+    """Two tables of many lookups must not share a channel, though they have no more different rows than a third."""
+    own = {"model.pooling": (100, 100, 5, 1), "model.num_embeddings": (5000, 5000, 5000, 100), "machine.dram_channels": 2}
+    own |= {"machine.framework": "none", "data.batch_size": 8192, "data.popularity": "zipf", "data.zipf_exponent": 1.3}
+    own |= {"model.embedding_dim": 16, "model.bottom_mlp": (13, 16), "system": "dram", "machine.num_gpus": 1}
+    s = made_up(**knobs, **own)
+    planned = estimate(with_values(s, {"policy.sharding": "planner"}))
+    turns = [with_values(s, {"policy.plan": ";".join(map(str, parts))}) for parts in product(range(2), repeat=4)]
+    best = min(one.results["Step time [ms]"] for one in map(estimate, turns))
+    assert planned.results["Step time [ms]"] <= best * 1.02
+
+
 @pytest.mark.parametrize("system", ["all-hbm", "torchrec-uvm", "cpu-only", "cpu-gpu", "fae"])
 def test_one_part_has_everything_whatever_the_plan(system):
     alone = {"system": system, "machine.num_gpus": 1, "policy.cache_load_factor": 1.0}
@@ -208,7 +237,8 @@ def test_one_part_has_everything_whatever_the_plan(system):
 
 def test_vectors_in_fp16_are_half_the_bytes_and_in_int8_a_quarter_and_eight_bytes():
     exact, half, quarter = (
-        pooled(made_up(**{"machine.exchange_precision": name}), "all-hbm") for name in ("fp32", "fp16", "int8")
+        pooled(made_up(**{"machine.exchange_precision": name, "policy.plan": "0;1;2;2"}), "all-hbm")
+        for name in ("fp32", "fp16", "int8")
     )
     assert (2 * half.nbytes, 2 * half.fabric) == pytest.approx((exact.nbytes, exact.fabric))
     assert quarter.nbytes == pytest.approx(exact.nbytes * (DIM + 8) / (4 * DIM))
