@@ -29,7 +29,7 @@ from ..systems.sharding import Pieces
 from ..systems.steps.repeated import scratchpad_rows
 from ..systems.system import System, cache_policy, medium_cache
 from ..systems.traffic import BY_BATCH, LEVELS, SKEWS, Traffic, row_bytes, traffic
-from ..workload.batch import bag_layout, recent, tally
+from ..workload.batch import Recent, offsets, recent, table_ends, tally
 from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
 from .hot_rows import hot_set, popular
@@ -71,7 +71,9 @@ def counted_amounts(
     """
     chosen: System = load("systems", system)
     tallied = _tallied(s, file=file, on_progress=on_progress)
-    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold"), tallied, strict=True))
+    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold", "lookups"), tallied, strict=True))
+    if (tallied[3] == tallied[3, 0]).all():
+        amounts["lookups"] = float(tallied[3, 0])
     if chosen.cache:
         flow = _moved(s, system, file=file, on_progress=on_progress)
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
@@ -102,19 +104,25 @@ def _drawn(s: Scenario, file: Recording | None) -> Source:
     return replace(given, ids=lambda n: first[n] if n < batches else given.ids(n))
 
 
+def _tallying(s: Scenario, file: Recording | None) -> tuple[Source, Recent]:
+    """Return the run's batches, and a memory of the latest two."""
+    given = _drawn(s, file=file)
+    return given, recent(s.model, s.data.batch_size, given.room)
+
+
 def _lookups(s: Scenario, batches: int) -> int:
     return s.data.batch_size * sum(per_table(s.model, "pooling")) * batches
 
 
 @of_amounts
 def _tallied(s: Scenario, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return unique rows, share of lookups of rows of the batch before, and unique rows that it has not touched, (3, N)."""
-    given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
-    columns = np.zeros((3, num_batches(s, file)))
+    """Return unique rows, share of lookups of rows of the batch before, unique rows that it has not touched, lookups, (4, N)."""
+    given, near = _tallying(s, file=file)
+    columns = np.zeros((4, num_batches(s, file)))
     for n in range(columns.shape[1]):
         ids = given.ids(n)
         unique, shared, raw = tally(near, ids)
-        columns[:, n] = unique.sum(), raw.sum() / ids.size, unique.sum() - shared.sum()
+        columns[:, n] = unique.sum(), raw.sum() / max(ids.size, 1), unique.sum() - shared.sum(), ids.size
         on_progress(f"counted rows of batch {n}", True)
     return columns
 
@@ -122,8 +130,8 @@ def _tallied(s: Scenario, file: Recording | None, on_progress: OnProgress) -> Fl
 @of_amounts
 def _skews(s: Scenario, parts: int, pieces: Pieces, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return how many times the mean the part has that has most lookups, and most unique rows, by a plan, (2, N)."""
-    given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
-    count = counter(s.model, s.data.batch_size, parts, pieces)
+    given, near = _tallying(s, file=file)
+    count = counter(s.model, parts, pieces)
     found = np.zeros((2, num_batches(s, file)))
     for n in range(found.shape[1]):
         ids = given.ids(n)
@@ -156,7 +164,7 @@ def _distances(s: Scenario, file: Recording | None) -> Distances:
 
 def _found(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return rows by the memory that they are found in, (N, LEVELS)."""
-    given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
+    given, near = _tallying(s, file=file)
     find = finder(s, load("systems", system).caches(s), bool(given.digest))
     levels = np.zeros((num_batches(s, file), LEVELS))
     for n in range(len(levels)):
@@ -202,7 +210,7 @@ def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
     A `recorded` file's popularity is not known, so its caches are empty at first.
     """
     dense = placement(s, cached[0] * row_bytes(s))
-    layout, below, held = bag_layout(s.model, s.data.batch_size), tuple(sorted(dense.below)), no_rows(cached)
+    first, below, held = offsets(s.model), tuple(sorted(dense.below)), no_rows(cached)
     guess = (
         before(s, below, stays(s, below, cached))
         if below and s.policy.warm_caches and not recorded
@@ -211,6 +219,7 @@ def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
 
     def find(n: int, unique: Ints, ids: Ints) -> Floats:
         nonlocal held
+        layout = table_ends(ids, first)
         far = np.concatenate([ids[layout[t] : layout[t + 1]] for t in below]) if below else ids[:0]
         held, found = with_room(held, len(far)), np.zeros(LEVELS - 1, dtype=np.int64)
         fresh = serve(*held, far, found)

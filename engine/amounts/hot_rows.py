@@ -1,6 +1,7 @@
 """Hot rows, and popular samples: those all of whose lookups meet hot rows."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,8 +45,8 @@ def hot_set(s: Scenario, capacity: float, given: Source) -> HotSet:
 
 def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
     """Return the share of a batch's samples that are popular, and of its lookups that these make; `starts` as in a Batch."""
-    every = np.ones(hot.samples, dtype=bool)
-    for table, (low, high) in enumerate(zip(hot.layout[:-1], hot.layout[1:], strict=True)):
+    every, layout = np.ones(hot.samples, dtype=bool), hot.layout if starts is None else starts[:: hot.samples]
+    for table, (low, high) in enumerate(pairwise(layout)):
         mine = ids[low:high]
         met = mine < hot.last[table]
         if len(hot.others):
@@ -58,7 +59,7 @@ def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, 
             every[np.searchsorted(mine, low + np.flatnonzero(~met), side="right") - 1] = False
     share = float(every.mean())
     lengths = None if starts is None else np.diff(starts).reshape(-1, hot.samples).sum(axis=0)
-    return share, share if lengths is None else float(lengths[every].sum() / len(ids))
+    return share, share if lengths is None else float(lengths[every].sum() / max(len(ids), 1))
 
 
 def _counted(s: Scenario, capacity: int, given: Source) -> Ints:

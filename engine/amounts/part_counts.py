@@ -7,21 +7,22 @@ import numpy as np
 from ..core.arrays import Floats, Ints
 from ..scenario.groups import Model
 from ..systems.sharding import Pieces
-from ..workload.batch import bag_layout
+from ..workload.batch import offsets, table_ends
 from ..workload.row_spread import counted_spread
 
 Counter = Callable[[Ints, Ints], Floats]
 
 
-def counter(model: Model, batch_size: int, parts: int, pieces: Pieces) -> Counter:
+def counter(model: Model, parts: int, pieces: Pieces) -> Counter:
     """Return what counts a batch: from its ids, and the unique rows of each table, to (2, parts) lookups and unique rows."""
-    layout = bag_layout(model, batch_size)
-    lookups = np.diff(layout).astype(np.float64)
+    first = offsets(model)
     alone = [(table, width, over[0]) for table, mine in enumerate(pieces) for width, over in mine if len(over) == 1]
     table, width, part = (np.array(column) for column in zip(*alone, strict=True)) if alone else (np.zeros(0, np.int64),) * 3
     spread = [(table, width, over) for table, mine in enumerate(pieces) for width, over in mine if len(over) > 1]
 
     def count(ids: Ints, unique: Ints) -> Floats:
+        layout = table_ends(ids, first)
+        lookups = np.diff(layout).astype(np.float64)
         found = np.array([np.bincount(part, weights=width * each[table], minlength=parts) for each in (lookups, unique)])
         for one, share, over in spread:
             mine = share * counted_spread(ids[layout[one] : layout[one + 1]], len(over))

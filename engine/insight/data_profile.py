@@ -11,7 +11,7 @@ from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
 from ..scenario.storage import stored_bytes
 from ..workload.accesses import expected
-from ..workload.batch import bag_layout
+from ..workload.batch import offsets, table_ends
 from ..workload.expected import hit_rate
 from ..workload.popularity import Popularity, popularities
 from ..workload.spectrum import head_mass, id_space, spectrum
@@ -73,11 +73,12 @@ def _bounded(laws: Sequence[Popularity]) -> None:
 
 def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
     """Return what batches of ids did; caches are empty at first, so a short trace hits less than a long one."""
-    tables, layout = per_table(scenario.model, "num_embeddings"), bag_layout(scenario.model, scenario.data.batch_size)
+    tables, ends = per_table(scenario.model, "num_embeddings"), [table_ends(batch, offsets(scenario.model)) for batch in batches]
     ids, wanted = np.concatenate(batches), SHARES * sum(tables)
     often = -np.sort(-np.unique(ids, return_counts=True)[1])
     head = np.interp(wanted, np.arange(len(often) + 1), np.concatenate(([0], np.cumsum(often)))) / len(ids)
-    parts = [curve([batch[layout[t] : layout[t + 1]] for batch in batches]) for t in range(scenario.model.num_tables)]
+    by_table = ([batch[at[t] : at[t + 1]] for batch, at in zip(batches, ends, strict=True)] for t in range(len(tables)))
+    parts = [curve(batches_of_one) for batches_of_one in by_table]
     weight = np.array([part.lookups for part in parts]) / len(ids)
     own = np.array([part.hit_rate(SHARES * size) for part, size in zip(parts, tables, strict=True)])
     by_batch = [_counted_batch(scenario, batches, joined) for joined in (1, 4, 16) if joined * 2 <= len(batches)]

@@ -23,7 +23,7 @@ SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 
 @dataclass(frozen=True)
 class Traffic:
-    """Amounts of one run; arrays have one value per batch.
+    """Amounts of one run; arrays have one value per batch, and so have `lookups` where batches differ.
 
     `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows that
     the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
@@ -139,19 +139,18 @@ SKEWS = ("lookup_skew", "row_skew")
 LEVELS = 4  # memories outside HBM, fastest first
 
 
-def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
+def traffic(scenario: Scenario, **amounts: Any) -> Traffic:
     """Return the traffic of batches, of which `rows` and maybe more `amounts` are given, one value per batch each.
 
     Others are zero, but for each row that misses one goes, and one lookup misses; popular samples have their share of lookups.
     """
     model, samples, rows = scenario.model, scenario.data.batch_size, amounts["rows"]
     nothing = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
-    nothing |= {"levels": np.zeros((len(rows), LEVELS))}
+    nothing |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(model, "pooling")))}
     come = amounts.get("misses", nothing["misses"])
     nothing |= {"popular_lookups": amounts.get("popular", nothing["popular"])}
     return Traffic(
         **{**nothing, "evicted": come, "missed": come, **amounts},
-        lookups=float(samples * sum(per_table(model, "pooling"))),
         length_bytes=float(samples * uneven_tables(scenario) * LENGTH_BYTES),
         row_bytes=row_bytes(scenario),
         vector_bytes=vector_bytes(scenario),
@@ -247,4 +246,5 @@ def steady(amounts: Traffic, batches: int) -> Traffic:
 
 def _each(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
     changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in (*BY_BATCH, *SKEWS, "levels")}
-    return replace(amounts, **changed)
+    lookups = amounts.lookups if isinstance(amounts.lookups, float) else change(amounts.lookups)
+    return replace(amounts, lookups=lookups, **changed)

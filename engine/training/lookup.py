@@ -61,7 +61,8 @@ def uses(shape: Shape, batch: LocalBatch) -> Uses:
     unique, first = np.empty(count, np.uint32), np.empty(count + 1, np.int64)
     samples, table = np.empty(count, np.int32), np.zeros(shape.num_tables + 1, np.int64)
     pooling, size = np.array(shape.pooling), len(batch.labels)
-    keys, spare = np.empty((2, size * int(pooling.max())), np.uint32)
+    most = size * int(pooling.max()) if batch.starts is None else int(np.diff(batch.starts[::size]).max())
+    keys, spare = np.empty((2, max(most, 1)), np.uint32)
     room = keys, spare, np.empty(len(spare), np.int32), np.empty(1 << WIDE, np.int64)
     found = _turn_round(batch.places, pooling, batch.starts, size, unique, first, samples, table, *room)
     return Uses(unique[:found], first[: found + 1], samples, table)
@@ -121,15 +122,14 @@ def _turn_round(
     """
     begin, found = 0, 0
     for t in range(pooling.size):
-        count = batch_size * pooling[t]
+        count = batch_size * pooling[t] if starts is None else starts[(t + 1) * batch_size] - begin
         mine = samples[begin : begin + count]
         for k in range(count):
             keys[k] = places[begin + k]
             mine[k] = k // pooling[t]
         if starts is not None:
-            for sample in range(batch_size):
-                bag = t * batch_size + sample
-                mine[starts[bag] - begin : starts[bag + 1] - begin] = sample
+            for bag in range(t * batch_size, (t + 1) * batch_size):
+                mine[starts[bag] - begin : starts[bag + 1] - begin] = bag - t * batch_size
         _sort(keys[:count], mine, spare, spare_samples, ends)
         for k in range(count):
             if k == 0 or keys[k] != keys[k - 1]:
@@ -147,7 +147,7 @@ def _sort(keys: Places, values: Slots, spare_keys: Places, spare_values: Slots, 
     """Sort keys and the values beside them in place: radix sort, the lowest digit first, over the bits that differ."""
     bits = WIDE if keys.size >= WIDE_SORT else NARROW
     mask = np.uint32((1 << bits) - 1)
-    low, high = keys[0], keys[0]
+    low, high = keys[0], keys[0]  # where there is none, what stands there is of no use and of no harm
     for key in keys:
         low, high = min(low, key), max(high, key)
     for shift in range(0, 32, bits):

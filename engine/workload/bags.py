@@ -11,20 +11,28 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..scenario.data import by_table
-from ..scenario.scenario import Scenario
+from ..scenario.scenario import KNOBS, Scenario
 
+MOST_CV = KNOBS["data.bag_length_cv"].high or 0.0
 FEWEST_ACTIVE = 1e-3  # shape of the gamma law; below it all lookups of a batch are one sample's anyway
 TAIL = 30.0  # mean distances of a length's exponential tail, beyond which nothing is left
 
 
 def length_cv(s: Scenario) -> tuple[float, ...]:
-    """Return each table's coefficient of variation of bag lengths; zeros for a data file, whose bags are its own."""
-    return (0.0,) * s.model.num_tables if s.data.digest else by_table(s.data, "bag_length_cv", s.model.num_tables)
+    """Return each table's coefficient of variation of bag lengths."""
+    return by_table(s.data, "bag_length_cv", s.model.num_tables)
 
 
 def uneven_tables(s: Scenario) -> int:
     """Return how many tables have bags of uneven length."""
     return sum(cv > 0 for cv in length_cv(s))
+
+
+def spread(lengths: Ints | int) -> float:
+    """Return the coefficient of variation of lengths as the knob takes it; 0 for the one that all bags have."""
+    if isinstance(lengths, int) or not lengths.any():
+        return 0.0
+    return float(f"{min(float(lengths.std() / lengths.mean()), MOST_CV):.3g}")
 
 
 def law(mean: Any, cv: Any) -> tuple[Any, Any]:

@@ -41,8 +41,13 @@ def offsets(model: Model) -> Ints:
 
 
 def bag_layout(model: Model, batch_size: int) -> Ints:
-    """Return (T+1,) positions in a batch's `ids` where each table's lookups start, then their number."""
+    """Return (T+1,) positions in a batch's `ids` where each table's lookups start, then their number, if bags have their mean."""
     return _starts(per_table(model, "pooling")) * batch_size
+
+
+def table_ends(ids: Ints, offsets: Ints) -> Ints:
+    """Return the same of a batch with its own number of lookups in each table; `offsets` (T+1,) are tables' first rows."""
+    return np.searchsorted(ids, offsets).astype(np.int64)  # all ids of a table are below those of the next
 
 
 def _starts(counts: tuple[int, ...]) -> Ints:
@@ -51,13 +56,13 @@ def _starts(counts: tuple[int, ...]) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recent:
-    """Rows of the latest two batches; `tally` changes the arrays in place.
+    """Rows of the latest two batches; `tally` changes the arrays in place. `offsets` (T+1,) are tables' first rows.
 
     Table t owns slots `start[t]` to `start[t + 1]`, a power of two `2 ** bits[t]`, in both halves of `rows` (2, slots);
     `again` tells which rows of the newer half are in the older one too; `turn` (1,) is the newer half.
     """
 
-    layout: Ints
+    offsets: Ints
     start: Ints
     bits: Ints
     rows: Ints
@@ -65,22 +70,22 @@ class Recent:
     turn: Ints
 
 
-def recent(model: Model, batch_size: int) -> Recent:
-    """Return the memory of two batches, with no row in it."""
-    layout = bag_layout(model, batch_size)
-    most = np.minimum(np.diff(layout), per_table(model, "num_embeddings"))
+def recent(model: Model, batch_size: int, room: Ints | None = None) -> Recent:
+    """Return the memory of two batches, with no row in it; `room` (T,) are the most lookups of a batch where these differ."""
+    lookups = np.diff(bag_layout(model, batch_size)) if room is None else np.maximum(room, 1)
+    most = np.minimum(lookups, per_table(model, "num_embeddings"))
     bits = np.ceil(np.log2(2 * most)).astype(np.int64)
     start = np.concatenate(([0], np.cumsum(2**bits)))
-    what = f"Counting the rows of batches of {batch_size:,} samples with {layout[-1]:,} lookups"
-    demand(SLOT_NBYTES * start[-1] + layout.itemsize * layout[-1], what, "lower data.batch_size")
+    what = f"Counting the rows of batches of {batch_size:,} samples with {lookups.sum():,} lookups"
+    demand(SLOT_NBYTES * start[-1] + lookups.itemsize * lookups.sum(), what, "lower data.batch_size")
     rows = np.full((2, start[-1]), EMPTY, dtype=np.int64)
-    return Recent(layout, start, bits, rows, np.zeros(start[-1], dtype=np.uint8), np.zeros(1, dtype=np.int64))
+    return Recent(offsets(model), start, bits, rows, np.zeros(start[-1], dtype=np.uint8), np.zeros(1, dtype=np.int64))
 
 
 def tally(recent: Recent, ids: Ints) -> Ints:
     """Take the next batch's ids in and return (3, T) its unique rows, those shared with the batch before, and raw lookups."""
     counts = np.zeros((3, len(recent.bits)), dtype=np.int64)
-    _tally(ids, recent.layout, recent.start, recent.bits, recent.rows, recent.again, recent.turn, counts)
+    _tally(ids, table_ends(ids, recent.offsets), recent.start, recent.bits, recent.rows, recent.again, recent.turn, counts)
     return counts
 
 

@@ -6,14 +6,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from engine.amounts.counted import counted_traffic
 from engine.errors import BadInput
+from engine.insight.fitting.shape import shape_of
 from engine.registry import load, names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import settle
 from engine.simulate import simulate
+from engine.training.loop import train
+from engine.training.shape import full
+from engine.training.weights import initial, rows_of
+from engine.workload.readers.formats import read
+from engine.workload.source import source
 from tests.cases import each
+from tests.machines import TINY
+from tests.training.test_training_step import reference
 from tests.workload import made_up_criteo
 
 BATCH = {"data.batch_size": 64, "data.held_out_samples": 20, "run.batches": 3, "policy.cache_load_factor": 0.2}
@@ -72,3 +83,60 @@ def test_every_preset_of_the_other_systems_runs_a_file_or_says_what_does_not_sui
         "repeats" in warning
         for warning in simulate(replace(asked, data=replace(asked.data, batch_size=300)), other_shape).warnings
     )
+
+
+@pytest.fixture(scope="module")
+def uneven_lists(tmp_path_factory):
+    """A file whose samples have lists of items, many of them none, and for some batches no list at all."""
+    random = np.random.default_rng(12)
+    sizes = random.negative_binomial(0.5, 0.2, 900)
+    sizes[96:160] = 0
+    lists = [random.integers(0, 300, size).tolist() for size in sizes]
+    path = tmp_path_factory.mktemp("lists") / "own.parquet"
+    frame = pd.DataFrame({"user": random.integers(0, 500, 900), "seen": lists})
+    frame.assign(click=(frame["user"] % 2 + (sizes > 2) + random.random(900) > 1.5).astype(int)).to_parquet(path, index=False)
+    (path.parent / "own.parquet.toml").write_text('label = "click"\nids = ["user", "seen"]\n')
+    return path
+
+
+def made_for(path, system, **knobs):
+    """Return preset tiny with a model of the file's shape."""
+    tiny = with_values(TINY, {"system": system, "run.batches": 8, "policy.cache_load_factor": 0.5, **knobs})
+    found = with_values(tiny, shape_of(str(path), "").changes(tiny))
+    return with_values(found, {"data.digest": read(path).digest, "data.batch_size": 32})
+
+
+@each("system", names("systems"), few=6)
+def test_every_system_trains_uneven_lists_to_the_same_losses_and_is_asked_for_their_lookups(system, uneven_lists):
+    asked = made_for(uneven_lists, system)
+    assert asked.model.pooling == (1, 2) and asked.data.bag_length_cv[0] == 0 < 1.3 < asked.data.bag_length_cv[1]
+    if load("systems", system).relaxes:
+        asked = with_values(asked, {"policy.relaxed_lookup": False})
+    found, plain = (simulate(one, uneven_lists) for one in (asked, with_values(asked, {"system": "dram"})))
+    assert found.ran and found.results["Step time [ms]"] > 0, found.outcome
+    assert [row["Loss"] for row in found.training] == [row["Loss"] for row in plain.training] != []
+    file = read(uneven_lists)
+    amounts, given = counted_traffic(settle(asked).scenario, system, file=file), source(asked, file)
+    lookups = [32 + int(file.bag_lengths(1)[32 * n : 32 * n + 32].sum()) for n in range(8)]
+    assert np.broadcast_to(amounts.lookups, 8).tolist() == lookups == [len(given.ids(n)) for n in range(8)]
+    assert lookups[3] == lookups[4] == 32, "batches without a list"
+    assert amounts.rows.tolist() == [len(np.unique(given.ids(n))) for n in range(8)]
+
+
+def test_a_power_loss_takes_nothing_from_uneven_lists(uneven_lists):
+    calm = simulate(made_for(uneven_lists, "cxl-b"), uneven_lists)
+    at = (0.55 * calm.results["Elapsed [s]"],)
+    struck = simulate(made_for(uneven_lists, "cxl-b", **{"faults.power_loss_at_seconds": at}), uneven_lists)
+    assert any(row["Kind"] == "recovered" for row in struck.events)
+    assert [row["Loss"] for row in struck.training] == [row["Loss"] for row in calm.training] != []
+    assert struck.results["AUC"] == calm.results["AUC"]
+
+
+def test_uneven_lists_are_trained_as_a_float64_reference_trains_them(uneven_lists):
+    asked = made_for(uneven_lists, "dram", **{"model.optimizer": "adagrad"})
+    given = source(asked, read(uneven_lists))
+    model, batches = full(asked), [given.batch(n) for n in range(26)]
+    weights = initial(model, rows_of(batch.ids for batch in batches), 1)
+    truth = reference(model, weights)
+    losses = train(model, weights, batches.__getitem__, 0, 26).losses
+    np.testing.assert_allclose(losses, [truth.step(batch) for batch in batches], rtol=2e-5)

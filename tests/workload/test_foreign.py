@@ -16,14 +16,16 @@ import pyarrow
 import pytest
 from pyarrow import feather, orc, parquet
 
-from engine.errors import BadFile
+from engine.errors import BadFile, BadInput
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
+from engine.workload import readers
+from engine.workload.batch import offsets, table_ends
 from engine.workload.readers import blocks, foreign, numbering
 from engine.workload.readers.formats import read
 from engine.workload.readers.numbering import FirstSeen
 from engine.workload.readers.traces import torch_save, unpacking
-from engine.workload.source import ids_of
+from engine.workload.source import ids_of, source
 from tests.cases import each
 from tests.machines import TINY
 from tests.workload.test_formats import INDICES, LENGTHS, a_day, a_trace, movielens, yambda
@@ -226,6 +228,7 @@ FRAME = pd.DataFrame(
     {"click": RANDOM.integers(0, 2, 900), "user": RANDOM.integers(0, 400, 900), "word": RANDOM.choice([*"abc"], 900)}
 )
 LISTS = RANDOM.integers(0, 50, (900, 3))
+WHEN = np.arange(900) * 37 % 900 // 2
 MIXED = 2**64 - 1
 
 
@@ -282,14 +285,77 @@ def test_a_cell_may_hold_a_bag_of_ids_that_is_trained_on(kind: str, tmp_path: Pa
     assert simulate(with_values(TINY, {**shape, "data.batch_size": 16, "run.batches": 5}), path).ran
 
 
-def test_bags_of_unlike_sizes_and_odd_numberings_are_refused(tmp_path: Path) -> None:
+def uneven(path: Path, lists: list[list[int]], more: str = "") -> Path:
+    """Write rows with lists of ids beside a user, and their mapping; a CSV parts ids by spaces."""
+    frame = FRAME.assign(when=WHEN)
+    if path.suffix == ".csv":
+        frame.assign(seen=[" ".join(map(str, row)) for row in lists]).to_csv(path, index=False)
+        more += '\nlists = " "'
+    else:
+        frame.assign(seen=lists).to_parquet(path, index=False, row_group_size=100)
+    return mapped(path, f'ids = ["user", "seen"]\nrows = "as they are"\n{more}')
+
+
+@pytest.mark.parametrize("spilled", [False, True])
+@pytest.mark.parametrize("order", ["", 'time = "when"'])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_lists_of_uneven_length_keep_their_own_in_any_order_beyond_memory_too(
+    kind: str, order: str, spilled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists = [RANDOM.integers(0, 50, size).tolist() for size in RANDOM.poisson(1.5, 900)]
+    path = uneven(tmp_path / f"own.{kind}", lists, order)
+    monkeypatch.setattr(readers.parquet, "ROWS", 128)  # blocks are small
+    monkeypatch.setattr(blocks, "READ", 2048)
+    if spilled:
+        monkeypatch.setattr(readers.samples, "most_nbytes", lambda: 3000)
+        monkeypatch.setattr(readers.lists, "most_nbytes", lambda: 3000)
+    found, rows = read(path), np.argsort(WHEN, kind="stable") if order else np.arange(900)
+    assert isinstance(found.tokens.base, np.memmap) == spilled or isinstance(found.tokens, np.memmap) == spilled
+    assert found.bag_lengths(1).tolist() == [len(lists[row]) for row in rows] and found.bag_lengths(0).tolist() == [1] * 900
+    for low, high in ((0, 900), (17, 18), (250, 700)):
+        assert found.lookups(1, low, high).tolist() == [one for row in rows[low:high] for one in lists[row]]
+        assert found.lookups(0, low, high).tolist() == FRAME["user"].to_numpy()[rows[low:high]].tolist()
+    sizes = np.array(list(map(len, lists)))
+    assert found.pooling == (1, round(sizes.mean()))
+    assert found.length_cv == (0.0, pytest.approx(sizes.std() / sizes.mean(), rel=0.01))
+
+
+def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) -> None:
+    lists = [RANDOM.integers(0, 50, size).tolist() for size in RANDOM.geometric(0.4, 900) - 1]
+    file = read(uneven(tmp_path / "own.parquet", lists))
+    shape = {"model.num_tables": 4, "model.num_embeddings": (400, 60, 300, 70), "model.bottom_mlp": (1, 4)}
+    asked = with_values(TINY, {**shape, "model.pooling": file.pooling * 2, "data.batch_size": 64})
+    with pytest.raises(BadInput, match=r"data.bag_length_cv does not suit own.parquet, which has uneven bags; set it to 0.0;"):
+        source(asked, file)
+    given = source(with_values(asked, {"data.bag_length_cv": file.length_cv * 2}), file)
+    first, most = offsets(asked.model), np.zeros(4)
+    for n in (0, 5, 14):  # the last one goes over the end of a pass of 810 samples
+        batch, samples = given.batch(n), (64 * n + np.arange(64)) % 810
+        assert batch.ids.tobytes() == given.ids(n).tobytes() and batch.starts.tobytes() == given.starts(n).tobytes()
+        for table, sample in np.ndindex(4, 64):
+            held = FRAME["user"][samples[sample]].reshape(1) if table % 2 == 0 else np.array(lists[samples[sample]], np.int64)
+            low, high = batch.starts[table * 64 + sample : table * 64 + sample + 2]
+            rows = batch.ids[low:high] - first[table]
+            assert len(rows) == len(held) and ((rows >= 0) & (rows < first[table + 1] - first[table])).all()
+            assert table > 1 or rows.tolist() == (held % (400, 60)[table]).tolist()
+        assert np.diff(table_ends(batch.ids, first)).tolist() == np.diff(batch.starts[::64]).tolist()
+    for n in range(30):
+        most = np.maximum(most, np.diff(given.starts(n)[::64]))
+    assert (given.room >= most).all() and (given.room <= 1.5 * most).all()
+    assert len(given.held_out().starts) == 4 * 90 + 1
+    asked, even = with_values(asked, {"data.bag_length_cv": (1.0,), "model.pooling": (1, 3) * 2}), tmp_path / "even.parquet"
+    with pytest.raises(BadInput, match="bags of one length; set it to nothing"):
+        source(asked, read(uneven(even, LISTS.tolist())))
+
+
+def test_bags_too_long_and_odd_numberings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "own.parquet"
-    FRAME.assign(seen=[[1, 2]] * 700 + [[1]] * 200).to_parquet(path, index=False)
-    with pytest.raises(BadFile, match=r"own.parquet:701: seen has 1 ids, and the first sample 2"):
+    FRAME.assign(seen=[[1, 2]] * 700 + [[1] * 10_001] + [[1]] * 199).to_parquet(path, index=False)
+    with pytest.raises(BadFile, match=r"own.parquet:701: seen has 10,001 ids; a sample has at most 10,000: cut them"):
         read(mapped(path, 'ids = "seen"'))
-    FRAME.assign(seen=[[]] * 900).to_parquet(path, index=False)
-    with pytest.raises(BadFile, match=r"own.parquet:1: seen has 0 ids"):
-        read(path)
+    FRAME.assign(seen=[[1, 2]] * 700 + [[1, 7, -3]] + [[]] * 199).to_parquet(path, index=False)
+    with pytest.raises(BadFile, match=r"own.parquet:701: seen=-3 is no row's number"):
+        read(mapped(path, 'ids = "seen"\nrows = "as they are"'))
     for more, words in (
         ('rows = "hashed into 0"', "or 'hashed into 100000'"),
         ('rows = "sorted"', "is not known; write 'hashed'"),

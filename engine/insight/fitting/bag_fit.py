@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.arrays import Ints
-from ...scenario.scenario import KNOBS
-from ...workload.bags import chances
+from ...workload.bags import chances, spread
 
 
 class BagFit(NamedTuple):
@@ -26,7 +25,4 @@ def bag_fit(lengths: Ints | int) -> BagFit:
     """Fit to the lengths of a table's bags, or to the one that all have; the mean is rounded, and 1 at least."""
     if isinstance(lengths, int):
         return BagFit(lengths)
-    mean = float(lengths.mean())
-    most = KNOBS["data.bag_length_cv"].high or 0.0
-    spread = min(float(lengths.std()) / mean, most) if mean else 0.0
-    return BagFit(max(round(mean), 1), float(f"{spread:.3g}"), float(np.mean(lengths == 0)))
+    return BagFit(max(round(float(lengths.mean())), 1), spread(lengths), float(np.mean(lengths == 0)))

@@ -24,11 +24,12 @@ class FileShape:
     dense: int
     pooling: tuple[int, ...]
     rows: tuple[int, ...]
+    length_cv: tuple[float, ...]
 
     def changes(self, base: Scenario) -> Mapping[str, Any]:
         """Return the knobs that let a model train on the file: none where it can."""
         try:
-            check_fits(base, self.name, self.dense, self.pooling)
+            check_fits(base, self.name, self.dense, self.pooling, self.length_cv)
         except BadInput:
             return {
                 "model.num_tables": len(self.pooling),
@@ -36,6 +37,7 @@ class FileShape:
                 "model.pooling": self.pooling,
                 "model.bottom_mlp": (self.dense, *base.model.bottom_mlp[1:]),
                 "data.popularity": "zipf",
+                "data.bag_length_cv": self.length_cv if any(self.length_cv) else (),
             }
         return {}
 
@@ -46,4 +48,6 @@ def shape_of(path: str, digest: str, most: int = MOST_SAMPLES) -> FileShape:
     parts = blocks(file.samples, most)
     rows = tuple(counted(file, table, parts, not file.hashed).rows for table in range(file.tables))
     clicks = float(file.labels.mean())
-    return FileShape(file.name, file.format, file.order, file.samples, clicks, file.dense.shape[1], file.pooling, rows)
+    return FileShape(
+        file.name, file.format, file.order, file.samples, clicks, file.dense.shape[1], file.pooling, rows, file.length_cv
+    )

@@ -8,6 +8,8 @@ import numpy as np
 
 from ...core.arrays import Ints, Singles, Words
 from ...errors import BadFile
+from ..bags import spread
+from .lists import runs
 from .mapped import touched
 
 FEWEST = 40
@@ -20,6 +22,8 @@ class Recording:
 
     `digest` is that of the bytes on disk; `dense` is (N, D); `labels` is (N,), each 0 or 1. `pooling` are the lookups of a
     sample in each of F fields, W together: `tokens` is (N, W) in memory, or F arrays (N, lookups of the field) on the disk.
+    Where samples have lists of uneven length, `pooling` are their means, rounded, and 1 at least; `tokens` are (M,), those of a
+    sample field by field from `begins` (N,) on, and `lengths` are (N, F).
     A token is a number of 64 bits, `hashed` into a table's rows, or else a row's number, with a sign, modulo them.
     """
 
@@ -32,6 +36,8 @@ class Recording:
     hashed: bool = True
     format: str = "criteo"
     order: str = "the file's own order"
+    begins: Any = None
+    lengths: Any = None
 
     @property
     def held_out_samples(self) -> int:
@@ -54,12 +60,22 @@ class Recording:
         return len(self.pooling)
 
     @property
+    def length_cv(self) -> tuple[float, ...]:
+        """How far the lengths of each field's bags spread."""
+        return tuple(spread(self.bag_lengths(field)) for field in range(self.tables))
+
+    @property
     def samples(self) -> int:
         """All samples, those held out included."""
         return len(self.labels)
 
     def lookups(self, table: int, low: int, high: int) -> Words:
         """Return a field's tokens of samples `low` to `high`, in their order."""
+        if self.lengths is not None:
+            before, mine = self.lengths[low:high, :table].sum(axis=1, dtype=np.int64), self.lengths[low:high, table]
+            listed: Words = self.tokens[runs(self.begins[low:high] + before, mine.astype(np.int64))]
+            touched(listed.nbytes)
+            return listed
         if isinstance(self.tokens, np.ndarray):
             found: Words = self.tokens[low:high, self.starts[table] : self.starts[table + 1]].reshape(-1)
             touched(self.tokens[low:high].nbytes)
@@ -68,9 +84,9 @@ class Recording:
         touched((high - low) * abs(self.tokens[table].strides[0]))
         return some
 
-    def bag_lengths(self, table: int) -> int:
-        """Return how many lookups of a field each sample has."""
-        return self.pooling[table]
+    def bag_lengths(self, table: int) -> Ints | int:
+        """Return how many lookups of a field each sample has, or the one number that all have."""
+        return self.pooling[table] if self.lengths is None else np.asarray(self.lengths[:, table], dtype=np.int64)
 
     def some(self, rows: Ints) -> tuple[Any, Ints]:
         """Return tokens (n, W) and where in them the samples `rows` stand; what is on the disk is read."""
