@@ -2,7 +2,8 @@
 
 Rows that are used, missed, or found in some memory are counts of unlike events, whose variance is at most their mean; samples
 that are popular are binomial. The estimate is made again with each of them three standard deviations of their mean over the
-run's batches higher, and lower: the larger of the two differences counts, and the squares of all add up.
+run's batches higher, and lower: the larger of the two differences counts, and the squares of all add up. Where parts share a
+table's rows, the part that has most of a batch has more than any is expected to have, in every batch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,8 +19,9 @@ from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, NotScheduled, evaluate, plan
 from ..schedule.machine import ready
 from ..schedule.window import run_window
+from ..systems.balance import balance
 from ..systems.system import medium_cache
-from ..systems.traffic import Traffic
+from ..systems.traffic import SKEWS, Traffic
 
 METRICS = ("Step time [ms]", "Energy per batch [J]")
 DEVIATIONS = 3.0
@@ -36,7 +38,7 @@ def error_bar(scenario: Scenario) -> Mapping[str, float]:
         m.scenario.data.batch_size,
     )
     shown, stretch = run_window(m.log_policy, batches, unlike(one, samples))
-    drawn = _drawn(one, samples, batches - 2 if batches > 2 else batches)
+    drawn = *_drawn(one, samples, batches - 2 if batches > 2 else batches), *_uneven(m.scenario, one)
     amounts = [dealt(each, samples, shown) for each in (one, *drawn)]
     plans = [plan(m.scenario, scenario.system, each, each, stretch) for each in amounts]
     found = evaluate([DesignPoint(scenario, m, each) for each in plans], averages)
@@ -60,6 +62,18 @@ def _drawn(one: Traffic, samples: int, batches: int) -> Iterator[Traffic]:
         for factor in (1 + far, np.maximum(1 - far, 0.0)):
             changed: dict[str, Any] = {name: _scaled(one, name, factor) for name in names}
             yield replace(one, **changed)
+
+
+def _uneven(s: Scenario, one: Traffic) -> Iterator[Traffic]:
+    """Yield the traffic with one part having more, as of parts that share rows one always has, batch by batch; and as it is.
+
+    The largest of P counts of mean n is expected some sqrt(2 n ln P) above it.
+    """
+    split = balance(s, s.system)
+    if split and any(len(piece.parts) > 1 for pieces in split.pieces for piece in pieces):
+        more = (1 + np.sqrt(2 * np.log(split.parts.number) / each.max()) for each in (split.lookups, split.rows))
+        yield replace(one, **{name: getattr(one, name) * factor for name, factor in zip(SKEWS, more, strict=True)})
+        yield one
 
 
 def _scaled(one: Traffic, name: str, factor: Floats) -> Floats:

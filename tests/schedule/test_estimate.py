@@ -10,9 +10,10 @@ from engine.estimate import estimate
 from engine.estimates import estimates
 from engine.registry import names
 from engine.scenario.presets import preset, preset_names
-from engine.scenario.scenario import per_table
+from engine.scenario.scenario import per_table, with_values
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import worked
+from engine.simulate import simulate
 from engine.validation.chance import FORM, error_bar
 from engine.validation.validate import gaps, pairs
 from tests.cases import each
@@ -88,6 +89,17 @@ def test_the_error_bar_is_what_a_miss_more_in_few_batches_would_cost():
     few, many = (error_bar(scenario("tiny", "bagpipe", **{"run.batches": batches}))[STEP] for batches in (30, 3000))
     assert few - FORM > 5 * (many - FORM) > 0  # three deviations of some 4, and of some 400 misses
     assert error_bar(scenario("tiny", "dram"))[STEP] < FORM + 1
+
+
+@pytest.mark.parametrize("batch_size", [8, 512])
+def test_the_error_bar_holds_that_some_part_has_more_rows_of_each_batch_than_any_is_expected_to(batch_size):
+    slow = (("gpu.memory-bandwidth", 1.0), ("gpu.kernel-launch", 0.0), ("gpu.GEMM-fixed-time", 0.0))
+    by_rows = {"policy.sharding": "row-wise", "machine.num_gpus": 8, "machine.framework": "none", "machine.assume": slow}
+    model = {"model.num_tables": 4, "model.pooling": (5,), "model.embedding_dim": 64, "model.num_embeddings": (100_000,)}
+    layers = {"model.bottom_mlp": (13, 64), "model.top_mlp": (4, 1), "data.popularity": "uniform", "data.batch_size": batch_size}
+    s = scenario("tiny", "all-hbm", **by_rows, **model, **layers)
+    told, ran = estimate(s).results[STEP], simulate(with_values(s, {"run.training": False})).results[STEP]
+    assert -error_bar(s)[STEP] <= 100 * (told / ran - 1) < (-FORM if batch_size == 8 else FORM)
 
 
 def test_an_estimate_leaves_faults_and_training_out_and_says_so():
