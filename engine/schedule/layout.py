@@ -18,6 +18,7 @@ from ..hardware.device import Device, slowest
 from .kernels.template import ONCE, TASK, Accounts, Stretch, Taken, Template, stretches
 
 MOST_COSTS, TOGETHER = 1024, 8  # devices whose costs are remembered; so many at once are asked together
+FEW_KINDS, FEW_COLUMNS = 16, 256  # so few kinds of batches are found one by one, and so few batches sorted at once
 
 
 class Costs(NamedTuple):
@@ -143,10 +144,30 @@ def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
     """Return which kind each batch is of, (N,), and a batch of each kind, (R,)."""
     asked = (value for task in graph.tasks for demand in task.demands for value in vars(demand.work).values())
     amounts = {id(value): value for value in asked if _varies(value, batches)}
-    if all((value == value[0]).all() for value in amounts.values()):
+    changes = np.zeros(batches, dtype=np.bool_)
+    for value in amounts.values():
+        changes[1:] |= value[1:] != value[:-1]
+    begun = np.flatnonzero(changes)  # where a batch differs from the one before; most runs have few such places
+    if len(begun) == 0:
         return np.zeros(batches, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    _, example, kind = np.unique(np.stack([*amounts.values()]), axis=1, return_index=True, return_inverse=True)
-    return kind.reshape(-1).astype(np.int64), example.astype(np.int64)
+    begun = np.concatenate(([0], begun))
+    example, kind = _distinct(np.stack([value[begun] for value in amounts.values()]))
+    return np.repeat(kind, np.diff(begun, append=batches)), begun[example]
+
+
+def _distinct(rows: Floats) -> tuple[Ints, Ints]:
+    """Return the first of each kind of columns, in the order of their values, (R,), and of which kind each column is, (N,)."""
+    firsts: list[int] = []
+    kind, left = np.zeros(rows.shape[1], dtype=np.int64), np.arange(rows.shape[1])
+    while len(left) > 0 and len(firsts) < FEW_KINDS and rows.shape[1] > FEW_COLUMNS:
+        alike = (rows[:, left] == rows[:, left[:1]]).all(axis=0)
+        kind[left[alike]] = len(firsts)
+        firsts.append(int(left[0]))
+        left = left[~alike]
+    if len(left) > 0:  # there are more kinds: all columns are sorted
+        firsts, kind = [*range(rows.shape[1])], np.arange(rows.shape[1])
+    _, example, order = np.unique(rows[:, firsts], axis=1, return_index=True, return_inverse=True)
+    return np.array(firsts)[example], order.reshape(-1)[kind]
 
 
 def _varies(value: Any, batches: int) -> bool:

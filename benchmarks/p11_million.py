@@ -1,0 +1,38 @@
+"""P11: a million batches of `cxl`, with a rolling log, scheduled in full, beside the second of processor that they may take."""
+
+from statistics import median
+from time import process_time
+
+import numpy as np
+
+from benchmarks.benchmark import Benchmark
+from engine.amounts.expected import expected_traffic
+from engine.scenario.presets import preset
+from engine.schedule.machine import ready, schedule
+from engine.schedule.timeline import Timeline
+
+LIMIT_SECONDS, BATCHES, ROUNDS = 1.0, 1_000_000, 5
+FEW, SAME = 2000, 1900  # a run that is short, and how many of its batches end as those of the long one
+
+
+def run() -> tuple[float, float, bool]:
+    """Schedule them; seconds are without their amounts, which are a mean batch's. The first ones are those of a short run."""
+    m = ready(preset("dlrm-kaggle").scenario)
+
+    def line(batches: int) -> Timeline:
+        return schedule(m, expected_traffic(m.scenario, m.scenario.system, batches))
+
+    few, times = line(FEW).batch_ends, []
+    for _ in range(ROUNDS):
+        amounts = expected_traffic(m.scenario, m.scenario.system, BATCHES)
+        start = process_time()
+        found = schedule(m, amounts)
+        times.append(process_time() - start)
+        ends = found.batch_ends
+        del found
+    paces = np.diff(ends[[SAME, -SAME]]) / (BATCHES - 2 * SAME), np.diff(few[[FEW // 2, SAME]]) / (SAME - FEW // 2)
+    equal = np.array_equal(ends[:SAME], few[:SAME]) and bool(np.isclose(*paces, rtol=1e-3).all())
+    return median(times), LIMIT_SECONDS, equal
+
+
+BENCHMARK = Benchmark("P11", "schedule of 1e6 batches, rolling log", "its limit, 1 s", "", 1, 2, run)
