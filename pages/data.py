@@ -81,6 +81,8 @@ with right:
         spec = workload_charts.lines("Batch size [samples]", LOOKUPS, names, ticks=ticks)
         st.vega_lite_chart(workload_tables.batches(found, more), spec, key="batches", alt="Unique rows and overlap by batch size")
 
+if not file and (bags := workload_tables.on_bags(given)):
+    st.caption(plain(bags))
 if share > 0:
     st.markdown(f"**{plain(workload_tables.on_tables(found, share))}**")
 by_table = workload_tables.by_table(found)

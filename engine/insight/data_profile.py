@@ -99,7 +99,8 @@ def _profile(
 def _counted_batch(scenario: Scenario, batches: Sequence[Ints], joined: int) -> tuple[int, float, float]:
     """Count unique rows and overlap of batches joined by so many, over the first two of them."""
     before, now = (np.concatenate(batches[at : at + joined]) for at in (0, joined))
-    return scenario.data.batch_size * joined, len(np.unique(now)) / len(now), float(np.isin(now, before).mean())
+    lookups = max(len(now), 1)
+    return scenario.data.batch_size * joined, len(np.unique(now)) / lookups, float(np.isin(now, before).sum() / lookups)
 
 
 def _expected_batch(scenario: Scenario, size: int) -> tuple[int, float, float]:

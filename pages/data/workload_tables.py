@@ -1,5 +1,6 @@
 """How the data is accessed, as sentences and as the plain tables that charts draw; kept while scenarios repeat."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -9,7 +10,8 @@ import pandas as pd
 
 from engine.insight import data_profile, planner_gap
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
-from engine.scenario.scenario import Scenario
+from engine.scenario.scenario import Scenario, per_table
+from engine.workload.bags import chances, length_cv
 from engine.workload.popularity import alike
 from engine.workload.readers.formats import read
 from engine.workload.readers.recording import Recording
@@ -21,6 +23,7 @@ MOST_TABLES, SMALL_TABLE, MANY_TABLES = 30, 10_000, 100
 UNIQUE, AGAIN = "unique rows", "lookups of a row of the batch before"
 POLICIES = (LRU, LRU_BY_TABLE, STATIC)
 NOTHING: Mapping[str, Profile] = {}
+RARELY = 0.99
 PLANNER, REAL = "planner's formula", "what the hits give"
 
 
@@ -51,7 +54,7 @@ def counted(scenario: Scenario, most: int = MOST_LOOKUPS, path: str = "") -> Pro
     file = _file(path, scenario.data.digest) if path else None
     origin = source(scenario, file)
     first = origin.ids(0)
-    number = max(1, most // len(first))
+    number = max(1, most // max(len(first), 1))
     if origin.training_samples:
         number = max(1, min(number, origin.training_samples // scenario.data.batch_size))
     return data_profile.counted(scenario, [first, *(origin.ids(n) for n in range(1, number))])
@@ -126,6 +129,20 @@ def planner_steps(found: Profile, share: float) -> pd.DataFrame:
     rows = [(one.planner / 1e9, 1.0, "Planner's formula")]
     rows += [(rate / 1e9, factor, word) for word, factor, rate in zip(words, one.factors, after, strict=True)]
     return pd.DataFrame(rows, columns=["Bandwidth [GB/s]", "Factor [x]", "Step"])
+
+
+def on_bags(scenario: Scenario) -> str:
+    """Return how long generated bags are where they are uneven, as a sentence; "" where all are even."""
+    kinds = Counter(zip(per_table(scenario.model, "pooling"), length_cv(scenario), strict=True))
+    uneven = {kind: chances(*kind) for kind in kinds if kind[1] > 0}
+    if not uneven:
+        return ""
+    tables = sum(kinds[kind] for kind in uneven)
+    empty = sum(kinds[kind] * float(found[0]) for kind, found in uneven.items()) / tables
+    (mean, _), longest = max(uneven.items(), key=lambda one: int(np.argmax(np.cumsum(one[1]) > RARELY)))
+    most = int(np.argmax(np.cumsum(longest) > RARELY))
+    bags = f"Bags of {tables} of {sum(kinds.values())} tables are uneven: {100 * empty:.3g} % of them are empty"
+    return f"{bags}, and at most one in a hundred has more than {most:,} lookups, where the mean is {mean:,}."
 
 
 def on_tables(found: Profile, share: float) -> str:

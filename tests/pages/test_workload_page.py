@@ -43,6 +43,13 @@ def test_the_page_answers_for_the_cache_of_the_link():
     assert any("of the misses are in the 16 smallest tables; whole, they take" in text for text in findings)
 
 
+def test_uneven_bags_are_told_in_a_sentence_and_even_ones_not_at_all():
+    app = opened({"preset": "dlrm-kaggle", "data.bag_length_cv": "1"})  # a Poisson's: e^-1 are empty, 1.9 % have more than 3
+    told = [one.value for one in app.caption if one.value.startswith("Bags of 26 of 26 tables are uneven")]
+    assert len(told) == 1 and "36.8 % of them are empty" in told[0] and "at most one in a hundred has more than 4" in told[0]
+    assert workload_tables.on_bags(preset("dlrm-kaggle").scenario) == ""
+
+
 def test_a_size_in_gigabytes_becomes_the_knob_of_the_link_and_a_bad_one_is_refused():
     app = opened()
     whole = sum(preset("dlrm-kaggle").scenario.model.num_embeddings) * 64 / 1e9

@@ -11,6 +11,7 @@ import pytest
 
 from engine.amounts.counted import counted_traffic
 from engine.errors import BadInput
+from engine.insight.data_profile import counted
 from engine.insight.fitting.shape import shape_of
 from engine.registry import load, names
 from engine.scenario.presets import preset, preset_names
@@ -101,7 +102,7 @@ def uneven_lists(tmp_path_factory):
 
 def made_for(path, system, **knobs):
     """Return preset tiny with a model of the file's shape."""
-    tiny = with_values(TINY, {"system": system, "run.batches": 8, "policy.cache_load_factor": 0.5, **knobs})
+    tiny = with_values(TINY, {"system": system, "run.batches": 8, **{"policy.cache_load_factor": 0.5, **knobs}})
     found = with_values(tiny, shape_of(str(path), "").changes(tiny))
     return with_values(found, {"data.digest": read(path).digest, "data.batch_size": 32})
 
@@ -121,6 +122,21 @@ def test_every_system_trains_uneven_lists_to_the_same_losses_and_is_asked_for_th
     assert np.broadcast_to(amounts.lookups, 8).tolist() == lookups == [len(given.ids(n)) for n in range(8)]
     assert lookups[3] == lookups[4] == 32, "batches without a list"
     assert amounts.rows.tolist() == [len(np.unique(given.ids(n))) for n in range(8)]
+
+
+@each("system", names("systems"), few=3)
+def test_a_batch_without_a_lookup_asks_for_none(system, tmp_path):
+    random, path = np.random.default_rng(5), tmp_path / "own.parquet"
+    sizes = random.poisson(3, 400)
+    sizes[:32] = sizes[96:160] = 0
+    lists = [random.integers(0, 90, size).tolist() for size in sizes]
+    pd.DataFrame({"seen": lists, "click": random.integers(0, 2, 400)}).to_parquet(path, index=False)
+    (tmp_path / "own.parquet.toml").write_text('label = "click"\nids = "seen"\n')
+    asked, file = made_for(path, system, **{"policy.cache_load_factor": 1.0}), read(path)
+    assert simulate(asked, path).ran
+    given = source(asked, file)
+    assert [n for n in range(8) if not len(given.ids(n))] == [0, 3, 4]
+    assert counted(asked, [given.ids(n) for n in range(8)]).hits
 
 
 def test_a_power_loss_takes_nothing_from_uneven_lists(uneven_lists):
