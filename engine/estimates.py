@@ -17,7 +17,7 @@ from .registry import load
 from .results.explanation import ESTIMATED, passes, report_results, rounded_up, too_late, unscheduled_result
 from .results.report import undisturbed_report
 from .results.result import Result
-from .scenario.scenario import Scenario
+from .scenario.scenario import Scenario, with_checked
 from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observed, PlannedBatches, design_point, evaluate, plan
 from .schedule.steady_state import Steady
 from .schedule.window import run_window
@@ -78,8 +78,14 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
     )
 
 
-@remembered(most=256)
 def _planned(s: Scenario, system: str, medium: LineCache) -> PlannedBatches:
+    """Plan a scenario's batches; an MLP log that may be older than the run is planned as one as old as the run."""
+    long = (s.policy.mlp_staleness_bound_batches or 0) > s.run.batches
+    return _laid_out(with_checked(s, {"policy.mlp_staleness_bound_batches": s.run.batches}) if long else s, system, medium)
+
+
+@remembered(most=256)
+def _laid_out(s: Scenario, system: str, medium: LineCache) -> PlannedBatches:
     amounts, samples = expected_amounts(s, system, medium), s.data.batch_size
     batches, stretch = run_window(log_policy(s, load("systems", system)), s.run.batches, unlike(amounts, samples))
     return plan(s, system, amounts, dealt(amounts, samples, batches), stretch)

@@ -22,7 +22,7 @@ from engine.service.worker import polite
 from pages.common import address
 
 MOST, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
-STILL_SECONDS = 0.25  # in which the page is drawn and painted, and a visitor may move on
+STILL_SECONDS = 0.3  # in which the page is drawn and painted, and a visitor may move on
 FOUND, LEFT = 64, "left"
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
 _ONE = ThreadPoolExecutor(1, "later")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.core.memo import forget
 from engine.core.work import RowReads, RowUpdates
 from engine.estimate import estimate
 from engine.estimates import _planned, estimates
@@ -126,5 +127,6 @@ def test_media_without_a_cache_share_one_plan_whatever_is_assumed():
     machines = [large(9, medium="optane-100"), large(9, medium="battery-dram"), large(9, medium="optane-200")]
     machines.append(with_values(machines[0], {"machine.assume": (("pmem.read-rate", 3.0),)}))
     settled = [settle(with_values(one, {"machine.pmem_capacity_GB": 1024.0})).scenario for one in machines]
+    forget()  # what others planned, so that none of these is in its way
     plans = [_planned(one, "cxl", medium_cache(one, "cxl")) for one in settled]
     assert all(plan is plans[0] for plan in plans)

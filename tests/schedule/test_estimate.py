@@ -5,15 +5,17 @@ from random import Random
 import pytest
 
 from engine.amounts.expected import expected_traffic
+from engine.core.memo import forget
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.estimates import estimates
+from engine.estimates import _planned, estimates
 from engine.registry import names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import per_table, with_values
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import worked
 from engine.simulate import simulate
+from engine.systems.system import medium_cache
 from engine.validation.chance import FORM, error_bar
 from engine.validation.validate import gaps, pairs
 from tests.cases import each
@@ -126,3 +128,19 @@ def test_a_policy_that_a_system_cannot_have_is_refused_with_a_sentence(system, p
         estimate(scenario("tiny", system, **{path: value}))
     assert path in str(refused.value)
     assert str(refused.value).endswith(".")
+
+
+@each("batches", [3, 67, 300], few=2)
+def test_a_log_that_may_be_older_than_its_run_is_estimated_as_its_batches_are_scheduled_one_by_one(batches):
+    """They are scheduled with their own bound; the estimate plans all such runs once."""
+    plans = []
+    forget()  # what others planned, so that none of these is in its way
+    for bound in (batches, batches + 1, 50 * batches):
+        asked = scenario("dlrm-kaggle", "cxl", **{"run.batches": batches, "policy.mlp_staleness_bound_batches": bound})
+        m = ready(asked)
+        line, found = schedule(m, expected_traffic(m.scenario, "cxl", batches)), estimate(asked).results
+        assert m.log_policy.mlp_staleness_bound == bound
+        assert found[STEP] == pytest.approx(1e3 * line.steady.step, rel=1e-9)
+        assert found["Elapsed [s]"] == pytest.approx(line.makespan, rel=1e-9)
+        plans.append(_planned(m.scenario, "cxl", medium_cache(m.scenario, "cxl")))
+    assert plans[0] is plans[1] is plans[2]
