@@ -193,7 +193,8 @@ class BottomMLP(Work):
 class TopPart(Work):
     """Feature interaction of `vectors` vectors of `dim` and the top MLP of `widths`, forward and backward.
 
-    With a cross network `ranks` has the rank of each of its layers, 0 for a full matrix.
+    With a cross network `ranks` has the rank of each of its layers, 0 for a full matrix; in `pairs` all pairs have products, else
+    vectors are put beside each other.
     """
 
     samples: Amount
@@ -202,6 +203,7 @@ class TopPart(Work):
     dim: int
     state: int = 0
     ranks: tuple[int, ...] = ()
+    pairs: bool = True
 
 
 def amounts(work: Work) -> dict[str, Any]:

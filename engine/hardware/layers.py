@@ -12,7 +12,7 @@ from ..core.work import BottomMLP, TopPart, Work, cross_parameters
 from ..units import FLOAT32
 from .device import some
 
-INTERACTION, LOSS = 10, 3  # elementwise kernels: 4 forward and 6 backward over the vectors; of the loss
+INTERACTION, BESIDE, LOSS = 10, 2, 3  # elementwise kernels: of products 4 forward, 6 backward; of concatenation; of the loss
 CROSS_WORDS = 4, 6, 3  # that kernels of a cross layer move a feature: its output, gradients of both its factors, their sum
 
 
@@ -124,7 +124,9 @@ def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     """
     vectors = 1.0 * on.word * work.samples * work.vectors * work.dim
     outputs = 1.0 * on.word * work.samples * work.widths[0]
-    interaction = [_elementwise(on, vectors + outputs)] * (2 if work.ranks else INTERACTION) + _cross(on, work)
+    interaction = [_elementwise(on, vectors + outputs)] * (INTERACTION if work.pairs and not work.ranks else BESIDE) + _cross(
+        on, work
+    )
     loss = [_elementwise(on, 1.0 * FLOAT32 * work.samples)] * LOSS
     backward = _backward(on, work.samples, work.widths, work.state, input_gradient=True)
     casts = [_elementwise(on, (FLOAT32 / on.word + 1.0) * vectors)] * 2 if on.word < FLOAT32 else []

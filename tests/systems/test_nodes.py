@@ -50,7 +50,7 @@ def test_a_target_takes_the_fewest_nodes_that_reach_it():
 
 def test_the_presets_target_is_what_two_nodes_train_when_memory_is_no_limit():
     free = with_values(on(MTRAINS, 2), {"system": "dram-hbm-nodes", "machine.assume": (("gpu.memory", 1e5),)})
-    assert 0.9 <= MTRAINS.machine.target_throughput / estimate(free).results[RATE] <= 0.95
+    assert 0.82 <= MTRAINS.machine.target_throughput / estimate(free).results[RATE] <= 0.88
 
 
 def test_a_target_out_of_reach_is_answered_with_the_most_there_is():

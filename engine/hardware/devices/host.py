@@ -106,8 +106,8 @@ def _layer_flop(work: BottomMLP | TopPart) -> Any:
     if isinstance(work, BottomMLP):
         return (1 if work.direction == "forward" else 2) * flop
     cross = 6.0 * work.samples * cross_parameters(work.widths[0], work.ranks)
-    pairs = cross if work.ranks else 6.0 * work.samples * work.vectors**2 * work.dim
-    return 3 * flop + pairs
+    pairs = 6.0 * work.samples * work.vectors**2 * work.dim if work.pairs and not work.ranks else 0.0
+    return 3 * flop + cross + pairs
 
 
 def _by_core(machine: MachineKnobs, host: Host, seconds: Mapping[type, Cost]) -> dict[type, Cost]:

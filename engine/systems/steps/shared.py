@@ -51,9 +51,9 @@ def bottom_backward(scenario: Scenario, after: Names) -> Task:
 def top_part(scenario: Scenario, samples: Amount) -> TopPart:
     """Return the work of the top part for so many samples."""
     model = scenario.model
-    return TopPart(
-        samples, top_widths(scenario), model.num_tables + 1, model.embedding_dim, mlp_state(model.optimizer), cross_ranks(model)
-    )
+    ranks, pairs = cross_ranks(model), model.interaction == "dot"
+    vectors = model.num_tables + 1, model.embedding_dim
+    return TopPart(samples, top_widths(scenario), *vectors, mlp_state(model.optimizer), ranks, pairs)
 
 
 def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
