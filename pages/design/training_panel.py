@@ -107,7 +107,7 @@ def _finished(result: Result, estimate: Result) -> None:
         frame = tables.curve(result.training, result.events, tables.pace(result))
         breaks, found = tables.breaks(frame, result.events), _ask(result.scenario)
         curves(with_yardsticks(frame, found), breaks)
-        _note(found)
+        _note(found, float(frame["auc"].dropna().iloc[-1]))
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
@@ -159,8 +159,8 @@ def with_yardsticks(frame: pd.DataFrame, asked: Future[Yardsticks]) -> pd.DataFr
     return frame if found.teacher is None else frame.assign(**{TEACHER: pd.Series(found.teacher, frame.index).where(evaluated)})
 
 
-def _note(asked: Future[Yardsticks]) -> None:
-    """Say what the lines are, or that they follow."""
+def _note(asked: Future[Yardsticks], auc: float) -> None:
+    """Say what the lines are and how the run's last AUC stands to them, or that they follow."""
     if not asked.done() or isinstance(asked.exception(), later.NobodyWaits):
         st.caption("A logistic regression on the same batches follows ...")
         later.redraw_after((asked,))
@@ -171,12 +171,23 @@ def _note(asked: Future[Yardsticks]) -> None:
         st.caption(plain(str(error)))
         return
     found = asked.result()
+    st.markdown(plain(learned(auc, found.regression[-1][1])))
     most = (
         f" The model that decides who clicks reaches {found.teacher:.3f}; nothing learned can beat it." if found.teacher else ""
     )
     st.caption(
         f"A logistic regression on the same batches, with a weight a row, ends at {found.regression[-1][1]:.3f} (by Adagrad "
         f"at the best of four rates, {found.rate:g}): what lies above it is learned from products of features.{most}"
+    )
+
+
+def learned(auc: float, line: float) -> str:
+    """Return the sentence that compares a run's last AUC with that of the logistic regression."""
+    if auc >= line:
+        return f"This run ends at an AUC of {auc:.3f}, {auc - line:.3f} above a logistic regression on the same batches."
+    return (
+        f"This run ends at an AUC of {auc:.3f}, {line - auc:.3f} below a logistic regression on the same batches: train more "
+        "batches, or change Optimizer, Learning rate or Top MLP."
     )
 
 

@@ -310,12 +310,21 @@ def test_the_auc_of_a_finished_run_stands_beside_a_regression_and_the_model_that
     app.run()
     found = yardsticks(scenario)
     assert f"ends at {found.regression[-1][1]:.3f}" in notes(app) and f"reaches {found.teacher:.3f}" in notes(app)
+    said = [text.value for text in app.markdown if "logistic regression" in text.value]
+    assert len(said) == 1 and said[0].startswith("This run ends at an AUC of 0.")
     layers = [json.loads(chart.proto.spec).get("layer", ()) for chart in app.get("vega_lite_chart")]
     dashed = [
         {one["encoding"]["y"]["field"] for one in held if "strokeDash" in one.get("mark", ()) and "y" in one["encoding"]}
         for held in layers
     ]
     assert {"logistic regression", "model that clicks"} in dashed and set() in dashed
+
+
+def test_a_run_that_learned_less_than_a_line_says_so_with_what_to_change():
+    assert training_panel.learned(0.75, 0.74) == (
+        "This run ends at an AUC of 0.750, 0.010 above a logistic regression on the same batches."
+    )
+    assert "0.050 below" in training_panel.learned(0.69, 0.74) and "Learning rate" in training_panel.learned(0.69, 0.74)
 
 
 def test_each_evaluation_of_a_run_has_its_value_of_both_lines():
