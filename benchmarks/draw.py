@@ -20,12 +20,22 @@ a quarter of a power of ten.
 | # | what | beside | ours [s] | theirs [s] | ratio | must | stretch | scale | results |
 |---|---|---|---:|---:|---:|---:|---:|---|---|
 """
+FOOT = """
+## What stands between P5 and its must
+
+Of 22 ms for 1,024 runs of 200 batches of 16 tasks the recurrence of maxima and sums takes 1.6 ms and what tasks last 0.9;
+critical paths take 4.1, what each machine's devices ask for 10 and its sums 5. The recurrence alone is near 30,000 times
+SimPy; the rest is what a table shows beside the seconds. Its batches are counted from real ids and all differ, so nothing
+repeats, and neither leaps nor a (max, +) eigenvalue save any of them. To reach the must with all of it takes: costs of
+devices that differ in one number as one closed form instead of a table of (machines, kinds); sums over kinds in rows as long
+as the machines are many; and critical paths only where the order of ends changes from one machine to the next.
+"""
 MARKS, HALF = 4, 8  # marks to a power of ten; marks on either side of what must be reached
 
 
 def drawn(rows: list[dict[str, Any]]) -> str:
     """Return the page for the rows of `bench --json`."""
-    return HEAD + "".join(map(_row, rows))
+    return HEAD + "".join(map(_row, rows)) + FOOT
 
 
 def _row(row: dict[str, Any]) -> str:

@@ -88,10 +88,10 @@ def _trace(program: Program, lanes: Lanes, last: int) -> None:
             n = m - step.later
             if 0 <= n < batches and step.flags & (SERVE | TRY):
                 flat = n * width + step.task
-                path, some = lanes.path[flat % len(lanes.path)], 0.0
+                path, some = lanes.path[flat % len(lanes.path)], 0
                 for lane in range(LANES):
-                    some += path[lane]
-                if some > 0.0:
+                    some += path[lane] > 0.0  # whole numbers are added up side by side, others one after the other
+                if some > 0:
                     _blame(program, lanes, step, flat, path)
 
 
@@ -100,30 +100,66 @@ def _blame(program: Program, lanes: Lanes, step: Any, flat: int, path: Floats) -
     """Enter a task in the lanes whose path it is on, and put its cause there in its place."""
     width, k, rows = len(program.server), step.task, len(lanes.path)
     ready, end, share = lanes.end[ready_row(program, lanes, step.later, k)], lanes.end[flat], lanes.share[k]
-    for lane in range(LANES):
-        ahead = lanes.ahead[flat, lane] if step.flags & WAITS else NOBODY
-        begin, left = ready[lane], path[lane] if end[lane] > lanes.until[lane] else 0.0
-        path[lane] = 0.0
-        lanes.took[0, lane] = left
-        if ahead >= 0 and lanes.end[ahead, lane] > begin:
-            begin = lanes.end[ahead, lane]
-            lanes.path[ahead % rows, lane] = max(lanes.path[ahead % rows, lane], left)
-            lanes.took[0, lane] = 0.0
-        share[lane] += left * (end[lane] - max(begin, lanes.until[lane]))
+    left, until = lanes.took[0], lanes.until
+    _leave(path, end, until, left)
+    if program.open[program.server[k]]:
+        for lane in range(LANES):
+            ahead, begin = lanes.ahead[flat, lane] if step.flags & WAITS else NOBODY, ready[lane]
+            share[lane] += left[lane] * (end[lane] - max(begin, until[lane], lanes.end[ahead, lane] if ahead >= 0 else 0.0))
+            if ahead >= 0 and lanes.end[ahead, lane] > begin:
+                lanes.path[ahead % rows, lane], left[lane] = max(lanes.path[ahead % rows, lane], left[lane]), 0.0
+    else:  # the same task was ahead in all lanes
+        ahead = lanes.ahead[flat, 0] if step.flags & WAITS else NOBODY
+        free = lanes.end[ahead if ahead >= 0 else lanes.deep * width]
+        _expose(left, ready, free, until, end, share)
+        if ahead >= 0:
+            _yield(left, ready, free, lanes.path[ahead % rows])
     for j in range(program.first[k], program.first[k + 1]):
         w = program.waited[j]
         other = flat - k + (w if w < width else w - 2 * width)
         if other >= 0:
-            _pass(lanes.took[0], lanes.end[other], ready, lanes.path[other % rows], lanes.tied)
+            _tie(lanes.took[0], lanes.end[other], ready, lanes.tied)
+            _pass(lanes.took[0], lanes.end[other], ready, lanes.path[other % rows])
+
+
+# Loops of their own, of few rows each: whether more of them overlap is not asked, and they are not done side by side.
+@inner
+def _leave(path: Floats, end: Floats, until: Floats, left: Floats) -> None:
+    """Take a task from the path; `left` is 1 where it was on it, and ended within what is looked at."""
+    for lane in range(LANES):
+        left[lane] = path[lane] if end[lane] > until[lane] else 0.0
+    fill(path, 0.0)
 
 
 @inner
-def _pass(left: Floats, end: Floats, ready: Floats, path: Floats, tied: Floats) -> None:
+def _expose(left: Floats, ready: Floats, free: Floats, until: Floats, end: Floats, share: Floats) -> None:
+    for lane in range(LANES):
+        begin = ready[lane] if ready[lane] > free[lane] else free[lane]
+        share[lane] += left[lane] * (end[lane] - (begin if begin > until[lane] else until[lane]))
+
+
+@inner
+def _yield(left: Floats, ready: Floats, free: Floats, path: Floats) -> None:
+    """Put the task ahead on the path where it ended after all was ready."""
+    for lane in range(LANES):
+        path[lane] = left[lane] if free[lane] > ready[lane] and left[lane] > path[lane] else path[lane]
+    for lane in range(LANES):
+        left[lane] = 0.0 if free[lane] > ready[lane] else left[lane]
+
+
+@inner
+def _tie(left: Floats, end: Floats, ready: Floats, tied: Floats) -> None:
+    """Note where more than one ended last."""
+    for lane in range(LANES):
+        tied[lane] = 1.0 if end[lane] == ready[lane] and left[lane] == 2.0 else tied[lane]
+
+
+@inner
+def _pass(left: Floats, end: Floats, ready: Floats, path: Floats) -> None:
     """Put what ended last on the path; `left` is 1 where there is no cause yet, 2 where there is one."""
     for lane in range(LANES):
         hit = end[lane] == ready[lane]
         path[lane] = 1.0 if hit and left[lane] == 1.0 else path[lane]
-        tied[lane] = 1.0 if hit and left[lane] == 2.0 else tied[lane]
         left[lane] = 2.0 if hit and left[lane] > 0.0 else left[lane]
 
 
