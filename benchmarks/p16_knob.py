@@ -67,8 +67,12 @@ def _moved(browser: Any, url: str) -> list[float]:
 
 
 def _seconds(seen: dict[str, Any]) -> float:
-    """Return how long after the pointer went up the last chart was painted that the page's first run drew."""
-    ended = min((at for state, at in seen["states"] if state == "notRunning"), default=inf)
+    """Return how long after the pointer went up the last chart was painted that the page's first run drew.
+
+    What may end before that run begins is a timer's, which was under way.
+    """
+    began = min((at for state, at in seen["states"] if state == "running"), default=inf)
+    ended = min((at for state, at in seen["states"] if state == "notRunning" and at > began), default=inf)
     again = min((at for state, at in seen["states"] if state == "running" and at > ended), default=inf)
     return float(max((at for at in seen["painted"] if at < again), default=inf) - seen["up"]) / 1e3
 
