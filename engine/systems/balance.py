@@ -24,6 +24,7 @@ from .system import System
 from .traffic import INDEX_BYTES, LENGTH_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
 
 ROUNDED = 1e-9  # what sums in another order may differ by
+FEW = 64  # parts over which a table's spread is remembered, half a megabyte for a thousand tables
 SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
 SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
 
@@ -74,7 +75,8 @@ def balance(s: Scenario, name: str) -> Balance | None:
 def asked(s: Scenario, parts: Parts, pieces: Pieces, known: Spreads | None = None) -> Balance:
     """Return what a plan asks of each part, as the popularity lets expect; `known` keeps how tables spread over some parts."""
     touched, each, number = expected(s), flat(pieces), parts.number
-    spreads = {} if known is None else known
+    many = {} if known is None else known
+    few = _over_few(s)
     first = np.concatenate(([0], np.cumsum(per_table(s.model, "num_embeddings"))))
     of_tables = np.array([touched.lookups, touched.unique_rows[0]])
     amounts = of_tables[:, each.table]
@@ -82,6 +84,7 @@ def asked(s: Scenario, parts: Parts, pieces: Pieces, known: Spreads | None = Non
     for table, mine in enumerate(pieces):
         for _, over in mine:
             if (count := len(over)) > 1:
+                spreads = few if count <= FEW else many
                 if (table, count) not in spreads:
                     law, (lookups, rows) = popularities(s)[table], of_tables[:, table].tolist()
                     spreads[table, count] = expected_spread(law, int(first[table]), lookups, rows, s.data.locality, count)
@@ -97,6 +100,13 @@ def asked(s: Scenario, parts: Parts, pieces: Pieces, known: Spreads | None = Non
     far = np.array([spread(pieces, rows, number) for rows in placed.far])
     kept = {place: spread(pieces, nbytes, number) for place, nbytes in placed.kept.items()}
     return Balance(parts, pieces, lookup, row, index, held, far, kept)
+
+
+@remembered()
+def _over_few(s: Scenario) -> Spreads:
+    """Return how tables spread over few parts, filled as it is asked for: it hangs on the workload alone, on no machine."""
+    _ = expected(s), popularities(s), per_table(s.model, "num_embeddings"), s.data.locality
+    return {}
 
 
 def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:

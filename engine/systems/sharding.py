@@ -135,7 +135,8 @@ def made(name: str, wanted: Wanted) -> Pieces:
 
 def whole(parts: Ints) -> Pieces:
     """Return the plan of whole tables, each on its one part, (T,)."""
-    return tuple((Piece(1.0, (part,)),) for part in parts.tolist())
+    each = {part: (Piece(1.0, (part,)),) for part in np.unique(parts).tolist()}
+    return tuple(each[part] for part in parts.tolist())
 
 
 def by_hand(text: str, tables: int, count: int) -> Pieces:
