@@ -24,7 +24,7 @@ from .system import System
 from .traffic import INDEX_BYTES, LENGTH_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
 
 ROUNDED = 1e-9  # what sums in another order may differ by
-FEW = 64  # parts over which a table's spread is remembered, half a megabyte for a thousand tables
+FEW = 64  # parts over which a table's spread is remembered, at most a megabyte for a thousand tables
 SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
 SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
 
