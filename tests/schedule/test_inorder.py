@@ -45,9 +45,9 @@ def observed(graph, times, enough, monkeypatch, stretch=averages.ONCE):
     """Return all that is observed of machines whose tasks take `times`, (P, N, K), and how many of them ran the program."""
     (points, batches, tasks), held = times.shape, []
     accounts, cells = accounts_of(graph.tasks, ("bench",))
-    table = np.asfortranarray(times.transpose(2, 0, 1).reshape(points * tasks, batches))  # of a task, machines beside each other
-    watts, row = np.ones((points, 1)), np.arange(points * tasks).reshape(tasks, points).T.copy()
-    taken = averages.Taken(row, table, 3 * table, 5 * table, np.ones((batches, tasks)).T, watts, watts)
+    table = times.transpose(1, 2, 0).reshape(batches, tasks * points)  # of a task, machines beside each other
+    watts, column = np.ones((1, points)), np.arange(3 * points * tasks).reshape(3, tasks, points)
+    taken = averages.Taken(column, np.hstack([table, 3 * table, 5 * table]), np.ones((batches, tasks)), watts, watts)
     room, real = empty_totals(points, (batches, tasks), len(cells), True), averages._in_order
     monkeypatch.setattr(averages, "ENOUGH", enough)
     monkeypatch.setattr(averages, "_in_order", lambda *given: held.append(real(*given)) or held[-1])

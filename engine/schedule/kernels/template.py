@@ -13,6 +13,7 @@ QUEUE = 256
 # whether the gate task runs, the batch that waits for a log, and whether a queue has overflown.
 ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW = range(6)
 FIRST, NOBODY = np.int64(0), np.int64(-1)  # a batch and a cause: as bare numbers they would be types of their own
+SECONDS, ENERGY, STORED = range(3)  # of what is taken
 DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
 
 
@@ -92,19 +93,21 @@ class Accounts(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What P machines take for D demands: `row` (P, D) says in which row of the tables it stands.
+    """What P machines take for D demands: `column` (3, D, P) says in which column of `costs` (R, C) it stands, by kind of batch.
 
-    Tables have a column for each kind of batch: seconds, joules by amounts, bytes stored by persistent memory's media.
-    `written` (D, R) are the bytes that training stores; watts are (P, V).
+    First are seconds, then joules by amounts, then bytes stored by persistent memory's media. `written` (R, D) are the bytes
+    that training stores; watts are (V, P).
     """
 
-    row: Ints
-    seconds: Floats
-    joules: Floats
-    stored: Floats
+    column: Ints
+    costs: Floats
     written: Floats
     busy_watts: Floats
     idle_watts: Floats
+
+    def of(self, some: Ints) -> "Taken":
+        """Return what some of the machines take."""
+        return Taken(self.column[:, :, some], *self[1:3], self.busy_watts[:, some], self.idle_watts[:, some])
 
 
 class Averages(NamedTuple):
