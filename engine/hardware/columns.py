@@ -29,9 +29,13 @@ def together(costs: Sequence[Any], kinds: int) -> Callable[[Work], Floats]:
     if not any(costs):
         return lambda work: np.zeros((kinds, 1))
 
-    def alone(work: Work) -> Floats:
-        return np.stack([_alone(cost, work, kinds) for cost in costs], axis=1)
+    same = _all(is_, costs, costs[0])
 
+    def alone(work: Work) -> Floats:
+        return np.stack([_alone(cost, work, kinds) for cost in (costs[:1] if same else costs)], axis=1)
+
+    if same:
+        return alone
     try:
         joint = _together(costs)
     except (Apart, ValueError):

@@ -15,10 +15,12 @@ from ..scenario.scenario import Scenario, per_table
 from ..units import FLOAT32
 from ..workload.accesses import expected
 from ..workload.bags import uneven_tables
-from ..workload.row_spread import Spreads, spreads
+from ..workload.row_spread import spreads
+from .asked import loaded
 from .crossing import Crossing, even, indices, vectors
 from .parts import EVEN, KINDS, Units, kind_of, memories
-from .sharding import Flat, Parts, Pieces, Wanted, alike, by_hand, flat, made, over, spread
+from .placement import Tiers
+from .sharding import Parts, Pieces, Wanted, alike, by_hand, made, over, spread
 from .system import System
 from .traffic import INDEX_BYTES, LENGTH_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
 
@@ -69,26 +71,11 @@ def balance(s: Scenario, name: str) -> Balance | None:
 
 def asked(s: Scenario, parts: Parts, pieces: Pieces) -> Balance:
     """Return what a plan asks of each part, as the popularity lets expect."""
-    each, number = flat(pieces), parts.number
-    loads, held = _loads(spreads(s), pieces, each, number), spread(each, _sizes(s), number)
-    tiers = load("systems", s.system).tiers
-    if tiers is None:
-        return Balance(parts, pieces, *loads, held, np.zeros((2, number)), {})
-    placed = tiers(s)
-    far = np.array([spread(each, rows, number) for rows in placed.far])
-    kept = {place: spread(each, nbytes, number) for place, nbytes in placed.kept.items()}
-    return Balance(parts, pieces, *loads, held, far, kept)
-
-
-def _loads(batch: Spreads, pieces: Pieces, each: Flat, parts: int) -> tuple[Floats, Floats, Floats]:
-    """Return the lookups, unique rows and indices of each part, (P,)."""
-    amounts = batch.tables[:, each.table]
-    for count in {len(run) for run in pieces.runs}:
-        mine = each.many == count
-        amounts[:, mine] = batch.over(each.table[mine][::count], count)
-    weights = each.width * amounts[0], each.width * amounts[1], amounts[0]
-    lookups, rows, index = (np.bincount(each.part, one, parts).astype(np.float64) for one in weights)
-    return lookups, rows, index
+    number, tiers = parts.number, load("systems", s.system).tiers
+    lookups, rows, index = loaded(spreads(s), pieces, number)
+    placed = tiers(s) if tiers else Tiers({}, np.zeros((2, s.model.num_tables)))
+    far, kept = spread(pieces, placed.far, number), spread(pieces, np.array([_sizes(s), *placed.kept.values()]), number)
+    return Balance(parts, pieces, lookups, rows, index, kept[0], far, dict(zip(placed.kept, kept[1:], strict=True)))
 
 
 def _sizes(s: Scenario) -> Floats:
@@ -116,9 +103,8 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
         sent = 2 * _crossing(units, vectors(parts, pieces, vector))
         if even + sent > than * (1 + ROUNDED):
             return np.inf
-        each = flat(pieces)
-        lookups, rows, index = _loads(batch, pieces, each, parts.number)
-        outside = sum((spread(each, one, parts.number) for one in far), np.zeros(parts.number))
+        lookups, rows, index = loaded(batch, pieces, parts.number)
+        outside = spread(pieces, far, parts.number).sum(axis=0)
         sent += _crossing(units, indices(parts, index_nbytes * index))
         return float(lookups.max() * units.lookup + rows.max() * units.row + outside.max() * units.far) + sent
 
@@ -135,6 +121,7 @@ def sent_bytes(s: Scenario) -> float:
     return float(s.data.batch_size * (element * s.model.embedding_dim + vector))
 
 
+@remembered()
 def pooled(s: Scenario, name: str) -> Crossing:
     """Return what crosses between the parts of system `name`, one way, of a batch's pooled vectors or their gradients."""
     found, vector = balance(s, name), sent_bytes(s)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.arrays import Flags, Floats, Ints
 from ..core.jit import entry
-from .sharding import Parts, Pieces, alike, parts_of
+from .sharding import Parts, Pieces, Shares, alike, shares
 
 
 class Crossing(NamedTuple):
@@ -53,28 +53,29 @@ def vector_routes(parts: Parts, pieces: Pieces, nbytes: float) -> tuple[Floats, 
     """Return what each part sends and receives of `vectors`, (2, P) each, over the fabric and over the network."""
     sent, received = np.zeros((2, 2, parts.number))
     widths, place = alike(pieces)
-    mine, many = parts_of(place, [sorted(set(run)) for run in pieces.runs])
+    of = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)
     has, members = np.zeros(parts.number, dtype=np.bool_), np.zeros(parts.groups, dtype=np.int64)
-    cross(widths * nbytes, mine, many, parts.group, parts.beside, has, members, sent, received)
+    _cross(widths * nbytes, of, parts.group, parts.beside, has, members, sent, received)
     return sent, received
 
 
 @entry
-def cross(
-    nbytes: Floats, mine: Ints, many: Ints, group: Ints, beside: Ints, has: Flags, members: Ints, sent: Floats, received: Floats
+def _cross(
+    nbytes: Floats, of: Shares, group: Ints, beside: Ints, has: Flags, members: Ints, sent: Floats, received: Floats
 ) -> None:
-    """Enter what the vectors of each piece have every part send and receive; `mine` are the parts that have it, so `many`.
+    """Enter what the vectors of each piece have every part send and receive.
 
     Which part `has` a piece, and how many `members` of each group, are False and 0 before and after.
     """
-    parts, at = len(group), 0
+    parts = len(group)
     for piece in range(len(nbytes)):
-        each, end, groups = nbytes[piece] / parts, at + many[piece], 0
-        for part in mine[at:end]:
+        each, groups = nbytes[piece] / parts, 0
+        mine = of.owner[of.first[piece] : of.first[piece] + of.many[piece]]
+        for part in mine:
             has[part] = True
             groups += members[group[part]] == 0
             members[group[part]] += 1
-        for part in mine[at:end]:
+        for part in mine:
             inside, among = members[group[part]], beside[part]
             summed = (inside - 1) / inside * nbytes[piece]
             sent[0, part] += summed + (among - inside) / inside * each
@@ -85,9 +86,8 @@ def cross(
             if here and not has[part]:
                 received[0, part] += each
             received[1, part] += (groups - here) * each
-        for part in mine[at:end]:
+        for part in mine:
             has[part], members[group[part]] = False, 0
-        at = end
 
 
 def index_routes(parts: Parts, asked: Floats) -> tuple[Floats, Floats]:

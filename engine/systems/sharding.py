@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arrays import Floats, Ints
+from ..core.jit import entry
 from ..errors import BadKnob
 from ..registry import load
 
@@ -90,10 +91,9 @@ class Wanted(NamedTuple):
 
     def fits(self, pieces: Pieces) -> bool:
         """Return whether every part has room for what a plan gives it."""
-        each = flat(pieces)
-        held = (spread(each, nbytes, self.parts.number) for nbytes in self.nbytes)
-        rooms = zip(held, self.rooms, self.sharing, strict=True)
-        return all(bool(filled(one, sharing).max() <= room) for one, room, sharing in rooms)
+        held = spread(pieces, self.nbytes, self.parts.number)
+        each = zip(held, self.rooms, self.sharing, strict=True)
+        return all(bool(filled(one, sharing).max() <= room) for one, room, sharing in each)
 
     def ranges(self, most: int) -> int:
         """Return into how many ranges of columns a table can be cut, `most` of them at most."""
@@ -109,40 +109,39 @@ class Sharding:
     pieces: Callable[[Wanted], Pieces | None]
 
 
-class Flat(NamedTuple):
-    """The shares of a plan's pieces in the order of its tables, (N,): the part that has each, of which table, of what width.
+class Shares(NamedTuple):
+    """Who has pieces of certain places, (N,): the `owner` of each share, of which a piece has so `many`, from its `first` on.
 
-    A share is one of so `many` over which a piece's rows are spread.
+    A share is one of those over which a piece's rows are spread.
     """
 
-    part: Ints
-    table: Ints
-    width: Floats
+    owner: Ints
+    first: Ints
     many: Ints
 
 
-def parts_of(place: Ints, runs: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Return the parts of each place, (N,), one after the other, and how many each has, (N,)."""
-    if not runs:
-        return place, np.ones_like(place)
-    sizes, run, one = np.array([len(run) for run in runs]), np.maximum(~place, 0), place >= 0
-    many = np.where(one, 1, sizes[run])
-    first, every = np.cumsum(sizes) - sizes, np.concatenate(runs)
-    within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - first[run], many)
-    return np.where(np.repeat(one, many), np.repeat(place, many), every[within]), many
+def shares(place: Ints, runs: Sequence[Sequence[int]], parts: int) -> Shares:
+    """Return the shares of pieces at such places: first of all owners are the `parts` themselves, then those of each run."""
+    sizes = np.array([1, *map(len, runs)])
+    begin, run = np.cumsum(np.array([parts, *sizes[1:]])) - sizes, np.maximum(~place, -1) + 1
+    begin[0] = 0
+    return Shares(np.concatenate([np.arange(parts), *runs]), begin[run] + np.maximum(place, 0), sizes[run])
 
 
-def flat(pieces: Pieces) -> Flat:
-    """Return the shares of a plan."""
-    part, many = parts_of(pieces.place, pieces.runs)
-    if not pieces.runs:
-        return Flat(part, pieces.table, pieces.width, many)
-    return Flat(part, np.repeat(pieces.table, many), np.repeat(pieces.width, many), np.repeat(many, many))
+def spread(pieces: Pieces, amounts: Floats, parts: int) -> Floats:
+    """Return what each part has, (A, P), of the tables' amounts, (A, T), each over its rows and columns alike."""
+    found = np.zeros((len(amounts), parts))
+    _spread(pieces.table, pieces.width, shares(pieces.place, pieces.runs, parts), amounts, found)
+    return found
 
 
-def spread(each: Flat, amounts: Floats, parts: int) -> Floats:
-    """Return what each part has, (P,), of the tables' amounts, (T,), each over its rows and columns alike."""
-    return np.bincount(each.part, amounts[each.table] * each.width / each.many, parts).astype(np.float64)
+@entry
+def _spread(table: Ints, width: Floats, of: Shares, amounts: Floats, found: Floats) -> None:
+    for piece in range(len(table)):
+        for row in range(len(amounts)):
+            each = amounts[row, table[piece]] * width[piece] / of.many[piece]
+            for share in range(of.first[piece], of.first[piece] + of.many[piece]):
+                found[row, of.owner[share]] += each
 
 
 def filled(held: Floats, sharing: int) -> Floats:

@@ -36,8 +36,8 @@ class Spreads(NamedTuple):
     locality: float
     known: dict[int, tuple[Flags, Floats]]
 
-    def over(self, tables: Ints, parts: int) -> Floats:
-        """Return the lookups and unique rows that each of `parts` is expected to have of some tables, (2, tables x parts)."""
+    def over(self, parts: int, tables: Ints) -> Floats:
+        """Return what each of `parts` has of each table, (T, 2, P), right for these tables at least."""
         if parts not in self.known:
             if sum(found.size for _, found in self.known.values()) > MOST:
                 self.known.clear()
@@ -47,7 +47,7 @@ class Spreads(NamedTuple):
             lookups, unique = self.tables[:, table].tolist()
             expected_spread(self.laws[table], int(self.first[table]), lookups, unique, self.locality, found[table])
             done[table] = True
-        return found[tables].swapaxes(0, 1).reshape(2, -1)
+        return found
 
 
 @remembered(most=16)

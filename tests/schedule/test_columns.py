@@ -73,6 +73,13 @@ def test_devices_whose_costs_are_of_another_form_are_told_apart():
     np.testing.assert_array_equal(found[0], [3.5 if p % 2 else 0.0 if p == 4 else 14.0 for p in range(MANY)])
 
 
+@pytest.mark.parametrize("count", [1, MANY])
+def test_devices_that_are_one_are_asked_once(count):
+    asked = []
+    found = together(count * [lambda work: asked.append(work) or work.nbytes], 3)(WORK)
+    assert found.tolist() == [[0.0], [3.0], [5e6]] and len(asked) == 1
+
+
 def test_what_does_not_depend_on_the_number_in_which_devices_differ_is_one_column():
     rates = np.linspace(1.0, 8.0, MANY).tolist()
     links = [built(with_values(TINY, {"machine.pcie_bandwidth_GBps": rate}).machine, "pcie") for rate in rates]

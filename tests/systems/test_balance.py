@@ -23,7 +23,7 @@ from engine.systems.balance import _wanted, asked, balance, pooled, skew
 from engine.systems.crossing import vectors
 from engine.systems.parts import KINDS
 from engine.systems.plans.planner import greedy
-from engine.systems.sharding import Parts, Pieces, Wanted, by_hand, flat, made, spread
+from engine.systems.sharding import Parts, Pieces, Wanted, by_hand, made, spread
 from engine.workload.accesses import expected
 from engine.workload.row_spread import part_of
 from engine.workload.source import source
@@ -193,7 +193,7 @@ def test_the_planner_is_never_worse_than_round_robin_by_its_own_cost_and_fits_wh
     plan, turns = made("planner", wanted), made("table-wise", wanted)
     assert wanted.fits(plan), "rows over all parts always fit"
     assert slowest(plan) <= slowest(turns) * (1 + 1e-12) or not wanted.fits(turns)
-    assert spread(flat(plan), nbytes, count).sum() == pytest.approx(nbytes.sum())
+    assert spread(plan, nbytes[None], count).sum() == pytest.approx(nbytes.sum())
     assert all(sum(width for width, _ in table) == pytest.approx(1) for table in nested(plan))
 
 
