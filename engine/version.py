@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-MODEL = "0.10"
+MODEL = "0.11"
 LINK = 5
 COUNTED = (".py", ".toml", ".json")  # what results can depend on; caches and finished studies are neither
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed

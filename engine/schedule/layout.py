@@ -183,10 +183,10 @@ def template_of(graph: TaskGraph, durations: Floats, alike: Ints | None = None) 
     rows: list[tuple[int, ...]] = []
     followers: list[int] = []
     for task, same, later in zip(tasks, _followers(graph, "after"), _followers(graph, "after_previous"), strict=True):
-        first, needs = len(followers), len(set(task.after))
+        first, needs, apart = len(followers), len(set(task.after)), _apart(task, tasks)
         followers += same + later
         waits = needs, needs + len(set(task.after_previous))
-        rows.append((servers[task.server], task.background, *waits, first, first + len(same), len(followers)))
+        rows.append((servers[task.server], task.background, apart, *waits, first, first + len(same), len(followers)))
     return Template(
         durations=durations,
         tasks=np.array(rows, TASK),
@@ -197,6 +197,12 @@ def template_of(graph: TaskGraph, durations: Floats, alike: Ints | None = None) 
         servers=len(servers),
         alike=stretches(durations) if alike is None else alike,
     )
+
+
+def _apart(task: Task, tasks: tuple[Task, ...]) -> bool:
+    """Return whether a task waits for itself alone, nobody else for it, and its server is its own: it may run far ahead."""
+    near = [one.name for one in tasks if one.server == task.server or task.name in (*one.after, *one.after_previous)]
+    return near == [task.name] and (task.after, task.after_previous, task.background) == ((), (task.name,), False)
 
 
 def _followers(graph: TaskGraph, needs: str) -> list[list[int]]:

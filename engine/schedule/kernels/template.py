@@ -22,9 +22,9 @@ def dtype(fields: str) -> np.dtype[np.void]:
     return np.dtype([(name, kind) for name, kind in (field.split() for field in fields.split(", "))], align=True)
 
 
-# A task in every batch: its server, whether it is background work, for how many tasks it waits in the first batch and in
-# others; of the `followers`, those from `same` to `next` wait for it in its own batch, those up to `stop` in the next one.
-TASK = dtype("server i8, background ?, first_needs i8, needs i8, same i8, next i8, stop i8")
+# A task in every batch: its server, whether it is background work, or `apart`; for how many tasks it waits in the first batch and
+# in others; of the `followers`, those from `same` to `next` wait for it in its own batch, those up to `stop` in the next one.
+TASK = dtype("server i8, background ?, apart ?, first_needs i8, needs i8, same i8, next i8, stop i8")
 # A task of one batch: its seconds, the flat index (batch * K + task) of what it started after, and for how many it waits.
 RUN = dtype("start f8, end f8, ready f8, left f8, cause i4, waits i4")
 SERVER = dtype("running i8, last i8, finish f8, since f8")  # the first two are flat indices
