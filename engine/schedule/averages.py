@@ -73,7 +73,8 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     alike, todo, state = stretches(kind), np.arange(points), begin(template)
     repeats = 2 * alike[-1] <= len(kind)
     template = template._replace(alike=alike if repeats else np.arange(len(kind)))
-    program = None if repeats or len(kind) < WINDOW or points < ENOUGH else program_of(template)
+    unlike = repeats or len(kind) < WINDOW or points < ENOUGH or (template.roll >= 0 and stretch.times > 0.0)
+    program = None if unlike else program_of(template)
     if program is not None:
         todo = todo[~_in_order(program, todo, inputs, found, whole)]
     _events(template, state, todo, inputs, found, whole)
@@ -131,10 +132,21 @@ def _follow(
         follow(program, inputs.kind, inputs.accounts, inputs.taken, mine, lanes)
         enter_lanes(program, lanes, mine, inputs.stretch, averages, totals)
         for lane in range(len(mine)):
-            if certain(lanes, lane):
+            if certain(program, lanes, lane):
                 held[first + lane] = True
                 average(inputs.accounts, inputs.taken, inputs.sums, NOBODY, 1.0, mine[lane], averages)
-                total_lane(program, lanes, lane, inputs.accounts, inputs.taken, inputs.sums, inputs.stretch, mine[lane], totals)
+                total_lane(
+                    program,
+                    lanes,
+                    lane,
+                    inputs.kind,
+                    inputs.accounts,
+                    inputs.taken,
+                    inputs.sums,
+                    inputs.stretch,
+                    mine[lane],
+                    totals,
+                )
 
 
 @inner

@@ -182,7 +182,8 @@ def _open(graph: Template, state: ScheduleState) -> None:
 @inner
 def _run_apart(graph: Template, state: ScheduleState, k: int) -> None:
     """Run a task of all batches one after the other: it may be any number of batches ahead of the others."""
-    before, now = NOBODY, 0.0
+    before: Any = NOBODY
+    now = 0.0
     for flat in range(k, len(state.tasks), len(graph.tasks)):
         run = state.tasks[flat]
         run.start, run.ready, run.end, run.cause, run.waits = now, now, now + run.left, before, 0
