@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 MODEL = "0.11"
-LINK = 5
+LINK = 6
 COUNTED = (".py", ".toml", ".json")  # what results can depend on; caches and finished studies are neither
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed
 IMPORTED_FROM = Path(str(sys.modules[PACKAGE.partition(".")[0]].__file__)).parents[1]

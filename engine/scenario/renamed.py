@@ -36,18 +36,19 @@ RENAMED: Mapping[str, Renamed] = {"machine.pmem_capacity_GiB": Renamed("machine.
 # Until format 4 there was one Adagrad: by row for embeddings, by element for MLPs.
 CHOICES: Mapping[str, tuple[int, str, str]] = {"model.optimizer": (4, "adagrad", "rowwise-adagrad")}
 
-# How presets trained until a format: first by plain SGD at its default rate, in fewer batches.
+# How presets were until a format: first they trained by plain SGD at its default rate, in fewer batches.
 BY_SGD: Mapping[str, str] = {
     "model.optimizer": "sgd",
     "model.learning_rate": "0.05",
     "model.embedding_learning_rate": "auto",
     "model.initial_accumulator": "0",
 }
-TRAINED: tuple[tuple[int, str, Mapping[str, str]], ...] = (
+UNTIL: tuple[tuple[int, str, Mapping[str, str]], ...] = (
     (4, "dlrm-kaggle", {**BY_SGD, "run.batches": "1000"}),
     (4, "dlrm-terabyte", {**BY_SGD, "run.batches": "100"}),
     (5, "dlrm-terabyte", {"run.step_budget_GFLOP": "1"}),
     (5, "tiny", {**BY_SGD, "model.learning_rate": "0.1", "run.batches": "40", "data.held_out_samples": "256"}),
+    (6, "bagpipe-kaggle", {"model.top_mlp": "512-256-1"}),
 )
 
 
@@ -82,7 +83,7 @@ def meant(
     """Yield what else a link of an older format meant by its knobs: path, text of the value, and the reason.
 
     `own` is what `preset` says of a knob. Until format 3 near-data lanes were of all controllers, a clock over 350 MHz made the
-    logic an ASIC; until 4 GPUs without tf32 computed in fp32, and the prototype's times held the training loop; see TRAINED.
+    logic an ASIC; until 4 GPUs without tf32 computed in fp32, and the prototype's times held the training loop; see UNTIL.
     """
     said = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(given)
     gpu, precision = (said.get(path, str(own(path))) for path in ("machine.gpu", "machine.matrix_precision"))
@@ -92,7 +93,7 @@ def meant(
     if link < 4 and host == PROTOTYPE and framework == "lean":
         yield "machine.framework", "none", "prototype's host, without a training loop,"
     known = "model." if "model.name" in said else ()  # a model chosen by name brings its own training
-    trained = [pair for format_, name, knobs in TRAINED if link < format_ and name == preset for pair in knobs.items()]
+    trained = [pair for format_, name, knobs in UNTIL if link < format_ and name == preset for pair in knobs.items()]
     yield from ((path, text, f"preset's {path}") for path, text in trained if path not in said and not path.startswith(known))
     if link >= 3:
         return

@@ -25,8 +25,7 @@ def length_cv(s: Scenario) -> tuple[float, ...]:
 
 def uneven_tables(s: Scenario) -> int:
     """Return how many tables have bags of uneven length."""
-    every = length_cv(s)
-    return len(every) - every.count(0)
+    return sum(cv > 0 for cv in length_cv(s))
 
 
 def spread(lengths: Ints | int) -> float:

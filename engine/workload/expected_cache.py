@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Floats
-from ..core.memo import remembered
 from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
 from .bags import chances, generating, length_cv
@@ -85,6 +84,26 @@ def look_ahead_rows(s: Scenario) -> float:
     space = id_space(s)
     x = s.policy.look_ahead_batches * float(lookups(s).sum()) * gap_rate(space.p)
     return float(space.rows @ (1 - np.exp(-x) * (1 + x)))
+
+
+class Alone(NamedTuple):
+    """Shares of the rows that look-ahead fetches, and of as many that it sends home, that one lookup alone wants of them.
+
+    `passing` rows come for one lookup and go with its batch; `last` ones are used once by the last batch that uses them.
+    """
+
+    passing: float
+    last: float
+
+
+def alone(s: Scenario) -> Alone:
+    """Return how many rows look-ahead moves for one lookup's sake; a use's nearest ones lie at the middle of its batch."""
+    space, ahead, c = id_space(s), s.policy.look_ahead_batches, s.data.locality
+    x = float(lookups(s).sum()) * gap_rate(space.p)
+    here, beyond = (unused(n * x, c) * (1 - c + c * np.exp(-CLOSENESS * n * x)) for n in (0.5, ahead + 0.5))
+    fetched = float(space.rows @ (unused(ahead * x, c) - unused((ahead + 1) * x, c)))
+    once = space.rows * x * beyond
+    return Alone(float(once @ beyond) / fetched, float(once @ here) / fetched)
 
 
 def conflicts(rows: Any, capacity: float) -> Any:
@@ -161,7 +180,6 @@ def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
     return found, mass
 
 
-@remembered(most=64)
 def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
     """Return the share of samples whose every lookup meets one of the `capacity` most popular rows, and that of their lookups.
 

@@ -108,6 +108,8 @@ def test_a_link_to_a_preset_of_before_trains_as_it_did():
         assert (run.batches, run.step_budget_GFLOP) == (batches, budget)
     today = links.read("/design?preset=dlrm-kaggle&v=4&model=0.9").scenario
     assert today.model.optimizer == "rowwise-adagrad" and today.run.batches > 1000
+    was, now = (links.read(f"/design?preset=bagpipe-kaggle&v={format_}&model=0.10").scenario.model.top_mlp for format_ in (5, 6))
+    assert was == (512, 256, 1) and len(now) == 6
 
 
 def test_what_a_link_of_before_said_itself_stays():

@@ -36,7 +36,8 @@ def build(machine: MachineKnobs) -> Device:
     fabric = assumed(machine, "network", FABRICS[machine.gpu])
     gpus, inside, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
     link = fabric.inside.value * fabric.link.value * GB
-    net = fabric.outside.value * machine.network_bandwidth_GBps * GB
+    card = machine.network_bandwidth_GBps * GB
+    net = fabric.outside.value * card
     agreed = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement) * MS
     latency = (fabric.start.value + (fabric.hop.value if count > 1 else 0.0)) * US + agreed
 
@@ -50,7 +51,8 @@ def build(machine: MachineKnobs) -> Device:
         return some(work.nbytes) * (latency if gpus > 1 else 0.0) + work.nbytes * ring
 
     def fetch(work: Fetch) -> Any:
-        return some(work.nbytes) * fabric.hop.value * US + work.nbytes / gpus / net
+        """One peer's stream, which gets all that a card sustains, unlike collectives."""
+        return some(work.nbytes) * fabric.hop.value * US + work.nbytes / gpus / card
 
     cards = gpus if count > 1 else 0
     return Device(

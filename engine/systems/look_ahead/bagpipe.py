@@ -1,12 +1,12 @@
 """Bagpipe: looking ahead over coming batches, trainers keep a remote row in HBM as long as it will be used again."""
 
+import numpy as np
+
 from ...core.graph import Demand, Task, TaskGraph
-from ...core.work import AllToAll
+from ...core.work import AllReduce, Amount
 from ...scenario.scenario import Scenario
-from ...workload.expected_cache import look_ahead_rows, spread
-from ..crossing import even
+from ...workload.expected_cache import alone, look_ahead_rows
 from ..loop import training_loop
-from ..sharding import Parts
 from ..steps import gpu, remote
 from ..system import Cache, LogPolicy, System
 from ..traffic import Traffic, row_bytes, table_bytes
@@ -15,18 +15,22 @@ BULK = 50  # batches between two write-backs
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
-    """Missing rows come while the batch before trains; only rows that the next batch uses are synchronised at once."""
-    copies = spread(s, s.machine.num_gpus)
-    now, later = _synchronise(s, t, copies)
+    """Missing rows come while the batch before trains; only rows that the next batch uses are synchronised at once.
+
+    Every trainer fetches, holds and updates the batch's rows, but one that is used once and not again is one trainer's alone.
+    """
+    trainers, one = s.machine.num_gpus, alone(s)
+    own = np.minimum(one.last * t.evicted, t.cold)
+    now, later = _synchronise(s, t, own)
     return TaskGraph(
         (
             training_loop(),
-            *remote.fetch(t, t.misses, (), ("Embedding lookup",)),
+            *remote.fetch(t, (trainers - (trainers - 1) * one.passing) * t.misses, (), ("Embedding lookup",)),
             gpu.features(t, "Embedding lookup"),
             *gpu.step(
                 s,
                 t,
-                copies * t.rows,
+                trainers * t.rows - (trainers - 1) * own,
                 ("Rows to GPU", "Sparse features"),
                 ("Embedding update", *(task.name for task in now)),
                 reduced=True,
@@ -39,12 +43,12 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     )
 
 
-def _synchronise(s: Scenario, t: Traffic, copies: float) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
-    """Rows that several trainers hold: gradients to the row's owner and new values back; one trainer has nothing to say."""
+def _synchronise(s: Scenario, t: Traffic, own: Amount) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
+    """All trainers sum the gradients of the batch's rows but their `own`; one trainer has nothing to say."""
     if s.machine.num_gpus == 1:
         return (), ()
-    each = even(Parts(s.machine.num_gpus, s.machine.gpus_per_node), copies * (t.gradient_bytes + t.vector_bytes))
-    soon, rest = ((Demand("network", AllToAll(*(rows * one for one in each))),) for rows in (t.rows - t.cold, t.cold))
+    rows = (t.rows - t.cold, t.cold - own)
+    soon, rest = ((Demand("network", AllReduce(some * t.gradient_bytes)),) for some in rows)
     return (
         (Task("Sync rows used next", "Transfer", soon, ("Gradient spreading",)),),
         (Task("Sync other rows", "Transfer", rest, ("Sync rows used next",), background=True),),
@@ -62,6 +66,6 @@ SYSTEM = System(
     scales=True,
     shards="servers",
     cache=Cache("look-ahead", look_ahead_rows),
-    places=lambda s: {"servers": table_bytes(s), "hbm": look_ahead_rows(s) * row_bytes(s)},
-    cites=("Agarwal et al., arXiv 2202.12429",),
+    places=lambda s: {"servers": table_bytes(s), "hbm": s.machine.num_gpus * look_ahead_rows(s) * row_bytes(s)},
+    cites=("Agarwal et al., arXiv 2202.12429, and their published code",),
 )

@@ -1,10 +1,11 @@
 """Interleaved: every part has an even share of everything, as the lines of a group of memory modules lie."""
 
-from ..sharding import Sharding, Wanted
+from ..sharding import Pieces, Sharding, Wanted
 
 
-def pieces(wanted: Wanted) -> None:
+def pieces(wanted: Wanted) -> Pieces:
     """Return no pieces: nothing is uneven."""
+    return ()
 
 
 SHARDING = Sharding("Interleaved", "Every part has an even share of everything: perfect balance.", pieces)

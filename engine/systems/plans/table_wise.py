@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from ..sharding import Pieces, Sharding, Wanted
+from ..sharding import Pieces, Sharding, Wanted, whole
 
 
 def pieces(wanted: Wanted) -> Pieces:
     """Give table t to part t mod P."""
-    table = np.arange(wanted.tables)
-    return Pieces(table, np.ones(len(table)), table % wanted.parts.number)
+    return whole(np.arange(wanted.tables) % wanted.parts.number)
 
 
 SHARDING = Sharding("Table-wise", "Whole tables, dealt out to the parts in turn.", pieces)

@@ -31,13 +31,19 @@ def lookup(t: Traffic, after: Names, after_previous: Names = (), skew: Amount = 
 
 
 def update(
-    t: Traffic, rows: Amount, after: Names, after_previous: Names = (), skew: Amount = 1.0, row_skew: Amount = 1.0
+    t: Traffic,
+    rows: Amount,
+    after: Names,
+    after_previous: Names = (),
+    skew: Amount = 1.0,
+    row_skew: Amount = 1.0,
+    updated_after: Names = (),
 ) -> tuple[Task, ...]:
-    """Spread the gradients over their lookups, then update `rows` rows in GPU memory."""
+    """Spread the gradients over their lookups, then update `rows` rows in GPU memory, after `updated_after` too."""
     spread, rewrite = Pool(t.gpu_spread_bytes, skew=skew), RowUpdates(rows, t.row_bytes, skew=row_skew)
     return (
         Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), after, after_previous),
-        Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading",)),
+        Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading", *updated_after)),
     )
 
 
@@ -49,11 +55,12 @@ def step(
     after_previous: Names = (),
     reduced: bool = False,
     spread_after: Names = (),
+    updated_after: Names = (),
 ) -> tuple[Task, ...]:
     """Train a batch on rows in GPU memory, of which `rows` are updated, one kernel after the other.
 
     Lookup waits for `after` and, of the batch before, `after_previous`; with `reduced` the GPUs sum their MLPs' gradients;
-    gradients are spread after `spread_after` of the batch before.
+    gradients are spread after `spread_after` of the batch before, and rows updated after `updated_after`.
     """
     summed = all_reduce(s, t, ("Bottom MLP backward",)) if reduced else ()
     return (
@@ -62,7 +69,7 @@ def step(
         shared.top(s, ("Bottom MLP forward", "Embedding lookup")),
         shared.bottom_backward(s, ("Top MLP",)),
         *summed,
-        *update(t, rows, ("Top MLP",), after_previous=spread_after),
+        *update(t, rows, ("Top MLP",), after_previous=spread_after, updated_after=updated_after),
     )
 
 

@@ -1,7 +1,11 @@
 """Steps of systems whose tables live on embedding servers: rows come and gradients go over the network."""
 
 from ...core.graph import Demand, Names, Task
-from ...core.work import Amount, Copy, Fetch, HostRows, Stream
+from ...core.work import AllToAll, Amount, Copy, Fetch, HostRows, Stream
+from ...scenario.scenario import Scenario
+from ...workload.expected_cache import spread
+from ..crossing import even
+from ..sharding import Parts
 from ..traffic import INDEX_BYTES, Traffic
 from . import gpu
 
@@ -28,15 +32,27 @@ def fetch(t: Traffic, rows: Amount, after: Names, after_previous: Names) -> tupl
     )
 
 
-def send_back(t: Traffic, rows: Amount, after: Names, background: bool = False, calls: float = 1.0) -> tuple[Task, ...]:
-    """Every node copies `rows` rows, or their gradients, from its GPU; servers write them; the last is `Scatter remote rows`.
+def gather_gradients(s: Scenario, t: Traffic, after: Names) -> tuple[tuple[Task, ...], Names]:
+    """Every trainer sends the gradients of its samples' rows, with indices, to all others; return it and what to wait for."""
+    trainers = s.machine.num_gpus
+    if trainers == 1:
+        return (), after
+    nbytes = trainers * spread(s, trainers) * t.rows * (t.gradient_bytes + INDEX_BYTES)
+    work = AllToAll(*(nbytes * share for share in even(Parts(trainers, s.machine.gpus_per_node), 1.0)))
+    return (Task("Gather gradients", "Transfer", (Demand("network", work),), after),), ("Gather gradients",)
 
-    `calls` per batch: below one where several batches' rows go in bulk.
+
+def send_back(
+    t: Traffic, rows: Amount, after: Names, background: bool = False, calls: float = 1.0, cards: float = 1.0
+) -> tuple[Task, ...]:
+    """Trainers copy `rows` rows from their GPUs; servers write them; the last task is `Scatter remote rows`.
+
+    `calls` per batch: below one where several batches' rows go in bulk. One trainer sends all where it does so for `cards`.
     """
     nbytes = rows * (t.row_bytes + INDEX_BYTES)
-    over = (Demand("network", Fetch(nbytes), TO), Demand("remote", Stream(nbytes, skew=t.row_skew)))
+    over = (Demand("network", Fetch(nbytes, skew=cards), TO), Demand("remote", Stream(nbytes, skew=t.row_skew)))
     put = (Demand("remote", HostRows(rows, t.row_bytes, scatter=True, calls=calls, skew=t.row_skew)),)
-    down = (Demand("pcie", Copy(rows * t.row_bytes), gpu.DOWN),)
+    down = (Demand("pcie", Copy(rows * t.row_bytes, skew=cards), gpu.DOWN),)
     return (
         Task("Rows from GPU", "Transfer", down, after, background=background),
         Task("Rows to servers", "Transfer", over, ("Rows from GPU",), background=background),
