@@ -16,9 +16,10 @@ Counter = Callable[[Ints, Ints], Floats]
 def counter(model: Model, parts: int, pieces: Pieces) -> Counter:
     """Return what counts a batch: from its ids, and the unique rows of each table, to (2, parts) lookups and unique rows."""
     first = offsets(model)
-    alone = [(table, width, over[0]) for table, mine in enumerate(pieces) for width, over in mine if len(over) == 1]
-    table, width, part = (np.array(column) for column in zip(*alone, strict=True)) if alone else (np.zeros(0, np.int64),) * 3
-    spread = [(table, width, over) for table, mine in enumerate(pieces) for width, over in mine if len(over) > 1]
+    alone = pieces.place >= 0
+    table, width, part = (column[alone] for column in (pieces.table, pieces.width, pieces.place))
+    shared = (column[~alone].tolist() for column in (pieces.table, pieces.width, ~pieces.place))
+    spread = [(one, share, pieces.runs[run]) for one, share, run in zip(*shared, strict=True)]
 
     def count(ids: Ints, unique: Ints) -> Floats:
         layout = table_ends(ids, first)

@@ -21,7 +21,7 @@ MEMORIES, ROOM, SIZE, OLDEST, FIELDS = OWN_STATE + 1, 0, 1, 2, 3
 
 def no_rows(capacities: Sequence[float]) -> Held:
     """Return empty caches of these capacities in rows, the fastest first; below them is a memory with room for all."""
-    rising = np.maximum.accumulate([int(max(rows, 0)) for rows in capacities])
+    rising = np.maximum.accumulate([int(min(max(rows, 0), EVERY)) for rows in capacities])
     rooms = [*np.diff(rising, prepend=0), EVERY]
     return empty(EVERY, 3, (NONE, *(field for room in rooms for field in (int(room), 0, NONE))))
 

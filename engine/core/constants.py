@@ -9,6 +9,7 @@ Confidence = Literal["measured", "stated", "vendor", "derived", "secondary", "un
 
 
 # Units of rates, sizes and counts.
+LEAST = 1e-12  # of what divides: as far below 1 as assumptions may lie above
 DIVISORS = ("1/s", "B", "GB", "GB/s", "TFLOPS", "cores", "lines", "reads", "samples", "threads", "accesses", "of bandwidth",
             "of copy rate", "of input", "of peak", "of raw", "of sustained", "of the rate")  # fmt: skip
 Said = tuple[float, float, float, Confidence, str]
@@ -45,9 +46,10 @@ class Constant:
         return replace(self, switch=switch, others=tuple(said))
 
     def assumed(self, value: float) -> "Constant":
-        """Return the constant with an assumed value, to which its range reaches; raises BadKnob for 0 of what divides work."""
-        if value == 0 and not self.zero and self.unit in DIVISORS:
-            raise BadKnob(f"machine.assume gives {self.name} 0 {self.unit}, by which work is divided; assume more than 0.")
+        """Return the constant with an assumed value, to which its range reaches; raises BadKnob for too little of a divisor."""
+        if value < LEAST and not self.zero and self.unit in DIVISORS:
+            given = f"machine.assume gives {self.name} {value:g} {self.unit}"
+            raise BadKnob(f"{given}, by which work is divided; assume {LEAST:g} or more.")
         low, high = min(self.low, value), max(self.high, value)
         rest = self.confidence, self.source, self.note, self.switch, self.others, self.zero
         return Constant(self.name, value, self.unit, low, high, *rest)

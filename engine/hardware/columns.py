@@ -1,13 +1,16 @@
 """Many devices of one kind as one: what they cost is computed for all at once, machines side by side, to the bit.
 
 A cost is a function of work that closes over the numbers of its device. Where devices differ in numbers alone, one function
-that closes over columns of these answers for all of them, (R, P), the same operations in the same order. Functions that
-branch on a number that differs, or know no arrays, are asked device by device.
+that closes over columns of these answers for all of them, (R, P), the same operations in the same order; for what does not
+depend on these numbers there is one column. Functions that branch on a number that differs, or know no arrays, are asked device
+by device.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
+from itertools import repeat
+from operator import attrgetter, eq, is_
 from types import CellType, FunctionType
 from typing import Any
 
@@ -21,19 +24,34 @@ class Apart(Exception):
     """Devices differ in more than numbers."""
 
 
-def costs_of(costs: Sequence[Any], work: Work, kinds: int) -> Floats:
-    """Return what each of P costs says of work in batches of so many kinds, (kinds, P); nothing for none."""
+def together(costs: Sequence[Any], kinds: int) -> Callable[[Work], Floats]:
+    """Return what each of P costs says of work in batches of so many kinds, (kinds, P), or (kinds, 1) if all say the same."""
     if not any(costs):
-        return np.zeros((kinds, len(costs)))
+        return lambda work: np.zeros((kinds, 1))
+
+    same = _all(is_, costs, costs[0])
+
+    def alone(work: Work) -> Floats:
+        return np.stack([_alone(cost, work, kinds) for cost in (costs[:1] if same else costs)], axis=1)
+
+    if same:
+        return alone
     try:
-        found = np.asarray(_together(costs)(_upright(work, kinds)), dtype=np.float64)
-        first, last = (_alone(cost, work, kinds) for cost in (costs[0], costs[-1]))
-        whole = np.broadcast_to(found, (kinds, len(costs)))
-        if np.array_equal(whole[:, 0], first) and np.array_equal(whole[:, -1], last):
-            return whole
-    except (Apart, ValueError, TypeError, AttributeError):
-        pass
-    return np.stack([_alone(cost, work, kinds) for cost in costs], axis=1)
+        joint = _together(costs)
+    except (Apart, ValueError):
+        return alone
+
+    def at_once(work: Work) -> Floats:
+        try:
+            found = np.asarray(joint(_upright(work, kinds)), dtype=np.float64)
+            whole = np.broadcast_to(found, (kinds, found.shape[-1] if found.ndim else 1))
+            if all(np.array_equal(whole[:, at], _alone(costs[at], work, kinds)) for at in (0, -1)):
+                return whole
+        except (ValueError, TypeError, AttributeError):
+            pass
+        return alone(work)
+
+    return at_once
 
 
 def _alone(cost: Any, work: Work, kinds: int) -> Floats:
@@ -46,32 +64,37 @@ def _upright(work: Work, kinds: int) -> Work:
     return replace(work, **{name: value[:, None] for name, value in each.items()}) if each else work
 
 
+def _all(test: Callable[[Any, Any], bool], values: Iterable[Any], first: Any) -> bool:
+    return all(map(test, values, repeat(first)))
+
+
 def _together(values: Sequence[Any]) -> Any:
     """Return one value that stands for all: the same, columns of numbers, or a function or record of such; raises Apart."""
-    first = values[0]
-    if all(value is first for value in values):
+    first, kind = values[0], type(values[0])
+    if _all(is_, values, first):
         return first
-    if len(kinds := set(map(type, values))) > 1:
+    if not _all(is_, map(type, values), kind):
         raise Apart
-    if kinds == {float}:
-        return np.array(values)
-    if isinstance(first, FunctionType):
+    if kind is FunctionType:
         return _function(values)
-    if is_dataclass(first) and not isinstance(first, type):
+    if is_dataclass(kind):
         found = copy(first)
-        for field in fields(first):
-            object.__setattr__(found, field.name, _together([getattr(value, field.name) for value in values]))
+        for name in [field.name for field in fields(kind)]:
+            object.__setattr__(found, name, _together([*map(attrgetter(name), values)]))
         return found
-    if all(value == first for value in values):
+    if _all(eq, values, first):
         return first
+    if kind is float:
+        return np.array(values)
     raise Apart
 
 
 def _function(functions: Sequence[FunctionType]) -> FunctionType:
     first = functions[0]
     code, given = first.__code__, first.__defaults__
-    if any(one.__code__ is not code or one.__defaults__ != given for one in functions) or first.__kwdefaults__:
+    same = _all(is_, map(attrgetter("__code__"), functions), code) and _all(eq, map(attrgetter("__defaults__"), functions), given)
+    if not same or first.__kwdefaults__:
         raise Apart
-    cells = zip(*[one.__closure__ or () for one in functions], strict=True)
-    closed = tuple(CellType(_together([cell.cell_contents for cell in column])) for column in cells)
-    return FunctionType(first.__code__, first.__globals__, first.__name__, first.__defaults__, closed)
+    cells = zip(*[closure or () for closure in map(attrgetter("__closure__"), functions)], strict=True)
+    closed = tuple(CellType(_together([*map(attrgetter("cell_contents"), column)])) for column in cells)
+    return FunctionType(code, first.__globals__, first.__name__, given, closed)

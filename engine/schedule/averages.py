@@ -12,12 +12,15 @@ from .kernels.in_order import follow
 from .kernels.lanes import LANES, Lanes, Program, empty_lanes
 from .kernels.periodic import forget
 from .kernels.template import (
+    ENERGY,
     FIRST,
     GATE_ON,
     NEWEST,
     NOBODY,
     ONCE,
     OVERFLOW,
+    SECONDS,
+    STORED,
     Accounts,
     Averages,
     Past,
@@ -29,7 +32,7 @@ from .kernels.template import (
     expose,
     stretches,
 )
-from .kernels.totals import ENERGY, SECONDS, STORED, Sums, Totals, empty_totals, logged, sums_of, total
+from .kernels.totals import Sums, Totals, empty_totals, logged, sums_of, total
 from .service import WINDOW, program_of
 
 ENOUGH = 8  # machines that run a program together
@@ -64,13 +67,14 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     Of the template, durations count only by their shape, (N, K). Batches of which few are like the one before do not repeat
     themselves, and machines then run the graph's program together, if it has one.
     """
-    points, devices = taken.busy_watts.shape
+    devices, points = taken.busy_watts.shape
     found = empty_averages(points, template.durations.shape[1], devices, accounts.cells)
     inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, len(whole.makespan) > 0, stretch), stretch)
     alike, todo, state = stretches(kind), np.arange(points), begin(template)
     repeats = 2 * alike[-1] <= len(kind)
     template = template._replace(alike=alike if repeats else np.arange(len(kind)))
-    program = None if repeats or len(kind) < WINDOW or points < ENOUGH else program_of(template)
+    unlike = repeats or len(kind) < WINDOW or points < ENOUGH or (template.roll >= 0 and stretch.times > 0.0)
+    program = None if unlike else program_of(template)
     if program is not None:
         todo = todo[~_in_order(program, todo, inputs, found, whole)]
     _events(template, state, todo, inputs, found, whole)
@@ -82,7 +86,7 @@ def schedule_alone(
 ) -> tuple[ScheduleState, Averages]:
     """Schedule and average the first of the machines, and keep its schedule; durations count by their shape and stretches."""
     shape, state = template.durations.shape, begin(template)
-    found = empty_averages(1, shape[1], taken.busy_watts.shape[1], accounts.cells)
+    found = empty_averages(1, shape[1], len(taken.busy_watts), accounts.cells)
     inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, False, stretch), stretch)
     _events(template, state, np.zeros(1, dtype=np.int64), inputs, found, empty_totals(0, shape, accounts.cells))
     return state, found
@@ -128,10 +132,21 @@ def _follow(
         follow(program, inputs.kind, inputs.accounts, inputs.taken, mine, lanes)
         enter_lanes(program, lanes, mine, inputs.stretch, averages, totals)
         for lane in range(len(mine)):
-            if certain(lanes, lane):
+            if certain(program, lanes, lane):
                 held[first + lane] = True
                 average(inputs.accounts, inputs.taken, inputs.sums, NOBODY, 1.0, mine[lane], averages)
-                total_lane(program, lanes, lane, inputs.accounts, inputs.taken, inputs.sums, inputs.stretch, mine[lane], totals)
+                total_lane(
+                    program,
+                    lanes,
+                    lane,
+                    inputs.kind,
+                    inputs.accounts,
+                    inputs.taken,
+                    inputs.sums,
+                    inputs.stretch,
+                    mine[lane],
+                    totals,
+                )
 
 
 @inner
@@ -147,7 +162,7 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
             run.waits = task.needs if n else task.first_needs
         for d in range(0 if same else len(accounts.task)):  # a task lasts as long as its slowest demand
             run = state.tasks[first + accounts.task[d]]
-            run.left = max(run.left, taken.seconds[taken.row[p, d], kind[n]])
+            run.left = max(run.left, taken.costs[kind[n], taken.column[SECONDS, d, p]])
     for server in range(graph.servers):
         state.servers[server].running, state.servers[server].last = -1, -1
         state.queued[2 * server], state.queued[2 * server + 1] = 0, 0
@@ -208,21 +223,21 @@ def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: float,
     """
     pace, pacing = -1.0, 0
     for d in range(len(accounts.task)):
-        k, v, cell, row = accounts.task[d], accounts.device[d], accounts.cell[d], taken.row[p, d]
-        share, busy = ran if k == roll else 1.0, 0.0 if accounts.beside[d] else sums.mean[SECONDS, row]
+        k, v, cell = accounts.task[d], accounts.device[d], accounts.cell[d]
+        share, busy = ran if k == roll else 1.0, 0.0 if accounts.beside[d] else sums.mean[taken.column[SECONDS, d, p]]
         seconds = busy * share
-        joules = sums.mean[ENERGY, row] * share + seconds * taken.busy_watts[p, v]
+        joules = sums.mean[taken.column[ENERGY, d, p]] * share + seconds * taken.busy_watts[v, p]
         averages.busy[p, v] += seconds
         averages.dynamic[p, v] += joules
         averages.cells[p, cell, BUSY] += seconds
         averages.cells[p, cell, JOULES] += joules
         averages.written[p] += share * sums.mean_written[d]
-        averages.media[p] += share * sums.mean[STORED, row]
+        averages.media[p] += share * sums.mean[taken.column[STORED, d, p]]
         if busy > pace:
             pace, pacing = busy, cell
         if d + 1 == len(accounts.task) or accounts.task[d + 1] != k:
             averages.cells[p, pacing, EXPOSED] += averages.exposed[p, k]
             pace = -1.0
     for v in range(averages.static.shape[1]):
-        averages.static[p, v] = taken.idle_watts[p, v] * averages.step[p]
+        averages.static[p, v] = taken.idle_watts[v, p] * averages.step[p]
         averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]

@@ -135,11 +135,7 @@ def evaluate(
 
 def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what: int) -> Iterator[tuple[list[int], Observed]]:
     """Yield some of the machines, by number, and what was observed of them; those with the very same devices are one."""
-    devices = [tuple(map(id, machine.values())) for machine in machines]
-    different = dict(zip(devices, machines, strict=True))
-    place = {one: i for i, one in enumerate(different)}
-    same = np.array([place[one] for one in devices])
-    taken = layout.taken([*different.values()])
+    taken, same = layout.taken(machines)
     queued = layout.log_queues_at(taken)
     for demand in np.unique(queued):
         some, mine = np.flatnonzero(queued == demand), np.flatnonzero(queued[same] == demand)
@@ -147,15 +143,16 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what
         graph = with_log_queued_at(layout.graph, int(demand))
         template = template_of(graph, np.zeros(shape), layout.kind)  # those of a kind, which are numbered once they are observed
         room = empty_totals(len(some) if what else 0, shape, len(layout.cells), what == TIMELINES)
-        part = taken._replace(row=taken.row[some], busy_watts=taken.busy_watts[some], idle_watts=taken.idle_watts[some])
-        back = np.searchsorted(some, same[mine])
+        part = taken if len(some) == len(queued) else taken.of(some)
+        back: Any = np.searchsorted(some, same[mine])
+        back = slice(None) if np.array_equal(back, np.arange(len(some))) else back
         seen = Averages._make(each[back] for each in observe(template, layout.kind, layout.accounts, part, room, layout.stretch))
         whole = None
         if what:
             room = Totals._make(each[back] if len(each) else each for each in room)
             whole = _whole(layout, seen, room, map(partial(Line, graph, template), room.start, room.end))
         average = steady_of(seen, layout.devices, layout.cells)
-        yield mine.tolist(), Observed(average, seen.stale, part.idle_watts[back].T, whole)
+        yield mine.tolist(), Observed(average, seen.stale, part.idle_watts[:, back], whole)
 
 
 def _whole(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Line]) -> Whole:

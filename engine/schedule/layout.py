@@ -6,34 +6,26 @@ like, and costs are computed for these alone.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
 from ..core.work import Work, written
-from ..hardware.columns import costs_of
-from ..hardware.device import Device, slowest
-from .kernels.template import ONCE, TASK, Accounts, Stretch, Taken, Template, stretches
+from ..hardware.device import Device
+from .costs import Costs, costs_of, different, different_machines
+from .kernels.template import ONCE, SECONDS, TASK, Accounts, Stretch, Taken, Template, stretches
 
-MOST_COSTS, TOGETHER = 1024, 8  # devices whose costs are remembered; so many at once are asked together
+MOST_COSTS, FEW = 1024, 8  # sets of devices whose costs are remembered, and the most devices in one
 FEW_KINDS, FEW_COLUMNS = 16, 256  # so few kinds of batches are found one by one, and so few batches sorted at once
-
-
-class Costs(NamedTuple):
-    """What P devices take for their d demands, (R, d P): seconds, joules by amounts, bytes that their media store."""
-
-    seconds: Floats
-    joules: Floats
-    stored: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class PlanLayout:
     """The arrays of a plan; `cells` are the (stage, device) of the breakdown's rows, `mine` the demands of each device.
 
-    `written` (D, R) are bytes stored into persistent memory. The batches of `stretch` stand for more of them.
+    `written` (R, D) are bytes stored into persistent memory. The batches of `stretch` stand for more of them.
     `costs` remembers what devices took, by identity.
     """
 
@@ -47,24 +39,26 @@ class PlanLayout:
     mine: Mapping[str, Ints]
     written: Floats
     stretch: Stretch = ONCE
-    costs: dict[int, tuple[Device, Costs]] = field(default_factory=dict)
+    costs: dict[tuple[int, ...], tuple[Sequence[Device], Costs]] = field(default_factory=dict)
 
-    def taken(self, machines: Sequence[Mapping[str, Device]]) -> Taken:
-        """Gather what each machine's devices take, of a demand side by side; a device that several have is asked once."""
-        row, costs, rows = np.empty((len(machines), len(self.demands)), dtype=np.int64), [], 0
-        for name, mine in self.mine.items():
-            if len(mine) == 0:
-                continue
-            every = [machine[name] for machine in machines]
-            different = dict(zip(map(id, every), every, strict=True))
-            place = dict(zip(different, range(len(different)), strict=True))
-            which = np.fromiter(map(place.__getitem__, map(id, every)), np.int64, len(every))
-            row[:, mine] = rows + which[:, None] + np.arange(len(mine)) * len(different)
-            costs.append(self._taken_by(name, [*different.values()]))
-            rows += len(different) * len(mine)
-        seconds, joules, stored = (np.ascontiguousarray(np.concatenate(some, axis=1).T) for some in zip(*costs, strict=True))
-        watts = np.array([[(d.busy_watts, d.idle_watts) for d in machine.values()] for machine in machines], dtype=np.float64)
-        return Taken(row, seconds, joules, stored, self.written, *np.ascontiguousarray(watts.transpose(2, 0, 1)))
+    def taken(self, machines: Sequence[Mapping[str, Device]]) -> tuple[Taken, Ints]:
+        """Gather what different machines take, of a demand side by side, and say which of these each machine is.
+
+        A device that several have is asked once; machines with the very same devices are one.
+        """
+        parts = {name: different([machine[name] for machine in machines]) for name in self.mine}
+        one, same = different_machines([*parts.values()])
+        column = np.empty((3, len(self.demands), len(one)), dtype=np.int64)
+        watts, tables, width = np.empty((2, len(parts), len(one))), list[Floats](), 0
+        for v, (name, (devices, which)) in enumerate(parts.items()):
+            swing = [[device.busy_watts for device in devices], [device.idle_watts for device in devices]]
+            watts[:, v] = np.array(swing, dtype=np.float64)[:, which[one]]
+            if len(self.mine[name]) > 0:
+                costs = self._taken_by(name, devices)
+                column[:, self.mine[name]] = costs.column[:, :, which[one]] + width
+                tables += costs.tables
+                width += costs.width
+        return Taken(column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written, *watts), same
 
     def log_queues_at(self, taken: Taken) -> Ints:
         """Return for each machine the demand of the rolling log, by number, in whose lane it waits: the slowest, (P,).
@@ -73,39 +67,24 @@ class PlanLayout:
         """
         logs = [k for k, task in enumerate(self.graph.tasks) if task.during]
         if not logs:
-            return np.zeros(len(taken.row), dtype=np.int64)
-        mine = np.flatnonzero(self.accounts.task == logs[0])
-        every = (np.ascontiguousarray(taken.seconds) * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
-        found: Ints = np.argmax(every[taken.row[:, mine]], axis=1)
+            return np.zeros(taken.column.shape[2], dtype=np.int64)
+        asked, mine = np.unique(taken.column[SECONDS, self.accounts.task == logs[0]], return_inverse=True)
+        seconds = np.ascontiguousarray(taken.costs[:, asked].T)
+        every = (seconds * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
+        found: Ints = np.argmax(every[mine].reshape(-1, taken.column.shape[2]), axis=0)
         return found
 
     def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
-        """Return what devices take, each demand's side by side; a few are asked one by one, and remembered."""
-        if len(devices) >= TOGETHER:
-            return self._costs(name, devices)
-        for device in devices:
-            if id(device) not in self.costs:
-                if len(self.costs) >= MOST_COSTS:
-                    self.costs.clear()
-                self.costs[id(device)] = (device, self._costs(name, [device]))
-        known = [self.costs[id(device)][1] for device in devices]
-        return Costs(*[np.stack(some, axis=2).reshape(self.kinds, -1) for some in zip(*known, strict=True)])
-
-    def _costs(self, name: str, devices: Sequence[Device]) -> Costs:
-        def asked(what: str, of: Sequence[Work], wanted: bool = True) -> Floats:
-            tables = [getattr(device, what) if wanted else {} for device in devices]
-            return np.hstack([costs_of([table.get(type(work)) for table in tables], work, self.kinds) for work in of])
-
-        works = [self.demands[d].work for d in self.mine[name]]
-        return Costs(asked("seconds", [*map(slowest, works)]), asked("joules", works), asked("stored", works, name == "pmem"))
-
-
-def by_kind(kinds: int, rows: list[Any]) -> Floats:
-    """Return amounts, each one number or one for each kind of batch, as (len(rows), kinds)."""
-    table = np.empty((len(rows), kinds))
-    for row, amount in zip(table, rows, strict=True):
-        row[:] = amount
-    return table
+        """Return what devices take, each demand's side by side; of a few it is remembered."""
+        which = tuple(map(id, devices))
+        if which in self.costs:
+            return self.costs[which][1]
+        found = costs_of(devices, [self.demands[d].work for d in self.mine[name]], self.kinds, name == "pmem")
+        if len(devices) <= FEW:
+            if len(self.costs) >= MOST_COSTS:
+                self.costs.clear()
+            self.costs[which] = (devices, found)
+        return found
 
 
 def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: Stretch = ONCE) -> PlanLayout:
@@ -124,7 +103,7 @@ def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: 
         accounts=accounts,
         cells=cells,
         mine={name: np.flatnonzero(accounts.device == v) for v, name in enumerate(devices)},
-        written=by_kind(len(example), stores),
+        written=np.stack([np.broadcast_to(amount, len(example)) for amount in stores], axis=1).copy(),
         stretch=stretch,
     )
 
@@ -204,10 +183,10 @@ def template_of(graph: TaskGraph, durations: Floats, alike: Ints | None = None) 
     rows: list[tuple[int, ...]] = []
     followers: list[int] = []
     for task, same, later in zip(tasks, _followers(graph, "after"), _followers(graph, "after_previous"), strict=True):
-        first, needs = len(followers), len(set(task.after))
+        first, needs, apart = len(followers), len(set(task.after)), _apart(task, tasks)
         followers += same + later
         waits = needs, needs + len(set(task.after_previous))
-        rows.append((servers[task.server], task.background, *waits, first, first + len(same), len(followers)))
+        rows.append((servers[task.server], task.background, apart, *waits, first, first + len(same), len(followers)))
     return Template(
         durations=durations,
         tasks=np.array(rows, TASK),
@@ -218,6 +197,12 @@ def template_of(graph: TaskGraph, durations: Floats, alike: Ints | None = None) 
         servers=len(servers),
         alike=stretches(durations) if alike is None else alike,
     )
+
+
+def _apart(task: Task, tasks: tuple[Task, ...]) -> bool:
+    """Return whether a task waits for itself alone, nobody else for it, and its server is its own: it may run far ahead."""
+    near = [one.name for one in tasks if one.server == task.server or task.name in (*one.after, *one.after_previous)]
+    return near == [task.name] and (task.after, task.after_previous, task.background) == ((), (task.name,), False)
 
 
 def _followers(graph: TaskGraph, needs: str) -> list[list[int]]:

@@ -4,7 +4,9 @@ A server takes whatever became ready first; of tasks ready at once, that of the 
 server it is mostly certain which is ready first, whatever tasks take: one waits for the other, or for all that the other
 waits for. All pairs are looked at in a run of WINDOW batches; what holds wherever the pair lies in it, edges included, holds
 in any longer run. Of a pair for which nothing is certain, both have to be known to be ready before the program lets either be
-served, and the machine's own times decide. A graph for which there is no such program has None, and goes by events.
+served, and the machine's own times decide. Background work, and a log that each batch waits for, come after foreground work that
+is ready no later; where all else on their server is that, or waits for their end, nothing interrupts them, and they are served in
+their turn. A graph for which there is no such program has None, and goes by events.
 """
 
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Flags, Ints
-from .kernels.lanes import APART, KEEPS, LAST, OPEN, READY, SERVE, STRICT, TRY, WAITS, YIELDS, Program
+from .kernels.lanes import APART, KEEPS, LAST, LOG, OPEN, READY, SERVE, STRICT, TRY, WAITS, YIELDS, Program
 from .kernels.template import Template, dtype
 
 WINDOW = 2 * APART + 3  # batches, the first ones of a run, or later ones, the first of which stands for whatever was before
@@ -29,34 +31,41 @@ ENDED, READIER, SPACED = range(1, 4)
 
 def program_of(graph: Template) -> Program | None:
     """Return the program of a graph, the same for all graphs whose tasks wait for each other in the same way."""
-    if graph.roll >= 0 or graph.tasks["background"].any():
+    if graph.roll >= 0 and graph.bound > 0:
         return None
+    rank = np.where(np.arange(len(graph.tasks)) == graph.roll, LOG, graph.tasks["background"])
     (before, after), (whom, who) = graph.edges()
     same, following = zip(before.tolist(), after.tolist(), strict=True), zip(whom.tolist(), who.tolist(), strict=True)
-    return _program(tuple(graph.tasks["server"].tolist()), tuple(same), tuple(following))
+    return _program(tuple(graph.tasks["server"].tolist()), tuple(rank.tolist()), tuple(same), tuple(following))
 
 
 @cache
-def _program(server: tuple[int, ...], same: Edges, following: Edges) -> Program | None:
-    tasks = len(server)
+def _program(server: tuple[int, ...], rank: tuple[int, ...], same: Edges, following: Edges) -> Program | None:
+    tasks, low = len(server), np.array(rank) > 0
     waits = np.zeros((WINDOW, tasks, WINDOW, tasks), dtype=np.bool_)  # who is waited for, by whom
     for n in range(WINDOW):
         for some, later in ((same, 0), (following, 1)):
             for whom, who in some if n + later < WINDOW else ():
                 waits[n, whom, n + later, who] = True
     number = WINDOW * tasks
-    begin, within = (_sure(waits.reshape(number, number), np.tile(server, WINDOW), unknown) for unknown in (0, tasks))
+    lane, turn = np.tile(server, WINDOW), np.tile(rank, WINDOW)
+    begin, within = (_sure(waits.reshape(number, number), lane, turn, unknown) for unknown in (0, tasks))
     sure, ends = (_everywhere(one, other, tasks) for one, other in zip(begin, within, strict=True))
     lanes = np.equal.outer(server, server)
     doubt = (sure == 0) & (np.flip(sure, axis=1).transpose(2, 1, 0) == 0) & lanes[:, None]
     doubt[np.arange(tasks), APART, np.arange(tasks)] = False
     near = doubt[:, APART - 1 : APART + 2]
-    if doubt.sum() > near.sum() or doubt[np.arange(tasks), :, np.arange(tasks)].any():
+    if (
+        doubt.sum() > near.sum()
+        or doubt[np.arange(tasks), :, np.arange(tasks)].any()
+        or doubt[low].any()
+        or doubt[..., low].any()
+    ):
         return None
     edges = _needed([(whom, who, later) for some, later in ((same, 0), (following, 1)) for whom, who in some], ends > 0)
     when = _when(edges, sure, doubt)
-    flags = _flags(sure, doubt, ends[:, APART] > 0)
-    return None if when is None else _steps(server, edges, sure, doubt, when, flags)
+    flags = _flags(sure, doubt, ends[:, APART] > 0, low)
+    return None if when is None else _steps(server, rank, edges, sure, doubt, when, flags)
 
 
 def _times(one: Flags, other: Flags) -> Any:
@@ -73,7 +82,7 @@ def _beyond(edges: Flags) -> Any:
         edges = more
 
 
-def _sure(waits: Flags, server: Ints, unknown: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+def _sure(waits: Flags, server: Ints, rank: Ints, unknown: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Return how sure it is that one task is served before another on its server, and which ends no later than which.
 
     Nothing is said of when the first tasks, `unknown` of them, are ready.
@@ -81,12 +90,14 @@ def _sure(waits: Flags, server: Ints, unknown: int) -> tuple[NDArray[np.int8], N
     number, there, here = len(waits), np.eye(len(waits), dtype=np.bool_), server[:, None] == server
     alone: Any = ~waits.any(axis=0)
     ends = _beyond(waits)
-    first = np.arange(number)[:, None] < np.arange(number)
+    number_of, kind = np.arange(number), rank[:, None]
+    first = (kind < rank) | ((kind == rank) & (number_of[:, None] < number_of))
     while True:
         ended, past = _times(ends | there, waits), _times(ends, waits)
         no_later, later = ~_times(waits.T, ~ended), ~_times(waits.T, ~past) & ~(alone[:, None] & alone)
         no_later &= np.arange(number)[:, None] >= unknown
-        sure = np.where(no_later & first, READIER, np.where(no_later & later, SPACED, 0))
+        sure = np.where(no_later & first, READIER, np.where(no_later & later & (kind == rank), SPACED, 0))
+        sure[(kind == LOG) & (rank == LOG)] = 0
         sure = np.where(here & ~there, np.where(ended, ENDED, sure), 0).astype(np.int8)
         more = _beyond(ends | (sure > 0))
         if (more == ends).all():
@@ -140,7 +151,7 @@ def _when(edges: Sequence[Edge], sure: NDArray[np.int8], doubt: Flags) -> Ints |
     return None
 
 
-def _flags(sure: NDArray[np.int8], doubt: Flags, ends: Flags) -> Ints:
+def _flags(sure: NDArray[np.int8], doubt: Flags, ends: Flags, low: Flags) -> Ints:
     """Return what there is to do when a task is served, (K,), by what may have been served just before it in some batch."""
     tasks = len(sure)
     window, asks = np.zeros((2, WINDOW, tasks, WINDOW, tasks), dtype=np.int8)
@@ -153,14 +164,20 @@ def _flags(sure: NDArray[np.int8], doubt: Flags, ends: Flags) -> Ints:
     waits, strict = (just > ENDED).any(axis=(0, 1, 2)) | unsure, (just == SPACED).any(axis=(0, 1, 2))
     before = ((just > 0) | (asks > 0)).any(axis=(0, 2))
     keeps = (before & (waits | strict)).any(axis=1) | unsure
-    last = ~(ends & ~np.eye(tasks, dtype=np.bool_)).any(axis=1)
+    last = ~(ends & ~np.eye(tasks, dtype=np.bool_))[:, ~low].any(axis=1) & ~low
     parts = ((waits, WAITS), (strict, STRICT), (keeps, KEEPS), (unsure, OPEN), (last, LAST))
     found: Ints = np.sum([np.where(which, flag, 0) for which, flag in parts], axis=0)
     return found
 
 
 def _steps(
-    server: Sequence[int], edges: Sequence[Edge], sure: NDArray[np.int8], doubt: Flags, when: Ints, flags: Ints
+    server: Sequence[int],
+    rank: Sequence[int],
+    edges: Sequence[Edge],
+    sure: NDArray[np.int8],
+    doubt: Flags,
+    when: Ints,
+    flags: Ints,
 ) -> Program | None:
     """Return the steps by when in a round they are; None where two tasks that may come before a third are in doubt as well."""
     tasks, turn, rows = len(server), 2 * len(server) + 1, []
@@ -176,12 +193,18 @@ def _steps(
             rows.append((at, k, i, other, later + behind, flags[other] | TRY | yields, (behind + 1) * tasks + k))
         rows.append((at, k, len(pending), k, later, flags[k] | SERVE | (0 if flags[k] & OPEN else READY), 0))
     steps = [(k, later - min(row[4] for row in rows), flag, other) for *_, k, later, flag, other in sorted(rows)]
-    waited = [sorted((-server[whom], whom + later * tasks) for whom, who, later in edges if who == k) for k in range(tasks)]
+    waited = [
+        sorted((rank[whom] != LOG, -server[whom], whom + later * tasks) for whom, who, later in edges if who == k)
+        for k in range(tasks)
+    ]
     return Program(
         np.array(steps, STEP),
         np.concatenate(([0], np.cumsum([len(each) for each in waited]))),
-        np.array([one for each in waited for _, one in each], dtype=np.int64),
+        np.array([one for each in waited for *_, one in each], dtype=np.int64),
         np.array(server, dtype=np.int64),
+        np.array(rank, dtype=np.int64),
+        any(rank),
+        rank.index(LOG) if LOG in rank else -1,
         np.bincount(server, flags & OPEN) > 0,
         int(max(step[1] for step in steps)) + 2,
     )

@@ -11,11 +11,10 @@ from ..core.arrays import Flags, Floats, Ints, Number
 from ..core.graph import TaskGraph
 from ..hardware.device import Device
 from .averages import schedule_alone
-from .kernels.template import ONCE, Averages, ScheduleState, Stretch, Taken, Template
+from .kernels.template import ENERGY, ONCE, SECONDS, STORED, Averages, ScheduleState, Stretch, Taken, Template
 from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
 from .steady_state import Steady, steady_of
 
-BY_KIND = ("seconds", "joules", "stored", "written")
 Until = float | Floats  # an instant of a timeline in seconds, or those at which several runs of it ended
 
 
@@ -80,19 +79,15 @@ class Timeline(Line):
     @cached_property
     def busy(self) -> Floats:
         """Seconds that each demand keeps its device working, by kind of batch, (D, R): 0 for work beside the device's own."""
-        spent: Floats = np.where(self.layout.accounts.beside[:, None], 0.0, self.taken_by_demand("seconds"))
+        spent: Floats = np.where(self.layout.accounts.beside[:, None], 0.0, by_demand(self.taken, SECONDS))
         return spent
 
     @cached_property
     def joules(self) -> Floats:
         """Joules of each demand beyond static power, by kind of batch, (D, R)."""
-        watts = self.taken.busy_watts[0, self.layout.accounts.device]
-        joules: Floats = self.taken_by_demand("joules") + self.busy * watts[:, None]
+        watts = self.taken.busy_watts[self.layout.accounts.device, 0]
+        joules: Floats = by_demand(self.taken, ENERGY) + self.busy * watts[:, None]
         return joules
-
-    def taken_by_demand(self, what: str) -> Floats:
-        """Return a table of what is taken, by demand; sums over it go along its rows."""
-        return np.ascontiguousarray(getattr(self.taken, what)[self.taken.row[0]])
 
 
 class Worked(NamedTuple):
@@ -125,14 +120,14 @@ def timeline(
     `stretch` of batches stands for more.
     """
     layout = laid_out(graph, tuple(devices), batches, stretch)
-    taken, kind = layout.taken([devices]), layout.kind
+    (taken, _), kind = layout.taken([devices]), layout.kind
     queue = like.log_queue if like else int(layout.log_queues_at(taken)[0])
     if slow:
-        late = layout.taken([{**devices, **slow.devices}])
-        both = {name: np.asfortranarray(np.hstack([getattr(taken, name), getattr(late, name)])) for name in BY_KIND}
-        taken, kind = taken._replace(**both), kind + layout.kinds * slow.batches
-    lasting = np.zeros((len(graph.tasks), taken.seconds.shape[1]))
-    np.maximum.at(lasting, layout.accounts.task, taken.seconds[taken.row[0]])
+        late, _ = layout.taken([{**devices, **slow.devices}])
+        costs, written = (np.concatenate([getattr(one, name) for one in (taken, late)]) for name in ("costs", "written"))
+        taken, kind = taken._replace(costs=costs, written=written), kind + layout.kinds * slow.batches
+    lasting = np.zeros((len(graph.tasks), len(taken.costs)))
+    np.maximum.at(lasting, layout.accounts.task, by_demand(taken, SECONDS))
     graph = with_log_queued_at(layout.graph, queue)
     template = template_of(graph, np.ascontiguousarray(lasting.T[kind]))
     state, averages = schedule_alone(template, kind, layout.accounts, taken, stretch)
@@ -140,10 +135,15 @@ def timeline(
     return Timeline(graph, template, start, end, layout, taken, kind, queue, state, averages)
 
 
+def by_demand(taken: Taken, what: int) -> Floats:
+    """Return what one machine takes by demand and kind of batch, (D, R); sums over it go along its rows."""
+    return np.ascontiguousarray(taken.costs[:, taken.column[what, :, 0]].T)
+
+
 def worked(line: Timeline, until: Until) -> Worked:
     """Return what was done in the first `until` seconds."""
     accounts = line.layout.accounts
-    share = np.zeros((line.taken.seconds.shape[1], len(line.graph.tasks)))
+    share = np.zeros((len(line.taken.costs), len(line.graph.tasks)))
     np.add.at(share, line.kind, fraction_done(line, until))
     done = share.T[accounts.task]
     busy, joules = np.zeros((2, len(line.layout.devices)))
@@ -152,8 +152,8 @@ def worked(line: Timeline, until: Until) -> Worked:
     return Worked(
         busy,
         joules,
-        float((done * np.ascontiguousarray(line.taken.written)).sum()),
-        float((done * line.taken_by_demand("stored")).sum()),
+        float((done * np.ascontiguousarray(line.taken.written.T)).sum()),
+        float((done * by_demand(line.taken, STORED)).sum()),
     )
 
 

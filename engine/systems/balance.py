@@ -15,21 +15,18 @@ from ..scenario.scenario import Scenario, per_table
 from ..units import FLOAT32
 from ..workload.accesses import expected
 from ..workload.bags import uneven_tables
-from ..workload.popularity import popularities
-from ..workload.row_spread import expected_spread
+from ..workload.row_spread import spreads
+from .asked import loaded
 from .crossing import Crossing, even, indices, vectors
 from .parts import EVEN, KINDS, Units, kind_of, memories
-from .sharding import Parts, Piece, Pieces, Wanted, alike, by_hand, flat, made, spread
+from .placement import Tiers
+from .sharding import Parts, Pieces, Wanted, alike, by_hand, made, over, spread
 from .system import System
 from .traffic import INDEX_BYTES, LENGTH_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
 
 ROUNDED = 1e-9  # what sums in another order may differ by
-FEW = 64  # parts over which a table's spread is remembered, at most a megabyte for a thousand tables
 SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
 SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
-
-
-Spreads = dict[tuple[int, int], Floats]  # by table and number of parts: lookups and rows of each part
 
 
 class Balance(NamedTuple):
@@ -65,74 +62,51 @@ def balance(s: Scenario, name: str) -> Balance | None:
     if kind is None or (way == EVEN and not s.policy.plan):  # whatever the parts are made of
         return None
     parts = kind.parts(s)
-    pieces = by_hand(s.policy.plan, s.model.num_tables, parts.number) if s.policy.plan else ()
+    pieces = by_hand(s.policy.plan, s.model.num_tables, parts.number) if s.policy.plan else None
     if parts.number == 1:
         return None
     pieces = pieces or made(way, _wanted(s, load("systems", name), parts, kind.units(s)))
     return asked(s, parts, pieces) if pieces else None
 
 
-def asked(s: Scenario, parts: Parts, pieces: Pieces, known: Spreads | None = None) -> Balance:
-    """Return what a plan asks of each part, as the popularity lets expect; `known` keeps how tables spread over some parts."""
-    touched, each, number = expected(s), flat(pieces), parts.number
-    many = {} if known is None else known
-    few = _over_few(s)
-    first = np.concatenate(([0], np.cumsum(per_table(s.model, "num_embeddings"))))
-    of_tables = np.array([touched.lookups, touched.unique_rows[0]])
-    amounts = of_tables[:, each.table]
-    at = 0
-    for table, mine in enumerate(pieces):
-        for _, over in mine:
-            if (count := len(over)) > 1:
-                spreads = few if count <= FEW else many
-                if (table, count) not in spreads:
-                    law, (lookups, rows) = popularities(s)[table], of_tables[:, table].tolist()
-                    spreads[table, count] = expected_spread(law, int(first[table]), lookups, rows, s.data.locality, count)
-                amounts[:, at : at + count] = spreads[table, count]
-            at += count
-    lookup, row = (np.bincount(each.part, each.width * one, number).astype(np.float64) for one in amounts)
-    index = np.bincount(each.part, amounts[0], number).astype(np.float64)
-    held = spread(pieces, np.diff(first) * float(row_bytes(s)), number)
-    tiers = load("systems", s.system).tiers
-    if tiers is None:
-        return Balance(parts, pieces, lookup, row, index, held, np.zeros((2, number)), {})
-    placed = tiers(s)
-    far = np.array([spread(pieces, rows, number) for rows in placed.far])
-    kept = {place: spread(pieces, nbytes, number) for place, nbytes in placed.kept.items()}
-    return Balance(parts, pieces, lookup, row, index, held, far, kept)
+def asked(s: Scenario, parts: Parts, pieces: Pieces) -> Balance:
+    """Return what a plan asks of each part, as the popularity lets expect."""
+    number, tiers = parts.number, load("systems", s.system).tiers
+    lookups, rows, index = loaded(spreads(s), pieces, number)
+    placed = tiers(s) if tiers else Tiers({}, np.zeros((2, s.model.num_tables)))
+    far, kept = spread(pieces, placed.far, number), spread(pieces, np.array([_sizes(s), *placed.kept.values()]), number)
+    return Balance(parts, pieces, lookups, rows, index, kept[0], far, dict(zip(placed.kept, kept[1:], strict=True)))
 
 
-@remembered()
-def _over_few(s: Scenario) -> Spreads:
-    """Return how tables spread over few parts, filled as it is asked for: it hangs on the workload alone, on no machine."""
-    _ = expected(s), popularities(s), per_table(s.model, "num_embeddings"), s.data.locality
-    return {}
+def _sizes(s: Scenario) -> Floats:
+    """Return the bytes of each table, (T,)."""
+    return np.array(per_table(s.model, "num_embeddings")) * float(row_bytes(s))
 
 
 def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
     """Return what plans are made for."""
     touched, vector, index_nbytes = expected(s), sent_bytes(s), index_bytes(s)
-    way = _crossing(units, vectors(parts, ((Piece(1.0, (0,)),),), vector))
+    way = _crossing(units, vectors(parts, over([(0,)], np.zeros(1, dtype=np.int64)), vector))
     alone = touched.lookups * units.lookup + touched.unique_rows[0] * units.row
     places = [(place, need / table_bytes(s), have, sharing) for place, need, have, sharing in memories(s, system) if need]
-    size = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64) * row_bytes(s)
-    kept: Mapping[str, Floats] = {place: share * size for place, share, _, _ in places}
+    kept: Mapping[str, Floats] = {place: share * _sizes(s) for place, share, _, _ in places}
+    far = np.zeros((0, s.model.num_tables))
     if system.tiers:
         kept, far = system.tiers(s)
         alone = alone + far.sum(axis=0) * units.far
     nbytes = np.array([kept[place] for place, _, _, _ in places]).reshape(len(places), -1)
     rooms, sharing = tuple(have for _, _, have, _ in places), tuple(size for _, _, _, size in places)
-    even, known = float(alone.sum()) / parts.number, Spreads()
+    even, batch = float(alone.sum()) / parts.number, spreads(s)
 
     def slowest(pieces: Pieces, than: float) -> float:
         """Return infinity where already its vectors and an even share of the work take longer `than` that."""
         sent = 2 * _crossing(units, vectors(parts, pieces, vector))
         if even + sent > than * (1 + ROUNDED):
             return np.inf
-        found = asked(s, parts, pieces, known)
-        sent += _crossing(units, indices(parts, index_nbytes * found.indices))
-        worst = found.lookups.max() * units.lookup + found.rows.max() * units.row + found.far.sum(axis=0).max() * units.far
-        return float(worst) + sent
+        lookups, rows, index = loaded(batch, pieces, parts.number)
+        outside = spread(pieces, far, parts.number).sum(axis=0)
+        sent += _crossing(units, indices(parts, index_nbytes * index))
+        return float(lookups.max() * units.lookup + rows.max() * units.row + outside.max() * units.far) + sent
 
     return Wanted(parts, alone + 2 * way, nbytes, s.model.embedding_dim, rooms, sharing, slowest)
 
@@ -147,6 +121,7 @@ def sent_bytes(s: Scenario) -> float:
     return float(s.data.batch_size * (element * s.model.embedding_dim + vector))
 
 
+@remembered()
 def pooled(s: Scenario, name: str) -> Crossing:
     """Return what crosses between the parts of system `name`, one way, of a batch's pooled vectors or their gradients."""
     found, vector = balance(s, name), sent_bytes(s)
@@ -203,8 +178,9 @@ def links(s: Scenario, name: str) -> Links:
     if found is None:
         return Links()
     groups = np.zeros((4, found.parts.groups))
-    for piece, times in alike(found.pieces).items():
-        groups[0, np.unique(found.parts.group[list(piece.parts)])] += times * piece.width  # each sums its own rows
+    for width, place in zip(*alike(found.pieces), strict=True):
+        mine = found.pieces.runs[~place] if place < 0 else (place,)
+        groups[0, np.unique(found.parts.group[list(mine)])] += width  # each sums its own rows
     for row, amounts in zip(groups[1:], (found.indices, found.rows, found.lookups), strict=True):
         row += np.bincount(found.parts.group, weights=amounts, minlength=len(row))
     whole = (s.model.num_tables, expected(s).lookups.sum(), found.rows.sum(), found.lookups.sum())

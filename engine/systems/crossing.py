@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Floats
-from .sharding import Parts, Piece, Pieces, alike
+from ..core.arrays import Flags, Floats, Ints
+from ..core.jit import entry
+from .sharding import Parts, Pieces, Shares, alike, shares
 
 
 class Crossing(NamedTuple):
@@ -51,25 +52,42 @@ def busiest(sent: Floats, received: Floats) -> Crossing:
 def vector_routes(parts: Parts, pieces: Pieces, nbytes: float) -> tuple[Floats, Floats]:
     """Return what each part sends and receives of `vectors`, (2, P) each, over the fabric and over the network."""
     sent, received = np.zeros((2, 2, parts.number))
-    for piece, times in alike(pieces).items():
-        _cross(parts, piece, times * piece.width * nbytes, sent, received)
+    widths, place = alike(pieces)
+    of = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)
+    has, members = np.zeros(parts.number, dtype=np.bool_), np.zeros(parts.groups, dtype=np.int64)
+    _cross(widths * nbytes, of, parts.group, parts.beside, has, members, sent, received)
     return sent, received
 
 
-def _cross(parts: Parts, piece: Piece, nbytes: float, sent: Floats, received: Floats) -> None:
-    """Enter what a piece's vectors of `nbytes` have each part send and receive."""
-    group, beside, each = parts.group, parts.beside, nbytes / parts.number
-    mine = np.unique(np.array(piece.parts))
-    members = np.bincount(group[mine], minlength=parts.groups)  # of each group
-    inside, among = members[group[mine]], beside[mine]
-    summed = (inside - 1) / inside * nbytes
-    sent[0, mine] += summed + (among - inside) / inside * each
-    sent[1, mine] += (parts.number - among) / inside * each
-    received[0, mine] += summed
-    others = np.ones(parts.number, dtype=np.bool_)
-    others[mine] = False
-    received[0] += np.where(others & (members[group] > 0), each, 0.0)
-    received[1] += ((members > 0).sum() - (members[group] > 0)) * each
+@entry
+def _cross(
+    nbytes: Floats, of: Shares, group: Ints, beside: Ints, has: Flags, members: Ints, sent: Floats, received: Floats
+) -> None:
+    """Enter what the vectors of each piece have every part send and receive.
+
+    Which part `has` a piece, and how many `members` of each group, are False and 0 before and after.
+    """
+    parts = len(group)
+    for piece in range(len(nbytes)):
+        each, groups = nbytes[piece] / parts, 0
+        mine = of.owner[of.first[piece] : of.first[piece] + of.many[piece]]
+        for part in mine:
+            has[part] = True
+            groups += members[group[part]] == 0
+            members[group[part]] += 1
+        for part in mine:
+            inside, among = members[group[part]], beside[part]
+            summed = (inside - 1) / inside * nbytes[piece]
+            sent[0, part] += summed + (among - inside) / inside * each
+            sent[1, part] += (parts - among) / inside * each
+            received[0, part] += summed
+        for part in range(parts):
+            here = members[group[part]] > 0
+            if here and not has[part]:
+                received[0, part] += each
+            received[1, part] += (groups - here) * each
+        for part in mine:
+            has[part], members[group[part]] = False, 0
 
 
 def index_routes(parts: Parts, asked: Floats) -> tuple[Floats, Floats]:

@@ -4,16 +4,16 @@ A part is a GPU, a host, an embedding server or a memory module, and parts stand
 an expander. A plan cuts each table into pieces, ranges of its columns, and gives each piece to one part, or its rows to several.
 """
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
 from ..core.arrays import Floats, Ints
+from ..core.jit import entry
 from ..errors import BadKnob
 from ..registry import load
 
@@ -41,14 +41,30 @@ class Parts(NamedTuple):
         return ceil(self.number / self.inside)
 
 
-class Piece(NamedTuple):
-    """A `width` of a table's columns, as a share of all; its rows are spread over `parts`, one named twice has two shares."""
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A plan as arrays over its pieces, in the order of tables, (N,): the `table` of each, the `width` of its columns as a share
+    of all, and its `place`: the part that has it, or ~k where its rows are spread over the parts of `runs[k]`.
 
-    width: float
-    parts: tuple[int, ...]
+    A part that a run names twice has two shares. Plans of the same bytes are equal.
+    """
+
+    table: Ints
+    width: Floats
+    place: Ints
+    runs: tuple[tuple[int, ...], ...] = ()
+
+    @cached_property
+    def _bytes(self) -> tuple[bytes | tuple[int, ...], ...]:
+        return (self.table.tobytes(), self.width.tobytes(), self.place.tobytes(), *self.runs)
+
+    def __hash__(self) -> int:
+        return hash(self._bytes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pieces) and self._bytes == other._bytes
 
 
-Pieces = tuple[tuple[Piece, ...], ...]  # of each table
 LONGEST, SHARES = 18, 65_536  # digits of a run of parts; shares of a table's rows
 LEAST = 32  # columns of a range: torchrec's planner cuts no finer
 
@@ -75,7 +91,7 @@ class Wanted(NamedTuple):
 
     def fits(self, pieces: Pieces) -> bool:
         """Return whether every part has room for what a plan gives it."""
-        held = (spread(pieces, nbytes, self.parts.number) for nbytes in self.nbytes)
+        held = spread(pieces, self.nbytes, self.parts.number)
         each = zip(held, self.rooms, self.sharing, strict=True)
         return all(bool(filled(one, sharing).max() <= room) for one, room, sharing in each)
 
@@ -90,36 +106,42 @@ class Sharding:
 
     title: str
     summary: str
-    pieces: Callable[[Wanted], Pieces]
+    pieces: Callable[[Wanted], Pieces | None]
 
 
-class Flat(NamedTuple):
-    """The shares of a plan's pieces in the order of its tables, (N,): the part that has each, of which table, of what width.
+class Shares(NamedTuple):
+    """Who has pieces of certain places, (N,): the `owner` of each share, of which a piece has so `many`, from its `first` on.
 
-    A share is one of so `many` over which a piece's rows are spread.
+    A share is one of those over which a piece's rows are spread.
     """
 
-    part: Ints
-    table: Ints
-    width: Floats
+    owner: Ints
+    first: Ints
     many: Ints
 
 
-@lru_cache(maxsize=16)
-def flat(pieces: Pieces) -> Flat:
-    """Return a plan as arrays."""
-    known: dict[int, Ints] = {}
-    every = [(table, piece) for table, mine in enumerate(pieces) for piece in mine]
-    many = np.array([len(piece.parts) for _, piece in every])
-    parts = [known.setdefault(id(piece.parts), np.array(piece.parts, dtype=np.int64)) for _, piece in every]
-    table, width = np.array([table for table, _ in every]), np.array([piece.width for _, piece in every])
-    return Flat(np.concatenate(parts), np.repeat(table, many), np.repeat(width, many), np.repeat(many, many))
+def shares(place: Ints, runs: Sequence[Sequence[int]], parts: int) -> Shares:
+    """Return the shares of pieces at such places: first of all owners are the `parts` themselves, then those of each run."""
+    sizes = np.array([1, *map(len, runs)])
+    begin, run = np.cumsum(np.array([parts, *sizes[1:]])) - sizes, np.maximum(~place, -1) + 1
+    begin[0] = 0
+    return Shares(np.concatenate([np.arange(parts), *runs]), begin[run] + np.maximum(place, 0), sizes[run])
 
 
 def spread(pieces: Pieces, amounts: Floats, parts: int) -> Floats:
-    """Return what each part has, (P,), of the tables' amounts, (T,), each over its rows and columns alike."""
-    each = flat(pieces)
-    return np.bincount(each.part, amounts[each.table] * each.width / each.many, parts).astype(np.float64)
+    """Return what each part has, (A, P), of the tables' amounts, (A, T), each over its rows and columns alike."""
+    found = np.zeros((len(amounts), parts))
+    _spread(pieces.table, pieces.width, shares(pieces.place, pieces.runs, parts), amounts, found)
+    return found
+
+
+@entry
+def _spread(table: Ints, width: Floats, of: Shares, amounts: Floats, found: Floats) -> None:
+    for piece in range(len(table)):
+        for row in range(len(amounts)):
+            each = amounts[row, table[piece]] * width[piece] / of.many[piece]
+            for share in range(of.first[piece], of.first[piece] + of.many[piece]):
+                found[row, of.owner[share]] += each
 
 
 def filled(held: Floats, sharing: int) -> Floats:
@@ -127,16 +149,21 @@ def filled(held: Floats, sharing: int) -> Floats:
     return held if sharing == 1 else np.bincount(np.arange(len(held)) // sharing, held).astype(np.float64)
 
 
-def made(name: str, wanted: Wanted) -> Pieces:
+def made(name: str, wanted: Wanted) -> Pieces | None:
     """Return the plan that a way of sharding makes."""
     way: Sharding = load("plans", name)
     return way.pieces(wanted)
 
 
-def whole(parts: Ints) -> Pieces:
-    """Return the plan of whole tables, each on its one part, (T,)."""
-    each = {part: (Piece(1.0, (part,)),) for part in np.unique(parts).tolist()}
-    return tuple(each[part] for part in parts.tolist())
+def over(runs: Sequence[tuple[int, ...]], which: Ints, table: Ints | None = None, width: Floats | None = None) -> Pieces:
+    """Return the plan whose pieces, whole tables if nothing else is said, lie over the `runs` of parts that `which` (N,) names.
+
+    No two runs are the same.
+    """
+    several = {run: ~number for number, run in enumerate(run for run in runs if len(run) > 1)}
+    places = np.array([several[run] if run in several else run[0] for run in runs])
+    whole = np.arange(len(which)) if table is None else table
+    return Pieces(whole, np.ones(len(which)) if width is None else width, places[which], tuple(several))
 
 
 def by_hand(text: str, tables: int, count: int) -> Pieces:
@@ -148,14 +175,12 @@ def by_hand(text: str, tables: int, count: int) -> Pieces:
     entries = [part.strip() for part in text.split(";")]
     if len(entries) not in (1, tables):
         raise BadKnob(f"policy.plan has {len(entries)} entries for {tables} tables; give one, or {tables}, ';' between them.")
-    known = {entry: _entry(entry, count) for entry in dict.fromkeys(entries)}
-    found = tuple(known[entry] for entry in entries)
-    return found if len(found) == tables else found * tables
-
-
-def _entry(text: str, count: int) -> tuple[Piece, ...]:
-    columns = text.split("/")
-    return tuple(Piece(1 / len(columns), _parts(piece, text, count)) for piece in columns)
+    known = {entry: [_parts(run, entry, count) for run in entry.split("/")] for entry in dict.fromkeys(entries)}
+    found = [known[entry] for entry in entries] * (tables // len(entries))
+    ranges = np.array([len(mine) for mine in found])
+    number = {run: at for at, run in enumerate(dict.fromkeys(run for mine in known.values() for run in mine))}
+    which = np.array([number[run] for mine in found for run in mine])
+    return over(tuple(number), which, np.repeat(np.arange(tables), ranges), np.repeat(1 / ranges, ranges))
 
 
 def _parts(text: str, entry: str, count: int) -> tuple[int, ...]:
@@ -175,6 +200,12 @@ def _parts(text: str, entry: str, count: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def alike(pieces: Pieces) -> Counter[Piece]:
-    """Return how many times each piece occurs; plans of many tables have few that differ."""
-    return Counter(piece for table in pieces for piece in table)
+def alike(pieces: Pieces) -> tuple[Floats, Ints]:
+    """Return of pieces that differ, in the order in which they first occur, the width of all that are like it, and the place."""
+    kind = np.unique(pieces.width, return_inverse=True)[1]
+    lowest = len(pieces.runs)
+    key = (kind * (int(pieces.place.max()) + lowest + 1) + pieces.place + lowest)[::-1]
+    times, first = np.bincount(key), np.zeros(int(key.max()) + 1, dtype=np.int64)
+    first[key] = np.arange(len(key))[::-1]  # the last to be entered counts
+    found = np.sort(first[times > 0])
+    return times[key[::-1][found]] * pieces.width[found], pieces.place[found]

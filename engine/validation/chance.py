@@ -70,7 +70,7 @@ def _uneven(s: Scenario, one: Traffic) -> Iterator[Traffic]:
     The largest of P counts of mean n is expected some sqrt(2 n ln P) above it.
     """
     split = balance(s, s.system)
-    if split and any(len(piece.parts) > 1 for pieces in split.pieces for piece in pieces):
+    if split and (split.pieces.place < 0).any():
         more = (1 + np.sqrt(2 * np.log(split.parts.number) / each.max()) for each in (split.lookups, split.rows))
         yield replace(one, **{name: getattr(one, name) * factor for name, factor in zip(SKEWS, more, strict=True)})
         yield one

@@ -25,7 +25,8 @@ def length_cv(s: Scenario) -> tuple[float, ...]:
 
 def uneven_tables(s: Scenario) -> int:
     """Return how many tables have bags of uneven length."""
-    return sum(cv > 0 for cv in length_cv(s))
+    every = length_cv(s)
+    return len(every) - every.count(0)
 
 
 def spread(lengths: Ints | int) -> float:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Floats
+from ..core.memo import remembered
 from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
 from .bags import chances, generating, length_cv
@@ -180,6 +181,7 @@ def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
     return found, mass
 
 
+@remembered(most=64)
 def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
     """Return the share of samples whose every lookup meets one of the `capacity` most popular rows, and that of their lookups.
 

@@ -5,18 +5,57 @@ The hottest rows are few and heavy, and the part that the hash gives them is tak
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Floats, Index, Ints
+from ..core.arrays import Flags, Floats, Index, Ints
 from ..core.hashing import GOLDEN, mix, unit
 from ..core.jit import entry
+from ..core.memo import remembered
+from ..scenario.scenario import Scenario, per_table
+from .accesses import expected
 from .expected import gap_rate, unused
-from .popularity import Popularity, cells
+from .popularity import Popularity, cells, popularities
 from .spectrum import EXACT_ROWS, row_shares
 
+MOST = 2**21  # numbers that are kept of how a workload's tables spread
 HOT = 1024  # rows of a table whose part is looked at
 SALT = np.uint64(0x5851F42D4C957F2D)  # so that parts do not hang on how ranks fold into rows
+
+
+class Spreads(NamedTuple):
+    """What a batch asks of each table, (2, T) lookups and unique rows, and how that spreads over parts, as far as was asked for.
+
+    `first` are the numbers of the tables' first rows, `known` by number of parts which tables are, and their (T, 2, P).
+    """
+
+    tables: Floats
+    first: Ints
+    laws: tuple[Popularity, ...]
+    locality: float
+    known: dict[int, tuple[Flags, Floats]]
+
+    def over(self, parts: int, tables: Ints) -> Floats:
+        """Return what each of `parts` has of each table, (T, 2, P), right for these tables at least."""
+        if parts not in self.known:
+            if sum(found.size for _, found in self.known.values()) > MOST:
+                self.known.clear()
+            self.known[parts] = np.zeros(len(self.laws), dtype=np.bool_), np.empty((len(self.laws), 2, parts))
+        done, found = self.known[parts]
+        for table in tables[~done[tables]].tolist():
+            lookups, unique = self.tables[:, table].tolist()
+            expected_spread(self.laws[table], int(self.first[table]), lookups, unique, self.locality, found[table])
+            done[table] = True
+        return found
+
+
+@remembered(most=16)
+def spreads(s: Scenario) -> Spreads:
+    """Return what a batch asks of each table; it hangs on the workload alone, on no machine."""
+    touched, rows = expected(s), per_table(s.model, "num_embeddings")
+    tables = np.array([touched.lookups, touched.unique_rows[0]])
+    return Spreads(tables, np.cumsum((0, *rows))[:-1], popularities(s), s.data.locality, {})
 
 
 @entry
@@ -33,18 +72,33 @@ def part_of(rows: Ints, parts: int) -> Ints:
     return found
 
 
-def expected_spread(law: Popularity, first: int, lookups: float, unique: float, locality: float, parts: int) -> Floats:
-    """Return (2, parts) the lookups, and the unique rows, that each part is expected to have of a table's batch.
+@entry
+def hot_spread(first: Index, rows: Ints, hot: Floats, found: Floats) -> None:
+    """Add to each part what the hottest rows that it has are asked for."""
+    for at in range(len(rows)):
+        part = np.int64(unit(mix(np.uint64(first + rows[at]) * GOLDEN + SALT)) * found.shape[1])
+        found[0, part] += hot[0, at]
+        found[1, part] += hot[1, at]
+
+
+def expected_spread(law: Popularity, first: int, lookups: float, unique: float, locality: float, found: Floats) -> None:
+    """Enter (2, parts) the lookups, and the unique rows, that each part is expected to have of a table's batch.
 
     `first` is the number of the table's first row; `lookups` and `unique` are the whole table's.
     """
+    rows, hot, (looked, touched) = _asked(law, lookups, locality)
+    found[:] = 0.0
+    hot_spread(first, rows, hot, found)
+    found[0] += max(lookups - looked, 0.0) / found.shape[1]
+    found[1] += max(unique - touched, 0.0) / found.shape[1]
+
+
+@lru_cache(maxsize=1024)
+def _asked(law: Popularity, lookups: float, locality: float) -> tuple[Ints, Floats, Floats]:
+    """Return a table's hottest rows, the lookups and uses expected of each in a batch, (2, rows), and of all, (2,)."""
     rows, p = _hottest(law)
-    where = part_of(first + rows, parts)
-    touched = 1 - unused(lookups * gap_rate(p), locality)
-    found = np.empty((2, parts))
-    for row, (whole, hot) in enumerate(((lookups, lookups * p), (unique, touched))):
-        found[row] = np.bincount(where, weights=hot, minlength=parts) + max(whole - hot.sum(), 0.0) / parts
-    return found
+    hot = np.array([lookups * p, 1 - unused(lookups * gap_rate(p), locality)])
+    return rows, hot, np.array([one.sum() for one in hot])
 
 
 def counted_spread(ids: Ints, parts: int) -> Floats:

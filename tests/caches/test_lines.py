@@ -54,6 +54,14 @@ def test_a_line_holds_whole_rows_and_a_larger_row_takes_whole_lines(dim, optimiz
     assert packing(s, LineCache(500, 4096.0)) == found
 
 
+@each("lines", [2**62, 10**24])
+def test_a_cache_of_more_lines_than_64_bits_count_moves_what_one_with_room_for_all_does(lines):
+    """As modules of 1e-12 GB, assumed, have together."""
+    for warm in (False, True):
+        s = asked(**{"policy.warm_caches": warm})
+        assert moves(s, lines).tolist() == moves(s, 2 * LINES).tolist()
+
+
 @each("lines", [1, 400, 6000, 12_000, 30_000])
 def test_a_cold_run_moves_what_a_cache_of_lines_does_by_hand(lines):
     s = asked(**{"policy.warm_caches": False})

@@ -7,7 +7,7 @@ import pytest
 
 from engine.core.work import Copy
 from engine.estimate import estimate
-from engine.hardware.columns import costs_of
+from engine.hardware.columns import together
 from engine.registry import every, names
 from engine.results.undisturbed import planned
 from engine.scenario.scenario import KNOBS, Scenario, with_values
@@ -41,9 +41,9 @@ def test_devices_that_differ_in_a_number_take_together_what_they_take_alone(syst
             devices = [built(machine, demand.device) for machine in machines]
             for what in ("seconds", "joules", "stored"):
                 costs = [getattr(device, what).get(type(demand.work)) for device in devices]
-                together = costs_of(costs, demand.work, point.plan.layout.kinds)
+                found = together(costs, point.plan.layout.kinds)(demand.work)
                 for p, cost in enumerate(costs):
-                    np.testing.assert_array_equal(together[:, p], 0.0 if cost is None else cost(demand.work))
+                    np.testing.assert_array_equal(found[:, p % found.shape[1]], 0.0 if cost is None else cost(demand.work))
                 seen += 1
     assert seen
 
@@ -61,7 +61,7 @@ def summed(rate):
 @pytest.mark.parametrize("cost", [limited, summed])
 def test_costs_for_which_no_column_can_stand_are_asked_one_by_one(cost):
     rates = np.linspace(1.0, 8.0, MANY).tolist()
-    found = costs_of([cost(rate) for rate in rates], WORK, 3)
+    found = together([cost(rate) for rate in rates], 3)(WORK)
     for p, rate in enumerate(rates):
         np.testing.assert_array_equal(found[:, p], cost(rate)(WORK))
 
@@ -69,8 +69,22 @@ def test_costs_for_which_no_column_can_stand_are_asked_one_by_one(cost):
 def test_devices_whose_costs_are_of_another_form_are_told_apart():
     costs = [(lambda work: work.nbytes / 2.0) if p % 2 else (lambda work: work.nbytes * 2.0) for p in range(MANY)]
     costs[4] = None
-    found = costs_of(costs, replace(WORK, nbytes=7.0), 3)
+    found = together(costs, 3)(replace(WORK, nbytes=7.0))
     np.testing.assert_array_equal(found[0], [3.5 if p % 2 else 0.0 if p == 4 else 14.0 for p in range(MANY)])
+
+
+@pytest.mark.parametrize("count", [1, MANY])
+def test_devices_that_are_one_are_asked_once(count):
+    asked = []
+    found = together(count * [lambda work: asked.append(work) or work.nbytes], 3)(WORK)
+    assert found.tolist() == [[0.0], [3.0], [5e6]] and len(asked) == 1
+
+
+def test_what_does_not_depend_on_the_number_in_which_devices_differ_is_one_column():
+    rates = np.linspace(1.0, 8.0, MANY).tolist()
+    links = [built(with_values(TINY, {"machine.pcie_bandwidth_GBps": rate}).machine, "pcie") for rate in rates]
+    found = [together([getattr(link, what)[Copy] for link in links], 3)(WORK).shape for what in ("seconds", "joules")]
+    assert found == [(3, MANY), (3, 1)], "a faster link costs as much energy"
 
 
 @pytest.mark.parametrize("told", [estimate, simulate])

@@ -1,5 +1,7 @@
 """Do machines that run a graph's program together have, to the bit, the times that events give each of them, or are refused?"""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from engine.schedule.layout import accounts_of, template_of
 from engine.schedule.service import program_of
 from tests.cases import examples
 from tests.machines import TINY
+from tests.oracles import simpy_machine
 from tests.schedule.test_schedule import _demand
 
 MACHINES, BATCHES = 12, 10
@@ -34,6 +37,29 @@ def random_graph(rng):
     return TaskGraph(tuple(tasks))
 
 
+def with_a_barrier(rng):
+    """Return a graph some of whose tasks are background work, most with a log that each batch waits for."""
+    names = [f"t{k}" for k in range(rng.integers(2, 7))]
+    tasks = [Task("entry", "Other", (_demand("a"),), (), ("last",))]
+    for k, name in enumerate(names):
+        after = tuple(other for other in names[:k] if rng.random() < 0.35)
+        previous = tuple(other for other in names if rng.random() < 0.15)
+        lane, background = "abc"[rng.integers(3)], bool(rng.random() < 0.3)
+        tasks.append(Task(name, "Other", (_demand(lane),), after or ("entry",), previous, background))
+    last = tuple(other for other in names if rng.random() < 0.4) or (names[-1],)
+    if rng.random() < 0.7:
+        gate = str(rng.choice([task.name for task in tasks if not task.background]))
+        tasks.append(Task("log", "Checkpoint", (_demand("abc"[rng.integers(3)]),), (str(rng.choice(names)),), during=gate))
+        last += ("log",)
+    tasks.append(Task("last", "Other", (_demand("abc"[rng.integers(3)]),), last))
+    return TaskGraph(tuple(tasks[k] for k in rng.permutation(len(tasks))))
+
+
+def some_in_the_background(rng):
+    """Return a graph whose batches overlap, some of its tasks background work."""
+    return TaskGraph(tuple(replace(task, background=bool(rng.random() < 0.3)) for task in random_graph(rng).tasks))
+
+
 def random_times(rng, shape):
     """Return small whole seconds, some of them 0 in every fourth draw, so that there are ties; or seconds without."""
     least, most = ((0, 9), (1, 9), (1, 3), (1, 2))[rng.integers(4)]
@@ -45,9 +71,9 @@ def observed(graph, times, enough, monkeypatch, stretch=averages.ONCE):
     """Return all that is observed of machines whose tasks take `times`, (P, N, K), and how many of them ran the program."""
     (points, batches, tasks), held = times.shape, []
     accounts, cells = accounts_of(graph.tasks, ("bench",))
-    table = np.asfortranarray(times.transpose(2, 0, 1).reshape(points * tasks, batches))  # of a task, machines beside each other
-    watts, row = np.ones((points, 1)), np.arange(points * tasks).reshape(tasks, points).T.copy()
-    taken = averages.Taken(row, table, 3 * table, 5 * table, np.ones((batches, tasks)).T, watts, watts)
+    table = times.transpose(1, 2, 0).reshape(batches, tasks * points)  # of a task, machines beside each other
+    watts, column = np.ones((1, points)), np.arange(3 * points * tasks).reshape(3, tasks, points)
+    taken = averages.Taken(column, np.hstack([table, 3 * table, 5 * table]), np.ones((batches, tasks)), watts, watts)
     room, real = empty_totals(points, (batches, tasks), len(cells), True), averages._in_order
     monkeypatch.setattr(averages, "ENOUGH", enough)
     monkeypatch.setattr(averages, "_in_order", lambda *given: held.append(real(*given)) or held[-1])
@@ -72,7 +98,7 @@ def both(graph, times, stretch=averages.ONCE):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_random_machines_that_run_a_program_have_the_times_of_their_events(seed):
     rng = np.random.default_rng(seed)
-    graph = random_graph(rng)
+    graph = (random_graph, with_a_barrier, some_in_the_background)[rng.integers(3)](rng)
     times = random_times(rng, (MACHINES, BATCHES, len(graph.tasks)))
     both(graph, times, averages.ONCE if rng.random() < 0.5 else Stretch(3, 6, 2.5))
 
@@ -86,6 +112,23 @@ def test_most_random_graphs_whose_times_have_no_ties_have_a_program_for_all_thei
             programs += 1
             held += both(graph, rng.uniform(1.0, 2.0, (MACHINES, BATCHES, len(graph.tasks))))[1] == MACHINES
     assert programs > 25 and held == programs
+
+
+@pytest.mark.parametrize("drawn", [with_a_barrier, some_in_the_background])
+def test_background_work_and_logs_that_are_waited_for_run_in_a_program_as_in_the_independent_model(drawn):
+    programs = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        graph = drawn(rng)
+        template = template_of(graph, np.zeros((BATCHES, len(graph.tasks))))
+        if (template.roll >= 0 or template.tasks["background"].any()) and program_of(template):
+            times = rng.uniform(1.0, 2.0, (MACHINES, BATCHES, len(graph.tasks)))
+            together, held = both(graph, times)
+            model = simpy_machine.schedule(graph, times[seed % MACHINES])
+            np.testing.assert_allclose(together[-2][seed % MACHINES], model.start, rtol=1e-9)
+            np.testing.assert_allclose(together[-1][seed % MACHINES], model.end, rtol=1e-9)
+            programs += held == MACHINES
+    assert programs >= 5
 
 
 def two_orders():
@@ -155,10 +198,16 @@ def sweep(system, batches=30):
         ("torchrec-uvm", 12),
         ("cold-in-dram", 12),
         ("cxl", 0),
-        ("pmem", 0),
+        ("cxl-b", 12),
+        ("cxl-d", 12),
+        ("pmem", 12),
+        ("ssd", 12),
+        ("bagpipe", 0),
     ],
 )
-def test_machines_whose_links_alone_differ_run_a_program_unless_work_in_the_background_yields(system, most, monkeypatch):
+def test_machines_whose_links_alone_differ_run_a_program_unless_work_in_the_background_may_have_to_yield(
+    system, most, monkeypatch
+):
     held, real = [], averages._in_order
     monkeypatch.setattr(averages, "_in_order", lambda *given: held.append(real(*given)) or held[-1])
     memo.forget()

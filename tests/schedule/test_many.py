@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.amounts.expected import expected_traffic
 from engine.core import memo
 from engine.core.graph import TaskGraph
 from engine.core.work import Stream
@@ -19,8 +20,10 @@ from engine.registry import names
 from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
+from engine.schedule import averages
 from engine.schedule.averages import schedule_alone
-from engine.schedule.machine import expected_line, machine_of, run_line, settle
+from engine.schedule.kernels.periodic import CHECKS, LEAPT
+from engine.schedule.machine import expected_line, machine_of, run_line, schedule, settle
 from engine.schedule.timeline import timeline
 from engine.service import worker
 from engine.service.queue import open_points, turns
@@ -112,6 +115,16 @@ def test_turns_that_are_leapt_over_are_filled_in_as_if_simulated(name, scenario)
     if not settled.problems:
         line = expected_line(machine_of(settled.scenario))
         same(line.state, batch_by_batch(line)[0])
+
+
+@each("system", names("systems"), few=6)
+def test_a_training_loop_that_runs_ahead_of_its_batches_keeps_no_system_from_leaping(system, monkeypatch):
+    kept, real = [], averages.Past.empty
+    monkeypatch.setattr(averages.Past, "empty", lambda *given: kept.append(real(*given)) or kept[-1])
+    m = machine_of(settle(with_values(preset("dlrm-kaggle").scenario, {"system": system})).scenario)
+    line = schedule(m, expected_traffic(m.scenario, system, 2000))
+    assert kept[-1].counts[LEAPT] or kept[-1].counts[CHECKS] < 400, "it was simulated batch by batch"
+    same(line.state, batch_by_batch(line)[0])
 
 
 @examples(60)

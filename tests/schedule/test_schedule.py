@@ -70,6 +70,8 @@ def random_graphs(draw):
         tasks.append(Task("log", "Checkpoint", (_demand(draw(lanes)),), ("entry",), during=gate, bound=bound))
     after = tuple(draw(st.lists(st.sampled_from(["entry", *names]), min_size=1, max_size=3))) + (("log",) if log else ())
     tasks.append(Task("last", "Other", (_demand(draw(lanes)),), after))
+    if draw(st.booleans()):
+        tasks.append(Task("loop", "Other", (_demand("d"),), (), ("loop",)))  # which may run ahead by any number of batches
     if log and draw(st.booleans()):
         tasks.append(Task("beside", "Other", (_demand(draw(lanes)),), ("entry",), ("log",)))
     return TaskGraph(tuple(tasks))

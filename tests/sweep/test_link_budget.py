@@ -14,6 +14,7 @@ from engine.estimate import estimate
 from engine.faults.fault import strikes
 from engine.insight import data_profile
 from engine.insight.knob_strips import strips
+from engine.registry import names
 from engine.results import explanation
 from engine.scenario.presets import preset_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
@@ -120,6 +121,13 @@ def test_a_few_drawn_links_keep_the_budget():
     for number in range(4):
         for draw in DRAWN:
             held(draw(Random(number))[1])
+
+
+@pytest.mark.slow
+@each("system", names("systems"))
+def test_hundreds_of_unlike_tables_are_divided_within_the_budget(system):
+    for sharding in ("planner", "row-wise", "two-level"):
+        held(f"preset=meta-856&policy.sharding={sharding}&system={system}")
 
 
 @each("path", ["model.top_mlp", "model.bottom_mlp"])

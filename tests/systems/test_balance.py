@@ -1,5 +1,6 @@
 """Placement as a plan: is the slowest part what a hand calculation says, is nothing lost, and is the planner any good?"""
 
+import gc
 from dataclasses import replace
 from itertools import product
 
@@ -21,7 +22,8 @@ from engine.systems import balance as balances
 from engine.systems.balance import _wanted, asked, balance, pooled, skew
 from engine.systems.crossing import vectors
 from engine.systems.parts import KINDS
-from engine.systems.sharding import Parts, Wanted, by_hand, made, spread
+from engine.systems.plans.planner import greedy
+from engine.systems.sharding import Parts, Pieces, Wanted, by_hand, made, spread
 from engine.workload.accesses import expected
 from engine.workload.row_spread import part_of
 from engine.workload.source import source
@@ -53,6 +55,14 @@ ROOM = 0.011 - (3 * MLP + 2 * 4 * 200 * (13 + 64 + 512 + 256 + 1 + 2 * 5 * 64)) 
 
 def made_up(**knobs):
     return with_values(Scenario(), {**MADE_UP, **knobs})
+
+
+def nested(pieces: Pieces) -> list[list[tuple[float, tuple[int, ...]]]]:
+    """Return of each table the width of each piece and the parts that have it."""
+    found: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in range(pieces.table[-1] + 1)]
+    for table, width, place in zip(pieces.table, pieces.width, pieces.place, strict=True):
+        found[table].append((float(width), (int(place),) if place >= 0 else pieces.runs[~place]))
+    return found
 
 
 def test_a_made_up_plans_slowest_part_takes_what_a_hand_calculation_says():
@@ -144,7 +154,7 @@ def routed(parts, pieces, samples):
             sent[int(group[source] != group[target]), source] += share
             received[int(group[source] != group[target]), target] += share
 
-    for width, over in (piece for table in pieces for piece in table):
+    for width, over in (piece for table in nested(pieces) for piece in table):
         for node in range(parts.groups):
             members = sorted({part for part in over if group[part] == node})
             for sample in range(samples if members else 0):
@@ -162,7 +172,7 @@ def test_what_crosses_is_what_routing_every_vector_takes(parts, plan):
     found = vectors(parts, pieces, float(samples))
     most, sent = routed(parts, pieces, samples)
     assert found.nbytes == pytest.approx(sent.sum())
-    if all(len(set(over)) in (1, parts.number) for table in pieces for _, over in table):
+    if all(len(set(over)) in (1, parts.number) for table in nested(pieces) for _, over in table):
         assert (found.fabric, found.network) == pytest.approx(tuple(most.max(axis=1)))
 
 
@@ -174,7 +184,7 @@ def test_the_planner_is_never_worse_than_round_robin_by_its_own_cost_and_fits_wh
 
     def slowest(pieces, than=np.inf):
         busy = np.zeros(count)
-        for weight, table in zip(weights, pieces, strict=True):
+        for weight, table in zip(weights, nested(pieces), strict=True):
             for width, over in table:
                 np.add.at(busy, list(over), weight * width / len(over))
         return float(busy.max()) if busy.mean() <= than else np.inf
@@ -183,8 +193,50 @@ def test_the_planner_is_never_worse_than_round_robin_by_its_own_cost_and_fits_wh
     plan, turns = made("planner", wanted), made("table-wise", wanted)
     assert wanted.fits(plan), "rows over all parts always fit"
     assert slowest(plan) <= slowest(turns) * (1 + 1e-12) or not wanted.fits(turns)
-    assert spread(plan, nbytes, count).sum() == pytest.approx(nbytes.sum())
-    assert all(sum(width for width, _ in table) == pytest.approx(1) for table in plan)
+    assert spread(plan, nbytes[None], count).sum() == pytest.approx(nbytes.sum())
+    assert all(sum(width for width, _ in table) == pytest.approx(1) for table in nested(plan))
+
+
+def dealt(seconds, nbytes, cuts, rooms, parts, sharing):
+    """Deal out pieces by the words of the greedy plan, one by one: the parts that each table's pieces have."""
+    busy, left, found = [0.0] * parts, [[room] * parts for room in rooms], [[] for _ in cuts]
+    for table in sorted(range(len(cuts)), key=lambda one: -seconds[one] / max(1, cuts[one])):
+        ranges = max(1, cuts[table])
+        lasts, needs = seconds[table] / ranges, [one[table] / ranges for one in nbytes]
+        for _ in range(ranges):
+            roomy = [part for part in range(parts) if all(left[m][part // sharing[m]] >= need for m, need in enumerate(needs))]
+            over = [min(roomy, key=lambda part: busy[part])] if cuts[table] and roomy else range(parts)
+            found[table].append(tuple(over))
+            for part in over:
+                busy[part] += lasts / len(over)
+            for m, need in enumerate(needs):
+                for room in range(parts):
+                    left[m][room] -= sum(part // sharing[m] == room for part in over) * need / len(over)
+    return found
+
+
+@given(st.lists(st.tuples(st.floats(0, 9), st.integers(0, 9), st.integers(0, 3)), min_size=1), st.integers(2, 9), st.data())
+@examples(40)
+def test_the_longest_piece_goes_first_to_the_part_with_least_to_do_that_has_room(tables, parts, data):
+    """Each in one of several memories: rooms of single parts and of two or three, which may be too small for some."""
+    seconds, nbytes, cuts = map(np.array, zip(*tables, strict=True))
+    every = np.array([nbytes, nbytes[::-1] / 4])[: data.draw(st.integers(0, 2))]
+    sharing = tuple(data.draw(st.integers(1, 3)) for _ in every)
+    rooms = tuple(data.draw(st.floats(0.3, 3)) * float(one.sum()) / parts for one in every)
+    plan = greedy(Wanted(Parts(parts, 4), seconds, every, 128, rooms, sharing, lambda pieces, than: 0.0), cuts)
+    assert [[over for _, over in table] for table in nested(plan)] == dealt(seconds, every, cuts.tolist(), rooms, parts, sharing)
+    assert [[width for width, _ in table] for table in nested(plan)] == [[1 / max(1, cut)] * max(1, cut) for cut in cuts]
+
+
+@pytest.mark.parametrize("sharding", SHARDINGS)
+def test_a_plan_of_a_thousand_tables_is_a_handful_of_objects(sharding):
+    """Sizing a machine by its throughput makes hundreds of plans; what they are made of must not wait to be collected."""
+    tables = np.arange(1.0, 1001.0)
+    wanted = Wanted(Parts(16, 8), tables, tables[None], 128, (1e5,), (1,), lambda pieces, than: 1.0)
+    plan, before = made(sharding, wanted), len(gc.get_objects())
+    plan = made(sharding, wanted)
+    assert len(gc.get_objects()) - before < 50
+    assert plan is None or (len(plan.runs) <= 2 and plan.table.tolist() == sorted(plan.table))
 
 
 @given(st.lists(st.tuples(st.integers(50, 10**6), st.integers(1, 40)), min_size=2, max_size=9), st.integers(2, 12))
@@ -442,5 +494,5 @@ def test_a_module_that_a_plan_overfills_is_named():
 
 def test_a_plan_by_hand_reads_parts_rows_and_columns():
     pieces = by_hand("3;0-1+3;0/1+2", 3, 4)
-    assert pieces == (((1.0, (3,)),), ((1.0, (0, 1, 3)),), ((0.5, (0,)), (0.5, (1, 2))))
+    assert nested(pieces) == [[(1.0, (3,))], [(1.0, (0, 1, 3))], [(0.5, (0,)), (0.5, (1, 2))]]
     assert asked(made_up(), Parts(3, 3), by_hand("1", 4, 3)).lookups.tolist() == [0, BATCH * sum(POOLING), 0]

@@ -1,2 +1,2 @@
-"""Kernels of the schedule: `template` (arrays), `events` (the loop), `periodic` and `leap` (cycles), `lanes`, `in_order` and
-`critical_path` (many machines at once), `totals`."""
+"""Kernels of the schedule: `template` (arrays), `events` (the loop), `periodic` and `leap` (cycles), `lanes`, `in_order`,
+`critical_path` and `walk` (many machines at once), `totals`."""

@@ -4,9 +4,10 @@ from typing import Any
 
 from ...core.arrays import Floats, Ints
 from ...core.jit import inner
-from .lanes import LANES, SERVE, TRY, WAITS, Lanes, Program, fill, ready_row
-from .template import FIRST, NOBODY, Accounts, Averages, Stretch, Taken
-from .totals import Sums, Totals, enter
+from .lanes import BACKGROUND, LANES, SERVE, TRY, WAITS, Lanes, Program, fill, ready_row
+from .template import NOBODY, Accounts, Averages, Stretch, Taken
+from .totals import Sums, Totals, enter, enter_whole_log
+from .walk import last_of, walk
 
 EPSILON = 2.0**-52
 
@@ -20,19 +21,19 @@ def enter_lanes(program: Program, lanes: Lanes, machines: Ints, stretch: Stretch
     for k in range(width):
         fill(lanes.share[k], 0.0)
     for lane in range(LANES):
-        lanes.until[lane] = lanes.end[_last(lanes, stretch.first, width, lane), lane]
+        lanes.until[lane] = lanes.end[last_of(program, lanes, stretch.first, lane), lane]
     if stretch.times > 0.0:
-        _trace(program, lanes, stretch.last)
+        _path(program, lanes, stretch.last)
     for lane in range(len(machines)):
         p = machines[lane]
-        begun, low = lanes.until[lane], lanes.end[_last(lanes, 1, width, lane), lane] if batches > 2 else 0.0
-        averages.step[p] = (lanes.end[_last(lanes, batches - 1, width, lane), lane] - low) / seen
+        begun, low = lanes.until[lane], lanes.end[last_of(program, lanes, 1, lane), lane] if batches > 2 else 0.0
+        averages.step[p] = (lanes.end[last_of(program, lanes, batches - 1, lane), lane] - low) / seen
         if stretch.times > 0.0:
-            averages.step[p] += stretch.times * (lanes.end[_last(lanes, stretch.last, width, lane), lane] - begun) / seen
+            averages.step[p] += stretch.times * (lanes.end[last_of(program, lanes, stretch.last, lane), lane] - begun) / seen
         lanes.until[lane] = low
         for k in range(width):
             lanes.share[k, lane] *= stretch.times
-    _trace(program, lanes, batches - 1)
+    _path(program, lanes, batches - 1)
     for lane in range(len(machines)):
         for k in range(width):
             averages.exposed[machines[lane], k] = lanes.share[k, lane] / seen
@@ -41,9 +42,18 @@ def enter_lanes(program: Program, lanes: Lanes, machines: Ints, stretch: Stretch
 
 
 @inner
-def certain(lanes: Lanes, lane: int) -> bool:
+def _path(program: Program, lanes: Lanes, last: int) -> None:
+    """Add up the seconds of each task on the critical paths that end with batch `last`."""
+    if program.low:
+        walk(program, lanes, last)
+    else:
+        _trace(program, lanes, last)
+
+
+@inner
+def certain(program: Program, lanes: Lanes, lane: int) -> bool:
     """Return whether a lane's times and its critical path are those of the events."""
-    return bool(exact(lanes, lane) and (lanes.tied[lane] == 0.0 or moves(lanes, lane)))
+    return bool(exact(lanes, lane) and ((lanes.tied[lane] == 0.0 and program.log < 0) or moves(lanes, lane)))
 
 
 @inner
@@ -59,16 +69,6 @@ def moves(lanes: Lanes, lane: int) -> bool:
 
 
 @inner
-def _last(lanes: Lanes, n: int, width: int, lane: int) -> Any:
-    """Return the task of batch n that ends last, the first of several."""
-    last: Any = FIRST
-    last = n * width
-    for flat in range(n * width, (n + 1) * width):
-        last = flat if lanes.end[flat, lane] > lanes.end[last, lane] else last
-    return last
-
-
-@inner
 def _trace(program: Program, lanes: Lanes, last: int) -> None:
     """Add up the seconds of each task on the critical path that ends with batch `last`, as `expose` does, step by step back.
 
@@ -79,7 +79,7 @@ def _trace(program: Program, lanes: Lanes, last: int) -> None:
     for row in range(len(lanes.path)):
         fill(lanes.path[row], 0.0)
     for lane in range(LANES):
-        lanes.path[_last(lanes, last, width, lane) % len(lanes.path), lane] = 1.0
+        lanes.path[last_of(program, lanes, last, lane) % len(lanes.path), lane] = 1.0
     for m in range(min(last + ring, batches + program.deep) - 1, -1, -1):
         for later in range(program.deep + 1):
             lanes.begin[later] = (m + lanes.deep - later) % lanes.deep * width
@@ -168,6 +168,7 @@ def total_lane(
     program: Program,
     lanes: Lanes,
     lane: int,
+    kind: Ints,
     accounts: Accounts,
     taken: Taken,
     sums: Sums,
@@ -179,8 +180,14 @@ def total_lane(
     width = len(program.server)
     if len(totals.makespan) > 0:
         totals.makespan[p] = totals.ends[p, totals.ends.shape[1] - 1]
+        for k in range(width):
+            if program.rank[k] == BACKGROUND:
+                totals.makespan[p] = max(totals.makespan[p], lanes.end[len(lanes.ahead) - width + k, lane])
         totals.makespan[p] += stretch.times * (totals.ends[p, stretch.last] - totals.ends[p, stretch.first])
-        enter(accounts, taken, sums, p, totals, NOBODY)
+        enter(accounts, taken, sums, p, totals, program.log)
+        for d in range(len(accounts.task)):
+            if accounts.task[d] == program.log:
+                enter_whole_log(kind, accounts, taken, p, d, totals)
     for flat in range(len(lanes.ahead) if len(totals.start) > 0 else 0):
         n, k = flat // width, flat % width
         begin, ahead = 0.0, lanes.ahead[flat, lane]

@@ -173,14 +173,29 @@ def _next_completion(state: ScheduleState) -> float:
 @inner
 def _open(graph: Template, state: ScheduleState) -> None:
     for k in range(len(graph.tasks)):
-        if graph.tasks[k].first_needs == 0:
+        if graph.tasks[k].apart:
+            _run_apart(graph, state, k)
+        elif graph.tasks[k].first_needs == 0:
             _make_ready(graph, state, FIRST, k, NOBODY, 0.0)
+
+
+@inner
+def _run_apart(graph: Template, state: ScheduleState, k: int) -> None:
+    """Run a task of all batches one after the other: it may be any number of batches ahead of the others."""
+    before: Any = NOBODY
+    now = 0.0
+    for flat in range(k, len(state.tasks), len(graph.tasks)):
+        run = state.tasks[flat]
+        run.start, run.ready, run.end, run.cause, run.waits = now, now, now + run.left, before, 0
+        before, now = flat, run.end
 
 
 @inner
 def advance(graph: Template, state: ScheduleState, past: Past) -> int:
     """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
     batches, counted = len(state.stale), len(graph.tasks) - (graph.roll >= 0)
+    for k in range(len(graph.tasks)):
+        counted -= graph.tasks[k].apart
     todo, low = batches * counted, FIRST
     _open(graph, state)
     now, searching = 0.0, graph.alike[batches - 1] < batches - 1  # some batch is like the one before

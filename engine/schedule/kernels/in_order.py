@@ -14,7 +14,7 @@ import numpy as np
 from ...core.arrays import Floats, Ints
 from ...core.jit import inner
 from .lanes import KEEPS, LANES, LAST, OPEN, READY, STRICT, TRY, WAITS, YIELDS, Lanes, Program, copy, fill, later_of, ready_row
-from .template import NOBODY, Accounts, Taken
+from .template import NOBODY, SECONDS, Accounts, Taken
 
 
 @inner
@@ -162,14 +162,14 @@ def _durations(accounts: Accounts, taken: Taken, machines: Ints, lanes: Lanes) -
         lanes.same[k] = True
     for d in range(len(accounts.task)):
         for lane in range(LANES):
-            lanes.rows[d, lane] = taken.row[machines[min(lane, len(machines) - 1)], d]
+            lanes.rows[d, lane] = taken.column[SECONDS, d, machines[min(lane, len(machines) - 1)]]
             lanes.same[accounts.task[d]] &= lanes.rows[d, lane] == lanes.rows[d, 0]
     for d in range(len(accounts.task)):
         k, more = accounts.task[d], d > 0 and accounts.task[d - 1] == accounts.task[d]
         for r in range(lanes.lasts.shape[1]):
             lasts = lanes.lasts[k, r]
             for lane in range(1 if lanes.same[k] else LANES):
-                took = taken.seconds[lanes.rows[d, lane], r]
+                took = taken.costs[r, lanes.rows[d, lane]]
                 lasts[lane] = max(lasts[lane], took) if more else took
             if lanes.same[k]:
                 _sooner(lanes.least[0], lasts[0])

@@ -13,19 +13,24 @@ LANES = 64  # machines at once; their times stand side by side
 # time. A task that is served WAITS for its server; if STRICT, it must be ready later than the one before; its server KEEPS that
 # it was; it may have been served before if OPEN; it may be the LAST of its batch to end.
 READY, SERVE, TRY, YIELDS, WAITS, STRICT, KEEPS, OPEN, LAST = 1, 2, 4, 8, 16, 32, 64, 128, 256
+FOREGROUND, BACKGROUND, LOG = range(3)  # ranks of tasks: who of those that are ready goes first
 
 
 class Program(NamedTuple):
     """The steps of a round, in order: a step in round m is for a task of batch m - `later`, if there is such a batch.
 
     Task k waits for `waited[first[k]:first[k + 1]]`: tasks by number, K + number for those of the batch before. A round's batches
-    are `deep` at once; tasks are on `server` (K,); those on an `open` one are not always served in one order.
+    are `deep` at once; tasks are on `server` (K,), of `rank` (K,), some below foreground work if `low`, one of them the `log`
+    that each batch waits for, or -1; those on an `open` one are not always served in one order.
     """
 
     steps: Records
     first: Ints
     waited: Ints
     server: Ints
+    rank: Ints
+    low: bool
+    log: int
     open: Flags
     deep: int
 
@@ -58,6 +63,7 @@ class Lanes(NamedTuple):
     share: Floats
     until: Floats
     tied: Floats
+    node: Ints
     deep: int
 
 
@@ -83,6 +89,7 @@ def empty_lanes(program: Program, demands: int, batches: int, kinds: int) -> Lan
         np.empty((tasks, LANES)),
         np.empty(LANES),
         np.empty(LANES),
+        np.empty((2, LANES), dtype=np.int64),
         deep,
     )
 

@@ -45,14 +45,14 @@ def _leap(graph: Template, state: ScheduleState, past: Past, low: int, high: int
 @inner
 def _turns(graph: Template, state: ScheduleState, past: Past, high: int, turn: int, how: int, left: float, now: float) -> int:
     """Return how many turns can be passed over: as far as batches are alike, and a log that only advanced goes on."""
-    last, turns = high - 1, 0
-    while last + turn < len(state.stale) and graph.alike[last + turn] == graph.alike[past.counts[LOW]]:
+    last, turns, most = high - 1, 0, len(state.stale)
+    if how == ADVANCED:
+        most = min(most, (state.roll[NEWEST] + graph.bound - state.roll[READY]) // turn)
+        most = min(most, int(left_of_log(graph, state, now) / left) - 1) if left > 0 else most
+    while turns < most and last + turn < len(state.stale) and graph.alike[last + turn] == graph.alike[past.counts[LOW]]:
         last += turn
         turns += 1
-    if how == ADVANCED:
-        turns = min(turns, (state.roll[NEWEST] + graph.bound - state.roll[READY]) // turn)
-        turns = min(turns, int(left_of_log(graph, state, now) / left) - 1) if left > 0 else turns
-    return max(turns, 0)
+    return turns
 
 
 @inner
@@ -61,7 +61,7 @@ def _high(graph: Template, state: ScheduleState, low: int) -> int:
     high, width = low, len(graph.tasks)
     while high < len(state.stale) and high - low <= DEPTH:
         k = 0
-        while k < width and state.tasks[high * width + k].waits == graph.tasks[k].needs:
+        while k < width and (graph.tasks[k].apart or state.tasks[high * width + k].waits == graph.tasks[k].needs):
             k += 1
         if k == width:
             break
@@ -77,12 +77,13 @@ def _fill(graph: Template, state: ScheduleState, past: Past, high: int, turn: in
         first = log
     for flat in range(first * width, high * width):  # when tasks became ready
         run = state.tasks[flat]
-        happened = past.at[0] < run.ready <= now and run.waits == 0
+        happened = past.at[0] < run.ready <= now and run.waits == 0 and not graph.tasks[flat % width].apart
         for j in range(1, turns + 1 if happened else 1):
             to = state.tasks[flat + j * turn * width]
             to.ready, to.cause = run.ready + j * (now - past.at[0]), run.cause + j * turn * width
     for flat in range(first * width, high * width):  # then when they began and ended: the later cause stays
-        _repeat(state, flat, turn * width, turns, past.at[0], now)
+        if not graph.tasks[flat % width].apart:
+            _repeat(state, flat, turn * width, turns, past.at[0], now)
     if graph.roll >= 0:
         let_go = state.roll[READY] - (state.roll[WAITING] >= 0)
         for r in range(let_go + 1, let_go + 1 + turns * turn):

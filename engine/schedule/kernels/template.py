@@ -13,6 +13,7 @@ QUEUE = 256
 # whether the gate task runs, the batch that waits for a log, and whether a queue has overflown.
 ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW = range(6)
 FIRST, NOBODY = np.int64(0), np.int64(-1)  # a batch and a cause: as bare numbers they would be types of their own
+SECONDS, ENERGY, STORED = range(3)  # of what is taken
 DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
 
 
@@ -21,9 +22,9 @@ def dtype(fields: str) -> np.dtype[np.void]:
     return np.dtype([(name, kind) for name, kind in (field.split() for field in fields.split(", "))], align=True)
 
 
-# A task in every batch: its server, whether it is background work, for how many tasks it waits in the first batch and in
-# others; of the `followers`, those from `same` to `next` wait for it in its own batch, those up to `stop` in the next one.
-TASK = dtype("server i8, background ?, first_needs i8, needs i8, same i8, next i8, stop i8")
+# A task in every batch: its server, whether it is background work, or `apart`; for how many tasks it waits in the first batch and
+# in others; of the `followers`, those from `same` to `next` wait for it in its own batch, those up to `stop` in the next one.
+TASK = dtype("server i8, background ?, apart ?, first_needs i8, needs i8, same i8, next i8, stop i8")
 # A task of one batch: its seconds, the flat index (batch * K + task) of what it started after, and for how many it waits.
 RUN = dtype("start f8, end f8, ready f8, left f8, cause i4, waits i4")
 SERVER = dtype("running i8, last i8, finish f8, since f8")  # the first two are flat indices
@@ -92,19 +93,21 @@ class Accounts(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What P machines take for D demands: `row` (P, D) says in which row of the tables it stands.
+    """What P machines take for D demands: `column` (3, D, P) says in which column of `costs` (R, C) it stands, by kind of batch.
 
-    Tables have a column for each kind of batch: seconds, joules by amounts, bytes stored by persistent memory's media.
-    `written` (D, R) are the bytes that training stores; watts are (P, V).
+    First are seconds, then joules by amounts, then bytes stored by persistent memory's media. `written` (R, D) are the bytes
+    that training stores; watts are (V, P).
     """
 
-    row: Ints
-    seconds: Floats
-    joules: Floats
-    stored: Floats
+    column: Ints
+    costs: Floats
     written: Floats
     busy_watts: Floats
     idle_watts: Floats
+
+    def of(self, some: Ints) -> "Taken":
+        """Return what some of the machines take."""
+        return Taken(self.column[:, :, some], *self[1:3], self.busy_watts[:, some], self.idle_watts[:, some])
 
 
 class Averages(NamedTuple):

@@ -6,44 +6,40 @@ import numpy as np
 
 from ...core.arrays import Floats, Ints
 from ...core.jit import entry, inner
-from .template import Accounts, ScheduleState, Stretch, Taken, Template
-
-SECONDS, ENERGY, STORED = range(3)
+from .template import ENERGY, SECONDS, STORED, Accounts, ScheduleState, Stretch, Taken, Template
 
 
 class Sums(NamedTuple):
-    """Seconds, joules and bytes stored of each row, (3, rows), bytes written of each demand, (D,): by mean batch, in all."""
+    """Costs of each column, (C,), and bytes written of each demand, (D,): by mean batch, in all."""
 
     mean: Floats
-    mean_written: Floats
     total: Floats
+    mean_written: Floats
     total_written: Floats
 
 
 def sums_of(taken: Taken, kind: Ints, whole: bool, stretch: Stretch) -> Sums:
     """Average what is taken over the batches after the first two and, if `whole`, total it over all of them."""
-    seen, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), taken.seconds.shape[1]
+    seen, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(taken.costs)
     more = stretch.times * np.bincount(kind[stretch.first + 1 : stretch.last + 1], minlength=kinds)
     weight = (np.bincount(kind[len(kind) - seen :], minlength=kinds) + more) / (seen + more.sum())
-    mean, total = np.zeros((2, 3, len(taken.seconds)))
-    mean_written, total_written = np.zeros((2, len(taken.written)))
-    for which, table in enumerate((taken.seconds, taken.joules, taken.stored)):
-        _sum(table, weight, kind, whole, more, mean[which], total[which])
-    _sum(taken.written, weight, kind, whole, more, mean_written, total_written)
-    return Sums(mean, mean_written, total, total_written)
+    found = Sums(*np.zeros((2, taken.costs.shape[1])), *np.zeros((2, taken.written.shape[1])))
+    _sum(taken.costs, weight, kind, whole, more, found.mean, found.total)
+    _sum(taken.written, weight, kind, whole, more, found.mean_written, found.total_written)
+    return found
 
 
 @entry
 def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, more: Floats, mean: Floats, total: Floats) -> None:
     for r in range(len(weight)):
-        for row in range(len(table)):
-            mean[row] += weight[r] * table[row, r]
+        for column in range(len(mean)):
+            mean[column] += weight[r] * table[r, column]
     for n in range(len(kind) if whole else 0):
-        for row in range(len(table)):
-            total[row] += table[row, kind[n]]
+        for column in range(len(total)):
+            total[column] += table[kind[n], column]
     for r in range(len(more) if whole else 0):
-        for row in range(len(table)):
-            total[row] += more[r] * table[row, r]
+        for column in range(len(total)):
+            total[column] += more[r] * table[r, column]
 
 
 class Totals(NamedTuple):
@@ -102,13 +98,14 @@ def total(
 def enter(accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals, roll: int) -> None:
     """Enter what all demands of a run took, but those of a rolling log."""
     for d in range(len(accounts.task)):
-        row, cell = taken.row[p, d], accounts.cell[d]
+        cell = accounts.cell[d]
         if accounts.task[d] != roll:
-            busy = 0.0 if accounts.beside[d] else sums.total[SECONDS, row]
+            busy = 0.0 if accounts.beside[d] else sums.total[taken.column[SECONDS, d, p]]
+            joules = sums.total[taken.column[ENERGY, d, p]]
             totals.cells[p, cell, 0] += busy
-            totals.cells[p, cell, 1] += sums.total[ENERGY, row] + busy * taken.busy_watts[p, accounts.device[d]]
+            totals.cells[p, cell, 1] += joules + busy * taken.busy_watts[accounts.device[d], p]
             totals.written[p] += sums.total_written[d]
-            totals.media[p] += sums.total[STORED, row]
+            totals.media[p] += sums.total[taken.column[STORED, d, p]]
 
 
 @inner
@@ -123,18 +120,31 @@ def _enter_log(
     d: int,
     totals: Totals,
 ) -> None:
-    busy, joules, row = 0.0, 0.0, taken.row[p, d]
+    busy, joules, column = 0.0, 0.0, taken.column[:, d, p]
     for n in range(len(kind)):
         r, share = kind[n], _done(graph, state, kind, accounts, taken, p, n, totals.makespan[p])
         if stretch.times > 0.0:
             low, high = totals.ends[p, stretch.first], totals.ends[p, stretch.last]
             share += stretch.times * logged(graph, state, kind, accounts, taken, p, n, low, high, totals.makespan[p])
-        busy += 0.0 if accounts.beside[d] else share * taken.seconds[row, r]
-        joules += share * taken.joules[row, r]
-        totals.written[p] += share * taken.written[d, r]
-        totals.media[p] += share * taken.stored[row, r]
+        busy += 0.0 if accounts.beside[d] else share * taken.costs[r, column[SECONDS]]
+        joules += share * taken.costs[r, column[ENERGY]]
+        totals.written[p] += share * taken.written[r, d]
+        totals.media[p] += share * taken.costs[r, column[STORED]]
     totals.cells[p, accounts.cell[d], 0] += busy
-    totals.cells[p, accounts.cell[d], 1] += joules + busy * taken.busy_watts[p, accounts.device[d]]
+    totals.cells[p, accounts.cell[d], 1] += joules + busy * taken.busy_watts[accounts.device[d], p]
+
+
+@inner
+def enter_whole_log(kind: Ints, accounts: Accounts, taken: Taken, p: int, d: int, totals: Totals) -> None:
+    """Enter what a demand of a log took that every batch waited for, batch by batch."""
+    busy, joules, column = 0.0, 0.0, taken.column[:, d, p]
+    for r in kind:
+        busy += 0.0 if accounts.beside[d] else taken.costs[r, column[SECONDS]]
+        joules += taken.costs[r, column[ENERGY]]
+        totals.written[p] += taken.written[r, d]
+        totals.media[p] += taken.costs[r, column[STORED]]
+    totals.cells[p, accounts.cell[d], 0] += busy
+    totals.cells[p, accounts.cell[d], 1] += joules + busy * taken.busy_watts[accounts.device[d], p]
 
 
 @inner
@@ -167,7 +177,7 @@ def _done(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts,
         return 1.0
     for d in range(len(accounts.task)):
         if accounts.task[d] == graph.roll:
-            seconds = max(seconds, taken.seconds[taken.row[p, d], kind[n]])
+            seconds = max(seconds, taken.costs[kind[n], taken.column[SECONDS, d, p]])
     if not run.start < at or seconds <= 0:
         return 0.0
     return min(min(at - run.start, seconds - run.left) / seconds, 1.0)

@@ -1,11 +1,13 @@
 """Row-wise: each table's rows over all parts, each of which pools its own and sends sums of all samples."""
 
-from ..sharding import Piece, Pieces, Sharding, Wanted
+import numpy as np
+
+from ..sharding import Pieces, Sharding, Wanted, over
 
 
 def pieces(wanted: Wanted) -> Pieces:
     """Spread every table over all parts."""
-    return ((Piece(1.0, tuple(range(wanted.parts.number))),),) * wanted.tables
+    return over([tuple(range(wanted.parts.number))], np.zeros(wanted.tables, dtype=np.int64))
 
 
 SHARDING = Sharding(

@@ -1,0 +1,63 @@
+"""What the devices of many machines take for a plan's demands: those of a kind are asked at once."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Floats, Ints
+from ..core.work import Work
+from ..hardware.columns import together
+from ..hardware.device import Device, slowest
+from .kernels.template import SECONDS, STORED
+
+
+class Costs(NamedTuple):
+    """What P devices take for d demands: `tables` (R, some) of columns, and which of all these is each one's, (3, d, P).
+
+    First are seconds, then joules by amounts, then bytes that media store, each by kind of batch.
+    """
+
+    tables: Sequence[Floats]
+    column: Ints
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return sum([table.shape[1] for table in self.tables])
+
+
+def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, stores: bool) -> Costs:
+    """Ask devices of one kind, which `stores` on media or not; what all take alike is one column."""
+    column, tables, width = np.empty((3, len(works), len(devices)), dtype=np.int64), list[Floats](), 0
+    for what, name in enumerate(("seconds", "joules", "stored")):
+        every = [getattr(device, name) for device in devices if what != STORED or stores]
+        asked = {kind: together([one.get(kind) for one in every], kinds) for kind in set(map(type, works))}
+        for d, work in enumerate(works):
+            tables.append(asked[type(work)](slowest(work) if what == SECONDS else work))
+            alike = tables[-1].shape[1] == 1
+            column[what, d] = width + (0 if alike else np.arange(len(devices)))
+            width += tables[-1].shape[1]
+    return Costs(tables, column)
+
+
+def different(every: Sequence[Any]) -> tuple[list[Any], Ints]:
+    """Return what is different by identity, as it comes, and which of these each one is."""
+    known = [*map(id, every)]
+    found = dict(zip(known, every, strict=True))
+    if len(found) == 1:
+        return [every[0]], np.zeros(len(every), dtype=np.int64)
+    place = dict(zip(found, range(len(found)), strict=True))
+    return [*found.values()], np.fromiter(map(place.__getitem__, known), np.int64, len(known))
+
+
+def different_machines(parts: Sequence[tuple[list[Any], Ints]]) -> tuple[Ints, Ints]:
+    """Return of machines, given which device of each kind they have, one of those that are alike, and which each one is like."""
+    points = len(parts[0][1])
+    one, same = np.zeros((2, points), dtype=np.int64)
+    for devices, which in parts:
+        if len(devices) == points:
+            return np.arange(points), np.arange(points)
+        if len(devices) > 1:
+            _, one, same = np.unique(same * len(devices) + which, return_index=True, return_inverse=True)
+    return one[: same.max() + 1], same
