@@ -6,10 +6,10 @@ import numpy as np
 
 from ..core.arrays import Flags, Ints
 from ..core.jit import entry, inner
-from .kernels.critical_path import certain, enter_lanes, total_lane
+from .kernels.entering import certain, enter_lanes, total_lane
 from .kernels.events import advance, refusal
 from .kernels.in_order import follow
-from .kernels.lanes import LANES, Lanes, Program, empty_lanes
+from .kernels.lanes import Lanes, Program, empty_lanes
 from .kernels.periodic import forget
 from .kernels.template import (
     ENERGY,
@@ -117,7 +117,7 @@ def _observe(
 
 def _in_order(program: Program, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
     """Let machines run a program and tell of those for which that is exact; returns which."""
-    lanes = empty_lanes(program, len(inputs.accounts.task), len(inputs.kind), int(inputs.kind.max()) + 1)
+    lanes = empty_lanes(program, len(inputs.accounts.task), len(inputs.kind), int(inputs.kind.max()) + 1, len(machines))
     held = np.zeros(len(machines), dtype=np.bool_)
     _follow(program, lanes, machines, inputs, averages, totals, held)
     return held
@@ -127,8 +127,8 @@ def _in_order(program: Program, machines: Ints, inputs: Inputs, averages: Averag
 def _follow(
     program: Program, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, held: Flags
 ) -> None:
-    for first in range(0, len(machines), LANES):
-        mine = machines[first : first + LANES]
+    for first in range(0, len(machines), lanes.wide):
+        mine = machines[first : first + lanes.wide]
         follow(program, inputs.kind, inputs.accounts, inputs.taken, mine, lanes)
         enter_lanes(program, lanes, mine, inputs.stretch, averages, totals)
         for lane in range(len(mine)):

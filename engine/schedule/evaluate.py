@@ -149,26 +149,32 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what
         seen = Averages._make(each[back] for each in observe(template, layout.kind, layout.accounts, part, room, layout.stretch))
         whole = None
         if what:
-            room = Totals._make(each[back] if len(each) else each for each in room)
+            room = room.of(back)
             whole = _whole(layout, seen, room, map(partial(Line, graph, template), room.start, room.end))
         average = steady_of(seen, layout.devices, layout.cells)
         yield mine.tolist(), Observed(average, seen.stale, part.idle_watts[:, back], whole)
 
 
 def _whole(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Line]) -> Whole:
-    """Return whole runs: of each batch's time, its checkpoint is what checkpoints expose of a mean one, if it is that long."""
-    logs = [c for c, (stage, _) in enumerate(layout.cells) if stage == "Checkpoint"]
-    exposed = seen.cells[:, logs, EXPOSED].sum(axis=1)
-    ends = room.ends.copy()
-    ends[:, -1] = room.makespan - layout.stretch.times * (ends[:, layout.stretch.last] - ends[:, layout.stretch.first])
-    often = np.ones(len(layout.kind))
-    often[layout.stretch.first + 1 : layout.stretch.last + 1] += layout.stretch.times
-    waits = (np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)) * often).sum(axis=1)
-    busy, joules = np.zeros((2, len(layout.devices), len(ends)))
-    kept = np.zeros(len(ends))
+    """Return whole runs by what was entered of them."""
+    busy, joules = np.zeros((2, len(layout.devices), len(room.makespan)))
+    kept = np.zeros(len(room.makespan))
     for c, (stage, name) in enumerate(layout.cells):
         busy[layout.devices.index(name)] += room.cells[:, c, 0]
         joules[layout.devices.index(name)] += room.cells[:, c, 1]
         kept += room.cells[:, c, 1] if stage == "Checkpoint" else 0.0
     work = Worked(busy, joules, room.written, room.media)
-    return Whole(room.makespan, work, waits, kept, lines if len(room.start) else repeat(None))
+    return Whole(room.makespan, work, _waits(layout, seen, room), kept, lines if len(room.start) else repeat(None))
+
+
+def _waits(layout: PlanLayout, seen: Averages, room: Totals) -> Floats:
+    """Return what checkpoints expose of each run: of each batch's time as much as of a mean one, if it is that long."""
+    logs = [c for c, (stage, _) in enumerate(layout.cells) if stage == "Checkpoint"]
+    if not logs:
+        return np.zeros(len(room.makespan))
+    exposed, ends = seen.cells[:, logs, EXPOSED].sum(axis=1), np.array(room.ends.T, order="C")
+    ends[:, -1] = room.makespan - layout.stretch.times * (ends[:, layout.stretch.last] - ends[:, layout.stretch.first])
+    often = np.ones(len(layout.kind))
+    often[layout.stretch.first + 1 : layout.stretch.last + 1] += layout.stretch.times
+    waits: Floats = (np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)) * often).sum(axis=1)
+    return waits

@@ -61,10 +61,14 @@ def some_in_the_background(rng):
 
 
 def random_times(rng, shape):
-    """Return small whole seconds, some of them 0 in every fourth draw, so that there are ties; or seconds without."""
+    """Return small whole seconds, (P, N, K), some of them 0 in every fourth draw, so that there are ties; or seconds without."""
     least, most = ((0, 9), (1, 9), (1, 3), (1, 2))[rng.integers(4)]
     times = rng.integers(least, most, shape) * rng.uniform(0.5, 2.0, (shape[0], 1, 1))
-    return times * rng.uniform(0.5, 2.0, shape) if rng.random() < 0.4 else times
+    times = times * rng.uniform(0.5, 2.0, shape) if rng.random() < 0.4 else times
+    if rng.random() < 0.5:  # as in a sweep: machines that differ in how fast one task is, so that most have the same path
+        times = np.repeat(times[:1], shape[0], axis=0)
+        times[:, :, rng.integers(shape[2])] *= np.geomspace(0.5, 2.0, shape[0])[:, None]
+    return times
 
 
 def observed(graph, times, enough, monkeypatch, stretch=averages.ONCE):
@@ -99,7 +103,7 @@ def both(graph, times, stretch=averages.ONCE):
 def test_random_machines_that_run_a_program_have_the_times_of_their_events(seed):
     rng = np.random.default_rng(seed)
     graph = (random_graph, with_a_barrier, some_in_the_background)[rng.integers(3)](rng)
-    times = random_times(rng, (MACHINES, BATCHES, len(graph.tasks)))
+    times = random_times(rng, (int(rng.choice([3, MACHINES, 70])), BATCHES, len(graph.tasks)))
     both(graph, times, averages.ONCE if rng.random() < 0.5 else Stretch(3, 6, 2.5))
 
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from ...core.arrays import Floats, Ints
 from ...core.jit import inner
-from .lanes import KEEPS, LANES, LAST, OPEN, READY, STRICT, TRY, WAITS, YIELDS, Lanes, Program, copy, fill, later_of, ready_row
+from .lanes import KEEPS, LAST, OPEN, READY, STRICT, TRY, WAITS, YIELDS, Lanes, Program, copy, fill, later_of, ready_row
 from .template import NOBODY, SECONDS, Accounts, Taken
 
 
 @inner
 def follow(program: Program, kind: Ints, accounts: Accounts, taken: Taken, machines: Ints, lanes: Lanes) -> None:
-    """Let up to LANES machines run the program."""
+    """Let machines run the program, at most one a lane."""
     width, batches = len(program.server), len(kind)
     _durations(accounts, taken, machines, lanes)
     _start_over(lanes)
@@ -28,30 +28,30 @@ def follow(program: Program, kind: Ints, accounts: Accounts, taken: Taken, machi
             lanes.begin[later] = (m + lanes.deep - later) % lanes.deep * width
         for i in range(len(program.steps)):
             step = program.steps[i]
-            n, k = m - step.later, step.task
+            n = m - step.later
             if n < 0 or n >= batches:
                 continue
             if step.flags & OPEN:
-                _open(program, lanes, step, n, batches, lanes.lasts[k, kind[n]])
+                _open(program, lanes, step, n, batches, kind[n])
             else:
-                _next(program, lanes, step, n, lanes.lasts[k, kind[n]])
+                _next(program, lanes, step, n, kind[n])
     for n in range(1, batches):
         later_of(lanes.ended[n], lanes.ended[n - 1])
 
 
 @inner
-def _next(program: Program, lanes: Lanes, step: Any, n: int, lasts: Floats) -> None:
+def _next(program: Program, lanes: Lanes, step: Any, n: int, r: int) -> None:
     """Serve a task that is sure to be its server's next one."""
     width, k = len(program.server), step.task
     server, ready = program.server[k], lanes.end[ready_row(program, lanes, step.later, k)]
     end = lanes.end[lanes.begin[step.later] + k]
-    _note(lanes, step.flags, server, n * width + k, lanes.ahead[n * width + k])
+    _note(lanes, step.flags, server, n * width + k, lanes.wide if program.open[server] else 1)
     if step.flags & STRICT:
         _check(ready, lanes.last[server], lanes.gaps[1])
     if step.flags & WAITS:
-        _serve_after(ready, lanes.end[lanes.free[server]], lasts, lanes.same[k], end)
+        _serve_after(ready, lanes.end[lanes.free[server]], lanes.lasts[k, r], lanes.same[k], lanes.once[k, r], end)
     else:
-        _serve(ready, lasts, lanes.same[k], end)
+        _serve(ready, lanes.lasts[k, r], lanes.same[k], lanes.once[k, r], end)
     if step.flags & KEEPS:
         _keep(program, lanes, server, lanes.begin[step.later] + k, ready)
     if step.flags & LAST:
@@ -69,7 +69,7 @@ def _keep(program: Program, lanes: Lanes, server: int, row: int, ready: Floats) 
 
 
 @inner
-def _open(program: Program, lanes: Lanes, step: Any, n: int, batches: int, lasts: Floats) -> None:
+def _open(program: Program, lanes: Lanes, step: Any, n: int, batches: int, r: int) -> None:
     """Do a step of a task that is not sure to come before or after another."""
     width, k = len(program.server), step.task
     mine, server = lanes.pending[n % program.deep * width + k], program.server[k]
@@ -83,7 +83,7 @@ def _open(program: Program, lanes: Lanes, step: Any, n: int, batches: int, lasts
         if batch >= batches or batch < 0:
             return
         other = lanes.pending[batch % program.deep * width + step.other % width]
-    for lane in range(LANES):
+    for lane in range(lanes.wide):
         ready, rival = mine[lane], other[lane]
         goes = ready < np.inf
         if step.flags & TRY:
@@ -92,7 +92,7 @@ def _open(program: Program, lanes: Lanes, step: Any, n: int, batches: int, lasts
         if goes:
             if step.flags & STRICT:
                 lanes.gaps[1, lane] = min(lanes.gaps[1, lane], ready - lanes.last[server, lane])
-            end = max(ready, lanes.end[free, lane]) + lasts[0 if lanes.same[k] else lane]
+            end = max(ready, lanes.end[free, lane]) + (lanes.once[k, r] if lanes.same[k] else lanes.lasts[k, r, lane])
             lanes.ahead[row, lane], lanes.who[server, lane] = lanes.who[server, lane], row
             lanes.end[row, lane], lanes.end[free, lane], lanes.last[server, lane] = end, end, ready
             mine[lane] = np.inf
@@ -101,52 +101,50 @@ def _open(program: Program, lanes: Lanes, step: Any, n: int, batches: int, lasts
 
 
 @inner
-def _serve(start: Floats, lasts: Floats, same: bool, end: Floats) -> None:
+def _serve(start: Floats, lasts: Floats, same: bool, once: float, end: Floats) -> None:
     if same:
-        took = lasts[0]
-        for lane in range(LANES):
-            end[lane] = start[lane] + took
+        for lane in range(len(end)):
+            end[lane] = start[lane] + once
     else:
-        for lane in range(LANES):
+        for lane in range(len(end)):
             end[lane] = start[lane] + lasts[lane]
 
 
 @inner
-def _serve_after(ready: Floats, free: Floats, lasts: Floats, same: bool, end: Floats) -> None:
+def _serve_after(ready: Floats, free: Floats, lasts: Floats, same: bool, once: float, end: Floats) -> None:
     if same:
-        took = lasts[0]
-        for lane in range(LANES):
-            end[lane] = (ready[lane] if ready[lane] > free[lane] else free[lane]) + took
+        for lane in range(len(end)):
+            end[lane] = (ready[lane] if ready[lane] > free[lane] else free[lane]) + once
     else:
-        for lane in range(LANES):
+        for lane in range(len(end)):
             end[lane] = (ready[lane] if ready[lane] > free[lane] else free[lane]) + lasts[lane]
 
 
 @inner
 def _check(ready: Floats, last: Floats, gaps: Floats) -> None:
     """Keep the least seconds that a task was ready after the one before it on its server."""
-    for lane in range(LANES):
+    for lane in range(len(gaps)):
         gap = ready[lane] - last[lane]
         gaps[lane] = gap if gap < gaps[lane] else gaps[lane]
 
 
 @inner
-def _note(lanes: Lanes, flags: int, server: int, flat: int, ahead: Ints) -> None:
-    """Note which task was served before, where it may be one that has ended later than the task was ready."""
-    for lane in range(LANES):
-        ahead[lane] = lanes.who[server, lane] if flags & WAITS else NOBODY
+def _note(lanes: Lanes, flags: int, server: int, flat: int, different: int) -> None:
+    """Note who was served before, in `different` lanes, where that may be a task that has ended later than this one was ready."""
+    for lane in range(different):
+        lanes.ahead[flat, lane] = lanes.who[server, lane] if flags & WAITS else NOBODY
         lanes.who[server, lane] = flat if flags & KEEPS else lanes.who[server, lane]
 
 
 @inner
 def _start_over(lanes: Lanes) -> None:
-    for row in range(len(lanes.end)):
-        fill(lanes.end[row], 0.0)
     width = (len(lanes.end) - 2 - len(lanes.free)) // lanes.deep
+    for row in range((lanes.deep - 1) * width, len(lanes.end)):  # the batch before the first, and those that belong to none
+        fill(lanes.end[row], 0.0)
     for server in range(len(lanes.free)):
         lanes.free[server] = lanes.deep * width + 2 + server
         fill(lanes.last[server], -np.inf)
-        for lane in range(LANES):
+        for lane in range(lanes.wide):
             lanes.who[server, lane] = NOBODY
     for n in range(len(lanes.ended)):
         fill(lanes.ended[n], 0.0)
@@ -157,28 +155,45 @@ def _start_over(lanes: Lanes) -> None:
 @inner
 def _durations(accounts: Accounts, taken: Taken, machines: Ints, lanes: Lanes) -> None:
     """A task lasts as long as its slowest demand, the SAME in all lanes or not; keep the least that any lasts."""
-    fill(lanes.least[0], np.inf)
     for k in range(len(lanes.same)):
         lanes.same[k] = True
     for d in range(len(accounts.task)):
-        for lane in range(LANES):
+        for lane in range(lanes.wide):
             lanes.rows[d, lane] = taken.column[SECONDS, d, machines[min(lane, len(machines) - 1)]]
             lanes.same[accounts.task[d]] &= lanes.rows[d, lane] == lanes.rows[d, 0]
     for d in range(len(accounts.task)):
         k, more = accounts.task[d], d > 0 and accounts.task[d - 1] == accounts.task[d]
-        for r in range(lanes.lasts.shape[1]):
-            lasts = lanes.lasts[k, r]
-            for lane in range(1 if lanes.same[k] else LANES):
-                took = taken.costs[r, lanes.rows[d, lane]]
-                lasts[lane] = max(lasts[lane], took) if more else took
+        _take(lanes.rows[d], taken.costs, lanes.lasts[k], lanes.same[k], lanes.once[k], more)
+    fill(lanes.least[0], np.inf)
+    least = np.inf
+    for k in range(len(lanes.same)):
+        for r in range(lanes.once.shape[1]):
             if lanes.same[k]:
-                _sooner(lanes.least[0], lasts[0])
+                least = min(least, lanes.once[k, r])
             else:
-                for lane in range(LANES):
-                    lanes.least[0, lane] = min(lanes.least[0, lane], lasts[lane])
+                _sooner_of(lanes.least[0], lanes.lasts[k, r])
+    for lane in range(lanes.wide):
+        lanes.least[0, lane] = min(lanes.least[0, lane], least)
 
 
 @inner
-def _sooner(to: Floats, took: float) -> None:
-    for lane in range(LANES):
-        to[lane] = to[lane] if to[lane] < took else took
+def _take(columns: Ints, costs: Floats, lasts: Floats, same: bool, once: Floats, more: bool) -> None:
+    """Let a task last as long as a demand in these columns or, if there are `more`, as the slower one."""
+    first, apart = columns[0], 0
+    for lane in range(len(columns)):
+        apart += columns[lane] != first + lane
+    for r in range(len(costs)):
+        if same:
+            once[r] = max(once[r], costs[r, first]) if more else costs[r, first]
+        elif apart == 0 and not more:
+            copy(costs[r, first : first + len(columns)], lasts[r])
+        else:
+            for lane in range(len(columns)):
+                took = costs[r, columns[lane]]
+                lasts[r, lane] = max(lasts[r, lane], took) if more else took
+
+
+@inner
+def _sooner_of(to: Floats, other: Floats) -> None:
+    for lane in range(len(to)):
+        to[lane] = to[lane] if to[lane] < other[lane] else other[lane]

@@ -8,7 +8,7 @@ from ...core.arrays import Flags, Floats, Ints, Records
 from ...core.jit import inner
 
 APART = 3  # batches that two tasks on one server may lie apart, if it is not sure who is first
-LANES = 64  # machines at once; their times stand side by side
+LANES, ROUND = 128, 16  # machines at once, whose times stand side by side in lanes, at most; and of which these are a multiple
 # What a step does: notes when a task is ready; serves it; serves it if it precedes `other`, or, if it YIELDS, not at the same
 # time. A task that is served WAITS for its server; if STRICT, it must be ready later than the one before; its server KEEPS that
 # it was; it may have been served before if OPEN; it may be the LAST of its batch to end.
@@ -36,13 +36,14 @@ class Program(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Room for the times of LANES machines: the ends of all tasks, by flat index, of a batch before the first, a row of zeros,
-    one to spare and one a server; durations (K, R, LANES), of a task that lasts the `same` in all lanes only in the first.
+    """Room for the times of machines in `wide` rows: the ends of all tasks, by flat index, of a batch before the first, a row of
+    zeros, one to spare and one a server; durations (K, R, wide), of a task that lasts the `same` in all lanes as `once` (K, R).
 
-    `ahead` is which task its server served before, by flat index. Of OPEN tasks `pending` has when they were ready, until they
-    are served. Servers are `free` since what a row of ends says, and served `who` last, ready at `last`; `ended` (N, LANES) are
-    batches. `gaps` says how near the choices were: 0 if two tasks that were not sure to come in one order were ready at once,
-    and the least seconds between two that must not be. The last ones are for critical paths.
+    `ahead` is which task its server served before, by flat index, on a server with one order in the first lane alone. Of OPEN
+    tasks `pending` has when they were ready, until they are served. Servers are `free` since what a row of ends says, and served
+    `who` last, ready at `last`; `ended` (N, wide) are batches. `gaps` says how near the choices were: 0 if two tasks that were
+    not sure to come in one order were ready at once, and the least seconds between two that must not be. The last ones are for
+    critical paths, which tasks are `on`.
     """
 
     end: Floats
@@ -53,44 +54,51 @@ class Lanes(NamedTuple):
     who: Ints
     ended: Floats
     lasts: Floats
+    once: Floats
     took: Floats
     least: Floats
     gaps: Floats
     rows: Ints
     same: Flags
     begin: Ints
+    on: Ints
     path: Floats
     share: Floats
     until: Floats
     tied: Floats
     node: Ints
     deep: int
+    wide: int
 
 
-def empty_lanes(program: Program, demands: int, batches: int, kinds: int) -> Lanes:
-    """Return room for a run of so many batches of so many kinds."""
+def empty_lanes(program: Program, demands: int, batches: int, kinds: int, machines: int) -> Lanes:
+    """Return room for a run of so many batches of so many kinds on so many machines, or as many of these as go at once."""
+    wide = min(LANES, -(-machines // ROUND) * ROUND)
     tasks, deep, servers = len(program.server), batches + 1, int(program.server.max()) + 1
     return Lanes(
-        np.empty((deep * tasks + 2 + servers, LANES)),
-        np.empty((batches * tasks, LANES), dtype=np.int64),
-        np.empty((program.deep * tasks, LANES)),
+        np.empty((deep * tasks + 2 + servers, wide)),
+        np.empty((batches * tasks, wide if program.open.any() else 1), dtype=np.int64),
+        np.empty((program.deep * tasks, wide)),
         np.empty(servers, dtype=np.int64),
-        np.empty((servers, LANES)),
-        np.empty((servers, LANES), dtype=np.int64),
-        np.empty((batches, LANES)),
-        np.empty((tasks, kinds, LANES)),
-        np.empty((1, LANES)),
-        np.empty((1, LANES)),
-        np.empty((2, LANES)),
-        np.empty((demands, LANES), dtype=np.int64),
+        np.empty((servers, wide)),
+        np.empty((servers, wide), dtype=np.int64),
+        np.empty((batches, wide)),
+        np.empty((tasks, kinds, wide)),
+        np.empty((tasks, kinds)),
+        np.empty((1, wide)),
+        np.empty((1, wide)),
+        np.empty((2, wide)),
+        np.empty((demands, wide), dtype=np.int64),
         np.empty(tasks, dtype=np.bool_),
         np.empty(program.deep + 1, dtype=np.int64),
-        np.empty(((program.deep + APART + 1) * tasks, LANES)),
-        np.empty((tasks, LANES)),
-        np.empty(LANES),
-        np.empty(LANES),
-        np.empty((2, LANES), dtype=np.int64),
+        np.empty(batches * tasks, dtype=np.int64),
+        np.empty(((program.deep + APART + 1) * tasks, wide)),
+        np.empty((tasks, wide)),
+        np.empty(wide),
+        np.empty(wide),
+        np.empty((2, wide), dtype=np.int64),
         deep,
+        wide,
     )
 
 
@@ -116,19 +124,19 @@ def ready_row(program: Program, lanes: Lanes, later: int, k: int) -> Any:
 @inner
 def copy(one: Floats, to: Floats) -> None:
     """Copy a row."""
-    for lane in range(LANES):
+    for lane in range(len(to)):
         to[lane] = one[lane]
 
 
 @inner
 def later_of(to: Floats, end: Floats) -> None:
     """Let a row be the later of two, lane by lane."""
-    for lane in range(LANES):
+    for lane in range(len(to)):
         to[lane] = to[lane] if to[lane] > end[lane] else end[lane]
 
 
 @inner
 def fill(row: Floats, value: float) -> None:
     """Fill a row."""
-    for lane in range(LANES):
+    for lane in range(len(row)):
         row[lane] = value

@@ -43,7 +43,7 @@ def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, more: Floats, m
 
 
 class Totals(NamedTuple):
-    """Whole runs of P machines, of N batches: when all had ended, when each batch had, (P, N), bytes, (P,).
+    """Whole runs of P machines, of N batches: when all had ended, when each batch had, (N, P), bytes, (P,).
 
     `cells` (P, C, 2) are busy seconds and joules by amounts and watts. `start` and `end` (P, N, K) are kept if there is room.
     """
@@ -56,12 +56,16 @@ class Totals(NamedTuple):
     start: Floats
     end: Floats
 
+    def of(self, some: Ints) -> "Totals":
+        """Return those of some of the machines."""
+        return Totals(self.makespan[some], self.ends[:, some], *[each[some] if len(each) else each for each in self[2:]])
+
 
 def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False) -> Totals:
     """Return room for so many runs of (N, K) tasks, with their timelines if these are wanted; for none, nothing is totalled."""
     makespan, written, media = np.zeros((3, points))
     start, end = np.empty((2, points if lines else 0, *shape))
-    return Totals(makespan, np.zeros((points, shape[0])), np.zeros((points, cells, 2)), written, media, start, end)
+    return Totals(makespan, np.zeros((shape[0], points)), np.zeros((points, cells, 2)), written, media, start, end)
 
 
 @inner
@@ -86,12 +90,12 @@ def total(
             if k != graph.roll:
                 totals.makespan[p] = max(totals.makespan[p], run.end)
                 reached = reached if graph.tasks[k].background else max(reached, run.end)
-        totals.ends[p, n] = reached
+        totals.ends[n, p] = reached
     enter(accounts, taken, sums, p, totals, graph.roll)
     for d in range(len(accounts.task)):
         if accounts.task[d] == graph.roll:
             _enter_log(graph, state, kind, accounts, taken, stretch, p, d, totals)
-    totals.makespan[p] += stretch.times * (totals.ends[p, stretch.last] - totals.ends[p, stretch.first])
+    totals.makespan[p] += stretch.times * (totals.ends[stretch.last, p] - totals.ends[stretch.first, p])
 
 
 @inner
@@ -124,7 +128,7 @@ def _enter_log(
     for n in range(len(kind)):
         r, share = kind[n], _done(graph, state, kind, accounts, taken, p, n, totals.makespan[p])
         if stretch.times > 0.0:
-            low, high = totals.ends[p, stretch.first], totals.ends[p, stretch.last]
+            low, high = totals.ends[stretch.first, p], totals.ends[stretch.last, p]
             share += stretch.times * logged(graph, state, kind, accounts, taken, p, n, low, high, totals.makespan[p])
         busy += 0.0 if accounts.beside[d] else share * taken.costs[r, column[SECONDS]]
         joules += share * taken.costs[r, column[ENERGY]]

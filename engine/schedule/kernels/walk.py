@@ -6,7 +6,7 @@ A background task counts from the end of the last foreground task that ran besid
 from typing import Any
 
 from ...core.jit import inner
-from .lanes import FOREGROUND, LANES, LOG, Lanes, Program
+from .lanes import FOREGROUND, LOG, Lanes, Program
 from .template import NOBODY
 
 
@@ -26,11 +26,11 @@ def last_of(program: Program, lanes: Lanes, n: int, lane: int) -> Any:
 def walk(program: Program, lanes: Lanes, last: int) -> None:
     """Add up the seconds of each task on the critical paths that end with batch `last` as `expose` does, task by task."""
     width = len(program.server)
-    for lane in range(LANES):
+    for lane in range(lanes.wide):
         lanes.node[0, lane], lanes.node[1, lane] = last_of(program, lanes, last, lane), last
         lanes.took[0, lane] = lanes.end[lanes.node[0, lane], lane]
     for n in range(last, -1, -1):  # lane by lane within a batch, whose rows are near
-        for lane in range(LANES):
+        for lane in range(lanes.wide):
             while lanes.node[0, lane] >= n * width and lanes.took[0, lane] > lanes.until[lane]:
                 _step_back(program, lanes, lane)
 
@@ -39,7 +39,8 @@ def walk(program: Program, lanes: Lanes, last: int) -> None:
 def _step_back(program: Program, lanes: Lanes, lane: int) -> None:
     """Enter the task that a lane's path has come to, and go on to its cause."""
     width, flat, batch, now = len(program.server), lanes.node[0, lane], lanes.node[1, lane], lanes.took[0, lane]
-    k, begin, cause, ahead = flat % width, 0.0, NOBODY, lanes.ahead[flat, lane]
+    k, begin, cause = flat % width, 0.0, NOBODY
+    ahead = lanes.ahead[flat, lane if program.open[program.server[k]] else 0]
     for j in range(program.first[k], program.first[k + 1]):
         w = program.waited[j]
         other = flat - k + (w if w < width else w - 2 * width)
