@@ -4,15 +4,17 @@ from collections.abc import Callable, Mapping
 from math import ceil
 from typing import NamedTuple
 
-from ..core.work import AllToAll, By, Copy, HostEmbedding, HostRows, Pool, RowLog, RowReads, RowUpdates, Stream, Work
+from ..core.work import AllToAll, By, Copy, Direct, HostEmbedding, HostRows, Pool, RowLog, RowReads, RowUpdates, Stream, Work
 from ..hardware.device import Device, gpus_in_node, nodes, seconds
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
 from ..registry import load
 from ..scenario.scenario import Scenario
 from ..units import FLOAT32, GiB
+from ..workload.accesses import expected
+from ..workload.expected_cache import expected_moves
 from .sharding import Parts
-from .system import System
+from .system import System, cache_policy
 from .traffic import INDEX_BYTES, SORT_PASSES, activation_bytes, log_bytes, mlp_bytes, row_bytes, vector_bytes
 
 EVEN = "interleaved"
@@ -61,7 +63,17 @@ def _links(s: Scenario) -> tuple[float, float]:
 def _gpu_units(s: Scenario) -> Units:
     gpu, row, gradient = _alone(s, "gpu"), row_bytes(s), s.model.embedding_dim * FLOAT32
     lookup = (vector_bytes(s) + gradient + SORT_PASSES * INDEX_BYTES) * _per(gpu, Pool)  # spreading sorts the indices too
-    return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)), *_links(s))
+    return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)) + _missed(s), *_links(s))
+
+
+def _missed(s: Scenario) -> float:
+    """Return the seconds on the link to the host, there and back, of the share of a unique row that a cache misses."""
+    cache = load("systems", s.system).cache
+    if not cache:
+        return 0.0
+    moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
+    times = (2 * moved.misses + moved.refused) / float(expected(s).unique_rows.sum())
+    return times * row_bytes(s) * _per(_alone(s, "pcie"), Direct)
 
 
 def _tiered_units(s: Scenario) -> Units:

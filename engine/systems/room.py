@@ -24,6 +24,8 @@ def unfit(s: Scenario, name: str) -> str:
     try:
         found = balance(s, name)
     except BadKnob as error:
+        if not s.policy.plan:
+            raise
         return str(error)
     return "" if found is None else _overfull(s, system, kind, found, given)
 

@@ -197,35 +197,54 @@ def test_the_planner_is_never_worse_than_round_robin_by_its_own_cost_and_fits_wh
     assert all(sum(width for width, _ in table) == pytest.approx(1) for table in nested(plan))
 
 
-def dealt(seconds, nbytes, cuts, rooms, parts, sharing):
+def dealt(seconds, nbytes, ranges, over, rooms, parts, sharing):
     """Deal out pieces by the words of the greedy plan, one by one: the parts that each table's pieces have."""
-    busy, left, found = [0.0] * parts, [[room] * parts for room in rooms], [[] for _ in cuts]
-    for table in sorted(range(len(cuts)), key=lambda one: -seconds[one] / max(1, cuts[one])):
-        ranges = max(1, cuts[table])
-        lasts, needs = seconds[table] / ranges, [one[table] / ranges for one in nbytes]
-        for _ in range(ranges):
-            roomy = [part for part in range(parts) if all(left[m][part // sharing[m]] >= need for m, need in enumerate(needs))]
-            over = [min(roomy, key=lambda part: busy[part])] if cuts[table] and roomy else range(parts)
-            found[table].append(tuple(over))
-            for part in over:
-                busy[part] += lasts / len(over)
-            for m, need in enumerate(needs):
-                for room in range(parts):
-                    left[m][room] -= sum(part // sharing[m] == room for part in over) * need / len(over)
+    busy, left, found = [0.0] * parts, [[room] * parts for room in rooms], [[] for _ in ranges]
+
+    def give(part, count, times=1):
+        busy[part] += times * lasts / count
+        for m, need in enumerate(needs):
+            left[m][part // sharing[m]] -= times * need / count
+
+    for table in sorted(range(len(ranges)), key=lambda one: -seconds[one] / ranges[one]):
+        lasts, needs = seconds[table] / ranges[table], [one[table] / ranges[table] for one in nbytes]
+        for _ in range(ranges[table]):
+            count, mine = over[table], []
+            while len(mine) < count < parts:
+                roomy = [p for p in range(parts) if all(left[m][p // sharing[m]] >= x / count for m, x in enumerate(needs))]
+                if not (free := [part for part in roomy if part not in mine]):
+                    break
+                mine.append(min(free, key=lambda part: busy[part]))
+                give(mine[-1], count)
+            if len(mine) < count:
+                for part in sorted(mine):
+                    give(part, count, -1)
+                mine = list(range(parts))
+                busy = [one + lasts / parts for one in busy]
+                for m, need in enumerate(needs):
+                    held = [sum(part // sharing[m] == room for part in mine) for room in range(parts)]
+                    left[m] = [have - some * need / parts for have, some in zip(left[m], held, strict=True)]
+            found[table].append(tuple(sorted(mine)))
     return found
 
 
-@given(st.lists(st.tuples(st.floats(0, 9), st.integers(0, 9), st.integers(0, 3)), min_size=1), st.integers(2, 9), st.data())
-@examples(40)
+@given(
+    st.lists(st.tuples(st.floats(0, 9), st.integers(0, 9), st.integers(1, 3), st.integers(1, 9)), min_size=1, max_size=12),
+    st.integers(2, 9),
+    st.data(),
+)
+@examples(60)
 def test_the_longest_piece_goes_first_to_the_part_with_least_to_do_that_has_room(tables, parts, data):
-    """Each in one of several memories: rooms of single parts and of two or three, which may be too small for some."""
-    seconds, nbytes, cuts = map(np.array, zip(*tables, strict=True))
+    """Or its rows to as many as it is for; in up to two memories, rooms of one to three parts, maybe too small for some."""
+    seconds, nbytes, ranges, over = map(np.array, zip(*tables, strict=True))
+    over = np.minimum(over, parts)
     every = np.array([nbytes, nbytes[::-1] / 4])[: data.draw(st.integers(0, 2))]
     sharing = tuple(data.draw(st.integers(1, 3)) for _ in every)
     rooms = tuple(data.draw(st.floats(0.3, 3)) * float(one.sum()) / parts for one in every)
-    plan = greedy(Wanted(Parts(parts, 4), seconds, every, 128, rooms, sharing, lambda pieces, than: 0.0), cuts)
-    assert [[over for _, over in table] for table in nested(plan)] == dealt(seconds, every, cuts.tolist(), rooms, parts, sharing)
-    assert [[width for width, _ in table] for table in nested(plan)] == [[1 / max(1, cut)] * max(1, cut) for cut in cuts]
+    plan = greedy(Wanted(Parts(parts, 4), seconds, every, 128, rooms, sharing, lambda pieces, than: 0.0), ranges, over)
+    by_words = dealt(seconds, every, ranges.tolist(), over.tolist(), rooms, parts, sharing)
+    assert [[over for _, over in table] for table in nested(plan)] == by_words
+    assert [[width for width, _ in table] for table in nested(plan)] == [[1 / cut] * cut for cut in ranges]
 
 
 @pytest.mark.parametrize("sharding", SHARDINGS)
@@ -261,6 +280,37 @@ def test_the_planner_is_no_worse_than_any_plan_of_whole_tables_or_of_the_hottest
     best = min(wanted.slowest(plan, np.inf) for plan in whole + rows)
     assert best < 0.8 * min(wanted.slowest(plan, np.inf) for plan in whole)
     assert wanted.slowest(made("planner", wanted), np.inf) <= best * 1.01  # greedy
+
+
+@pytest.mark.parametrize(
+    ("bags", "plan"),
+    [((60, 30), "0-1/2-3;4/5"), ((90, 30), "0-2/3-5;6/7"), ((60, 29, 1, 1), "0-1/2-3;4/5;4;5"), ((1, 19, 40), "0;4/5;0-1/2-3")],
+)
+def test_what_columns_are_too_few_for_goes_by_rows_over_no_more_parts_than_needed(bags, plan):
+    """Of 64 columns, two ranges: the hot table takes two thirds of all GPUs' time or three quarters, the next one the rest."""
+    gpus, same = max(int(part) for part in plan if part.isdecimal()) + 1, (40_000,) * len(bags)
+    own = {"model.num_tables": len(bags), "model.pooling": bags, "model.num_embeddings": same, "machine.num_gpus": gpus}
+    s = made_up(**own, **{"data.batch_size": 6000})
+    wanted = _wanted(s, load("systems", s.system), Parts(gpus, 8), KINDS["gpus"].units(s))
+    best = wanted.slowest(by_hand(plan, len(bags), gpus), np.inf)
+    others = [made(name, wanted) for name in SHARDINGS if name not in ("planner", "interleaved")]
+    assert best < 0.85 * min(wanted.slowest(other, np.inf) for other in others)
+    assert wanted.slowest(made("planner", wanted), np.inf) <= best * 1.01
+    assert (
+        estimate(s).results["Step time [ms]"] <= estimate(with_values(s, {"policy.plan": plan})).results["Step time [ms]"] * 1.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "rows", "bags"),
+    [(4, (1000, 20_000, 20_000, 1000), (20, 5, 50, 1)), (3, (400_000, 1000, 20_000, 1000), (20, 20, 5, 1))],
+)
+def test_the_planner_of_a_cache_knows_that_misses_cross_each_gpus_own_link(gpus, rows, bags):
+    """Tables of many different rows must not share a GPU, whose link they would fill; nothing beats an even share."""
+    own = {"system": "torchrec-uvm", "machine.num_gpus": gpus, "policy.cache_load_factor": 0.1, "data.batch_size": 6000}
+    s = made_up(**own, **{"model.num_embeddings": rows, "model.pooling": bags})
+    even = estimate(with_values(s, {"policy.sharding": "interleaved"})).results["Step time [ms]"]
+    assert even <= estimate(s).results["Step time [ms]"] <= 1.05 * even
 
 
 @pytest.mark.parametrize(

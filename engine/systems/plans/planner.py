@@ -2,21 +2,24 @@
 
 import numpy as np
 
-from ...core.arrays import Ints
+from ...core.arrays import Floats, Ints
 from ..greedy import ALL, Rooms, deal
 from ..sharding import Pieces, Sharding, Wanted, made
 
 OTHERS = ("table-wise", "column-wise", "two-level", "row-wise")
-SPREAD = 20_000  # tables times parts, beyond which rows over all parts are not tried: it takes seconds
+SPREAD, FEWER = 20_000, 200_000  # tables times parts, beyond which rows over all parts, and over some, are not tried
 FINE = (1.0, 0.5, 0.25)  # of an even share of all work: what takes longer is cut into ranges of columns, or goes by rows
+BOTH = tuple(np.geomspace(2.0, 0.2, 12).tolist())  # likewise; where columns are too few, rows go over no more parts than needed
 
 
 def pieces(wanted: Wanted) -> Pieces:
     """Return the plan whose slowest parts take least, of those that fit, or of all where none does."""
-    few = wanted.tables * wanted.parts.number <= SPREAD
-    cuts = [_cuts(wanted, share) for share in (np.inf, *FINE)] + [_by_rows(wanted, share) for share in FINE if few]
-    plans = [greedy(wanted, cut) for cut in {cut.tobytes(): cut for cut in cuts}.values()]
-    plans += [plan for name in (OTHERS if few else OTHERS[:-1]) if (plan := made(name, wanted))]
+    size, whole = wanted.tables * wanted.parts.number, np.ones(wanted.tables, dtype=np.int64)
+    cuts = [(_cuts(wanted, share), whole) for share in (np.inf, *FINE)]
+    cuts += [(whole, _by_rows(wanted, share)) for share in FINE if size <= SPREAD]
+    cuts += [_both(wanted, share) for share in BOTH if size <= FEWER]
+    plans = [greedy(wanted, *cut) for cut in {(one.tobytes(), two.tobytes()): (one, two) for one, two in cuts}.values()]
+    plans += [plan for name in (OTHERS if size <= SPREAD else OTHERS[:-1]) if (plan := made(name, wanted))]
     fitting = [plan for plan in plans if wanted.fits(plan)]
     best, least = plans[0], np.inf
     for plan in fitting or plans:
@@ -25,36 +28,49 @@ def pieces(wanted: Wanted) -> Pieces:
     return best
 
 
-def _cuts(wanted: Wanted, share: float) -> Ints:
-    """Return into how many ranges to cut each table's columns: none takes longer than a `share` of an even part's work."""
+def _needed(wanted: Wanted, share: float) -> Floats:
+    """Return in how many each table, (T,), takes no longer than a `share` of an even part's work, and fits."""
     even = wanted.seconds.sum() / wanted.parts.number
-    most, least = (
-        wanted.ranges(wanted.parts.number),
-        np.ceil(wanted.nbytes.T / np.maximum(wanted.rooms, 1.0)).max(axis=1, initial=1),
-    )
-    ranges = np.maximum(np.ceil(wanted.seconds / max(share * even, 1e-300)), least)
-    cuts: Ints = np.clip(ranges, 1, most).astype(np.int64)
+    least = np.ceil(wanted.nbytes.T / np.maximum(wanted.rooms, 1.0)).max(axis=1, initial=1)
+    needed: Floats = np.maximum(np.ceil(wanted.seconds / max(share * even, 1e-300)), least)
+    return needed
+
+
+def _cuts(wanted: Wanted, share: float) -> Ints:
+    """Return into how many ranges to cut each table's columns, as far as there are columns."""
+    cuts: Ints = np.clip(_needed(wanted, share), 1, wanted.ranges(wanted.parts.number)).astype(np.int64)
     return cuts
 
 
 def _by_rows(wanted: Wanted, share: float) -> Ints:
-    """Return 0, for rows over all parts, for each table that takes longer than a `share` of an even part's work, else 1."""
-    whole: Ints = (wanted.seconds <= share * wanted.seconds.sum() / wanted.parts.number).astype(np.int64)
-    return whole
+    """Return over how many parts each table's rows go: all, if it takes longer than a `share` of an even part's work."""
+    return np.where(wanted.seconds <= share * wanted.seconds.sum() / wanted.parts.number, 1, wanted.parts.number)
 
 
-def greedy(wanted: Wanted, cuts: Ints) -> Pieces:
-    """Give the longest piece first to the part with least to do that has room; what is not cut, or no part has room for, goes
-    over all."""
-    count, ranges = wanted.parts.number, np.maximum(cuts, 1)
+def _both(wanted: Wanted, share: float) -> tuple[Ints, Ints]:
+    """Return the same, and over how many parts the rows of each range go, where columns are too few."""
+    cuts = _cuts(wanted, share)
+    return cuts, np.clip(np.ceil(_needed(wanted, share) / cuts), 1, wanted.parts.number).astype(np.int64)
+
+
+def greedy(wanted: Wanted, ranges: Ints, over: Ints) -> Pieces:
+    """Give the longest piece first to the part with least to do that has room, its rows to so many parts; what too few have room
+    for goes over all."""
+    count, most = wanted.parts.number, int(ranges.max())
     room = np.arange(count) // np.array(wanted.sharing, dtype=np.int64)[:, None]
     have = np.array(wanted.rooms, dtype=np.float64)[:, None] + np.zeros(count)
     sharing = np.array([np.bincount(one, minlength=count) for one in room], dtype=np.int64).reshape(room.shape)
-    rooms, seconds, place = Rooms(room, sharing, have), wanted.seconds / ranges, np.full((wanted.tables, ranges.max()), ALL)
-    deal(np.argsort(-seconds, kind="stable"), cuts, seconds, wanted.nbytes / ranges, rooms, np.zeros(count), place)
-    places = place[np.arange(ranges.max()) < ranges[:, None]]
-    runs = (tuple(range(count)),) if places.min() == ALL else ()
-    return Pieces(np.repeat(np.arange(wanted.tables), ranges), np.repeat(1 / ranges, ranges), places, runs)
+    seconds, place = wanted.seconds / ranges, np.full((wanted.tables, most), ALL)
+    order, several = np.argsort(-seconds, kind="stable"), int(ranges[(over > 1) & (over < count)].sum())
+    has = np.zeros((1 + several, count), dtype=np.bool_)
+    deal(order, ranges, over, seconds, wanted.nbytes / ranges, Rooms(room, sharing, have), np.zeros(count), has, place)
+    has[0] = True  # where ALL is
+    places = place[np.arange(most) < ranges[:, None]]
+    rows, which = np.unique(~places[places < 0], return_inverse=True)
+    known: dict[tuple[int, ...], int] = {}
+    number = [known.setdefault(tuple(np.flatnonzero(has[row]).tolist()), len(known)) for row in rows]
+    places[places < 0] = ~np.array(number, dtype=np.int64)[which]
+    return Pieces(np.repeat(np.arange(wanted.tables), ranges), np.repeat(1 / ranges, ranges), places, tuple(known))
 
 
 SHARDING = Sharding(
