@@ -12,12 +12,29 @@ import numpy as np
 from ...core.jit import inner
 from .leap import leap
 from .periodic import LEAPT
-from .template import ACTIVE, FIRST, GATE_ON, NEWEST, NOBODY, OVERFLOW, QUEUE, READY, WAITING, Past, ScheduleState, Template
+from .template import (
+    ACTIVE,
+    ASKED,
+    FIRST,
+    GATE_ON,
+    NEWEST,
+    NOBODY,
+    OVERFLOW,
+    QUEUE,
+    READY,
+    WAITING,
+    Past,
+    ScheduleState,
+    Template,
+)
+
+BITS = 62  # servers that ASKED tells apart; of more, one may be asked in vain
 
 
 @inner
 def _push(state: ScheduleState, line: int, flat: int) -> None:
     size = state.queued[line]
+    state.roll[ASKED] |= 1 << line // 2 % BITS
     if size == state.queue.shape[1]:
         state.roll[OVERFLOW] = 1
         return
@@ -108,40 +125,40 @@ def _begin(graph: Template, state: ScheduleState, server: int, flat: int, now: f
 
 
 @inner
-def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) -> bool:
-    """Choose what the server does next; returns whether that changed anything."""
+def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) -> None:
+    """Choose what the server does next."""
     width, flat = len(graph.tasks), state.servers[server].running
     others = state.queued[server * 2] + (state.queued[server * 2 + 1] if flat < 0 else 0)
     if others == 0 and (graph.roll < 0 or graph.tasks[graph.roll].server != server):
-        return False  # nobody asks for the server who could have it
+        return  # nobody asks for the server who could have it
     rolling = flat >= 0 and flat % width == graph.roll
     if flat >= 0 and not rolling and not graph.tasks[flat % width].background:
-        return False
+        return
     for line in (server * 2, server * 2 + 1):
         if state.queued[line] > 0 and (flat < 0 or rolling or line == server * 2):
             if flat >= 0:
                 _suspend(graph, state, server, now)
             _begin(graph, state, server, _pop(state, line), now)
-            return True
+            return
     if graph.roll < 0 or graph.tasks[graph.roll].server != server:
-        return False
+        return
     open_gate = state.roll[ACTIVE] >= 0 and (state.roll[GATE_ON] == 1 or state.roll[WAITING] >= 0)
     if rolling and not open_gate:
         _suspend(graph, state, server, now)
-        return True
     if flat < 0 and open_gate:
         _begin(graph, state, server, state.roll[ACTIVE] * width + graph.roll, now)
-        return True
-    return False
 
 
 @inner
 def _settle(graph: Template, state: ScheduleState, now: float) -> None:
-    changed = True
-    while changed:  # without a rolling log no server's choice opens another's
-        changed = graph.roll >= 0 and _let_waiting_go(graph, state, now)
-        for server in range(graph.servers):
-            changed = (_dispatch(graph, state, server, now) and graph.roll >= 0) or changed
+    while graph.roll >= 0 and _let_waiting_go(graph, state, now):
+        pass
+    asked, state.roll[ASKED] = state.roll[ASKED], 0
+    for server in range(graph.servers):
+        if asked >> server % BITS & 1:
+            _dispatch(graph, state, server, now)
+    if graph.roll >= 0:  # of all choices of a server only whether the gate task runs opens another's, the log's
+        _dispatch(graph, state, graph.tasks[graph.roll].server, now)
 
 
 @inner
@@ -150,6 +167,7 @@ def _finish(graph: Template, state: ScheduleState, server: int, now: float) -> i
     lane, width = state.servers[server], len(graph.tasks)
     flat, lane.running = lane.running, -1
     lane.last = flat
+    state.roll[ASKED] |= 1 << server % BITS
     if flat % width == graph.roll:
         _complete_log(graph, state, now)
         return 0

@@ -10,8 +10,8 @@ from ...core.jit import inner
 
 QUEUE = 256
 # Slots of ScheduleState.roll: the log being written, the newest complete one, the newest batch whose log could start,
-# whether the gate task runs, the batch that waits for a log, and whether a queue has overflown.
-ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW = range(6)
+# whether the gate task runs, the batch that waits for a log, whether a queue has overflown, and servers that have to choose.
+ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW, ASKED = range(7)
 FIRST, NOBODY = np.int64(0), np.int64(-1)  # a batch and a cause: as bare numbers they would be types of their own
 SECONDS, ENERGY, STORED = range(3)  # of what is taken
 DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
@@ -138,7 +138,7 @@ def begin(template: Template) -> ScheduleState:
     tasks, servers = np.zeros(template.durations.size, RUN), np.zeros(template.servers, SERVER)
     queue, queued = np.zeros((2 * template.servers, QUEUE), dtype=np.int64), np.zeros(2 * template.servers, dtype=np.int64)
     return ScheduleState(
-        tasks, servers, np.zeros(len(template.durations), dtype=np.int64), queue, queued, np.zeros(6, dtype=np.int64)
+        tasks, servers, np.zeros(len(template.durations), dtype=np.int64), queue, queued, np.zeros(7, dtype=np.int64)
     )
 
 
