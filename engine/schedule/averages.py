@@ -7,7 +7,7 @@ import numpy as np
 from ..core.arrays import Flags, Ints
 from ..core.jit import entry, inner
 from .kernels.entering import certain, enter_lanes, total_lane
-from .kernels.events import advance, refusal
+from .kernels.events import advance
 from .kernels.in_order import follow
 from .kernels.lanes import Lanes, Program, empty_lanes
 from .kernels.periodic import forget
@@ -30,6 +30,7 @@ from .kernels.template import (
     Template,
     begin,
     expose,
+    refusal,
     stretches,
 )
 from .kernels.totals import Sums, Totals, empty_totals, logged, sums_of, total

@@ -12,21 +12,7 @@ import numpy as np
 from ...core.jit import inner
 from .leap import leap
 from .periodic import LEAPT
-from .template import (
-    ACTIVE,
-    ASKED,
-    FIRST,
-    GATE_ON,
-    NEWEST,
-    NOBODY,
-    OVERFLOW,
-    QUEUE,
-    READY,
-    WAITING,
-    Past,
-    ScheduleState,
-    Template,
-)
+from .template import ACTIVE, ASKED, FIRST, GATE_ON, NEWEST, NOBODY, OVERFLOW, READY, WAITING, Past, ScheduleState, Template
 
 BITS = 62  # servers that ASKED tells apart; of more, one may be asked in vain
 
@@ -245,8 +231,3 @@ def _complete(graph: Template, state: ScheduleState, batch: int) -> bool:
     while k < width and (k == graph.roll or not np.isnan(state.tasks[batch * width + k].end)):
         k += 1
     return k == width
-
-
-def refusal(failed: int) -> str:
-    """Return why a schedule could not be made, by what `advance` returned."""
-    return f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."

@@ -142,6 +142,11 @@ def begin(template: Template) -> ScheduleState:
     )
 
 
+def refusal(failed: int) -> str:
+    """Return why a schedule could not be made, by what `advance` returned."""
+    return f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."
+
+
 @inner
 def expose(graph: Template, state: ScheduleState, last: int, until: float, share: Floats) -> None:
     """Add up in `share` (K,) the seconds of each task on the critical path from `until` to the end of task `last`.
