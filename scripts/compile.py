@@ -36,6 +36,7 @@ def uses() -> Iterator[None]:
         estimate(scenario)
         simulate(scenario)
     hbm = with_values(tiny, {"system": "all-hbm", "run.training": False})
+    estimate(with_values(hbm, {"machine.num_gpus": 2}))  # a plan of tables
     runs([with_values(hbm, {"machine.pcie_bandwidth_GBps": 1.0 + n}) for n in range(10)], tables=True)
     fronts(np.zeros((1, 2)))
 
