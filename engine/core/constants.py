@@ -47,7 +47,7 @@ class Constant:
 
     def assumed(self, value: float) -> "Constant":
         """Return the constant with an assumed value, to which its range reaches; raises BadKnob for too little of a divisor."""
-        if value < LEAST and not self.zero and self.unit in DIVISORS:
+        if value < LEAST and not (self.zero and value == 0) and self.unit in DIVISORS:
             given = f"machine.assume gives {self.name} {value:g} {self.unit}"
             raise BadKnob(f"{given}, by which work is divided; assume {LEAST:g} or more.")
         low, high = min(self.low, value), max(self.high, value)
