@@ -1,6 +1,8 @@
 """What the devices of many machines take for a plan's demands: those of a kind are asked at once."""
 
 from collections.abc import Sequence
+from itertools import repeat
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,10 +45,10 @@ def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, store
 
 def different(every: Sequence[Any]) -> tuple[list[Any], Ints]:
     """Return what is different by identity, as it comes, and which of these each one is."""
+    if all(map(is_, every, repeat(every[0]))):
+        return [every[0]], np.zeros(len(every), dtype=np.int64)
     known = [*map(id, every)]
     found = dict(zip(known, every, strict=True))
-    if len(found) == 1:
-        return [every[0]], np.zeros(len(every), dtype=np.int64)
     place = dict(zip(found, range(len(found)), strict=True))
     return [*found.values()], np.fromiter(map(place.__getitem__, known), np.int64, len(known))
 

@@ -51,11 +51,12 @@ class PlanLayout:
         column = np.empty((3, len(self.demands), len(one)), dtype=np.int64)
         watts, tables, width = np.empty((2, len(parts), len(one))), list[Floats](), 0
         for v, (name, (devices, which)) in enumerate(parts.items()):
+            at = which[one] if len(devices) > 1 else which[:1]
             swing = [[device.busy_watts for device in devices], [device.idle_watts for device in devices]]
-            watts[:, v] = np.array(swing, dtype=np.float64)[:, which[one]]
+            watts[:, v] = np.array(swing, dtype=np.float64)[:, at]
             if len(self.mine[name]) > 0:
                 costs = self._taken_by(name, devices)
-                column[:, self.mine[name]] = costs.column[:, :, which[one]] + width
+                column[:, self.mine[name]] = costs.column[:, :, at] + width
                 tables += costs.tables
                 width += costs.width
         return Taken(column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written, *watts), same

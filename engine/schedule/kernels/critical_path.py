@@ -39,13 +39,17 @@ def trace(program: Program, lanes: Lanes, last: int) -> None:
 
 @inner
 def _visit(program: Program, lanes: Lanes, step: Any, flat: int) -> None:
-    path = lanes.path[flat % len(lanes.path)]
-    some = lanes.wide if lanes.on[flat] == ALL else _count(path)
+    which = lanes.on[flat]
     lanes.on[flat] = NONE
-    if some == lanes.wide:
-        whole = _blame_all(program, lanes, step, flat)
-        fill(path, 0.0 if whole else 1.0)
-        some = 0 if whole else some
+    if which == ALL and _blame_all(program, lanes, step, flat):
+        return
+    path = lanes.path[flat % len(lanes.path)]
+    some = lanes.wide if which == ALL else _count(path)
+    if which == ALL:
+        fill(path, 1.0)
+    elif some == lanes.wide and _blame_all(program, lanes, step, flat):
+        fill(path, 0.0)
+        some = 0
     if some > 0:
         _blame(program, lanes, step, flat, path)
 
