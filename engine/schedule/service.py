@@ -6,7 +6,8 @@ waits for. All pairs are looked at in a run of WINDOW batches; what holds wherev
 in any longer run. Of a pair for which nothing is certain, both have to be known to be ready before the program lets either be
 served, and the machine's own times decide. Background work, and a log that each batch waits for, come after foreground work that
 is ready no later; where all else on their server is that, or waits for their end, nothing interrupts them, and they are served in
-their turn. A graph for which there is no such program has None, and goes by events.
+their turn. Background work that others may interrupt ends once all of these are known: it has had the gaps before them. A graph
+for which there is no such program has None, and goes by events.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Flags, Ints
-from .kernels.lanes import APART, KEEPS, LAST, LOG, OPEN, READY, SERVE, STRICT, TRY, WAITS, YIELDS, Program
+from .kernels.lanes import APART, GAP, KEEPS, LAST, LOG, LOW, OPEN, READY, SERVE, STRICT, TRY, WAITS, YIELDS, Program
 from .kernels.template import Template, dtype
 
 WINDOW = 2 * APART + 3  # batches, the first ones of a run, or later ones, the first of which stands for whatever was before
@@ -54,17 +55,18 @@ def _program(server: tuple[int, ...], rank: tuple[int, ...], same: Edges, follow
     lanes = np.equal.outer(server, server)
     doubt = (sure == 0) & (np.flip(sure, axis=1).transpose(2, 1, 0) == 0) & lanes[:, None]
     doubt[np.arange(tasks), APART, np.arange(tasks)] = False
-    near = doubt[:, APART - 1 : APART + 2]
-    if (
-        doubt.sum() > near.sum()
-        or doubt[np.arange(tasks), :, np.arange(tasks)].any()
-        or doubt[low].any()
-        or doubt[..., low].any()
-    ):
+    yields = np.logical_xor.outer(low, low)[:, None] & doubt
+    doubt &= ~yields  # work in the background that may be interrupted is in no doubt, only how long it takes
+    near, mine = doubt[:, APART - 1 : APART + 2], yields.any(axis=(1, 2))
+    known = doubt.sum() == near.sum() and not (doubt[np.arange(tasks), :, np.arange(tasks)].any() or doubt[low].any())
+    lone = not (mine & (np.array(rank) == LOG)).any() and (lanes[mine & low][:, low].sum(axis=1) == 1).all()
+    if not known or not lone or yields[:, [0, -1]].any() or (mine & doubt.any(axis=(1, 2))).any():
         return None
     edges = _needed([(whom, who, later) for some, later in ((same, 0), (following, 1)) for whom, who in some], ends > 0)
-    when = _when(edges, sure, doubt)
+    when = _when(edges, sure, doubt, yields, low)
     flags = _flags(sure, doubt, ends[:, APART] > 0, low)
+    flags[lanes[mine & low].any(axis=0)] |= WAITS | KEEPS  # whatever shares the server leaves gaps
+    flags = np.where(mine & low, LOW, flags | np.where(mine, GAP, 0))
     return None if when is None else _steps(server, rank, edges, sure, doubt, when, flags)
 
 
@@ -126,10 +128,11 @@ def _needed(edges: list[Edge], ends: Flags) -> list[Edge]:
     return [edge for edge in edges if not spare(*edge)]
 
 
-def _when(edges: Sequence[Edge], sure: NDArray[np.int8], doubt: Flags) -> Ints | None:
+def _when(edges: Sequence[Edge], sure: NDArray[np.int8], doubt: Flags, yields: Flags, low: Flags) -> Ints | None:
     """Return when in its batch each task is known to be ready, and is served at the latest, (2, K), in steps; None if never.
 
-    A batch begins 2 K + 1 steps after the one before: so much later is what a task must not precede, by batches apart.
+    A batch begins 2 K + 1 steps after the one before: so much later is what a task must not precede, by batches apart. Work that
+    `yields`, of those that are `low`, is ready before others take the server from it, and ends after them.
     """
     tasks = len(sure)
     never = -(4 * APART + 4) * (2 * tasks + 1)
@@ -138,9 +141,9 @@ def _when(edges: Sequence[Edge], sure: NDArray[np.int8], doubt: Flags) -> Ints |
         least[0, k, 1, k] = 1
     for whom, who, later in edges:
         least[1, whom, 0, who] = max(least[1, whom, 0, who], 1 - later * (2 * tasks + 1))
-    for one, apart, other in np.argwhere(sure > 0):
+    for one, apart, other in np.argwhere((sure > 0) | (yields & ~low[:, None, None])):
         least[1, one, 1, other] = max(least[1, one, 1, other], 1 - (apart - APART) * (2 * tasks + 1))
-    for one, apart, other in np.argwhere(doubt):
+    for one, apart, other in np.argwhere(doubt | (yields & low[:, None, None])):
         least[0, one, 1, other] = max(least[0, one, 1, other], 1 - (apart - APART) * (2 * tasks + 1))
     steps, when = least.reshape(2 * tasks, 2 * tasks), np.zeros(2 * tasks, dtype=np.int64)
     for _ in range(2 * tasks + 1):
@@ -186,28 +189,43 @@ def _steps(
         pending = _pending(k, sure, doubt, when)
         if not all(_before(sure, one, other) for i, one in enumerate(pending) for other in pending[i + 1 :]):
             return None
-        if flags[k] & OPEN:
-            rows.append((early, k, 0, k, known, OPEN | READY, 0))
+        if flags[k] & (OPEN | LOW):
+            rows.append((early, k, 0, k, known, flags[k] & (OPEN | LOW) | READY, 0))
         for i, (other, behind) in enumerate(pending):
             yields = 0 if behind > 0 or (behind == 0 and other < k) else YIELDS
             rows.append((at, k, i, other, later + behind, flags[other] | TRY | yields, (behind + 1) * tasks + k))
-        rows.append((at, k, len(pending), k, later, flags[k] | SERVE | (0 if flags[k] & OPEN else READY), 0))
+        if flags[k] & GAP:
+            rows.append((at, k, -1, k, later, LOW | GAP, 0))
+        rows.append((at, k, len(pending), k, later, flags[k] & ~GAP | SERVE | (0 if flags[k] & (OPEN | LOW) else READY), 0))
     steps = [(k, later - min(row[4] for row in rows), flag, other) for *_, k, later, flag, other in sorted(rows)]
-    waited = [
-        sorted((rank[whom] != LOG, -server[whom], whom + later * tasks) for whom, who, later in edges if who == k)
-        for k in range(tasks)
-    ]
+    waited = [_waited(server, rank, edges, k) for k in range(tasks)]
+    interrupted = _interrupted(server, flags)
     return Program(
         np.array(steps, STEP),
         np.concatenate(([0], np.cumsum([len(each) for each in waited]))),
-        np.array([one for each in waited for *_, one in each], dtype=np.int64),
+        np.array(sum(waited, []), dtype=np.int64),
         np.array(server, dtype=np.int64),
         np.array(rank, dtype=np.int64),
         any(rank),
         rank.index(LOG) if LOG in rank else -1,
-        np.bincount(server, flags & OPEN) > 0,
+        interrupted,
+        (np.bincount(server, flags & OPEN) > 0) | (interrupted >= 0),
         int(max(step[1] for step in steps)) + 2,
     )
+
+
+def _waited(server: Sequence[int], rank: Sequence[int], edges: Sequence[Edge], k: int) -> list[int]:
+    """Return whom task k waits for, of several that end at once the one first that events take last."""
+    found = [(rank[whom] != LOG, -server[whom], whom + later * len(server)) for whom, who, later in edges if who == k]
+    return [one for *_, one in sorted(found)]
+
+
+def _interrupted(server: Sequence[int], flags: Ints) -> Ints:
+    """Return which task of each server others interrupt, or -1."""
+    found = np.full(max(server) + 1, -1)
+    for k in np.flatnonzero(flags & LOW).tolist():
+        found[server[k]] = k
+    return found
 
 
 def _pending(k: int, sure: NDArray[np.int8], doubt: Flags, when: Ints) -> list[tuple[int, int]]:

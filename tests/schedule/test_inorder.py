@@ -190,7 +190,12 @@ def sweep(system, batches=30):
     base = with_values(TINY, {"system": system, "run.training": False, "run.batches": batches})
     speeds = np.geomspace(0.5, 50, MACHINES)
     changes = ("machine.cxl_bandwidth_GBps", "machine.pcie_bandwidth_GBps", "machine.network_bandwidth_GBps")
-    return [with_values(base, dict.fromkeys(changes, float(speed)) | {"policy.cache_load_factor": 0.5}) for speed in speeds]
+    return [
+        with_values(
+            base, dict.fromkeys(changes, float(speed)) | {"policy.cache_load_factor": 0.5, "policy.look_ahead_batches": 2}
+        )
+        for speed in speeds
+    ]
 
 
 @pytest.mark.parametrize(
@@ -206,10 +211,11 @@ def sweep(system, batches=30):
         ("cxl-d", 12),
         ("pmem", 12),
         ("ssd", 12),
-        ("bagpipe", 0),
+        ("bagpipe", 12),
+        ("proactive", 0),
     ],
 )
-def test_machines_whose_links_alone_differ_run_a_program_unless_work_in_the_background_may_have_to_yield(
+def test_machines_whose_links_alone_differ_run_a_program_unless_a_log_spans_batches_or_an_order_hangs_on_what_is_interrupted(
     system, most, monkeypatch
 ):
     held, real = [], averages._in_order

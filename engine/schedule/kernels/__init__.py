@@ -1,2 +1,2 @@
 """Kernels of the schedule: `template` (arrays), `events` (the loop), `periodic` and `leap` (cycles), `lanes`, `in_order`,
-`critical_path`, `walk` and `entering` (many machines at once), `totals`."""
+`interrupted`, `critical_path`, `walk` and `entering` (many machines at once), `totals`."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from ...core.arrays import Floats, Ints
 from ...core.jit import inner
-from .lanes import KEEPS, LAST, OPEN, READY, STRICT, TRY, WAITS, YIELDS, Lanes, Program, copy, fill, later_of, ready_row
+from .interrupted import note_low
+from .lanes import KEEPS, LAST, LOW, OPEN, READY, STRICT, TRY, WAITS, YIELDS, Lanes, Program, copy, fill, later_of, ready_row
 from .template import NOBODY, SECONDS, Accounts, Taken
 
 
@@ -31,7 +32,9 @@ def follow(program: Program, kind: Ints, accounts: Accounts, taken: Taken, machi
             n = m - step.later
             if n < 0 or n >= batches:
                 continue
-            if step.flags & OPEN:
+            if step.flags & LOW:
+                note_low(program, lanes, kind, step, n)
+            elif step.flags & OPEN:
                 _open(program, lanes, step, n, batches, kind[n])
             else:
                 _next(program, lanes, step, n, kind[n])
@@ -143,9 +146,12 @@ def _start_over(lanes: Lanes) -> None:
         fill(lanes.end[row], 0.0)
     for server in range(len(lanes.free)):
         lanes.free[server] = lanes.deep * width + 2 + server
+        lanes.known[server] = 0
         fill(lanes.last[server], -np.inf)
+        fill(lanes.done[server], 0.0)
+        fill(lanes.left[server], -1.0)
         for lane in range(lanes.wide):
-            lanes.who[server, lane] = NOBODY
+            lanes.who[server, lane], lanes.at[server, lane] = NOBODY, 0
     for n in range(len(lanes.ended)):
         fill(lanes.ended[n], 0.0)
     for which in range(len(lanes.gaps)):

@@ -11,8 +11,9 @@ APART = 3  # batches that two tasks on one server may lie apart, if it is not su
 LANES, ROUND = 128, 16  # machines at once, whose times stand side by side in lanes, at most; and of which these are a multiple
 # What a step does: notes when a task is ready; serves it; serves it if it precedes `other`, or, if it YIELDS, not at the same
 # time. A task that is served WAITS for its server; if STRICT, it must be ready later than the one before; its server KEEPS that
-# it was; it may have been served before if OPEN; it may be the LAST of its batch to end.
-READY, SERVE, TRY, YIELDS, WAITS, STRICT, KEEPS, OPEN, LAST = 1, 2, 4, 8, 16, 32, 64, 128, 256
+# it was; it may have been served before if OPEN; it may be the LAST of its batch to end. LOW steps are of background work that
+# others interrupt: it is ready, it has the GAP before one of these, or it ends.
+READY, SERVE, TRY, YIELDS, WAITS, STRICT, KEEPS, OPEN, LAST, LOW, GAP = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024
 FOREGROUND, BACKGROUND, LOG = range(3)  # ranks of tasks: who of those that are ready goes first
 
 
@@ -21,7 +22,8 @@ class Program(NamedTuple):
 
     Task k waits for `waited[first[k]:first[k + 1]]`: tasks by number, K + number for those of the batch before. A round's batches
     are `deep` at once; tasks are on `server` (K,), of `rank` (K,), some below foreground work if `low`, one of them the `log`
-    that each batch waits for, or -1; those on an `open` one are not always served in one order.
+    that each batch waits for, or -1; which task of a server others interrupt is in `yields`, or -1. On an `open` server tasks are
+    not always served in one order, or one is interrupted.
     """
 
     steps: Records
@@ -31,6 +33,7 @@ class Program(NamedTuple):
     rank: Ints
     low: bool
     log: int
+    yields: Ints
     open: Flags
     deep: int
 
@@ -40,10 +43,11 @@ class Lanes(NamedTuple):
     zeros, one to spare and one a server; durations (K, R, wide), of a task that lasts the `same` in all lanes as `once` (K, R).
 
     `ahead` is which task its server served before, by flat index, on a server with one order in the first lane alone. Of OPEN
-    tasks `pending` has when they were ready, until they are served. Servers are `free` since what a row of ends says, and served
-    `who` last, ready at `last`; `ended` (N, wide) are batches. `gaps` says how near the choices were: 0 if two tasks that were
-    not sure to come in one order were ready at once, and the least seconds between two that must not be. The last ones are for
-    critical paths, which tasks are `on`.
+    and LOW tasks `pending` has when they were ready, until they are served. Servers are `free` since what a row of ends says, and
+    served `who` last, ready at `last`; `ended` (N, wide) are batches. `gaps` says how near the choices were: 0 if two tasks that
+    were not sure to come in one order were ready at once, and the least seconds between two that must not be. A server's LOW task
+    goes on in batch `at`, with `left` seconds to go or, not yet begun, -1; the one before was `done` then, and in so many batches
+    it is `known` to be ready. The others are for critical paths, which tasks are `on`.
     """
 
     end: Floats
@@ -67,6 +71,10 @@ class Lanes(NamedTuple):
     until: Floats
     tied: Floats
     node: Ints
+    known: Ints
+    at: Ints
+    done: Floats
+    left: Floats
     deep: int
     wide: int
 
@@ -97,6 +105,10 @@ def empty_lanes(program: Program, demands: int, batches: int, kinds: int, machin
         np.empty(wide),
         np.empty(wide),
         np.empty((2, wide), dtype=np.int64),
+        np.empty(servers, dtype=np.int64),
+        np.empty((servers, wide), dtype=np.int64),
+        np.empty((servers, wide)),
+        np.empty((servers, wide)),
         deep,
         wide,
     )
