@@ -203,7 +203,7 @@ def _steps(
     return Program(
         np.array(steps, STEP),
         np.concatenate(([0], np.cumsum([len(each) for each in waited]))),
-        np.array(sum(waited, []), dtype=np.int64),
+        np.array([one for each in waited for one in each], dtype=np.int64),
         np.array(server, dtype=np.int64),
         np.array(rank, dtype=np.int64),
         any(rank),
