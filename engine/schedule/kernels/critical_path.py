@@ -39,18 +39,15 @@ def trace(program: Program, lanes: Lanes, last: int) -> None:
 
 @inner
 def _visit(program: Program, lanes: Lanes, step: Any, flat: int) -> None:
-    which = lanes.on[flat]
+    which, path = lanes.on[flat], lanes.path[flat % len(lanes.path)]
     lanes.on[flat] = NONE
-    if which == ALL and _blame_all(program, lanes, step, flat):
-        return
-    path = lanes.path[flat % len(lanes.path)]
     some = lanes.wide if which == ALL else _count(path)
-    if which == ALL:
-        fill(path, 1.0)
-    elif some == lanes.wide and _blame_all(program, lanes, step, flat):
-        fill(path, 0.0)
-        some = 0
-    if some > 0:
+    if some == lanes.wide and _blame_all(program, lanes, step, flat):
+        if which == SOME:
+            fill(path, 0.0)
+    elif some > 0:
+        if which == ALL:
+            fill(path, 1.0)
         _blame(program, lanes, step, flat, path)
 
 

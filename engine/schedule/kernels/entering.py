@@ -21,13 +21,12 @@ def enter_lanes(program: Program, lanes: Lanes, machines: Ints, stretch: Stretch
         fill(lanes.share[k], 0.0)
     for lane in range(len(machines)):
         averages.step[machines[lane]] = 0.0
-    if stretch.times > 0.0:
-        _latest(program, lanes, stretch.first, lanes.until)
-        _span(program, lanes, machines, stretch.last, stretch.times, seen, averages)
-    fill(lanes.until, 0.0)
-    if batches > 2:
-        _latest(program, lanes, 1, lanes.until)
-    _span(program, lanes, machines, batches - 1, 1.0, seen, averages)
+    for rest in range(0 if stretch.times > 0.0 else 1, 2):  # in a loop, as what is called twice is compiled twice
+        first, last, times = (1, batches - 1, 1.0) if rest else (stretch.first, stretch.last, stretch.times)
+        fill(lanes.until, 0.0)
+        if batches > 2:
+            _latest(program, lanes, first, lanes.until)
+        _span(program, lanes, machines, last, times, seen, averages)
     for lane in range(len(machines)):
         for k in range(width):
             averages.exposed[machines[lane], k] = lanes.share[k, lane] / seen
