@@ -43,10 +43,12 @@ class Spreads(NamedTuple):
                 self.known.clear()
             self.known[parts] = np.zeros(len(self.laws), dtype=np.bool_), np.empty((len(self.laws), 2, parts))
         done, found = self.known[parts]
+        alike: dict[tuple[int, float, float], list[int]] = {}
         for table in tables[~done[tables]].tolist():
-            lookups, unique = self.tables[:, table].tolist()
-            expected_spread(self.laws[table], int(self.first[table]), lookups, unique, self.locality, found[table])
-            done[table] = True
+            alike.setdefault((id(self.laws[table]), *self.tables[:, table].tolist()), []).append(table)
+        for (_, lookups, unique), some in alike.items():
+            enter_spread(self.laws[some[0]], lookups, unique, self.locality, self.first, np.array(some), found)
+            done[some] = True
         return found
 
 
@@ -73,24 +75,31 @@ def part_of(rows: Ints, parts: int) -> Ints:
 
 
 @entry
-def hot_spread(first: Index, rows: Ints, hot: Floats, found: Floats) -> None:
-    """Add to each part what the hottest rows that it has are asked for."""
-    for at in range(len(rows)):
-        part = np.int64(unit(mix(np.uint64(first + rows[at]) * GOLDEN + SALT)) * found.shape[1])
-        found[0, part] += hot[0, at]
-        found[1, part] += hot[1, at]
+def spread_hot(first: Ints, tables: Ints, rows: Ints, hot: Floats, rest: Floats, found: Floats) -> None:
+    """Enter what each part has of some tables: what its hottest rows are asked for, and an even share of the `rest`, (2,)."""
+    parts = found.shape[2]
+    for table in tables:
+        for which in range(2):
+            for part in range(parts):
+                found[table, which, part] = 0.0
+        for at in range(len(rows)):
+            has = np.int64(unit(mix(np.uint64(first[table] + rows[at]) * GOLDEN + SALT)) * parts)
+            found[table, 0, has] += hot[0, at]
+            found[table, 1, has] += hot[1, at]
+        for which in range(2):
+            for part in range(parts):
+                found[table, which, part] += rest[which] / parts
 
 
-def expected_spread(law: Popularity, first: int, lookups: float, unique: float, locality: float, found: Floats) -> None:
-    """Enter (2, parts) the lookups, and the unique rows, that each part is expected to have of a table's batch.
+def enter_spread(
+    law: Popularity, lookups: float, unique: float, locality: float, first: Ints, tables: Ints, found: Floats
+) -> None:
+    """Enter (T, 2, P) the lookups, and the unique rows, that each part is expected to have of the batch of some alike `tables`.
 
-    `first` is the number of the table's first row; `lookups` and `unique` are the whole table's.
+    `first` (T,) are the numbers of all tables' first rows; `lookups` and `unique` are a whole table's.
     """
     rows, hot, (looked, touched) = _asked(law, lookups, locality)
-    found[:] = 0.0
-    hot_spread(first, rows, hot, found)
-    found[0] += max(lookups - looked, 0.0) / found.shape[1]
-    found[1] += max(unique - touched, 0.0) / found.shape[1]
+    spread_hot(first, tables, rows, hot, np.array([max(lookups - looked, 0.0), max(unique - touched, 0.0)]), found)
 
 
 @lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@ from ..greedy import ALL, Rooms, deal
 from ..sharding import Pieces, Sharding, Wanted, made
 
 OTHERS = ("table-wise", "column-wise", "two-level", "row-wise")
-SPREAD, FEWER = 20_000, 200_000  # tables times parts, beyond which rows over all parts, and over some, are not tried
+SPREAD, FEWER = 20_000, 50_000  # tables times parts, beyond which rows over all parts, and over some, are not tried
 FINE = (1.0, 0.5, 0.25)  # of an even share of all work: what takes longer is cut into ranges of columns, or goes by rows
 BOTH = tuple(np.geomspace(2.0, 0.2, 12).tolist())  # likewise; where columns are too few, rows go over no more parts than needed
 
