@@ -104,7 +104,8 @@ def alone(s: Scenario) -> Alone:
     here, beyond = (unused(n * x, c) * (1 - c + c * np.exp(-CLOSENESS * n * x)) for n in (0.5, ahead + 0.5))
     fetched = float(space.rows @ (unused(ahead * x, c) - unused((ahead + 1) * x, c)))
     once = space.rows * x * beyond
-    return Alone(float(once @ beyond) / fetched, float(once @ here) / fetched)
+    passing, last = (min(1.0, float(once @ stays) / max(fetched, TINY)) for stays in (beyond, here))  # small tables never leave
+    return Alone(passing, last)
 
 
 def conflicts(rows: Any, capacity: float) -> Any:

@@ -120,6 +120,11 @@ def test_bagpipe_moves_and_sums_for_all_trainers_but_what_one_lookup_alone_wants
     assert asked.system == "bagpipe" and held(asked)["hbm"] == pytest.approx(4 * look_ahead_rows(asked) * 128)
 
 
+def test_what_looks_ahead_at_tables_that_never_leave_moves_nothing():
+    asked = small("bagpipe", **SEVERAL, **{"model.num_embeddings": (1,) * 26})
+    assert alone(asked) == (0.0, 0.0) and moved(asked, HostRows, "Gather remote rows") == 0 and estimate(asked).ran
+
+
 def test_parts_of_a_batch_use_as_many_rows_between_them_as_counted():
     asked = small("bagpipe", **{"data.batch_size": 256})
     whole, part = with_values(asked, {}), with_values(asked, {"data.batch_size": 64})
