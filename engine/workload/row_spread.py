@@ -5,6 +5,7 @@ The hottest rows are few and heavy, and the part that the hash gives them is tak
 """
 
 from functools import lru_cache
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from .popularity import Popularity, cells, popularities
 from .spectrum import EXACT_ROWS, row_shares
 
 MOST = 2**21  # numbers that are kept of how a workload's tables spread
+FILLING = Lock()  # sessions are threads that share what is kept, and kernels of theirs run beside each other
 HOT = 1024  # rows of a table whose part is looked at
 SALT = np.uint64(0x5851F42D4C957F2D)  # so that parts do not hang on how ranks fold into rows
 
@@ -38,17 +40,18 @@ class Spreads(NamedTuple):
 
     def over(self, parts: int, tables: Ints) -> Floats:
         """Return what each of `parts` has of each table, (T, 2, P), right for these tables at least."""
-        if parts not in self.known:
-            if sum(found.size for _, found in self.known.values()) > MOST:
-                self.known.clear()
-            self.known[parts] = np.zeros(len(self.laws), dtype=np.bool_), np.empty((len(self.laws), 2, parts))
-        done, found = self.known[parts]
-        alike: dict[tuple[int, float, float], list[int]] = {}
-        for table in tables[~done[tables]].tolist():
-            alike.setdefault((id(self.laws[table]), *self.tables[:, table].tolist()), []).append(table)
-        for (_, lookups, unique), some in alike.items():
-            enter_spread(self.laws[some[0]], lookups, unique, self.locality, self.first, np.array(some), found)
-            done[some] = True
+        with FILLING:
+            if parts not in self.known:
+                if sum(found.size for _, found in self.known.values()) > MOST:
+                    self.known.clear()
+                self.known[parts] = np.zeros(len(self.laws), dtype=np.bool_), np.empty((len(self.laws), 2, parts))
+            done, found = self.known[parts]
+            alike: dict[tuple[int, float, float], list[int]] = {}
+            for table in tables[~done[tables]].tolist():
+                alike.setdefault((id(self.laws[table]), *self.tables[:, table].tolist()), []).append(table)
+            for (_, lookups, unique), some in alike.items():
+                enter_spread(self.laws[some[0]], lookups, unique, self.locality, self.first, np.array(some), found)
+                done[some] = True
         return found
 
 

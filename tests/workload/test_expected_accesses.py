@@ -1,5 +1,7 @@
 """Do expected accesses agree with those counted from real ids, and with published figures?"""
 
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from engine.amounts import repeats
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
-from engine.workload import accesses, batch, expected_cache, source, spectrum
+from engine.workload import accesses, batch, expected_cache, row_spread, source, spectrum
 from engine.workload.expected import hit_rate
 from engine.workload.popularity import alike
 from tests.cases import each
@@ -132,3 +134,21 @@ def test_tables_that_are_alike_and_looked_at_once_are_as_tables_that_nearly_are(
 def test_rows_that_a_batch_hardly_uses_have_room_in_any_memory() -> None:
     asked = _scenario({"data.popularity": "uniform", "model.num_embeddings": (10**11,), "data.batch_size": 1})
     assert repeats.expected_again(asked, 1e12) == pytest.approx(0.0, abs=1e-9)  # and nothing overflows
+
+
+def test_threads_that_share_how_tables_spread_find_what_one_alone_does(monkeypatch):
+    asked, tables = preset("dlrm-kaggle").scenario, np.arange(26)
+    alone = {parts: row_spread.spreads(asked)._replace(known={}).over(parts, tables).copy() for parts in (2, 3, 5, 8)}
+    real = row_spread.enter_spread
+
+    def slowly(*given: Any) -> None:
+        given[-1][given[-2]] = np.nan  # half done, for long enough to be seen
+        sleep(0.0005)
+        real(*given)
+
+    monkeypatch.setattr(row_spread, "enter_spread", slowly)
+    monkeypatch.setattr(row_spread, "MOST", 0)  # so that all is forgotten whenever another number of parts is asked for
+    shared = row_spread.spreads(asked)._replace(known={})
+    with ThreadPoolExecutor(4) as threads:
+        found = [(parts, threads.submit(lambda parts=parts: shared.over(parts, tables).copy())) for parts in 3 * tuple(alone)]
+        assert all(np.array_equal(one.result(), alone[parts]) for parts, one in found)
