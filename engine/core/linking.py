@@ -3,14 +3,34 @@
 
 Numba optimises every kernel in full and makes machine code of it; for those that Python never calls all of that is lost, as
 whoever calls them is optimised as a whole anyway. And each expression that it types looks overloads up by the options of the
-kernel, two dozen getters each time. Both together are almost half of the time to compile. This builds on what numba 0.68, which
-the requirements pin, has inside; results are those of the same code, optimised once.
+kernel, two dozen getters each time. Both together are almost half of the time to compile. Passes that find nothing to do in
+kernels, such as those for closures, are left out. This builds on what numba 0.68, which the requirements pin, has inside;
+results are those of the same code, optimised once.
 """
 
 from typing import Any, ClassVar
 
+from numba.core import typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags
+from numba.core.compiler import CompilerBase, Flags
+from numba.core.compiler_machinery import PassManager
+
+# Without closures, contexts, literals to unroll and overloads that are inlined; branches on arguments that are None are pruned.
+PASSES = (
+    untyped_passes.TranslateByteCode,
+    untyped_passes.FixupArgs,
+    untyped_passes.IRProcessing,
+    untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune,
+    untyped_passes.GenericRewrites,
+    untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference,
+    typed_passes.PreLowerStripPhis,
+    typed_passes.NopythonRewrites,
+    typed_passes.IRLegalization,
+    typed_passes.NativeLowering,
+    typed_passes.NoPythonBackend,
+)
 
 
 class Fixed(Flags):
@@ -34,7 +54,18 @@ class Fixed(Flags):
         return id(self)
 
 
-class Linked(JITCodeLibrary):
+class Defined(JITCodeLibrary):
+    """The code of a kernel: of the functions that it names, those that it defines are optimised, with the same passes."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+
+class Linked(Defined):
     """The code of a kernel that only others are linked with: inlined and put in order, neither optimised nor made to run."""
 
     def _optimize_final_module(self) -> None:
@@ -60,11 +91,22 @@ class Linked(JITCodeLibrary):
         """Forget it: nothing runs."""
 
 
-class EntryCompiler(Compiler):
+class EntryCompiler(CompilerBase):
     """Compiles what Python calls."""
 
     def __init__(self, typing: Any, target: Any, library: Any, args: Any, returns: Any, flags: Flags, known: Any) -> None:
+        if library is None:
+            library = Defined(target.codegen(), "entry")
+            library.enable_object_caching()
         super().__init__(typing, target, library, args, returns, Fixed.of(flags), known)
+
+    def define_pipelines(self) -> list[PassManager]:
+        """Return one pipeline."""
+        passes = PassManager("kernel")
+        for one in PASSES:
+            passes.add_pass(one, one.__name__)
+        passes.finalize()
+        return [passes]
 
 
 class InnerCompiler(EntryCompiler):
