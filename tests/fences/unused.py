@@ -163,12 +163,24 @@ def _pieces() -> dict[Name, Mentions]:
 
 def _class(module: str, owner: ast.ClassDef) -> dict[Name, Mentions]:
     """Return a class with its fields and special methods, and beside it every other method, unless a stranger's base calls it."""
-    bases = [node.id for base in owner.bases for node in ast.walk(base) if isinstance(node, ast.Name)]
-    ours = all(name in KNOWN_BASES or _words(module).get(name, (name,))[0] in _trees() for name in bases)
+    ours = _ours(module, owner)
     methods = [one for one in owner.body if isinstance(one, ast.FunctionDef) and not one.name.startswith("__") and ours]
     rest = [one for one in (*owner.body, *owner.bases, *owner.keywords, *owner.decorator_list) if one not in methods]
     pieces = {(module, f"{owner.name}.{one.name}"): _mentions(module, [one]) for one in methods}
     return pieces | {(module, owner.name): _mentions(module, rest)}
+
+
+def _ours(module: str, owner: ast.ClassDef) -> bool:
+    """Return whether a class and all that it derives from are the engine's own."""
+    bases = {node.id for base in owner.bases for node in ast.walk(base) if isinstance(node, ast.Name)} - KNOWN_BASES
+    homes = [_home(_words(module).get(name, ("", name))) for name in bases]
+    classes = [
+        [one for one in _trees()[home].body if _defined(one) == [name]] if home in _trees() else [] for home, name in homes
+    ]
+    return all(
+        found and (not isinstance(found[0], ast.ClassDef) or _ours(home, found[0]))
+        for (home, _), found in zip(homes, classes, strict=True)
+    )
 
 
 def _roots(folders: Iterable[str]) -> set[Name]:
