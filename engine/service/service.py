@@ -71,10 +71,10 @@ def _serve(
     """Send what is due, wait for an answer, and so on."""
     idle_since, next_look = time.monotonic(), 0.0
     while True:
-        tend(store)
-        care.tend()
         try:
-            if (now := time.monotonic()) >= next_look:
+            if (now := time.monotonic()) >= next_look or not feed.in_flight:  # between, workers wait for their next chunk
+                tend(store)
+                care.tend()
                 if (request and has_ended(store, request)) or queue.serves_others(store):
                     return
                 pool.tend(store)

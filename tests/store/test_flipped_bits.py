@@ -12,7 +12,7 @@ from engine.run.shared_training import Training
 from engine.service import history, service
 from engine.store import backups, columns, kept, quota, requests, status
 from engine.store.backups import restore
-from engine.store.database import opened
+from engine.store.database import PAGE_BYTES, opened
 from engine.store.trainings import StoreShelf
 from tests.cases import each
 from tests.service_fakes import COMPUTE, REFUSED, ask, computing_here, scenarios
@@ -20,7 +20,7 @@ from tests.store.test_store_power_cuts import folder as folder
 
 FLIPS = range(2000)
 NAME = "store.sqlite"
-PAGE, SCHEMA = 4096, 2  # bytes; pages that the tables' texts fill
+PAGE, SCHEMA = PAGE_BYTES, 2  # bytes; pages that the tables' texts fill
 SEEDS = [*range(20), REFUSED]
 ALL = [*SEEDS, *range(30, 36)]
 Seen = dict[str, Any]
