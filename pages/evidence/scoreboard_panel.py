@@ -63,6 +63,11 @@ def points(found: Sequence[PublishedNumber]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "family", "sample", "published", "ours", "error", "cause"])
 
 
+# In the charts' ink, since shapes are black by themselves, on dark too; below each other, as side by side they need 600 pixels.
+SAMPLE = {"title": "The number was", "columns": 3, "symbolStrokeColor": INK, "symbolFillColor": INK}
+BELOW = {"bottom": {"direction": "vertical", "anchor": "start"}}
+
+
 @cache
 def spec() -> Spec:
     """Published against ours, both logarithmic; needs name, family, sample, published, ours, error, cause."""
@@ -84,7 +89,7 @@ def spec() -> Spec:
                 "scale": {"domain": named, "range": COLOURS[: len(named)]},
                 "title": "Family",
             },
-            "shape": {"field": "sample", "type": "nominal", "scale": {"domain": list(SAMPLES)}, "title": "The number was"},
+            "shape": {"field": "sample", "type": "nominal", "scale": {"domain": list(SAMPLES)}, "legend": SAMPLE},
             "tooltip": [
                 {"field": "name", "title": "Number"},
                 {"field": "family", "title": "Family"},
@@ -100,5 +105,5 @@ def spec() -> Spec:
         **FIT,
         "height": 420,
         "layer": [line, marks],
-        "config": {"legend": {"orient": "bottom", "columns": 2, "titleFontWeight": "normal"}},
+        "config": {"legend": {"orient": "bottom", "columns": 2, "titleFontWeight": "normal", "layout": BELOW}},
     }
