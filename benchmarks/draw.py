@@ -23,14 +23,15 @@ a quarter of a power of ten.
 FOOT = """
 ## What stands between P5 and its must
 
-Of 6 to 7 ms for 1,024 runs of 200 batches of 16 tasks the recurrence of maxima and sums takes 1.1 ms, critical paths 1.1,
-averages and totals 0.4, what tasks last 0.2, sums over batches 0.5; telling 1,024 devices apart and asking them takes 1.8, half
-of it Python's 0.9 µs a machine, and 0.6 goes to what else is done by the machine. (P5 was measured by itself, on a computer
-with other work, where SimPy takes half as long again as alone.) Its batches are counted from real ids and all differ, so
-nothing repeats, and neither leaps nor a (max, +) eigenvalue save any of them. The must is 2.4 ms, 3.8 beside a SimPy that is as
-slow. Recurrence and paths write and read the ends of all tasks, 26 MB each, about as fast as the cache gives them: paths
-without their sums take as long. Fewer machines at once would stay nearer, but then steps cost more than machines. So the must
-takes knobs as columns instead of 1,024 device objects, and paths without the ends of tasks that lie on them in every machine.
+Of 4.3 ms and more for 1,024 runs of 200 batches of 16 tasks the recurrence of maxima and sums, with what tasks last, takes 1.25 ms,
+critical paths 0.5, averages and totals 0.25, sums over batches 0.4; telling 1,024 devices apart and asking them takes 1.2 to 1.4,
+half of it Python's, and 0.5 goes to what else is done by the machine. Its batches are counted from real ids and all differ, so
+nothing repeats, and neither leaps nor a (max, +) eigenvalue save any of them. A schedule takes SimPy 30 ms with Python's garbage
+collector off, and 50 to 110 in the benchmark: collections that SimPy's objects set off go through those of our 1,024 points as
+well. Without them the ratio would be a third to a half of what the row says, and the must 1.0 ms instead of 1.7 to 3.8. Tables of
+what machines take are 5 MB, the ends of all tasks 26, written and read about as fast as the cache gives them. So what is left
+takes knobs as columns instead of 1,024 device objects, tables and sums of a few machines at a time, and paths without the ends of
+tasks that lie on them in every machine.
 
 ## What stands between P14 and its must
 

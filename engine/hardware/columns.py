@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from itertools import repeat
-from operator import attrgetter, eq, is_
+from operator import attrgetter, eq, is_, itemgetter
 from types import CellType, FunctionType
 from typing import Any
 
@@ -73,7 +73,7 @@ def _together(values: Sequence[Any]) -> Any:
     first, kind = values[0], type(values[0])
     if _all(is_, values, first):
         return first
-    if not _all(is_, map(type, values), kind):
+    if len({*map(type, values)}) > 1:
         raise Apart
     if kind is FunctionType:
         return _function(values)
@@ -91,10 +91,10 @@ def _together(values: Sequence[Any]) -> Any:
 
 def _function(functions: Sequence[FunctionType]) -> FunctionType:
     first = functions[0]
-    code, given = first.__code__, first.__defaults__
-    same = _all(is_, map(attrgetter("__code__"), functions), code) and _all(eq, map(attrgetter("__defaults__"), functions), given)
-    if not same or first.__kwdefaults__:
-        raise Apart
-    cells = zip(*[closure or () for closure in map(attrgetter("__closure__"), functions)], strict=True)
-    closed = tuple(CellType(_together([*map(attrgetter("cell_contents"), column)])) for column in cells)
+    code, given, closures = first.__code__, first.__defaults__, [*map(attrgetter("__closure__"), functions)]
+    same = _all(is_, map(attrgetter("__code__"), functions), code) and not code.co_kwonlyargcount
+    if not same or (code.co_argcount > 1 and not _all(eq, map(attrgetter("__defaults__"), functions), given)):
+        raise Apart  # the only argument, if there is one, is always given
+    cells = (map(itemgetter(i), closures) for i in range(len(code.co_freevars)))
+    closed = tuple([CellType(_together([*map(attrgetter("cell_contents"), column)])) for column in cells])
     return FunctionType(code, first.__globals__, first.__name__, given, closed)

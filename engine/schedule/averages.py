@@ -33,7 +33,7 @@ from .kernels.template import (
     refusal,
     stretches,
 )
-from .kernels.totals import Sums, Totals, empty_totals, logged, sums_of, total
+from .kernels.totals import Sums, Totals, empty_totals, enter, logged, sums_of, total
 from .service import WINDOW, program_of
 
 ENOUGH = 8  # machines that run a program together
@@ -104,50 +104,48 @@ def _events(template: Template, state: ScheduleState, machines: Ints, inputs: In
 def _observe(
     graph: Template, state: ScheduleState, past: Past, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals
 ) -> int:
-    for p in machines:
+    for i in range(len(machines)):
+        p, mine = machines[i], machines[i : i + 1]
         start_over(graph, state, inputs.kind, inputs.accounts, inputs.taken, p)
         forget(past)
         failed = advance(graph, state, past)
         if failed:
             return int(failed)
-        _enter_window(graph, state, inputs, p, averages)
+        ran = _enter_window(graph, state, inputs, p, averages)
+        average(inputs.accounts, inputs.taken, inputs.sums, graph.roll, ran, mine, averages)
         if len(totals.makespan) > 0:
-            total(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.sums, inputs.stretch, p, totals)
+            enter(inputs.accounts, inputs.taken, inputs.sums, mine, totals, graph.roll)
+            total(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.stretch, p, totals)
     return 0
 
 
 def _in_order(program: Program, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
     """Let machines run a program and tell of those for which that is exact; returns which."""
     lanes = empty_lanes(program, len(inputs.accounts.task), len(inputs.kind), int(inputs.kind.max()) + 1, len(machines))
-    held = np.zeros(len(machines), dtype=np.bool_)
-    _follow(program, lanes, machines, inputs, averages, totals, held)
+    held, sure = np.zeros(len(machines), dtype=np.bool_), np.empty(lanes.wide, dtype=np.int64)
+    _follow(program, lanes, machines, inputs, averages, totals, held, sure)
     return held
 
 
 @entry
 def _follow(
-    program: Program, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, held: Flags
+    program: Program, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, held: Flags, sure: Ints
 ) -> None:
+    kind, accounts, taken, sums = inputs.kind, inputs.accounts, inputs.taken, inputs.sums
     for first in range(0, len(machines), lanes.wide):
-        mine = machines[first : first + lanes.wide]
-        follow(program, inputs.kind, inputs.accounts, inputs.taken, mine, lanes)
+        mine, count = machines[first : first + lanes.wide], 0
+        follow(program, kind, accounts, taken, mine, lanes)
         enter_lanes(program, lanes, mine, inputs.stretch, averages, totals)
         for lane in range(len(mine)):
             if certain(program, lanes, lane):
-                held[first + lane] = True
-                average(inputs.accounts, inputs.taken, inputs.sums, NOBODY, 1.0, mine[lane], averages)
-                total_lane(
-                    program,
-                    lanes,
-                    lane,
-                    inputs.kind,
-                    inputs.accounts,
-                    inputs.taken,
-                    inputs.sums,
-                    inputs.stretch,
-                    mine[lane],
-                    totals,
-                )
+                held[first + lane], sure[count] = True, mine[lane]
+                count += 1
+        average(accounts, taken, sums, NOBODY, 1.0, sure[:count], averages)
+        if len(totals.makespan) > 0:
+            enter(accounts, taken, sums, sure[:count], totals, program.log)
+            for lane in range(len(mine)):
+                if held[first + lane]:
+                    total_lane(program, lanes, lane, kind, accounts, taken, inputs.stretch, mine[lane], totals)
 
 
 @inner
@@ -173,8 +171,11 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
 
 
 @inner
-def _enter_window(graph: Template, state: ScheduleState, inputs: Inputs, p: int, averages: Averages) -> None:
-    """Enter what a machine's schedule took on average, over the batches after the first two, and those that some stand for."""
+def _enter_window(graph: Template, state: ScheduleState, inputs: Inputs, p: int, averages: Averages) -> Any:
+    """Enter when a machine did what on average, over the batches after the first two, and those that some stand for.
+
+    Returns the share of batches in which a rolling log ran.
+    """
     batches, width, stale, ran, stretch = len(state.stale), len(graph.tasks), 0, 0.0, inputs.stretch
     counted = batches - 2 if batches > 2 else batches
     seen = counted + stretch.times * (stretch.last - stretch.first)
@@ -201,7 +202,7 @@ def _enter_window(graph: Template, state: ScheduleState, inputs: Inputs, p: int,
             kind, accounts, taken = inputs.kind, inputs.accounts, inputs.taken
             ran += stretch.times * logged(graph, state, kind, accounts, taken, p, n, begun, ended, until)
     averages.stale[p] = stale
-    average(inputs.accounts, inputs.taken, inputs.sums, graph.roll, ran / seen, p, averages)
+    return ran / seen
 
 
 @inner
@@ -217,15 +218,33 @@ def _last(graph: Template, state: ScheduleState, n: int) -> Any:
 
 
 @inner
-def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: float, p: int, averages: Averages) -> None:
-    """Enter what demands take on average in the accounts of machine p; a rolling log, task `roll`, ran in a share of batches.
+def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: float, machines: Ints, averages: Averages) -> None:
+    """Enter what demands take on average in the accounts of machines; a rolling log, task `roll`, ran in a share of batches.
 
-    A task's exposed seconds go to the device that sets its pace, static power to Other. A task's demands follow each other.
+    A task's exposed seconds go to the device that sets its pace, static power to Other. A task's demands follow each other;
+    what one takes of many machines stands side by side, so they are entered demand by demand.
     """
+    stop = 0
+    while stop < len(accounts.task):
+        first, k = stop, accounts.task[stop]
+        while stop < len(accounts.task) and accounts.task[stop] == k:
+            stop += 1
+        for p in machines:
+            _average_task(accounts, taken, sums, first, stop, ran if k == roll else 1.0, p, averages)
+    for p in machines:
+        for v in range(averages.static.shape[1]):
+            averages.static[p, v] = taken.idle_watts[v, p] * averages.step[p]
+            averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]
+
+
+@inner
+def _average_task(
+    accounts: Accounts, taken: Taken, sums: Sums, first: int, stop: int, share: float, p: int, averages: Averages
+) -> None:
     pace, pacing = -1.0, 0
-    for d in range(len(accounts.task)):
-        k, v, cell = accounts.task[d], accounts.device[d], accounts.cell[d]
-        share, busy = ran if k == roll else 1.0, 0.0 if accounts.beside[d] else sums.mean[taken.column[SECONDS, d, p]]
+    for d in range(first, stop):
+        v, cell = accounts.device[d], accounts.cell[d]
+        busy = 0.0 if accounts.beside[d] else sums.mean[taken.column[SECONDS, d, p]]
         seconds = busy * share
         joules = sums.mean[taken.column[ENERGY, d, p]] * share + seconds * taken.busy_watts[v, p]
         averages.busy[p, v] += seconds
@@ -236,9 +255,4 @@ def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: float,
         averages.media[p] += share * sums.mean[taken.column[STORED, d, p]]
         if busy > pace:
             pace, pacing = busy, cell
-        if d + 1 == len(accounts.task) or accounts.task[d + 1] != k:
-            averages.cells[p, pacing, EXPOSED] += averages.exposed[p, k]
-            pace = -1.0
-    for v in range(averages.static.shape[1]):
-        averages.static[p, v] = taken.idle_watts[v, p] * averages.step[p]
-        averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]
+    averages.cells[p, pacing, EXPOSED] += averages.exposed[p, accounts.task[first]]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import repeat
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, store
     """Ask devices of one kind, which `stores` on media or not; what all take alike is one column."""
     column, tables, width = np.empty((3, len(works), len(devices)), dtype=np.int64), list[Floats](), 0
     for what, name in enumerate(("seconds", "joules", "stored")):
-        every = [getattr(device, name) for device in devices if what != STORED or stores]
+        every = [*map(attrgetter(name), devices if what != STORED or stores else ())]
         asked = {kind: together([one.get(kind) for one in every], kinds) for kind in set(map(type, works))}
         for d, work in enumerate(works):
             tables.append(asked[type(work)](slowest(work) if what == SECONDS else work))
@@ -49,6 +49,8 @@ def different(every: Sequence[Any]) -> tuple[list[Any], Ints]:
         return [every[0]], np.zeros(len(every), dtype=np.int64)
     known = [*map(id, every)]
     found = dict(zip(known, every, strict=True))
+    if len(found) == len(known):
+        return list(every), np.arange(len(known))
     place = dict(zip(found, range(len(found)), strict=True))
     return [*found.values()], np.fromiter(map(place.__getitem__, known), np.int64, len(known))
 

@@ -1,5 +1,6 @@
 """Evaluation of design points: those with the same plan are scheduled and averaged together, what they share is computed once."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,7 @@ from ..systems.traffic import Traffic
 from .averages import EXPOSED, observe
 from .kernels.template import ONCE, Averages, Stretch
 from .kernels.totals import Totals, empty_totals
-from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
+from .layout import PlanLayout, laid_out
 from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steady_of
 from .timeline import Line, Worked
@@ -117,10 +118,10 @@ def evaluate(
 ) -> list[Rendered | NotScheduled]:
     """Schedule all points and return what `render` makes of some, or what was already known; `on_progress` may end it."""
     found: list[Any] = list(points)
-    groups: dict[PlannedBatches, list[int]] = {}
+    groups: dict[PlannedBatches, list[int]] = defaultdict(list)
     for i, point in enumerate(found):
         if isinstance(point, DesignPoint):
-            groups.setdefault(point.plan, []).append(i)
+            groups[point.plan].append(i)
     for plan, numbers in groups.items():
         batches = plan.layout.kinds if what == AVERAGES else len(plan.layout.kind)
         step = max(1, MOST_AMOUNTS // (len(plan.layout.demands) * batches))
@@ -140,8 +141,7 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what
     for demand in np.unique(queued):
         some, mine = np.flatnonzero(queued == demand), np.flatnonzero(queued[same] == demand)
         shape = len(layout.kind), len(layout.graph.tasks)
-        graph = with_log_queued_at(layout.graph, int(demand))
-        template = template_of(graph, np.zeros(shape), layout.kind)  # those of a kind, which are numbered once they are observed
+        graph, template = layout.queued_at(int(demand))
         room = empty_totals(len(some) if what else 0, shape, len(layout.cells), what == TIMELINES)
         part = taken if len(some) == len(queued) else taken.of(some)
         back: Any = np.searchsorted(some, same[mine])

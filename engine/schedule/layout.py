@@ -6,6 +6,7 @@ like, and costs are computed for these alone.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class PlanLayout:
     """The arrays of a plan; `cells` are the (stage, device) of the breakdown's rows, `mine` the demands of each device.
 
     `written` (R, D) are bytes stored into persistent memory. The batches of `stretch` stand for more of them.
-    `costs` remembers what devices took, by identity.
+    `costs` remembers what devices took, by identity, and `queued` the graph's arrays by the demand in whose lane its log waits.
     """
 
     graph: TaskGraph
@@ -40,19 +41,20 @@ class PlanLayout:
     written: Floats
     stretch: Stretch = ONCE
     costs: dict[tuple[int, ...], tuple[Sequence[Device], Costs]] = field(default_factory=dict)
+    queued: dict[int, tuple[TaskGraph, Template]] = field(default_factory=dict)
 
     def taken(self, machines: Sequence[Mapping[str, Device]]) -> tuple[Taken, Ints]:
         """Gather what different machines take, of a demand side by side, and say which of these each machine is.
 
         A device that several have is asked once; machines with the very same devices are one.
         """
-        parts = {name: different([machine[name] for machine in machines]) for name in self.mine}
+        parts = {name: different([*map(itemgetter(name), machines)]) for name in self.mine}
         one, same = different_machines([*parts.values()])
         column = np.empty((3, len(self.demands), len(one)), dtype=np.int64)
         watts, tables, width = np.empty((2, len(parts), len(one))), list[Floats](), 0
         for v, (name, (devices, which)) in enumerate(parts.items()):
             at = which[one] if len(devices) > 1 else which[:1]
-            swing = [[device.busy_watts for device in devices], [device.idle_watts for device in devices]]
+            swing = [[*map(attrgetter(each), devices)] for each in ("busy_watts", "idle_watts")]
             watts[:, v] = np.array(swing, dtype=np.float64)[:, at]
             if len(self.mine[name]) > 0:
                 costs = self._taken_by(name, devices)
@@ -74,6 +76,15 @@ class PlanLayout:
         every = (seconds * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
         found: Ints = np.argmax(every[mine].reshape(-1, taken.column.shape[2]), axis=0)
         return found
+
+    def queued_at(self, demand: int) -> tuple[TaskGraph, Template]:
+        """Return the graph whose rolling log waits in the lane of one of its demands, by number, and its arrays; of the
+        durations, only the shape counts.
+        """
+        if demand not in self.queued:
+            graph = with_log_queued_at(self.graph, demand)
+            self.queued[demand] = graph, template_of(graph, np.zeros((len(self.kind), len(graph.tasks))), self.kind)
+        return self.queued[demand]
 
     def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
         """Return what devices take, each demand's side by side; of a few it is remembered."""

@@ -5,7 +5,7 @@ from ...core.jit import inner
 from .critical_path import trace
 from .lanes import BACKGROUND, FOREGROUND, Lanes, Program, fill, later_of
 from .template import Accounts, Averages, Stretch, Taken
-from .totals import Sums, Totals, enter, enter_whole_log
+from .totals import Totals, enter_whole_log
 from .walk import walk
 
 EPSILON = 2.0**-52
@@ -87,23 +87,20 @@ def total_lane(
     kind: Ints,
     accounts: Accounts,
     taken: Taken,
-    sums: Sums,
     stretch: Stretch,
     p: int,
     totals: Totals,
 ) -> None:
-    """Total what a lane's machine took, and write its times, if there is room for them."""
+    """Total when a lane's machine was done and the log that each batch waited for; write its times, if there is room for them."""
     width = len(program.server)
-    if len(totals.makespan) > 0:
-        totals.makespan[p] = totals.ends[len(totals.ends) - 1, p]
-        for k in range(width):
-            if program.rank[k] == BACKGROUND:
-                totals.makespan[p] = max(totals.makespan[p], lanes.end[len(lanes.ahead) - width + k, lane])
-        totals.makespan[p] += stretch.times * (totals.ends[stretch.last, p] - totals.ends[stretch.first, p])
-        enter(accounts, taken, sums, p, totals, program.log)
-        for d in range(len(accounts.task)):
-            if accounts.task[d] == program.log:
-                enter_whole_log(kind, accounts, taken, p, d, totals)
+    totals.makespan[p] = totals.ends[len(totals.ends) - 1, p]
+    for k in range(width):
+        if program.rank[k] == BACKGROUND:
+            totals.makespan[p] = max(totals.makespan[p], lanes.end[len(lanes.ahead) - width + k, lane])
+    totals.makespan[p] += stretch.times * (totals.ends[stretch.last, p] - totals.ends[stretch.first, p])
+    for d in range(len(accounts.task)):
+        if accounts.task[d] == program.log:
+            enter_whole_log(kind, accounts, taken, p, d, totals)
     for flat in range(len(lanes.ahead) if len(totals.start) > 0 else 0):
         n, k = flat // width, flat % width
         begin, ahead = 0.0, lanes.ahead[flat, lane if program.open[program.server[k]] else 0]

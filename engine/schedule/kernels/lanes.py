@@ -1,5 +1,6 @@
 """Lanes: machines side by side in rows of times, and the program of steps that they run together."""
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from ...core.arrays import Flags, Floats, Ints, Records
 from ...core.jit import inner
 
 APART = 3  # batches that two tasks on one server may lie apart, if it is not sure who is first
+LINE = 8  # floats in a line of the cache
 LANES, ROUND = 128, 16  # machines at once, whose times stand side by side in lanes, at most; and of which these are a multiple
 # What a step does: notes when a task is ready; serves it; serves it if it precedes `other`, or, if it YIELDS, not at the same
 # time. A task that is served WAITS for its server; if STRICT, it must be ready later than the one before; its server KEEPS that
@@ -84,34 +86,41 @@ def empty_lanes(program: Program, demands: int, batches: int, kinds: int, machin
     wide = min(LANES, -(-machines // ROUND) * ROUND)
     tasks, deep, servers = len(program.server), batches + 1, int(program.server.max()) + 1
     return Lanes(
-        np.empty((deep * tasks + 2 + servers, wide)),
+        _rows(deep * tasks + 2 + servers, wide),
         np.empty((batches * tasks, wide if program.open.any() else 1), dtype=np.int64),
-        np.empty((program.deep * tasks, wide)),
+        _rows(program.deep * tasks, wide),
         np.empty(servers, dtype=np.int64),
-        np.empty((servers, wide)),
+        _rows(servers, wide),
         np.empty((servers, wide), dtype=np.int64),
-        np.empty((batches, wide)),
-        np.empty((tasks, kinds, wide)),
+        _rows(batches, wide),
+        _rows(tasks, kinds, wide),
         np.empty((tasks, kinds)),
-        np.empty((1, wide)),
-        np.empty((1, wide)),
-        np.empty((2, wide)),
+        _rows(1, wide),
+        _rows(1, wide),
+        _rows(2, wide),
         np.empty((demands, wide), dtype=np.int64),
         np.empty(tasks, dtype=np.bool_),
         np.empty(program.deep + 1, dtype=np.int64),
         np.empty(batches * tasks, dtype=np.int64),
-        np.empty(((program.deep + APART + 1) * tasks, wide)),
-        np.empty((tasks, wide)),
-        np.empty(wide),
-        np.empty(wide),
+        _rows((program.deep + APART + 1) * tasks, wide),
+        _rows(tasks, wide),
+        _rows(wide),
+        _rows(wide),
         np.empty((2, wide), dtype=np.int64),
         np.empty(servers, dtype=np.int64),
         np.empty((servers, wide), dtype=np.int64),
-        np.empty((servers, wide)),
-        np.empty((servers, wide)),
+        _rows(servers, wide),
+        _rows(servers, wide),
         deep,
         wide,
     )
+
+
+def _rows(*shape: int) -> Floats:
+    """Return room for rows, each of which begins where a line of the cache does: from elsewhere every step reads two lines."""
+    whole = np.empty(prod(shape) + LINE)
+    first = -whole.__array_interface__["data"][0] // whole.itemsize % LINE
+    return whole[first : first + prod(shape)].reshape(shape)
 
 
 @inner

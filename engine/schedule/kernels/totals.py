@@ -75,12 +75,11 @@ def total(
     kind: Ints,
     accounts: Accounts,
     taken: Taken,
-    sums: Sums,
     stretch: Stretch,
     p: int,
     totals: Totals,
 ) -> None:
-    """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
+    """Total when a run did what that nothing cuts, and a rolling log, which its end may leave undone; all else is done whole."""
     reached, lines, width = 0.0, len(totals.start) > 0, len(graph.tasks)
     for n in range(len(kind)):
         for k in range(width):
@@ -91,7 +90,6 @@ def total(
                 totals.makespan[p] = max(totals.makespan[p], run.end)
                 reached = reached if graph.tasks[k].background else max(reached, run.end)
         totals.ends[n, p] = reached
-    enter(accounts, taken, sums, p, totals, graph.roll)
     for d in range(len(accounts.task)):
         if accounts.task[d] == graph.roll:
             _enter_log(graph, state, kind, accounts, taken, stretch, p, d, totals)
@@ -99,15 +97,15 @@ def total(
 
 
 @inner
-def enter(accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals, roll: int) -> None:
-    """Enter what all demands of a run took, but those of a rolling log."""
+def enter(accounts: Accounts, taken: Taken, sums: Sums, machines: Ints, totals: Totals, roll: int) -> None:
+    """Enter what all demands of machines' runs took, but those of a rolling log."""
     for d in range(len(accounts.task)):
-        cell = accounts.cell[d]
-        if accounts.task[d] != roll:
+        cell, v = accounts.cell[d], accounts.device[d]
+        for p in machines[: 0 if accounts.task[d] == roll else len(machines)]:
             busy = 0.0 if accounts.beside[d] else sums.total[taken.column[SECONDS, d, p]]
             joules = sums.total[taken.column[ENERGY, d, p]]
             totals.cells[p, cell, 0] += busy
-            totals.cells[p, cell, 1] += joules + busy * taken.busy_watts[accounts.device[d], p]
+            totals.cells[p, cell, 1] += joules + busy * taken.busy_watts[v, p]
             totals.written[p] += sums.total_written[d]
             totals.media[p] += sums.total[taken.column[STORED, d, p]]
 
