@@ -29,6 +29,7 @@ from .kernels.template import (
     Taken,
     Template,
     begin,
+    empty_averages,
     expose,
     refusal,
     stretches,
@@ -51,15 +52,6 @@ class Inputs(NamedTuple):
     taken: Taken
     sums: Sums
     stretch: Stretch
-
-
-def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
-    """Return room for so many machines."""
-    step, written, media = np.zeros((3, points))
-    busy, dynamic, static = np.zeros((3, points, devices))
-    stale = np.zeros(points, dtype=np.int64)
-    by_cell = np.zeros((points, cells, 3))
-    return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, written, media, stale)
 
 
 def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, whole: Totals, stretch: Stretch = ONCE) -> Averages:
@@ -138,8 +130,7 @@ def _follow(
         enter_lanes(program, lanes, mine, inputs.stretch, averages, totals)
         for lane in range(len(mine)):
             if certain(program, lanes, lane):
-                held[first + lane], sure[count] = True, mine[lane]
-                count += 1
+                held[first + lane], sure[count], count = True, mine[lane], count + 1
         average(accounts, taken, sums, NOBODY, 1.0, sure[:count], averages)
         if len(totals.makespan) > 0:
             enter(accounts, taken, sums, sure[:count], totals, program.log)
@@ -172,10 +163,7 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
 
 @inner
 def _enter_window(graph: Template, state: ScheduleState, inputs: Inputs, p: int, averages: Averages) -> Any:
-    """Enter when a machine did what on average, over the batches after the first two, and those that some stand for.
-
-    Returns the share of batches in which a rolling log ran.
-    """
+    """Enter when a machine did what on average, after the first two batches; returns in which share of them a rolling log ran."""
     batches, width, stale, ran, stretch = len(state.stale), len(graph.tasks), 0, 0.0, inputs.stretch
     counted = batches - 2 if batches > 2 else batches
     seen = counted + stretch.times * (stretch.last - stretch.first)
@@ -221,16 +209,15 @@ def _last(graph: Template, state: ScheduleState, n: int) -> Any:
 def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: float, machines: Ints, averages: Averages) -> None:
     """Enter what demands take on average in the accounts of machines; a rolling log, task `roll`, ran in a share of batches.
 
-    A task's exposed seconds go to the device that sets its pace, static power to Other. A task's demands follow each other;
-    what one takes of many machines stands side by side, so they are entered demand by demand.
+    Static power goes to Other. A task's demands follow each other, and what a task takes of many machines stands side by side.
     """
     stop = 0
     while stop < len(accounts.task):
-        first, k = stop, accounts.task[stop]
-        while stop < len(accounts.task) and accounts.task[stop] == k:
+        first, share = stop, ran if accounts.task[stop] == roll else 1.0
+        while stop < len(accounts.task) and accounts.task[stop] == accounts.task[first]:
             stop += 1
         for p in machines:
-            _average_task(accounts, taken, sums, first, stop, ran if k == roll else 1.0, p, averages)
+            _average_task(accounts, taken, sums, first, stop, share, p, averages)
     for p in machines:
         for v in range(averages.static.shape[1]):
             averages.static[p, v] = taken.idle_watts[v, p] * averages.step[p]
@@ -241,6 +228,7 @@ def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: float,
 def _average_task(
     accounts: Accounts, taken: Taken, sums: Sums, first: int, stop: int, share: float, p: int, averages: Averages
 ) -> None:
+    """Enter a task's demands; its exposed seconds go to the device that sets its pace."""
     pace, pacing = -1.0, 0
     for d in range(first, stop):
         v, cell = accounts.device[d], accounts.cell[d]

@@ -127,6 +127,15 @@ class Averages(NamedTuple):
     stale: Ints
 
 
+def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
+    """Return room for so many machines."""
+    step, written, media = np.zeros((3, points))
+    busy, dynamic, static = np.zeros((3, points, devices))
+    stale = np.zeros(points, dtype=np.int64)
+    by_cell = np.zeros((points, cells, 3))
+    return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, written, media, stale)
+
+
 def stretches(rows: NDArray[Any]) -> Ints:
     """Return for each row, (N, ...), the number of the stretch of equal rows that it is in."""
     changes = np.diff(rows.reshape(len(rows), -1), axis=0).any(axis=1)
