@@ -1,4 +1,6 @@
-"""How kernels are compiled: those that Python calls, `entry`, and those that only other kernels call, `inner`.
+"""How kernels are compiled: those that Python calls, `entry`, and those that only other kernels call, `inner` or `shared`.
+
+An inner kernel becomes a part of each place that calls it; a shared one, which many places call, or one seldom, is there once.
 
 Numba keeps an entry on disk until its own file changes, whatever becomes of what it calls and of the constants that it names.
 So the name of its cache file says what all of that was: after a change it is looked for under another name.
@@ -18,7 +20,7 @@ from numba import njit
 from numba.core.event import Event, Listener, register
 from numba.extending import is_jitted
 
-from .linking import EntryCompiler, InnerCompiler
+from .linking import EntryCompiler, InnerCompiler, SharedCompiler
 
 # Wrappers for callers from outside unpack every array of every tuple; they took half of the time to compile.
 ENTRY: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler}
@@ -111,3 +113,4 @@ def tell(say: Callable[[int, int], None]) -> None:
 entry = _kept()
 by_zero = _kept(error_model="numpy")  # an entry where x / 0 is infinite
 inner = njit(**INNER)
+shared = njit(**{**INNER, "forceinline": False, "pipeline_class": SharedCompiler})

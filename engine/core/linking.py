@@ -115,3 +115,21 @@ class InnerCompiler(EntryCompiler):
     def __init__(self, typing: Any, target: Any, library: Any, args: Any, returns: Any, flags: Flags, known: Any) -> None:
         library = Linked(target.codegen(), "inner") if library is None else library
         super().__init__(typing, target, library, args, returns, flags, known)
+
+
+class Shared(Linked):
+    """The code of a kernel that stays a function of its own in those that it is linked with."""
+
+    def _optimize_final_module(self) -> None:
+        super()._optimize_final_module()
+        for function in self._final_module.functions:
+            if not function.is_declaration:
+                function.add_function_attribute("noinline")
+
+
+class SharedCompiler(InnerCompiler):
+    """Compiles what several kernels call, or one seldom does."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, args: Any, returns: Any, flags: Flags, known: Any) -> None:
+        library = Shared(target.codegen(), "shared") if library is None else library
+        super().__init__(typing, target, library, args, returns, flags, known)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Flags, Ints
-from ..core.jit import entry, inner
+from ..core.jit import entry, inner, shared
 from .kernels.entering import certain, enter_lanes, total_lane
 from .kernels.events import advance
 from .kernels.in_order import follow
@@ -193,7 +193,7 @@ def _enter_window(graph: Template, state: ScheduleState, inputs: Inputs, p: int,
     return ran / seen
 
 
-@inner
+@shared
 def _last(graph: Template, state: ScheduleState, n: int) -> Any:
     """Return the flat index of the foreground task of batch n that ends last, the first of several."""
     last: Any = NOBODY

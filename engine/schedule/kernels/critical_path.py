@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...core.arrays import Floats
-from ...core.jit import inner
+from ...core.jit import inner, shared
 from .lanes import SERVE, TRY, WAITS, Lanes, Program, fill, ready_row
 from .template import NOBODY
 from .walk import last_of
@@ -11,7 +11,7 @@ from .walk import last_of
 NONE, SOME, ALL = range(3)  # of the lanes
 
 
-@inner
+@shared
 def trace(program: Program, lanes: Lanes, last: int) -> None:
     """Add up the seconds of each task on the critical path that ends with batch `last`, as `expose` does, step by step back.
 

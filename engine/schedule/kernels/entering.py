@@ -1,7 +1,7 @@
 """What is entered of machines that ran a program in lanes: times, critical paths and totals, and whether these are exact."""
 
 from ...core.arrays import Floats, Ints
-from ...core.jit import inner
+from ...core.jit import inner, shared
 from .critical_path import trace
 from .lanes import BACKGROUND, FOREGROUND, Lanes, Program, fill, later_of
 from .template import Accounts, Averages, Stretch, Taken
@@ -79,7 +79,7 @@ def _latest(program: Program, lanes: Lanes, n: int, to: Floats) -> None:
             later_of(to, lanes.end[n * width + k])
 
 
-@inner
+@shared
 def total_lane(
     program: Program,
     lanes: Lanes,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.jit import inner
+from ...core.jit import inner, shared
 from .leap import leap
 from .periodic import LEAPT
 from .template import ACTIVE, ASKED, FIRST, GATE_ON, NEWEST, NOBODY, OVERFLOW, READY, WAITING, Past, ScheduleState, Template
@@ -67,7 +67,7 @@ def _make_ready(graph: Template, state: ScheduleState, batch: int, k: int, cause
         _push(state, task.server * 2 + task.background, flat)
 
 
-@inner
+@shared
 def _let_waiting_go(graph: Template, state: ScheduleState, now: float) -> bool:
     """Release the batch that waits for the rolling log, once the newest complete log is young enough."""
     batch, newest, width = state.roll[WAITING], state.roll[NEWEST], len(graph.tasks)
@@ -120,19 +120,17 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) ->
     rolling = flat >= 0 and flat % width == graph.roll
     if flat >= 0 and not rolling and not graph.tasks[flat % width].background:
         return
-    for line in (server * 2, server * 2 + 1):
-        if state.queued[line] > 0 and (flat < 0 or rolling or line == server * 2):
-            if flat >= 0:
-                _suspend(graph, state, server, now)
-            _begin(graph, state, server, _pop(state, line), now)
-            return
-    if graph.roll < 0 or graph.tasks[graph.roll].server != server:
-        return
-    open_gate = state.roll[ACTIVE] >= 0 and (state.roll[GATE_ON] == 1 or state.roll[WAITING] >= 0)
-    if rolling and not open_gate:
+    line: Any = NOBODY
+    for one in (server * 2 + 1, server * 2):
+        if state.queued[one] > 0 and (flat < 0 or rolling or one == server * 2):
+            line = one
+    goes_on = graph.roll >= 0 and graph.tasks[graph.roll].server == server and state.roll[ACTIVE] >= 0
+    goes_on = goes_on and (state.roll[GATE_ON] == 1 or state.roll[WAITING] >= 0)
+    if flat >= 0 and (line >= 0 or (rolling and not goes_on)):
         _suspend(graph, state, server, now)
-    if flat < 0 and open_gate:
-        _begin(graph, state, server, state.roll[ACTIVE] * width + graph.roll, now)
+    if line >= 0 or (flat < 0 and goes_on):
+        chosen = _pop(state, line) if line >= 0 else state.roll[ACTIVE] * width + graph.roll
+        _begin(graph, state, server, chosen, now)
 
 
 @inner
@@ -174,7 +172,7 @@ def _next_completion(state: ScheduleState) -> float:
     return soonest
 
 
-@inner
+@shared
 def _open(graph: Template, state: ScheduleState) -> None:
     for k in range(len(graph.tasks)):
         if graph.tasks[k].apart:
@@ -212,11 +210,11 @@ def advance(graph: Template, state: ScheduleState, past: Past) -> int:
         soonest = _next_completion(state)
         if soonest == np.inf:
             return 1
-        if searching and soonest > now and past.counts[LEAPT] == 0 and _complete(graph, state, low):
-            while _complete(graph, state, low):
-                low += 1
-            todo -= leap(graph, state, past, low, now) * counted
-            soonest = _next_completion(state)
+        if searching and soonest > now and past.counts[LEAPT] == 0:
+            before, low = low, _first_open(graph, state, low)
+            if low > before:
+                todo -= leap(graph, state, past, low, now) * counted
+                soonest = _next_completion(state)
         now = soonest
         for server in range(graph.servers):
             lane = state.servers[server]
@@ -225,9 +223,11 @@ def advance(graph: Template, state: ScheduleState, past: Past) -> int:
 
 
 @inner
-def _complete(graph: Template, state: ScheduleState, batch: int) -> bool:
-    """Return whether every task of a batch but its rolling log has ended."""
+def _first_open(graph: Template, state: ScheduleState, low: Any) -> Any:
+    """Return the first batch from `low` on in which a task has not ended, its rolling log aside."""
     k, width = 0, len(graph.tasks)
-    while k < width and (k == graph.roll or not np.isnan(state.tasks[batch * width + k].end)):
+    while k == graph.roll or not np.isnan(state.tasks[low * width + k].end):
         k += 1
-    return k == width
+        if k == width:
+            k, low = 0, low + 1
+    return low

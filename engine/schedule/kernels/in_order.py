@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Floats, Ints
-from ...core.jit import inner
+from ...core.jit import inner, shared
 from .interrupted import note_low
 from .lanes import KEEPS, LAST, LOW, OPEN, READY, STRICT, TRY, WAITS, YIELDS, Lanes, Program, copy, fill, later_of, ready_row
 from .template import NOBODY, SECONDS, Accounts, Taken
@@ -139,7 +139,7 @@ def _note(lanes: Lanes, flags: int, server: int, flat: int, different: int) -> N
         lanes.who[server, lane] = flat if flags & KEEPS else lanes.who[server, lane]
 
 
-@inner
+@shared
 def _start_over(lanes: Lanes) -> None:
     width = (len(lanes.end) - 2 - len(lanes.free)) // lanes.deep
     for row in range((lanes.deep - 1) * width, len(lanes.end)):  # the batch before the first, and those that belong to none
@@ -158,7 +158,7 @@ def _start_over(lanes: Lanes) -> None:
         fill(lanes.gaps[which], np.inf)
 
 
-@inner
+@shared
 def _durations(accounts: Accounts, taken: Taken, machines: Ints, lanes: Lanes) -> None:
     """A task lasts as long as its slowest demand, the SAME in all lanes or not; keep the least that any lasts."""
     for k in range(len(lanes.same)):

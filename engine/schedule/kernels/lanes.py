@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Flags, Floats, Ints, Records
-from ...core.jit import inner
+from ...core.jit import inner, shared
 
 APART = 3  # batches that two tasks on one server may lie apart, if it is not sure who is first
 LINE = 8  # floats in a line of the cache
@@ -142,21 +142,21 @@ def ready_row(program: Program, lanes: Lanes, later: int, k: int) -> Any:
     return lanes.deep * width + 1
 
 
-@inner
+@shared
 def copy(one: Floats, to: Floats) -> None:
     """Copy a row."""
     for lane in range(len(to)):
         to[lane] = one[lane]
 
 
-@inner
+@shared
 def later_of(to: Floats, end: Floats) -> None:
     """Let a row be the later of two, lane by lane."""
     for lane in range(len(to)):
         to[lane] = to[lane] if to[lane] > end[lane] else end[lane]
 
 
-@inner
+@shared
 def fill(row: Floats, value: float) -> None:
     """Fill a row."""
     for lane in range(len(row)):

@@ -5,7 +5,7 @@ A background task counts from the end of the last foreground task that ran besid
 
 from typing import Any
 
-from ...core.jit import inner
+from ...core.jit import inner, shared
 from .lanes import FOREGROUND, LOG, Lanes, Program
 from .template import NOBODY
 
@@ -22,7 +22,7 @@ def last_of(program: Program, lanes: Lanes, n: int, lane: int) -> Any:
     return last
 
 
-@inner
+@shared
 def walk(program: Program, lanes: Lanes, last: int) -> None:
     """Add up the seconds of each task on the critical paths that end with batch `last` as `expose` does, task by task."""
     width = len(program.server)
