@@ -35,7 +35,7 @@ from .kernels.template import (
     stretches,
 )
 from .kernels.totals import Sums, Totals, empty_totals, enter, logged, sums_of, total
-from .service import WINDOW, program_of
+from .service import program_of
 
 ENOUGH = 8  # machines that run a program together
 BUSY, EXPOSED, JOULES = range(3)
@@ -66,8 +66,8 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     alike, todo, state = stretches(kind), np.arange(points), begin(template)
     repeats = 2 * alike[-1] <= len(kind)
     template = template._replace(alike=alike if repeats else np.arange(len(kind)))
-    unlike = repeats or len(kind) < WINDOW or points < ENOUGH or (template.roll >= 0 and stretch.times > 0.0)
-    program = None if unlike else program_of(template)
+    unlike = repeats or points < ENOUGH or (template.roll >= 0 and stretch.times > 0.0)
+    program = None if unlike else program_of(template, taken.idle(accounts.task, len(template.tasks)))
     if program is not None:
         todo = todo[~_in_order(program, todo, inputs, found, whole)]
     _events(template, state, todo, inputs, found, whole)

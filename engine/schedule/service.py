@@ -2,8 +2,7 @@
 
 A server takes whatever became ready first; of tasks ready at once, that of the earlier batch, then position. Of two tasks on a
 server it is mostly certain which is ready first, whatever tasks take: one waits for the other, or for all that the other
-waits for. All pairs are looked at in a run of WINDOW batches; what holds wherever the pair lies in it, edges included, holds
-in any longer run. Of a pair for which nothing is certain, both have to be known to be ready before the program lets either be
+waits for. Of a pair for which nothing is certain, both have to be known to be ready before the program lets either be
 served, and the machine's own times decide. Background work, and a log that each batch waits for, come after foreground work that
 is ready no later; where all else on their server is that, or waits for their end, nothing interrupts them, and they are served in
 their turn. Background work that others may interrupt ends once all of these are known: it has had the gaps before them. A graph
@@ -12,139 +11,114 @@ for which there is no such program has None, and goes by events.
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.arrays import Flags, Ints
-from .kernels.lanes import APART, GAP, KEEPS, LAST, LOG, LOW, OPEN, READY, SERVE, STRICT, TRY, WAITS, YIELDS, Program
+from .certainty import ENDED, SPACED, Edge, Orders, orders_of, times, window_of
+from .kernels.lanes import (
+    GAP,
+    KEEPS,
+    LAST,
+    LOG,
+    LOW,
+    OPEN,
+    READY,
+    SERVE,
+    STRICT,
+    TRY,
+    WAITS,
+    YIELDS,
+    Program,
+)
 from .kernels.template import Template, dtype
 
-WINDOW = 2 * APART + 3  # batches, the first ones of a run, or later ones, the first of which stands for whatever was before
-Edges = tuple[tuple[int, int], ...]
-Edge = tuple[int, int, int]  # who is waited for, by whom, so many batches later
+REACHES = 3, 7  # batches that two tasks may lie apart in a program whose batches overlap: looked at in turn, as few as will do
 STEP = dtype("task i8, later i8, flags i8, other i8")
-# How sure it is that one task is served before another: it has ended; it is ready no later, and first of those ready at once; or
-# it is ready earlier, unless what is between takes no time. 0 if it is not.
-ENDED, READIER, SPACED = range(1, 4)
 
 
-def program_of(graph: Template) -> Program | None:
-    """Return the program of a graph, the same for all graphs whose tasks wait for each other in the same way."""
+def program_of(graph: Template, idle: Flags | None = None) -> Program | None:
+    """Return the program of a graph, the same for all graphs whose tasks wait for each other in the same way.
+
+    Tasks that are `idle`, (K,), never take time; of a server that has no others each is served as soon as it is ready.
+    """
     if graph.roll >= 0 and graph.bound > 0:
         return None
-    rank = np.where(np.arange(len(graph.tasks)) == graph.roll, LOG, graph.tasks["background"])
+    server = graph.tasks["server"]
+    if idle is not None:
+        busy = np.isin(server, server[~idle])
+        server = np.unique(np.where(busy, server, server.max() + 1 + np.arange(len(server))), return_inverse=True)[1]
+    rank = np.where(np.arange(len(server)) == graph.roll, LOG, graph.tasks["background"])
     (before, after), (whom, who) = graph.edges()
-    same, following = zip(before.tolist(), after.tolist(), strict=True), zip(whom.tolist(), who.tolist(), strict=True)
-    return _program(tuple(graph.tasks["server"].tolist()), tuple(rank.tolist()), tuple(same), tuple(following))
+    edges = [(*edge, 0) for edge in zip(before.tolist(), after.tolist(), strict=True)]
+    edges += [(*edge, 1) for edge in zip(whom.tolist(), who.tolist(), strict=True)]
+    for reach in REACHES:
+        if len(graph.durations) >= window_of(reach):
+            found = _program(tuple(server.tolist()), tuple(rank.tolist()), tuple(edges), reach)
+            if found is not None:
+                return found
+    return None
 
 
 @cache
-def _program(server: tuple[int, ...], rank: tuple[int, ...], same: Edges, following: Edges) -> Program | None:
-    tasks, low = len(server), np.array(rank) > 0
-    waits = np.zeros((WINDOW, tasks, WINDOW, tasks), dtype=np.bool_)  # who is waited for, by whom
-    for n in range(WINDOW):
-        for some, later in ((same, 0), (following, 1)):
-            for whom, who in some if n + later < WINDOW else ():
-                waits[n, whom, n + later, who] = True
-    number = WINDOW * tasks
-    lane, turn = np.tile(server, WINDOW), np.tile(rank, WINDOW)
-    begin, within = (_sure(waits.reshape(number, number), lane, turn, unknown) for unknown in (0, tasks))
-    sure, ends = (_everywhere(one, other, tasks) for one, other in zip(begin, within, strict=True))
-    lanes = np.equal.outer(server, server)
-    doubt = (sure == 0) & (np.flip(sure, axis=1).transpose(2, 1, 0) == 0) & lanes[:, None]
-    doubt[np.arange(tasks), APART, np.arange(tasks)] = False
-    yields = np.logical_xor.outer(low, low)[:, None] & doubt
-    doubt &= ~yields  # work in the background that may be interrupted is in no doubt, only how long it takes
-    near, mine = doubt[:, APART - 1 : APART + 2], yields.any(axis=(1, 2))
-    known = doubt.sum() == near.sum() and not (doubt[np.arange(tasks), :, np.arange(tasks)].any() or doubt[low].any())
+def _program(server: tuple[int, ...], rank: tuple[int, ...], edges: tuple[Edge, ...], reach: int) -> Program | None:
+    orders, low, lanes = orders_of(server, rank, edges, reach), np.array(rank) > 0, np.equal.outer(server, server)
+    doubt, yields = _doubts(orders, low, lanes)
+    mine, far = yields.any(axis=(1, 2)), [0, 1, -2, -1]
+    apart = not (doubt[:, far].any() or yields[:, far[::3]].any() or (lanes & (orders.sure[:, -1] == 0)).any())
+    known = apart and not (doubt[np.arange(len(low)), :, np.arange(len(low))].any() or doubt[low].any())
     lone = not (mine & (np.array(rank) == LOG)).any() and (lanes[mine & low][:, low].sum(axis=1) == 1).all()
-    if not known or not lone or yields[:, [0, -1]].any() or (mine & doubt.any(axis=(1, 2))).any():
+    if not known or not lone or (mine & doubt.any(axis=(1, 2))).any():
         return None
-    edges = _needed([(whom, who, later) for some, later in ((same, 0), (following, 1)) for whom, who in some], ends > 0)
-    when = _when(edges, sure, doubt, yields, low)
-    flags = _flags(sure, doubt, ends[:, APART] > 0, low)
+    needed = _needed(edges, orders)
+    when = _when(needed, orders, doubt, yields, low)
+    flags = _flags(orders, doubt, low)
     flags[lanes[mine & low].any(axis=0)] |= WAITS | KEEPS  # whatever shares the server leaves gaps
     flags = np.where(mine & low, LOW, flags | np.where(mine, GAP, 0))
-    return None if when is None else _steps(server, rank, edges, sure, doubt, when, flags)
+    waited = [_waited(server, rank, needed, k) for k in range(len(low))]
+    return None if when is None else _steps(server, rank, waited, orders, doubt, when, flags)
 
 
-def _times(one: Flags, other: Flags) -> Any:
-    found: Flags = one.astype(np.float32) @ other.astype(np.float32) > 0
-    return found
+def _doubts(orders: Orders, low: Flags, lanes: Flags) -> tuple[Flags, Flags]:
+    """Return of which tasks it is not sure who is served first, and which of work in the background others may interrupt.
 
-
-def _beyond(edges: Flags) -> Any:
-    """Return who is reached over any number of edges."""
-    while True:
-        more: Any = edges | _times(edges, edges)
-        if (more == edges).all():
-            return more
-        edges = more
-
-
-def _sure(waits: Flags, server: Ints, rank: Ints, unknown: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return how sure it is that one task is served before another on its server, and which ends no later than which.
-
-    Nothing is said of when the first tasks, `unknown` of them, are ready.
+    Of that there is no doubt, only how long it takes.
     """
-    number, there, here = len(waits), np.eye(len(waits), dtype=np.bool_), server[:, None] == server
-    alone: Any = ~waits.any(axis=0)
-    ends = _beyond(waits)
-    number_of, kind = np.arange(number), rank[:, None]
-    first = (kind < rank) | ((kind == rank) & (number_of[:, None] < number_of))
-    while True:
-        ended, past = _times(ends | there, waits), _times(ends, waits)
-        no_later, later = ~_times(waits.T, ~ended), ~_times(waits.T, ~past) & ~(alone[:, None] & alone)
-        no_later &= np.arange(number)[:, None] >= unknown
-        sure = np.where(no_later & first, READIER, np.where(no_later & later & (kind == rank), SPACED, 0))
-        sure[(kind == LOG) & (rank == LOG)] = 0
-        sure = np.where(here & ~there, np.where(ended, ENDED, sure), 0).astype(np.int8)
-        more = _beyond(ends | (sure > 0))
-        if (more == ends).all():
-            return sure, ends.astype(np.int8)
-        ends = more
+    same = np.arange(len(low))
+    doubt = (orders.sure == 0) & (np.flip(orders.sure, axis=1).transpose(2, 1, 0) == 0) & lanes[:, None]
+    doubt[same, orders.reach, same] = False
+    yields = np.logical_xor.outer(low, low)[:, None] & doubt
+    return doubt & ~yields, yields
 
 
-def _everywhere(begin: NDArray[np.int8], within: NDArray[np.int8], tasks: int) -> NDArray[np.int8]:
-    """Return what holds of two tasks so many batches apart, (K, 2 APART + 1, K), as a run begins and anywhere later in it."""
-    always, (first, window) = [], (each.reshape(WINDOW, tasks, WINDOW, tasks) for each in (begin, within))
-    for apart in range(-APART, APART + 1):
-        low = max(0, -apart)
-        places = [first[n, :, n + apart] for n in (low, low + 1)]
-        places += [window[n, :, n + apart] for n in range(low + 2, WINDOW - max(0, apart))]
-        always.append(np.where(np.min(places, axis=0) > 0, np.max(places, axis=0), 0))
-    return np.stack(always, axis=1)
-
-
-def _needed(edges: list[Edge], ends: Flags) -> list[Edge]:
+def _needed(edges: Sequence[Edge], orders: Orders) -> list[Edge]:
     """Return the edges without those to tasks that end before another that is waited for, and is there in the first batch too."""
 
     def spare(whom: int, who: int, later: int) -> bool:
         rivals = [(other, sooner) for other, same, sooner in edges if same == who and sooner <= later]
-        return any(ends[whom, APART + later - sooner, other] for other, sooner in rivals if (other, sooner) != (whom, later))
+        late = [(other, orders.reach + later - sooner) for other, sooner in rivals if (other, sooner) != (whom, later)]
+        return any(orders.ends[whom, apart, other] for other, apart in late)
 
     return [edge for edge in edges if not spare(*edge)]
 
 
-def _when(edges: Sequence[Edge], sure: NDArray[np.int8], doubt: Flags, yields: Flags, low: Flags) -> Ints | None:
+def _when(edges: Sequence[Edge], orders: Orders, doubt: Flags, yields: Flags, low: Flags) -> Ints | None:
     """Return when in its batch each task is known to be ready, and is served at the latest, (2, K), in steps; None if never.
 
     A batch begins 2 K + 1 steps after the one before: so much later is what a task must not precede, by batches apart. Work that
     `yields`, of those that are `low`, is ready before others take the server from it, and ends after them.
     """
-    tasks = len(sure)
-    never = -(4 * APART + 4) * (2 * tasks + 1)
+    tasks, reach = len(low), orders.reach
+    never = -(4 * reach + 4) * (2 * tasks + 1)
     least = np.full((2, tasks, 2, tasks), never)  # of (ready, served) of one to those of another
     for k in range(tasks):
         least[0, k, 1, k] = 1
     for whom, who, later in edges:
         least[1, whom, 0, who] = max(least[1, whom, 0, who], 1 - later * (2 * tasks + 1))
-    for one, apart, other in np.argwhere((sure > 0) | (yields & ~low[:, None, None])):
-        least[1, one, 1, other] = max(least[1, one, 1, other], 1 - (apart - APART) * (2 * tasks + 1))
+    for one, apart, other in np.argwhere((orders.sure > 0) | (yields & ~low[:, None, None])):
+        least[1, one, 1, other] = max(least[1, one, 1, other], 1 - (apart - reach) * (2 * tasks + 1))
     for one, apart, other in np.argwhere(doubt | (yields & low[:, None, None])):
-        least[0, one, 1, other] = max(least[0, one, 1, other], 1 - (apart - APART) * (2 * tasks + 1))
+        least[0, one, 1, other] = max(least[0, one, 1, other], 1 - (apart - reach) * (2 * tasks + 1))
     steps, when = least.reshape(2 * tasks, 2 * tasks), np.zeros(2 * tasks, dtype=np.int64)
     for _ in range(2 * tasks + 1):
         later = np.maximum(when, (when[:, None] + steps).max(axis=0))
@@ -154,16 +128,16 @@ def _when(edges: Sequence[Edge], sure: NDArray[np.int8], doubt: Flags, yields: F
     return None
 
 
-def _flags(sure: NDArray[np.int8], doubt: Flags, ends: Flags, low: Flags) -> Ints:
+def _flags(orders: Orders, doubt: Flags, low: Flags) -> Ints:
     """Return what there is to do when a task is served, (K,), by what may have been served just before it in some batch."""
-    tasks = len(sure)
-    window, asks = np.zeros((2, WINDOW, tasks, WINDOW, tasks), dtype=np.int8)
-    for n in range(WINDOW):
-        for m in range(max(0, n - APART), min(WINDOW, n + APART + 1)):
-            window[n, :, m], asks[n, :, m] = sure[:, m - n + APART], doubt[:, m - n + APART]
-    flat = window.reshape(WINDOW * tasks, -1) > 0
-    just = np.where(_times(flat, flat).reshape(window.shape), 0, window)
-    unsure = doubt.any(axis=(0, 1))
+    tasks, reach, length = len(low), orders.reach, window_of(orders.reach)
+    window, asks = np.zeros((2, length, tasks, length, tasks), dtype=np.int8)
+    for n in range(length):
+        for m in range(max(0, n - reach), min(length, n + reach + 1)):
+            window[n, :, m], asks[n, :, m] = orders.sure[:, m - n + reach], doubt[:, m - n + reach]
+    flat = window.reshape(length * tasks, -1) > 0
+    just = np.where(times(flat, flat).reshape(window.shape), 0, window)
+    ends, unsure = orders.ends[:, reach] > 0, doubt.any(axis=(0, 1))
     waits, strict = (just > ENDED).any(axis=(0, 1, 2)) | unsure, (just == SPACED).any(axis=(0, 1, 2))
     before = ((just > 0) | (asks > 0)).any(axis=(0, 2))
     keeps = (before & (waits | strict)).any(axis=1) | unsure
@@ -176,8 +150,8 @@ def _flags(sure: NDArray[np.int8], doubt: Flags, ends: Flags, low: Flags) -> Int
 def _steps(
     server: Sequence[int],
     rank: Sequence[int],
-    edges: Sequence[Edge],
-    sure: NDArray[np.int8],
+    waited: Sequence[Sequence[int]],
+    orders: Orders,
     doubt: Flags,
     when: Ints,
     flags: Ints,
@@ -186,19 +160,18 @@ def _steps(
     tasks, turn, rows = len(server), 2 * len(server) + 1, []
     for k in range(tasks):
         (later, at), (known, early) = divmod(int(when[1, k]), turn), divmod(int(when[0, k]), turn)
-        pending = _pending(k, sure, doubt, when)
-        if not all(_before(sure, one, other) for i, one in enumerate(pending) for other in pending[i + 1 :]):
+        pending = _pending(k, orders, doubt, when)
+        if not all(_before(orders, one, other) for i, one in enumerate(pending) for other in pending[i + 1 :]):
             return None
         if flags[k] & (OPEN | LOW):
             rows.append((early, k, 0, k, known, flags[k] & (OPEN | LOW) | READY, 0))
         for i, (other, behind) in enumerate(pending):
             yields = 0 if behind > 0 or (behind == 0 and other < k) else YIELDS
-            rows.append((at, k, i, other, later + behind, flags[other] | TRY | yields, (behind + 1) * tasks + k))
+            rows.append((at, k, i, other, later + behind, flags[other] | TRY | yields, behind * tasks + k))
         if flags[k] & GAP:
             rows.append((at, k, -1, k, later, LOW | GAP, 0))
         rows.append((at, k, len(pending), k, later, flags[k] & ~GAP | SERVE | (0 if flags[k] & (OPEN | LOW) else READY), 0))
     steps = [(k, later - min(row[4] for row in rows), flag, other) for *_, k, later, flag, other in sorted(rows)]
-    waited = [_waited(server, rank, edges, k) for k in range(tasks)]
     interrupted = _interrupted(server, flags)
     return Program(
         np.array(steps, STEP),
@@ -211,6 +184,7 @@ def _steps(
         interrupted,
         (np.bincount(server, flags & OPEN) > 0) | (interrupted >= 0),
         int(max(step[1] for step in steps)) + 2,
+        orders.reach,
     )
 
 
@@ -228,18 +202,18 @@ def _interrupted(server: Sequence[int], flags: Ints) -> Ints:
     return found
 
 
-def _pending(k: int, sure: NDArray[np.int8], doubt: Flags, when: Ints) -> list[tuple[int, int]]:
+def _pending(k: int, orders: Orders, doubt: Flags, when: Ints) -> list[tuple[int, int]]:
     """Return the tasks that may precede task k and are not yet served for sure, with how many batches k is behind each."""
-    turn, found = 2 * len(sure) + 1, []
+    turn, found = 2 * len(orders.sure) + 1, []
     for other, apart in np.argwhere(doubt[:, :, k]):
-        behind = apart - APART
+        behind = apart - orders.reach
         known, latest = when[:, other] - behind * turn
         if known < when[1, k] and (when[1, k], k) < (latest, other):
             found.append((int(other), int(behind)))
-    return sorted(found, key=lambda one: sum(_before(sure, other, one) for other in found))
+    return sorted(found, key=lambda one: sum(_before(orders, other, one) for other in found))
 
 
-def _before(sure: NDArray[np.int8], one: tuple[int, int], other: tuple[int, int]) -> bool:
+def _before(orders: Orders, one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Return whether of two tasks, each with how many batches another is behind it, the first is sure to be served first."""
-    apart = one[1] - other[1] + APART
-    return bool(0 <= apart <= 2 * APART and sure[one[0], apart, other[0]] > 0)
+    apart = one[1] - other[1] + orders.reach
+    return bool(0 <= apart <= 2 * orders.reach and orders.sure[one[0], apart, other[0]] > 0)

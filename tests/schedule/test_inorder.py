@@ -1,7 +1,5 @@
 """Do machines that run a graph's program together have, to the bit, the times that events give each of them, or are refused?"""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,55 +18,17 @@ from engine.schedule.service import program_of
 from tests.cases import examples
 from tests.machines import TINY
 from tests.oracles import simpy_machine
+from tests.schedule.drawn import (
+    BATCHES,
+    GRAPHS,
+    MACHINES,
+    a_pipeline,
+    random_graph,
+    some_in_the_background,
+    timed,
+    with_a_barrier,
+)
 from tests.schedule.test_schedule import _demand
-
-MACHINES, BATCHES = 12, 10
-
-
-def random_graph(rng):
-    """Return a graph of foreground tasks whose batches overlap: some server may have tasks of several at once."""
-    number, lanes, rank = rng.integers(2, 9), rng.integers(1, 4), rng.random(8)
-    tasks = []
-    for k in range(number):
-        after = [f"t{j}" for j in range(number) if rank[j] < rank[k] and rng.random() < 0.35]
-        previous = [f"t{j}" for j in range(number) if rng.random() < 0.2]
-        previous = previous if after or previous else [f"t{rng.integers(number)}"]
-        tasks.append(Task(f"t{k}", "Other", (_demand("abc"[rng.integers(lanes)]),), tuple(after), tuple(previous)))
-    return TaskGraph(tuple(tasks))
-
-
-def with_a_barrier(rng):
-    """Return a graph some of whose tasks are background work, most with a log that each batch waits for."""
-    names = [f"t{k}" for k in range(rng.integers(2, 7))]
-    tasks = [Task("entry", "Other", (_demand("a"),), (), ("last",))]
-    for k, name in enumerate(names):
-        after = tuple(other for other in names[:k] if rng.random() < 0.35)
-        previous = tuple(other for other in names if rng.random() < 0.15)
-        lane, background = "abc"[rng.integers(3)], bool(rng.random() < 0.3)
-        tasks.append(Task(name, "Other", (_demand(lane),), after or ("entry",), previous, background))
-    last = tuple(other for other in names if rng.random() < 0.4) or (names[-1],)
-    if rng.random() < 0.7:
-        gate = str(rng.choice([task.name for task in tasks if not task.background]))
-        tasks.append(Task("log", "Checkpoint", (_demand("abc"[rng.integers(3)]),), (str(rng.choice(names)),), during=gate))
-        last += ("log",)
-    tasks.append(Task("last", "Other", (_demand("abc"[rng.integers(3)]),), last))
-    return TaskGraph(tuple(tasks[k] for k in rng.permutation(len(tasks))))
-
-
-def some_in_the_background(rng):
-    """Return a graph whose batches overlap, some of its tasks background work."""
-    return TaskGraph(tuple(replace(task, background=bool(rng.random() < 0.3)) for task in random_graph(rng).tasks))
-
-
-def random_times(rng, shape):
-    """Return small whole seconds, (P, N, K), some of them 0 in every fourth draw, so that there are ties; or seconds without."""
-    least, most = ((0, 9), (1, 9), (1, 3), (1, 2))[rng.integers(4)]
-    times = rng.integers(least, most, shape) * rng.uniform(0.5, 2.0, (shape[0], 1, 1))
-    times = times * rng.uniform(0.5, 2.0, shape) if rng.random() < 0.4 else times
-    if rng.random() < 0.5:  # as in a sweep: machines that differ in how fast one task is, so that most have the same path
-        times = np.repeat(times[:1], shape[0], axis=0)
-        times[:, :, rng.integers(shape[2])] *= np.geomspace(0.5, 2.0, shape[0])[:, None]
-    return times
 
 
 def observed(graph, times, enough, monkeypatch, stretch=averages.ONCE):
@@ -102,8 +62,8 @@ def both(graph, times, stretch=averages.ONCE):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_random_machines_that_run_a_program_have_the_times_of_their_events(seed):
     rng = np.random.default_rng(seed)
-    graph = (random_graph, with_a_barrier, some_in_the_background)[rng.integers(3)](rng)
-    times = random_times(rng, (int(rng.choice([3, MACHINES, 70])), BATCHES, len(graph.tasks)))
+    graph = GRAPHS[rng.integers(len(GRAPHS))](rng)
+    times = timed(graph, rng, int(rng.choice([3, MACHINES, 70])))
     both(graph, times, averages.ONCE if rng.random() < 0.5 else Stretch(3, 6, 2.5))
 
 
@@ -116,6 +76,19 @@ def test_most_random_graphs_whose_times_have_no_ties_have_a_program_for_all_thei
             programs += 1
             held += both(graph, rng.uniform(1.0, 2.0, (MACHINES, BATCHES, len(graph.tasks))))[1] == MACHINES
     assert programs > 25 and held == programs
+
+
+def test_stages_whose_batches_run_several_ahead_of_each_other_run_a_program_where_what_keeps_them_in_order_takes_no_time():
+    far = held = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        graph = a_pipeline(rng)
+        idle = np.array([task.name.endswith("behind") for task in graph.tasks])
+        program = program_of(template_of(graph, np.zeros((BATCHES, len(graph.tasks)))), idle)
+        if program is not None and program.apart > 3:
+            far += 1
+            held += both(graph, np.where(idle, 0.0, rng.uniform(1.0, 2.0, (MACHINES, BATCHES, len(idle)))))[1] == MACHINES
+    assert far >= 5 and held == far
 
 
 @pytest.mark.parametrize("drawn", [with_a_barrier, some_in_the_background])
@@ -207,6 +180,7 @@ def sweep(system, batches=30):
         ("torchrec-uvm", 12),
         ("cold-in-dram", 12),
         ("cxl", 0),
+        ("scratchpipe", 12),
         ("cxl-b", 12),
         ("cxl-d", 12),
         ("pmem", 12),

@@ -82,10 +82,10 @@ def _open(program: Program, lanes: Lanes, step: Any, n: int, batches: int, r: in
     free = lanes.deep * width + 2 + server
     row, other = lanes.begin[step.later] + k, lanes.pending[n % program.deep * width + k]
     if step.flags & TRY:
-        batch = n + step.other // width - 1
-        if batch >= batches or batch < 0:
+        flat = n * width + step.other
+        if flat < 0 or flat >= batches * width:
             return
-        other = lanes.pending[batch % program.deep * width + step.other % width]
+        other = lanes.pending[flat % len(lanes.pending)]
     for lane in range(lanes.wide):
         ready, rival = mine[lane], other[lane]
         goes = ready < np.inf

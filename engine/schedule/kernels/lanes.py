@@ -8,7 +8,6 @@ import numpy as np
 from ...core.arrays import Flags, Floats, Ints, Records
 from ...core.jit import inner, shared
 
-APART = 3  # batches that two tasks on one server may lie apart, if it is not sure who is first
 LINE = 8  # floats in a line of the cache
 LANES, ROUND = 128, 16  # machines at once, whose times stand side by side in lanes, at most; and of which these are a multiple
 # What a step does: notes when a task is ready; serves it; serves it if it precedes `other`, or, if it YIELDS, not at the same
@@ -25,7 +24,7 @@ class Program(NamedTuple):
     Task k waits for `waited[first[k]:first[k + 1]]`: tasks by number, K + number for those of the batch before. A round's batches
     are `deep` at once; tasks are on `server` (K,), of `rank` (K,), some below foreground work if `low`, one of them the `log`
     that each batch waits for, or -1; which task of a server others interrupt is in `yields`, or -1. On an `open` server tasks are
-    not always served in one order, or one is interrupted.
+    not always served in one order, or one is interrupted; two whose order is not sure are less than `apart` batches apart.
     """
 
     steps: Records
@@ -38,6 +37,7 @@ class Program(NamedTuple):
     yields: Ints
     open: Flags
     deep: int
+    apart: int
 
 
 class Lanes(NamedTuple):
@@ -102,7 +102,7 @@ def empty_lanes(program: Program, demands: int, batches: int, kinds: int, machin
         np.empty(tasks, dtype=np.bool_),
         np.empty(program.deep + 1, dtype=np.int64),
         np.empty(batches * tasks, dtype=np.int64),
-        _rows((program.deep + APART + 1) * tasks, wide),
+        _rows((program.deep + program.apart + 1) * tasks, wide),
         _rows(tasks, wide),
         _rows(wide),
         _rows(wide),

@@ -105,6 +105,12 @@ class Taken(NamedTuple):
     busy_watts: Floats
     idle_watts: Floats
 
+    def idle(self, task: Ints, tasks: int) -> Flags:
+        """Return which tasks take no time, in any batch on any machine, (K,); demands are of `task` (D,)."""
+        most: Floats = self.costs.max(axis=0)[self.column[SECONDS]].max(axis=1)
+        found: Flags = np.bincount(task, most, tasks) == 0.0
+        return found
+
     def of(self, some: Ints) -> "Taken":
         """Return what some of the machines take."""
         return Taken(self.column[:, :, some], *self[1:3], self.busy_watts[:, some], self.idle_watts[:, some])
