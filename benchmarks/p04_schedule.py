@@ -15,7 +15,7 @@ from engine.schedule.kernels.periodic import forget
 from engine.schedule.kernels.template import Past, ScheduleState, Template, begin
 from engine.schedule.timeline import Timeline, timeline
 
-TASKS, DEVICES, BATCHES = 50, 8, 100
+TASKS, DEVICES, BATCHES = 50, 8, 1000
 
 
 def graph(rng: np.random.Generator) -> TaskGraph:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Flags, Ints
+from ..core.arrays import Flags, Floats, Ints
 from ..core.jit import entry, inner, shared
 from .kernels.entering import certain, enter_lanes, total_lane
 from .kernels.events import advance
@@ -39,10 +39,11 @@ from .service import program_of
 
 ENOUGH = 8  # machines that run a program together
 BUSY, EXPOSED, JOULES = range(3)
+BLOCK = 128  # machines whose accounts are near at once
 
 
 class Inputs(NamedTuple):
-    """What P machines with one plan are given: the kind of each batch, the accounts of demands, what these take, and its sums.
+    """What P machines with one plan are given: the kind of each batch, the accounts of demands, and what these take.
 
     The `stretch` is what is repeated in the run that the batches show.
     """
@@ -50,7 +51,6 @@ class Inputs(NamedTuple):
     kind: Ints
     accounts: Accounts
     taken: Taken
-    sums: Sums
     stretch: Stretch
 
 
@@ -62,15 +62,18 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     """
     devices, points = taken.busy_watts.shape
     found = empty_averages(points, template.durations.shape[1], devices, accounts.cells)
-    inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, len(whole.makespan) > 0, stretch), stretch)
-    alike, todo, state = stretches(kind), np.arange(points), begin(template)
+    inputs, sums = Inputs(kind, accounts, taken, stretch), sums_of(taken, kind, len(whole.makespan) > 0, stretch)
+    if len(whole.makespan) > 0:
+        enter(accounts, taken, sums, whole, template.roll)
+    alike, todo, state, ran = stretches(kind), np.arange(points), begin(template), np.ones(points)
     repeats = 2 * alike[-1] <= len(kind)
     template = template._replace(alike=alike if repeats else np.arange(len(kind)))
     unlike = repeats or points < ENOUGH or (template.roll >= 0 and stretch.times > 0.0)
     program = None if unlike else program_of(template, taken.idle(accounts.task, len(template.tasks)))
     if program is not None:
         todo = todo[~_in_order(program, todo, inputs, found, whole)]
-    _events(template, state, todo, inputs, found, whole)
+    _events(template, state, todo, inputs, found, whole, ran)
+    _average(accounts, taken, sums, template.roll, ran, found)
     return found
 
 
@@ -78,35 +81,42 @@ def schedule_alone(
     template: Template, kind: Ints, accounts: Accounts, taken: Taken, stretch: Stretch = ONCE
 ) -> tuple[ScheduleState, Averages]:
     """Schedule and average the first of the machines, and keep its schedule; durations count by their shape and stretches."""
-    shape, state = template.durations.shape, begin(template)
+    shape, state, ran = template.durations.shape, begin(template), np.ones(1)
     found = empty_averages(1, shape[1], len(taken.busy_watts), accounts.cells)
-    inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, False, stretch), stretch)
-    _events(template, state, np.zeros(1, dtype=np.int64), inputs, found, empty_totals(0, shape, accounts.cells))
+    inputs = Inputs(kind, accounts, taken, stretch)
+    _events(template, state, np.zeros(1, dtype=np.int64), inputs, found, empty_totals(0, shape, accounts.cells), ran)
+    _average(accounts, taken, sums_of(taken, kind, False, stretch), template.roll, ran, found)
     return state, found
 
 
-def _events(template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> None:
+def _events(
+    template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, ran: Floats
+) -> None:
     past = Past.empty(template.durations.shape[1], template.servers)
-    failed = _observe(template, state, past, machines, inputs, averages, totals)
+    failed = _observe(template, state, past, machines, inputs, averages, totals, ran)
     if failed:
         raise ValueError(refusal(failed))
 
 
 @entry
 def _observe(
-    graph: Template, state: ScheduleState, past: Past, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals
+    graph: Template,
+    state: ScheduleState,
+    past: Past,
+    machines: Ints,
+    inputs: Inputs,
+    averages: Averages,
+    totals: Totals,
+    ran: Floats,
 ) -> int:
-    for i in range(len(machines)):
-        p, mine = machines[i], machines[i : i + 1]
+    for p in machines:
         start_over(graph, state, inputs.kind, inputs.accounts, inputs.taken, p)
         forget(past)
         failed = advance(graph, state, past)
         if failed:
             return int(failed)
-        ran = _enter_window(graph, state, inputs, p, averages)
-        average(inputs.accounts, inputs.taken, inputs.sums, graph.roll, ran, mine, averages)
+        ran[p] = _enter_window(graph, state, inputs, p, averages)
         if len(totals.makespan) > 0:
-            enter(inputs.accounts, inputs.taken, inputs.sums, mine, totals, graph.roll)
             total(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.stretch, p, totals)
     return 0
 
@@ -114,29 +124,24 @@ def _observe(
 def _in_order(program: Program, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
     """Let machines run a program and tell of those for which that is exact; returns which."""
     lanes = empty_lanes(program, len(inputs.accounts.task), len(inputs.kind), int(inputs.kind.max()) + 1, len(machines))
-    held, sure = np.zeros(len(machines), dtype=np.bool_), np.empty(lanes.wide, dtype=np.int64)
-    _follow(program, lanes, machines, inputs, averages, totals, held, sure)
+    held = np.zeros(len(machines), dtype=np.bool_)
+    _follow(program, lanes, machines, inputs, averages, totals, held)
     return held
 
 
 @entry
 def _follow(
-    program: Program, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, held: Flags, sure: Ints
+    program: Program, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, held: Flags
 ) -> None:
-    kind, accounts, taken, sums = inputs.kind, inputs.accounts, inputs.taken, inputs.sums
+    kind, accounts, taken, stretch = inputs.kind, inputs.accounts, inputs.taken, inputs.stretch
     for first in range(0, len(machines), lanes.wide):
-        mine, count = machines[first : first + lanes.wide], 0
+        mine = machines[first : first + lanes.wide]
         follow(program, kind, accounts, taken, mine, lanes)
-        enter_lanes(program, lanes, mine, inputs.stretch, averages, totals)
+        enter_lanes(program, lanes, mine, stretch, averages, totals)
         for lane in range(len(mine)):
-            if certain(program, lanes, lane):
-                held[first + lane], sure[count], count = True, mine[lane], count + 1
-        average(accounts, taken, sums, NOBODY, 1.0, sure[:count], averages)
-        if len(totals.makespan) > 0:
-            enter(accounts, taken, sums, sure[:count], totals, program.log)
-            for lane in range(len(mine)):
-                if held[first + lane]:
-                    total_lane(program, lanes, lane, kind, accounts, taken, inputs.stretch, mine[lane], totals)
+            held[first + lane] = certain(program, lanes, lane)
+            if held[first + lane] and len(totals.makespan) > 0:
+                total_lane(program, lanes, lane, kind, accounts, taken, stretch, mine[lane], totals)
 
 
 @inner
@@ -205,23 +210,24 @@ def _last(graph: Template, state: ScheduleState, n: int) -> Any:
     return last
 
 
-@inner
-def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: float, machines: Ints, averages: Averages) -> None:
-    """Enter what demands take on average in the accounts of machines; a rolling log, task `roll`, ran in a share of batches.
+@entry
+def _average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: Floats, averages: Averages) -> None:
+    """Enter what demands take on average in the accounts of machines; a rolling log, task `roll`, `ran` in a share, (P,).
 
     Static power goes to Other. A task's demands follow each other, and what a task takes of many machines stands side by side.
     """
-    stop = 0
-    while stop < len(accounts.task):
-        first, share = stop, ran if accounts.task[stop] == roll else 1.0
-        while stop < len(accounts.task) and accounts.task[stop] == accounts.task[first]:
-            stop += 1
+    for low in range(0, len(averages.step), BLOCK):
+        machines, stop = range(low, min(low + BLOCK, len(averages.step))), 0
+        while stop < len(accounts.task):
+            first, task = stop, accounts.task[stop]
+            while stop < len(accounts.task) and accounts.task[stop] == task:
+                stop += 1
+            for p in machines:
+                _average_task(accounts, taken, sums, first, stop, ran[p] if task == roll else 1.0, p, averages)
         for p in machines:
-            _average_task(accounts, taken, sums, first, stop, share, p, averages)
-    for p in machines:
-        for v in range(averages.static.shape[1]):
-            averages.static[p, v] = taken.idle_watts[v, p] * averages.step[p]
-            averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]
+            for v in range(averages.static.shape[1]):
+                averages.static[p, v] = taken.idle_watts[v, p] * averages.step[p]
+                averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]
 
 
 @inner

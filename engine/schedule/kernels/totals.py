@@ -96,12 +96,12 @@ def total(
     totals.makespan[p] += stretch.times * (totals.ends[stretch.last, p] - totals.ends[stretch.first, p])
 
 
-@inner
-def enter(accounts: Accounts, taken: Taken, sums: Sums, machines: Ints, totals: Totals, roll: int) -> None:
-    """Enter what all demands of machines' runs took, but those of a rolling log."""
+@entry
+def enter(accounts: Accounts, taken: Taken, sums: Sums, totals: Totals, roll: int) -> None:
+    """Enter what all demands of machines' runs take, but those of a rolling log, whenever they are done."""
     for d in range(len(accounts.task)):
         cell, v = accounts.cell[d], accounts.device[d]
-        for p in machines[: 0 if accounts.task[d] == roll else len(machines)]:
+        for p in range(0 if accounts.task[d] == roll else len(totals.makespan)):
             busy = 0.0 if accounts.beside[d] else sums.total[taken.column[SECONDS, d, p]]
             joules = sums.total[taken.column[ENERGY, d, p]]
             totals.cells[p, cell, 0] += busy
