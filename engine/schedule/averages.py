@@ -12,7 +12,6 @@ from .kernels.in_order import follow
 from .kernels.lanes import Lanes, Program, empty_lanes
 from .kernels.periodic import forget
 from .kernels.template import (
-    ENERGY,
     FIRST,
     GATE_ON,
     NEWEST,
@@ -20,7 +19,6 @@ from .kernels.template import (
     ONCE,
     OVERFLOW,
     SECONDS,
-    STORED,
     Accounts,
     Averages,
     Past,
@@ -34,12 +32,10 @@ from .kernels.template import (
     refusal,
     stretches,
 )
-from .kernels.totals import Sums, Totals, empty_totals, enter, logged, sums_of, total
+from .kernels.totals import Totals, average, empty_totals, enter, logged, sums_of, total
 from .service import program_of
 
 ENOUGH = 8  # machines that run a program together
-BUSY, EXPOSED, JOULES = range(3)
-BLOCK = 128  # machines whose accounts are near at once
 
 
 class Inputs(NamedTuple):
@@ -73,7 +69,7 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     if program is not None:
         todo = todo[~_in_order(program, todo, inputs, found, whole)]
     _events(template, state, todo, inputs, found, whole, ran)
-    _average(accounts, taken, sums, template.roll, ran, found)
+    average(accounts, taken, sums, template.roll, ran, found)
     return found
 
 
@@ -85,7 +81,7 @@ def schedule_alone(
     found = empty_averages(1, shape[1], len(taken.busy_watts), accounts.cells)
     inputs = Inputs(kind, accounts, taken, stretch)
     _events(template, state, np.zeros(1, dtype=np.int64), inputs, found, empty_totals(0, shape, accounts.cells), ran)
-    _average(accounts, taken, sums_of(taken, kind, False, stretch), template.roll, ran, found)
+    average(accounts, taken, sums_of(taken, kind, False, stretch), template.roll, ran, found)
     return state, found
 
 
@@ -208,45 +204,3 @@ def _last(graph: Template, state: ScheduleState, n: int) -> Any:
         if k != graph.roll and not graph.tasks[k].background and (last < 0 or state.tasks[flat].end > state.tasks[last].end):
             last = flat
     return last
-
-
-@entry
-def _average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: Floats, averages: Averages) -> None:
-    """Enter what demands take on average in the accounts of machines; a rolling log, task `roll`, `ran` in a share, (P,).
-
-    Static power goes to Other. A task's demands follow each other, and what a task takes of many machines stands side by side.
-    """
-    for low in range(0, len(averages.step), BLOCK):
-        machines, stop = range(low, min(low + BLOCK, len(averages.step))), 0
-        while stop < len(accounts.task):
-            first, task = stop, accounts.task[stop]
-            while stop < len(accounts.task) and accounts.task[stop] == task:
-                stop += 1
-            for p in machines:
-                _average_task(accounts, taken, sums, first, stop, ran[p] if task == roll else 1.0, p, averages)
-        for p in machines:
-            for v in range(averages.static.shape[1]):
-                averages.static[p, v] = taken.idle_watts[v, p] * averages.step[p]
-                averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]
-
-
-@inner
-def _average_task(
-    accounts: Accounts, taken: Taken, sums: Sums, first: int, stop: int, share: float, p: int, averages: Averages
-) -> None:
-    """Enter a task's demands; its exposed seconds go to the device that sets its pace."""
-    pace, pacing = -1.0, 0
-    for d in range(first, stop):
-        v, cell = accounts.device[d], accounts.cell[d]
-        busy = 0.0 if accounts.beside[d] else sums.mean[taken.column[SECONDS, d, p]]
-        seconds = busy * share
-        joules = sums.mean[taken.column[ENERGY, d, p]] * share + seconds * taken.busy_watts[v, p]
-        averages.busy[p, v] += seconds
-        averages.dynamic[p, v] += joules
-        averages.cells[p, cell, BUSY] += seconds
-        averages.cells[p, cell, JOULES] += joules
-        averages.written[p] += share * sums.mean_written[d]
-        averages.media[p] += share * sums.mean[taken.column[STORED, d, p]]
-        if busy > pace:
-            pace, pacing = busy, cell
-    averages.cells[p, pacing, EXPOSED] += averages.exposed[p, accounts.task[first]]

@@ -18,9 +18,9 @@ from ..registry import load
 from ..scenario.scenario import Scenario
 from ..systems.system import System, log_policy, medium_cache, named
 from ..systems.traffic import Traffic
-from .averages import EXPOSED, observe
+from .averages import observe
 from .kernels.template import ONCE, Averages, Stretch
-from .kernels.totals import Totals, empty_totals
+from .kernels.totals import EXPOSED, Totals, empty_totals
 from .layout import PlanLayout, laid_out
 from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steady_of

@@ -1,4 +1,4 @@
-"""Sums of costs over a window's mean batch, and totals of whole runs that nothing cuts, for many machines at once."""
+"""Mean batches and whole runs that nothing cuts in accounts: sums of costs, what demands take on average, and totals."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,10 @@ import numpy as np
 
 from ...core.arrays import Floats, Ints
 from ...core.jit import entry, inner
-from .template import ENERGY, SECONDS, STORED, Accounts, ScheduleState, Stretch, Taken, Template
+from .template import ENERGY, SECONDS, STORED, Accounts, Averages, ScheduleState, Stretch, Taken, Template
+
+BUSY, EXPOSED, JOULES = range(3)
+BLOCK = 128  # machines whose accounts are near at once
 
 
 class Sums(NamedTuple):
@@ -40,6 +43,48 @@ def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, more: Floats, m
     for r in range(len(more) if whole else 0):
         for column in range(len(total)):
             total[column] += more[r] * table[r, column]
+
+
+@entry
+def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: Floats, averages: Averages) -> None:
+    """Enter what demands take on average in the accounts of machines; a rolling log, task `roll`, `ran` in a share, (P,).
+
+    Static power goes to Other. A task's demands follow each other, and what a task takes of many machines stands side by side.
+    """
+    for low in range(0, len(averages.step), BLOCK):
+        machines, stop = range(low, min(low + BLOCK, len(averages.step))), 0
+        while stop < len(accounts.task):
+            first, task = stop, accounts.task[stop]
+            while stop < len(accounts.task) and accounts.task[stop] == task:
+                stop += 1
+            for p in machines:
+                _average_task(accounts, taken, sums, first, stop, ran[p] if task == roll else 1.0, p, averages)
+        for p in machines:
+            for v in range(averages.static.shape[1]):
+                averages.static[p, v] = taken.idle_watts[v, p] * averages.step[p]
+                averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]
+
+
+@inner
+def _average_task(
+    accounts: Accounts, taken: Taken, sums: Sums, first: int, stop: int, share: float, p: int, averages: Averages
+) -> None:
+    """Enter a task's demands; its exposed seconds go to the device that sets its pace."""
+    pace, pacing = -1.0, 0
+    for d in range(first, stop):
+        v, cell = accounts.device[d], accounts.cell[d]
+        busy = 0.0 if accounts.beside[d] else sums.mean[taken.column[SECONDS, d, p]]
+        seconds = busy * share
+        joules = sums.mean[taken.column[ENERGY, d, p]] * share + seconds * taken.busy_watts[v, p]
+        averages.busy[p, v] += seconds
+        averages.dynamic[p, v] += joules
+        averages.cells[p, cell, BUSY] += seconds
+        averages.cells[p, cell, JOULES] += joules
+        averages.written[p] += share * sums.mean_written[d]
+        averages.media[p] += share * sums.mean[taken.column[STORED, d, p]]
+        if busy > pace:
+            pace, pacing = busy, cell
+    averages.cells[p, pacing, EXPOSED] += averages.exposed[p, accounts.task[first]]
 
 
 class Totals(NamedTuple):
