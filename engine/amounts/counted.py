@@ -95,7 +95,7 @@ def counted_amounts(
 
 
 @remembered(2)
-def _drawn(s: Scenario, file: Recording | None) -> Source:
+def _drawn(s: Scenario, *, file: Recording | None) -> Source:
     """Return the run's batches, with the ids of all of them at hand where they are few."""
     given, batches = source(s, file), num_batches(s, file)
     if _lookups(s, batches) > MOST_DRAWN:
@@ -115,7 +115,7 @@ def _lookups(s: Scenario, batches: int) -> int:
 
 
 @of_amounts
-def _tallied(s: Scenario, file: Recording | None, on_progress: OnProgress) -> Floats:
+def _tallied(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return unique rows, share of lookups of rows of the batch before, unique rows that it has not touched, lookups, (4, N)."""
     given, near = _tallying(s, file=file)
     columns = np.zeros((4, num_batches(s, file)))
@@ -128,7 +128,7 @@ def _tallied(s: Scenario, file: Recording | None, on_progress: OnProgress) -> Fl
 
 
 @of_amounts
-def _skews(s: Scenario, parts: int, pieces: Pieces, file: Recording | None, on_progress: OnProgress) -> Floats:
+def _skews(s: Scenario, parts: int, pieces: Pieces, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return how many times the mean the part has that has most lookups, and most unique rows, by a plan, (2, N)."""
     given, near = _tallying(s, file=file)
     count = counter(s.model, parts, pieces)
@@ -141,7 +141,7 @@ def _skews(s: Scenario, parts: int, pieces: Pieces, file: Recording | None, on_p
 
 
 @of_amounts
-def _moved(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
+def _moved(s: Scenario, system: str, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return what the cache misses, evicts, misses by lookup and refuses, (4, N)."""
     cache, batches = load("systems", system).cache, num_batches(s, file)
     by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache)
@@ -156,7 +156,7 @@ def _moved(s: Scenario, system: str, file: Recording | None, on_progress: OnProg
 
 
 @remembered(2)
-def _distances(s: Scenario, file: Recording | None) -> Distances:
+def _distances(s: Scenario, *, file: Recording | None) -> Distances:
     """Measure how far back the run's lookups look: for LRU caches of every size."""
     given = _drawn(s, file=file)
     return distances([given.ids(n) for n in range(num_batches(s, file))])
@@ -185,7 +185,7 @@ def _popular(s: Scenario, system: str, file: Recording | None, on_progress: OnPr
 
 
 @of_amounts
-def _again(s: Scenario, room: float, file: Recording | None, on_progress: OnProgress) -> Floats:
+def _again(s: Scenario, room: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the lookups that come back to a row for which near-data logic had no place, (N,)."""
     given, found = _drawn(s, file=file), np.zeros(num_batches(s, file))
     for n in range(len(found)):
@@ -195,7 +195,7 @@ def _again(s: Scenario, room: float, file: Recording | None, on_progress: OnProg
 
 
 @of_amounts
-def _lines(s: Scenario, medium: LineCache, file: Recording | None, on_progress: OnProgress) -> Floats:
+def _lines(s: Scenario, medium: LineCache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the lines that a medium's own cache fetches, returns and fetches again, (3, N)."""
     found = np.zeros((3, num_batches(s, file)))
     for n, moves in enumerate(counted_lines(s, medium, _drawn(s, file=file), found.shape[1])):

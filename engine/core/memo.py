@@ -8,6 +8,7 @@ computed more often, never wrongly.
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import wraps
+from inspect import Parameter, signature
 from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeVar, cast
@@ -78,15 +79,18 @@ def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) 
     """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
 
     At most so many answers, or answers of so much `size`, are kept for each of `others`; what a stage raises is not kept.
-    What it is given by name, such as who watches it, must not matter to the answer.
+    What it can only be given by name, such as who watches it, must not matter to the answer; nothing else may be given so.
     """
 
     def of(stage: Stage) -> Stage:
         ways: dict[tuple[Any, ...], Ways] = {}
         KEPT.append(ways)
+        named = {name for name, one in signature(stage).parameters.items() if one.kind is Parameter.KEYWORD_ONLY}
 
         @wraps(stage)
         def recall(scenario: Any, *others: Any, **beside: Any) -> Any:
+            if not beside.keys() <= named:
+                raise TypeError(f"{stage.__name__} remembers answers by {sorted(beside.keys() - named)}: give these by position.")
             for _, reads, answers in ways.get(others, ()):
                 answer = answers.get(reads(scenario), UNKNOWN)
                 if answer is not UNKNOWN:

@@ -119,3 +119,13 @@ def test_several_threads_may_ask_for_new_answers_at_once():
         assert answers == [one.data.batch_size * one.machine.cxl_lanes for one in asked[first:] + asked[:first]]
     known = len(calls)
     assert [stage(one) for one in asked] and len(calls) == known, "all thousand answers are kept"
+
+
+def test_what_an_answer_hangs_on_cannot_be_given_by_name():
+    @remembered()
+    def stage(scenario, factor, *, watch=None):
+        return scenario.machine.cxl_lanes * factor
+
+    assert stage(changed(lanes=8), 2, watch=print) == 16 == stage(changed(lanes=8), 2)
+    with pytest.raises(TypeError, match=r"remembers answers by \['factor'\]"):
+        stage(changed(lanes=8), factor=3)
