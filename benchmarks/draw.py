@@ -33,12 +33,12 @@ without the ends of tasks that lie on them in every machine: perhaps half of it.
 
 ## What stands between P14 and its must
 
-One worker takes 6.2 to 6.4 s, of which 5.4 are its own; half of that would be 3.1 to 3.2, two take 4.0 to 4.2.
-Listing the points in the store takes 0.46 s (each one's texts, key, row), starting the workers 0.35, which import the engine each, loading what a first estimate needs
-0.13, the backup at the end 0.13: a second that both runs wait for, of which a second worker halves nothing. The rest of the
-difference is the owner's 0.2 s, for which one worker leaves a processor free, and what two workers wait for each other's writes.
-What is saved in all of these alike moves times, not the ratio: pages of 8 KiB and an owner that looks round less often took 0.4 s
-off the one and 0.17 off the other.
+One worker takes 6.2 to 6.4 s, of which 5.4 are its own; half of that would be 3.1 to 3.2, two take 4.0 to 4.2. Listing the
+points in the store takes 0.46 s (each one's texts, key, row), starting the workers 0.35, which import the engine each, loading
+what a first estimate needs 0.13, the backup at the end 0.13: a second that both runs wait for, of which a second worker halves
+nothing. The rest of the difference is the owner's 0.2 s, for which one worker leaves a processor free, and what two workers
+wait for each other's writes. What is saved in all of these alike moves times, not the ratio: pages of 8 KiB and an owner that
+looks round less often took 0.4 s off the one and 0.17 off the other.
 """
 MARKS, HALF = 4, 8  # marks to a power of ten; marks on either side of what must be reached
 
