@@ -23,7 +23,7 @@ a quarter of a power of ten.
 FOOT = """
 ## What stands between P5 and its must
 
-Of some 4.5 ms for 1,024 runs of 200 batches of 16 tasks the recurrence of maxima and sums, with what tasks last, takes 1.25 ms,
+Of 4.5 to 6 ms for 1,024 runs of 200 batches of 16 tasks the recurrence of maxima and sums, with what tasks last, takes 1.25 ms,
 critical paths 0.5, averages and totals 0.25, sums over batches 0.4; telling 1,024 devices apart and asking them takes 1.2 to 1.4,
 and 0.5 goes to what else is done by the machine. Its batches are counted from real ids and all differ, so nothing repeats, and
 neither leaps nor a (max, +) eigenvalue save any of them. SimPy takes 31 to 36 ms a schedule once its garbage is its own: until

@@ -90,12 +90,24 @@ class Linked(Defined):
         """Forget it: nothing runs."""
 
 
+class Shared(Linked):
+    """The code of a kernel that stays a function of its own in those that it is linked with."""
+
+    def _optimize_final_module(self) -> None:
+        super()._optimize_final_module()
+        for function in self._final_module.functions:
+            if not function.is_declaration:
+                function.add_function_attribute("noinline")
+
+
 class EntryCompiler(CompilerBase):
     """Compiles what Python calls."""
 
+    code: ClassVar[type[JITCodeLibrary]] = Defined
+
     def __init__(self, typing: Any, target: Any, library: Any, args: Any, returns: Any, flags: Flags, known: Any) -> None:
         if library is None:
-            library = Defined(target.codegen(), "entry")
+            library = self.code(target.codegen(), "kernel")
             library.enable_object_caching()
         super().__init__(typing, target, library, args, returns, Fixed.of(flags), known)
 
@@ -111,24 +123,10 @@ class EntryCompiler(CompilerBase):
 class InnerCompiler(EntryCompiler):
     """Compiles what only other kernels call."""
 
-    def __init__(self, typing: Any, target: Any, library: Any, args: Any, returns: Any, flags: Flags, known: Any) -> None:
-        library = Linked(target.codegen(), "inner") if library is None else library
-        super().__init__(typing, target, library, args, returns, flags, known)
+    code = Linked
 
 
-class Shared(Linked):
-    """The code of a kernel that stays a function of its own in those that it is linked with."""
-
-    def _optimize_final_module(self) -> None:
-        super()._optimize_final_module()
-        for function in self._final_module.functions:
-            if not function.is_declaration:
-                function.add_function_attribute("noinline")
-
-
-class SharedCompiler(InnerCompiler):
+class SharedCompiler(EntryCompiler):
     """Compiles what several kernels call, or one seldom does."""
 
-    def __init__(self, typing: Any, target: Any, library: Any, args: Any, returns: Any, flags: Flags, known: Any) -> None:
-        library = Shared(target.codegen(), "shared") if library is None else library
-        super().__init__(typing, target, library, args, returns, flags, known)
+    code = Shared

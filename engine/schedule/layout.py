@@ -78,9 +78,7 @@ class PlanLayout:
         return found
 
     def queued_at(self, demand: int) -> tuple[TaskGraph, Template]:
-        """Return the graph whose rolling log waits in the lane of one of its demands, by number, and its arrays; of the
-        durations, only the shape counts.
-        """
+        """Return the graph with its log waiting in the lane of a demand, by number, and its arrays; durations count by shape."""
         if demand not in self.queued:
             graph = with_log_queued_at(self.graph, demand)
             self.queued[demand] = graph, template_of(graph, np.zeros((len(self.kind), len(graph.tasks))), self.kind)
