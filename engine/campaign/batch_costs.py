@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from ..core.graph import Task, TaskGraph
+from ..core.graph import Task
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, expected_line, ready
@@ -17,18 +17,16 @@ from ..workload.accesses import expected
 from .protection import Pace
 
 
-def without_log(graph: TaskGraph) -> TaskGraph:
+def without_log(plan: tuple[Task, ...]) -> tuple[Task, ...]:
     """Return a batch without its log: whoever waited for a task of the log waits for what that task waited for."""
-    tasks = {task.name: task for task in graph.tasks}
+    tasks = {task.name: task for task in plan}
 
     def kept(names: tuple[str, ...]) -> tuple[str, ...]:
         found = (kept(tasks[name].after) if _logs(tasks[name]) else (name,) for name in names)
         return tuple(dict.fromkeys(name for some in found for name in some))
 
-    left = (task for task in graph.tasks if not _logs(task))
-    return TaskGraph(
-        tuple(replace(task, after=kept(task.after), after_previous=kept(task.after_previous), persists="") for task in left)
-    )
+    left = (task for task in plan if not _logs(task))
+    return tuple(replace(task, after=kept(task.after), after_previous=kept(task.after_previous), persists="") for task in left)
 
 
 def _logs(task: Task) -> bool:
@@ -68,7 +66,7 @@ def _unlogged(scenario: Scenario) -> Machine:
     """Build the machine whose system plans as under the policies in force, but without the tasks that only its log needs."""
     m = ready(scenario)
 
-    def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+    def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
         return without_log(m.system.plan(s, m.log_policy, t))
 
     return replace(m, system=replace(m.system, plan=plan), log_policy=replace(m.log_policy, log=""))

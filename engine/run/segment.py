@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..core.graph import TaskGraph
 from ..faults.fault import Strike
 from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, schedule
@@ -95,7 +96,7 @@ class SegmentSchedule:
             self.batches, self.slow = begun, self.slow[:begun]
             self.line, self.count = None, 0
             link = "cxl" if "cxl" in self.m.system.devices else "pcie"
-            graph = full_checkpoint(self.m.system.memory, link, self.traffic.mlp_bytes)
+            graph = TaskGraph(full_checkpoint(self.m.system.memory, link, self.traffic.mlp_bytes))
             self.pause = timeline(graph, self.m.devices, 1)
 
     def over(self, at: float) -> bool:

@@ -11,7 +11,7 @@ from math import ceil
 
 import numpy as np
 
-from ..core.graph import Demand, Names, Task, TaskGraph
+from ..core.graph import Demand, Names, Task
 from ..core.work import AllReduce, AllToAll, Amount, BottomMLP, DriveBatch, Pool, TopPart, Work, amounts
 from ..hardware.device import gpus_in_node, nodes
 from ..hardware.layers import kernels
@@ -26,19 +26,19 @@ def training_loop(after: Names = (), after_previous: Names = (NAME,), lane: str 
     return Task(NAME, "Other", (Demand("host", DriveBatch(), lane),), after, after_previous)
 
 
-def driven(s: Scenario, graph: TaskGraph) -> TaskGraph:
+def driven(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
     """Return the plan with its training loop's work counted; where it has no loop, one is added that runs ahead."""
-    mine = next((task for task in graph.tasks if task.name == NAME), training_loop())
-    if mine not in graph.tasks and s.machine.framework == "none":
-        return graph
-    demand = replace(mine.demands[0], work=_counted(s, graph, mine.server[1] != LANE))
-    tasks = graph.tasks if mine in graph.tasks else (*graph.tasks, mine)
-    return TaskGraph(tuple(replace(task, demands=(demand,)) if task is mine else task for task in tasks))
+    mine = next((task for task in plan if task.name == NAME), training_loop())
+    if mine not in plan and s.machine.framework == "none":
+        return plan
+    demand = replace(mine.demands[0], work=_counted(s, plan, mine.server[1] != LANE))
+    tasks = plan if mine in plan else (*plan, mine)
+    return tuple(replace(task, demands=(demand,)) if task is mine else task for task in tasks)
 
 
-def _counted(s: Scenario, graph: TaskGraph, for_all: bool) -> DriveBatch:
+def _counted(s: Scenario, plan: tuple[Task, ...], for_all: bool) -> DriveBatch:
     """Count a batch's kernels and collectives, none where there is nothing to do, and what Python handles one by one."""
-    demands = [demand for task in graph.tasks for demand in task.demands]
+    demands = [demand for task in plan for demand in task.demands]
     on_gpu = [demand.work for demand in demands if demand.device == "gpu"]
     layers = [demand.work for demand in demands if isinstance(demand.work, BottomMLP | TopPart) and demand.device != "gpu"]
     called = [demand.work for demand in demands if isinstance(demand.work, AllToAll | AllReduce)]

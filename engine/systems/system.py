@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from ..core.constants import Constant
-from ..core.graph import TaskGraph
+from ..core.graph import Task, TaskGraph
 from ..core.memo import remembered
 from ..errors import BadKnob
 from ..hardware.device import Device, DeviceKind, folded, name_of
@@ -77,25 +77,24 @@ class System:
     """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
 
     `recover` is its way back after a fault where `steps.recovery` does not have it by log and memory. `log_policy` is its
-    own; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other logs can. `scales` says whether it
-    can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where that is not just the
-    tables in `memory`. `caches` are the rows that its caches in DRAM and in SCM hold, of a system that places tables over
-    several memories, and `tiers` say what of each table lies where. `hot` rows are those it treats as popular. `shards` says
-    what the parts are among which a plan divides its tables (`systems.parts.KINDS`), "" where all share all work evenly.
-    Systems of one `family` are shown beside each other, measured against its `baseline`. `confidence` says how well its inner
-    workings are known: "source" or "headline only".
+    own; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other logs can. `places` says how many
+    bytes it keeps in which memory, over all GPUs and nodes, where that is not just the tables in `memory`. `caches` are the
+    rows that its caches in DRAM and in SCM hold, of a system that places tables over several memories, and `tiers` say what of
+    each table lies where. `hot` rows are those it treats as popular. `shards` says what the parts are among which a plan
+    divides its tables (`systems.parts.KINDS`), "" where all share all work evenly. Systems of one `family` are shown beside
+    each other, measured against its `baseline`. `confidence` says how well its inner workings are known: "source" or "headline
+    only".
     """
 
     title: str
     summary: str
     devices: tuple[str, ...]
     memory: str
-    plan: Callable[[Scenario, LogPolicy, Traffic], TaskGraph]
+    plan: Callable[[Scenario, LogPolicy, Traffic], tuple[Task, ...]]
     log_policy: LogPolicy = LogPolicy()
     family: str = "TrainingCXL"
     baseline: str = "pmem"
     relaxes: bool = False
-    scales: bool = False
     shards: str = ""
     cache: Cache | None = None
     caches: Callable[[Scenario], tuple[float, float]] | None = None
@@ -106,11 +105,16 @@ class System:
     logs: tuple[Log, ...] = ()
     cites: tuple[str, ...] = ()
     confidence: str = "source"
-    recover: Callable[[Scenario, RecoveryWork], TaskGraph] | None = None
+    recover: Callable[[Scenario, RecoveryWork], tuple[Task, ...]] | None = None
+
+    @property
+    def scales(self) -> bool:
+        """Whether it can use several GPUs: those that have a network between them can."""
+        return "network" in self.devices
 
     def graph(self, s: Scenario, policies: LogPolicy, t: Traffic) -> TaskGraph:
         """Return its plan of a batch with the training loop that drives it."""
-        return driven(s, self.plan(s, policies, t))
+        return TaskGraph(driven(s, self.plan(s, policies, t)))
 
     def held(self, s: Scenario) -> Mapping[str, float]:
         """Return the bytes that it keeps in which memory."""

@@ -73,8 +73,7 @@ def test_a_made_up_plans_slowest_part_takes_what_a_hand_calculation_says():
     touched = [unique[0] + unique[1] / 2, unique[2], unique[1] / 2 + unique[3]]
     m = machine_of(settle(s).scenario)
     tasks = {
-        task.name: task.demands[0].work
-        for task in m.system.plan(m.scenario, m.log_policy, expected_traffic(s, s.system, 3)).tasks
+        task.name: task.demands[0].work for task in m.system.plan(m.scenario, m.log_policy, expected_traffic(s, s.system, 3))
     }
     one = machine_of(with_values(s, {"machine.num_gpus": 1, "policy.plan": ""})).devices["gpu"]
     for name, alone in (
@@ -363,7 +362,7 @@ def test_interleaved_is_faster_than_any_plan_and_energy_counts_all_parts():
     assert uneven["Step time [ms]"] > even["Step time [ms]"]
     s = made_up(**{"policy.plan": "0;1;1;1"})
     both = [
-        machine_of(one).system.plan(one, machine_of(one).log_policy, expected_traffic(one, one.system, 3)).tasks
+        machine_of(one).system.plan(one, machine_of(one).log_policy, expected_traffic(one, one.system, 3))
         for one in (s, made_up(**{"policy.sharding": "interleaved"}))
     ]
     for one, other in zip(*both, strict=True):
@@ -415,8 +414,8 @@ def test_hosts_of_several_nodes_exchange_what_each_lacks():
     for system in ("cpu-only", "cpu-gpu"):
         s = made_up(**{"system": system, "machine.num_gpus": 8, "machine.gpus_per_node": 2, "policy.sharding": "interleaved"})
         m = machine_of(settle(s).scenario)
-        graph = m.system.plan(m.scenario, m.log_policy, expected_traffic(m.scenario, system, 3))
-        sent = {task.name: task.demands[0].work for task in graph.tasks if task.demands[0].device == "network"}
+        plan = m.system.plan(m.scenario, m.log_policy, expected_traffic(m.scenario, system, 3))
+        sent = {task.name: task.demands[0].work for task in plan if task.demands[0].device == "network"}
         vectors = BATCH * 4 * DIM * 4 * 3 / 4
         assert sent["Pooled all-to-all"].nbytes == sent["Gradient all-to-all"].nbytes == pytest.approx(vectors)
         assert sent["Pooled all-to-all"].network == pytest.approx(vectors / 4 / 2), "a node's two cards share it"
@@ -427,9 +426,7 @@ def near(**knobs):
     """Return the tasks, by name, of the made-up model on two expanders of two modules each, and what a batch asks for."""
     s = settle(made_up(**{"system": "cxl-b", "machine.num_expanders": 2, **MODULES, **knobs})).scenario
     m, t = machine_of(s), expected_traffic(s, s.system, 3)
-    return {
-        task.name: {one.device: one.work for one in task.demands} for task in m.system.plan(m.scenario, m.log_policy, t).tasks
-    }, t
+    return {task.name: {one.device: one.work for one in task.demands} for task in m.system.plan(m.scenario, m.log_policy, t)}, t
 
 
 def test_the_fullest_module_reads_and_pools_longest_and_each_link_carries_its_own_tables():
@@ -469,7 +466,7 @@ def test_a_hosts_fullest_module_is_read_logged_and_updated_longest_and_its_cpu_s
 def tasks_of(s):
     """Return the work of each task by name and device, and what a batch asks for."""
     m, t = machine_of(settle(s).scenario), expected_traffic(s, s.system, 3)
-    return {x.name: {one.device: one.work for one in x.demands} for x in m.system.plan(m.scenario, m.log_policy, t).tasks}, t
+    return {x.name: {one.device: one.work for one in x.demands} for x in m.system.plan(m.scenario, m.log_policy, t)}, t
 
 
 def test_rows_outside_hbm_cross_the_link_of_the_gpu_whose_tables_they_are_and_leave_its_nodes_dram():
@@ -521,7 +518,7 @@ def test_servers_answer_as_fast_as_the_one_with_most_rows():
     m, t = machine_of(settle(s).scenario), expected_traffic(s, s.system, 3)
     even = made_up(**{"system": "remote-no-cache", "machine.embedding_servers": 2, "data.batch_size": 6000})
     both = [
-        {task.name: task.demands[0].work for task in m.system.plan(one, m.log_policy, expected_traffic(one, one.system, 3)).tasks}
+        {task.name: task.demands[0].work for task in m.system.plan(one, m.log_policy, expected_traffic(one, one.system, 3))}
         for one in (s, even)
     ]
     unique = [rows * (1 - (1 - 1 / rows) ** (6000 * bag)) for rows, bag in zip(ROWS, POOLING, strict=True)]

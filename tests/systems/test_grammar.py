@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.core.graph import Demand, Task, TaskGraph, check
+from engine.core.graph import Demand, Task, check
 from engine.core.work import Stream
 from engine.registry import load, names
 from engine.scenario.scenario import with_values
@@ -30,7 +30,7 @@ def more(*tasks):
 def wrong(system, change):
     """Return a system whose plan is another's, changed."""
     own = load("systems", system)
-    return replace(own, plan=lambda s, w, t: TaskGraph(change(own.plan(s, w, t).tasks)))
+    return replace(own, plan=lambda s, w, t: change(own.plan(s, w, t)))
 
 
 def planned(system, change):
@@ -162,8 +162,6 @@ def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_
 
 
 def test_a_system_that_has_no_link_to_load_its_mlps_over_is_told_to_say_how_it_recovers():
-    own = System(
-        "Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda s, w, t: TaskGraph(()), LogPolicy("", 0, False)
-    )
+    own = System("Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda s, w, t: (), LogPolicy("", 0, False))
     with pytest.raises(ValueError, match="Load MLP runs on 'pcie', which the system does not have"):
         recover(own, scenario("tiny", "dram"), RECOVERY)

@@ -63,7 +63,7 @@ def works(task, kind):
 def test_the_small_machine_holds_the_model_and_uses_every_memory_it_has(system):
     settled = settle(small(system))
     assert settled.problems == ()
-    places = load("systems", system).places(settled.scenario)
+    places = load("systems", system).held(settled.scenario)
     assert all(nbytes > 0 for nbytes in places.values())
     assert sum(places.values()) >= 0.999 * table_bytes(settled.scenario)
 

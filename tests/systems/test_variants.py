@@ -22,7 +22,7 @@ from engine.simulate import simulate
 
 FILES = {
     "systems/hot_cold/bead_frame.py": """
-from ...core.graph import Demand, Task, TaskGraph
+from ...core.graph import Demand, Task
 from ...core.work import Pool
 from ..steps import shared
 from ..system import LogPolicy, System
@@ -31,12 +31,12 @@ from ..system import LogPolicy, System
 def plan(s, w, t):
     forward = shared.bottom_forward(s, ("Count beads",))
     count = Task("Count beads", "Embedding", (Demand("abacus", Pool(t.rows * t.vector_bytes)),), ("Top MLP",))
-    return TaskGraph((forward, shared.top(s, ("Bottom MLP forward",)), count))
+    return (forward, shared.top(s, ("Bottom MLP forward",)), count)
 
 
 def recover(s, recovery):
     work = Demand("abacus", Pool(recovery.mlp_bytes))
-    return TaskGraph((Task("Count again", "Other", (work,), after_previous=("Count again",)),))
+    return (Task("Count again", "Other", (work,), after_previous=("Count again",)),)
 
 
 SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, LogPolicy("", 0, False), recover=recover)

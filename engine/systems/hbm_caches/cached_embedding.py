@@ -1,6 +1,6 @@
 """CachedEmbedding: all rows in host memory, the most frequent ones cached in HBM, fetched before each batch."""
 
-from ...core.graph import Demand, Stage, Task, TaskGraph
+from ...core.graph import Demand, Stage, Task
 from ...core.work import CacheSoftware, Copy, HostRows, Pool, Stream
 from ...scenario.scenario import Scenario
 from ..loop import training_loop
@@ -11,18 +11,16 @@ from ..traffic import Traffic, cached_rows, num_rows, pooled_bytes, row_bytes, t
 MAPS, INDEX_BYTES = 2, 8  # int64 maps as long as all tables
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """The cache is tended by software before the batch, and nothing overlaps.
 
     Rows of several batches can be fetched together: that shares the software's fixed part alone.
     """
-    return TaskGraph(
-        (
-            training_loop(("Missing rows to GPU",)),
-            gpu.features(t, "Find misses"),
-            *_tend(t, 1 / s.policy.prefetch_batches),
-            *gpu.step(s, t, t.rows, ("Scatter missing rows",)),
-        )
+    return (
+        training_loop(("Missing rows to GPU",)),
+        gpu.features(t, "Find misses"),
+        *_tend(t, 1 / s.policy.prefetch_batches),
+        *gpu.step(s, t, t.rows, ("Scatter missing rows",)),
     )
 
 

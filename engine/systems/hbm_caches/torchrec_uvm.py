@@ -1,6 +1,6 @@
 """TorchRec with UVM caching: a 32-way set-associative cache in HBM over tables in host memory, filled while GPUs train."""
 
-from ...core.graph import Demand, Names, Task, TaskGraph
+from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Direct, Pool
 from ...scenario.scenario import Scenario
 from ..loop import training_loop
@@ -12,7 +12,7 @@ TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last u
 TABLE = 4  # bytes for each row: the table that it belongs to
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Four stages in flight: input copy, input all-to-all, cache prefetch, and forward with backward of the batch before.
 
     GPU threads move rows across the link themselves; a row that its set refuses, being full of its own batch or of rows used
@@ -22,31 +22,29 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Top MLP",))
     homeless = t.refused * t.row_bytes
-    return TaskGraph(
-        (
-            training_loop(),
-            gpu.features(t, "Find misses"),
-            *indices,
-            Task(
-                "Find misses",
-                "Embedding",
-                (Demand("gpu", Pool(t.sort_bytes), "prefetch"),),
-                arrived,
-                ("Embedding lookup",),
-            ),
-            _direct("Evicted rows to host", t.evicted * t.row_bytes - homeless, t.row_skew, gpu.DOWN, ("Find misses",)),
-            _direct("Missing rows to GPU", t.misses * t.row_bytes - homeless, t.row_skew, gpu.UP, ("Evicted rows to host",)),
-            gpu.lookup(t, ("Missing rows to GPU",), ("Embedding update",), t.lookup_skew),
-            _direct("Refused lookups", homeless, t.row_skew, "uvm", ("Embedding lookup",)),
-            *pooled,
-            shared.bottom_forward(s, gpu.mlp_done(s)),
-            shared.top(s, ("Bottom MLP forward", "Refused lookups", *forward)),
-            *gradients,
-            shared.bottom_backward(s, ("Top MLP",)),
-            *gpu.all_reduce(s, t, ("Bottom MLP backward",)),
-            _direct("Refused updates", 2 * homeless, t.row_skew, "uvm", backward),
-            *gpu.update(t, t.rows, ("Refused updates",), skew=t.lookup_skew, row_skew=t.row_skew),
-        )
+    return (
+        training_loop(),
+        gpu.features(t, "Find misses"),
+        *indices,
+        Task(
+            "Find misses",
+            "Embedding",
+            (Demand("gpu", Pool(t.sort_bytes), "prefetch"),),
+            arrived,
+            ("Embedding lookup",),
+        ),
+        _direct("Evicted rows to host", t.evicted * t.row_bytes - homeless, t.row_skew, gpu.DOWN, ("Find misses",)),
+        _direct("Missing rows to GPU", t.misses * t.row_bytes - homeless, t.row_skew, gpu.UP, ("Evicted rows to host",)),
+        gpu.lookup(t, ("Missing rows to GPU",), ("Embedding update",), t.lookup_skew),
+        _direct("Refused lookups", homeless, t.row_skew, "uvm", ("Embedding lookup",)),
+        *pooled,
+        shared.bottom_forward(s, gpu.mlp_done(s)),
+        shared.top(s, ("Bottom MLP forward", "Refused lookups", *forward)),
+        *gradients,
+        shared.bottom_backward(s, ("Top MLP",)),
+        *gpu.all_reduce(s, t),
+        _direct("Refused updates", 2 * homeless, t.row_skew, "uvm", backward),
+        *gpu.update(t, t.rows, ("Refused updates",), skew=t.lookup_skew, row_skew=t.row_skew),
     )
 
 
@@ -69,7 +67,6 @@ SYSTEM = System(
     plan=plan,
     family="Caches in HBM",
     baseline="all-hbm",
-    scales=True,
     shards="gpus",
     cache=Cache("lru", cached_rows, ("lfu",), in_sets=True),
     places=places,

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...core.arrays import Floats
 from ...core.constants import Constant
-from ...core.graph import Demand, Task, TaskGraph
+from ...core.graph import Demand, Task
 from ...core.work import AllReduce, Copy, Pool, RowUpdates
 from ...scenario.scenario import Scenario
 from ..steps import gpu, host
@@ -16,7 +16,7 @@ GAP = Constant(
 )
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Hot mini-batches ask nothing of the host's CPU, normal ones nothing of the hot rows: amounts are 0 there."""
     hot, gpus = hot_batches(t), s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
@@ -26,17 +26,14 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     summed = (Demand("network", AllReduce(hot * t.rows * t.gradient_bytes)),)
     reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.row_bytes)),)
-    others = host.Others(before=("Hot rows at a switch",), lookup=("Hot lookup",), last=("Hot update",))
-    return TaskGraph(
-        (
-            Task("Hot rows at a switch", "Transfer", switch, ("Training loop",)),
-            gpu.features(few, "Hot lookup", hot),
-            *host.hybrid(s, many, 1 - hot, others),
-            Task("Hot lookup", "Embedding", pool, ("Vectors to GPU", "Sparse features")),
-            Task("Hot spreading", "Embedding", spread, ("Embedding update",)),
-            *reduce,
-            Task("Hot update", "Embedding", update, tuple(task.name for task in reduce) or ("Hot spreading",)),
-        )
+    return (
+        Task("Hot rows at a switch", "Transfer", switch, ("Training loop",)),
+        gpu.features(few, "Hot lookup", hot),
+        *host.hybrid(s, many, 1 - hot, begin=("Hot rows at a switch",), looked_up=("Hot lookup",), last=("Hot update",)),
+        Task("Hot lookup", "Embedding", pool, ("Vectors to GPU", "Sparse features")),
+        Task("Hot spreading", "Embedding", spread, ("Embedding update",)),
+        *reduce,
+        Task("Hot update", "Embedding", update, tuple(task.name for task in reduce) or ("Hot spreading",)),
     )
 
 
@@ -54,7 +51,6 @@ SYSTEM = System(
     plan=plan,
     family="Hot and cold rows",
     baseline="cpu-gpu",
-    scales=True,
     shards="nodes",
     hot=hot_rows,
     places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * (hot_rows(s) * row_bytes(s))},

@@ -1,6 +1,6 @@
 """Hotline: popular samples train on the GPUs' own hot rows while a card gathers what the others look up."""
 
-from ...core.graph import Demand, Task, TaskGraph
+from ...core.graph import Demand, Task
 from ...core.work import AllReduce, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..loop import training_loop
@@ -9,7 +9,7 @@ from ..system import LogPolicy, System
 from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Two micro-batches: the popular one beside the gathering, the other after both; rows go back beside the next batch.
 
     Each lookup of the others is one read of the card, from host memory or, of hot rows, from a GPU's.
@@ -23,17 +23,15 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     summed = (Demand("network", AllReduce(t.mlp_gradient_bytes + t.popular * t.rows * t.gradient_bytes)),)
     reduce = (Task("All-reduce", "Transfer", summed, (others[-1].name,)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * t.popular * t.rows, t.row_bytes)),)
-    return TaskGraph(
-        (
-            training_loop(),
-            gpu.features(t, others[0].name),
-            Task("Gather other rows", "Embedding", reads, ("Sparse features",), ("Write other rows",)),
-            *popular,
-            *others,
-            *reduce,
-            Task("Hot update", "Embedding", update, (reduce[0].name if reduce else others[-1].name,)),
-            Task("Write other rows", "Embedding", writes, (others[-1].name,)),
-        )
+    return (
+        training_loop(),
+        gpu.features(t, others[0].name),
+        Task("Gather other rows", "Embedding", reads, ("Sparse features",), ("Write other rows",)),
+        *popular,
+        *others,
+        *reduce,
+        Task("Hot update", "Embedding", update, (reduce[0].name if reduce else others[-1].name,)),
+        Task("Write other rows", "Embedding", writes, (others[-1].name,)),
     )
 
 
@@ -45,7 +43,6 @@ SYSTEM = System(
     plan=plan,
     family="Hot and cold rows",
     baseline="cpu-gpu",
-    scales=True,
     hot=hot_rows,
     places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * hot_rows(s) * row_bytes(s)},
     cites=("Adnan et al., arXiv 2204.05436",),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...core.graph import Demand, Task, TaskGraph
+from ...core.graph import Demand, Task
 from ...core.work import AllReduce, Amount
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import alone, look_ahead_rows
@@ -14,7 +14,7 @@ from ..traffic import Traffic, row_bytes, table_bytes
 BULK = 50  # batches between two write-backs
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Missing rows come while the batch before trains; only rows that the next batch uses are synchronised at once.
 
     Every trainer fetches, holds and updates the batch's rows, but one that is used once and not again is one trainer's alone.
@@ -22,24 +22,22 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     trainers, one = s.machine.num_gpus, alone(s)
     own = np.minimum(one.last * t.evicted, t.cold)
     now, later = _synchronise(s, t, own)
-    return TaskGraph(
-        (
-            training_loop(),
-            *remote.fetch(t, (trainers - (trainers - 1) * one.passing) * t.misses, (), ("Embedding lookup",)),
-            gpu.features(t, "Embedding lookup"),
-            *gpu.step(
-                s,
-                t,
-                trainers * t.rows - (trainers - 1) * own,
-                ("Rows to GPU", "Sparse features"),
-                ("Embedding update", *(task.name for task in now)),
-                reduced=True,
-                spread_after=("Scatter remote rows", *(task.name for task in later)),
-            ),
-            *now,
-            *later,
-            *remote.send_back(t, t.evicted, ("Embedding update",), background=True, calls=1 / BULK),
-        )
+    return (
+        training_loop(),
+        *remote.fetch(t, (trainers - (trainers - 1) * one.passing) * t.misses, ("Embedding lookup",)),
+        gpu.features(t, "Embedding lookup"),
+        *gpu.step(
+            s,
+            t,
+            trainers * t.rows - (trainers - 1) * own,
+            ("Rows to GPU", "Sparse features"),
+            ("Embedding update", *(task.name for task in now)),
+            reduced=True,
+            spread_after=("Scatter remote rows", *(task.name for task in later)),
+        ),
+        *now,
+        *later,
+        *remote.send_back(t, t.evicted, ("Embedding update",), background=True, calls=1 / BULK),
     )
 
 
@@ -63,7 +61,6 @@ SYSTEM = System(
     plan=plan,
     family="Look-ahead",
     baseline="remote-no-cache",
-    scales=True,
     shards="servers",
     cache=Cache("look-ahead", look_ahead_rows),
     places=lambda s: {"servers": table_bytes(s), "hbm": s.machine.num_gpus * look_ahead_rows(s) * row_bytes(s)},

@@ -1,6 +1,6 @@
 """Cold rows in DRAM: the most popular rows in HBM, all others read from host memory when their batch needs them."""
 
-from ...core.graph import TaskGraph
+from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
 from ..steps import far_memory
@@ -8,10 +8,10 @@ from ..system import LogPolicy, System
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Cold rows are those that are not among the hot ones of all tables."""
     cold = t.rows * (1 - hot_split(s, cached_rows(s)).hot)
-    return TaskGraph(far_memory.step_in_the_open(s, t, "Read cold rows", cold))
+    return far_memory.step_in_the_open(s, t, "Read cold rows", cold)
 
 
 def places(s: Scenario) -> dict[str, float]:
@@ -28,7 +28,6 @@ SYSTEM = System(
     plan=plan,
     family="Cold rows",
     baseline="cold-in-dram",
-    scales=True,
     places=places,
     cites=("the system without proactive reads of IEEE CAL 23(2):203-206, 2024, as we read its abstract",),
     confidence="headline only",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...core.graph import TaskGraph
+from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
 from ..steps import far_memory, gpu
@@ -13,7 +13,7 @@ from .cold_in_dram import SYSTEM as REACTIVE
 AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Reads ahead fill the GPUs' idle time: exchanges, all-reduce; hot rows are looked up after the update as ever."""
     if not s.policy.prefetch:
         return REACTIVE.plan(s, w, t)
@@ -22,7 +22,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     arrived = gpu.index_exchange(s)[1]
     ahead = far_memory.read(s, t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
     again = far_memory.read(s, t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
-    return TaskGraph((again, *far_memory.step(s, t, cold, (AGAIN,)), ahead))
+    return (again, *far_memory.step(s, t, cold, (AGAIN,)), ahead)
 
 
 SYSTEM = replace(

@@ -1,6 +1,6 @@
 """ScratchPipe: a scratchpad in HBM that sees coming batches, filled by a pipeline, so that training always hits."""
 
-from ...core.graph import Demand, Task, TaskGraph
+from ...core.graph import Demand, Task
 from ...core.work import Copy, HostRows, Pool, Stream
 from ...scenario.scenario import Scenario
 from ..loop import training_loop
@@ -12,23 +12,21 @@ AHEAD = 4  # stages before training, each with a batch of its own
 WINDOW = 6  # batches whose rows may not go: three still to be written, the present one and two coming
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Plan, Collect, Exchange, Insert and Train each work on a batch of their own: the slowest sets the pace."""
     come, go = t.misses * t.row_bytes, t.evicted * t.row_bytes
     collect = (Demand("host", HostRows(t.misses, t.row_bytes), "rows"), Demand("gpu", Stream(go)))
     exchange = (Demand("pcie", Copy(come), "exchange"), Demand("pcie", Copy(go)))
     insert = (Demand("host", HostRows(t.evicted, t.row_bytes, scatter=True), "rows"), Demand("gpu", Stream(come)))
-    return TaskGraph(
-        (
-            training_loop(),
-            *gpu.behind("Embedding update", AHEAD),
-            gpu.features(t, f"{AHEAD} behind"),
-            Task("Plan", "Embedding", (Demand("gpu", Pool(t.sort_bytes), "plan"),), ("Sparse features",)),
-            Task("Collect", "Embedding", collect, ("Plan",)),
-            Task("Exchange", "Transfer", exchange, ("Collect",)),
-            Task("Insert", "Embedding", insert, ("Exchange",)),
-            *gpu.step(s, t, t.rows, ("Insert",), ("Embedding update",)),
-        )
+    return (
+        training_loop(),
+        *gpu.behind("Embedding update", AHEAD),
+        gpu.features(t, f"{AHEAD} behind"),
+        Task("Plan", "Embedding", (Demand("gpu", Pool(t.sort_bytes), "plan"),), ("Sparse features",)),
+        Task("Collect", "Embedding", collect, ("Plan",)),
+        Task("Exchange", "Transfer", exchange, ("Collect",)),
+        Task("Insert", "Embedding", insert, ("Exchange",)),
+        *gpu.step(s, t, t.rows, ("Insert",), ("Embedding update",)),
     )
 
 

@@ -1,15 +1,15 @@
 """All in HBM: tables split over the memories of the GPUs, MLPs replicated; what every cache is measured against."""
 
-from ...core.graph import TaskGraph
+from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ..steps import gpu
 from ..system import LogPolicy, System
-from ..traffic import Traffic, table_bytes
+from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Indices, pooled vectors and their gradients cross between GPUs; nothing else leaves them."""
-    return TaskGraph(gpu.step_over_all(s, t, ("Embedding update",), gpu.mlp_done(s)))
+    return gpu.step_over_all(s, t, ("Embedding update",), gpu.mlp_done(s))
 
 
 SYSTEM = System(
@@ -20,8 +20,6 @@ SYSTEM = System(
     plan=plan,
     family="Caches in HBM",
     baseline="all-hbm",
-    scales=True,
     shards="gpus",
-    places=lambda s: {"hbm": table_bytes(s)},
     cites=("facebookresearch/dlrm; pytorch/torchrec",),
 )

@@ -1,15 +1,15 @@
 """CPU-GPU: tables and their lookups on the host, MLPs on the GPUs, one after the other; the usual hybrid."""
 
-from ...core.graph import TaskGraph
+from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ..steps import host
 from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """The host looks up and pools, the GPUs train, the host updates."""
-    return TaskGraph(host.hybrid(s, t))
+    return host.hybrid(s, t)
 
 
 SYSTEM = System(
@@ -20,7 +20,6 @@ SYSTEM = System(
     plan=plan,
     family="Hot and cold rows",
     baseline="cpu-gpu",
-    scales=True,
     shards="nodes",
     cites=("facebookresearch/dlrm, its hybrid mode",),
 )

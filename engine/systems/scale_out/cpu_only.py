@@ -1,6 +1,6 @@
 """CPU only: tables, lookups and MLPs all on the host; no GPU at all."""
 
-from ...core.graph import Demand, Task, TaskGraph
+from ...core.graph import Demand, Task
 from ...core.work import Stream
 from ...scenario.scenario import Scenario
 from .. import balance
@@ -10,33 +10,31 @@ from ..system import LogPolicy, RecoveryWork, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """One step after the other in the host's one lane; several hosts share tables and samples, and exchange what they lack."""
     on_host = host.on_host
     indices, arrived = gpu.index_exchange(s, ("Training loop",))
     pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Top MLP",))
     summed, done = gpu.exchange("All-reduce", balance.layers(s, s.system), ("Bottom MLP backward",))
-    return TaskGraph(
-        (
-            training_loop(after_previous=("Embedding update",), lane=host.CPU),
-            *indices,
-            host.lookup(t, after=arrived),
-            *pooled,
-            on_host(shared.bottom_forward(s, done)),
-            on_host(shared.top(s, ("Bottom MLP forward", *forward))),
-            *gradients,
-            on_host(shared.bottom_backward(s, ("Top MLP",))),
-            *summed,
-            host.update(t, backward),
-        )
+    return (
+        training_loop(after_previous=("Embedding update",), lane=host.CPU),
+        *indices,
+        host.lookup(t, after=arrived),
+        *pooled,
+        on_host(shared.bottom_forward(s, done)),
+        on_host(shared.top(s, ("Bottom MLP forward", *forward))),
+        *gradients,
+        on_host(shared.bottom_backward(s, ("Top MLP",))),
+        *summed,
+        host.update(t, backward),
     )
 
 
-def recover(s: Scenario, recovery: RecoveryWork) -> TaskGraph:
+def recover(s: Scenario, recovery: RecoveryWork) -> tuple[Task, ...]:
     """Nothing was kept: the first parameters are read again and training starts over."""
     load = (Demand("dram", Stream(recovery.mlp_bytes, write=False)),)
-    return TaskGraph((Task("Load MLP", "Other", load, after_previous=("Load MLP",)),))
+    return (Task("Load MLP", "Other", load, after_previous=("Load MLP",)),)
 
 
 SYSTEM = System(
@@ -48,7 +46,6 @@ SYSTEM = System(
     recover=recover,
     family="Hot and cold rows",
     baseline="cpu-gpu",
-    scales=True,
     shards="nodes",
     cites=("facebookresearch/dlrm on CPUs",),
 )

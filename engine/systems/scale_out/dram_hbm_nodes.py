@@ -1,6 +1,6 @@
 """DRAM and HBM of many nodes: a model's capacity decides how many; what heterogeneous memory is measured against."""
 
-from ...core.graph import TaskGraph
+from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ..placement import USABLE, hbm_and_dram, tiers
 from ..steps import far_memory
@@ -8,9 +8,9 @@ from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Rows of tables in DRAM are read when their batch needs them."""
-    return TaskGraph(far_memory.step_in_the_open(s, t, "Read rows from DRAM", t.far))
+    return far_memory.step_in_the_open(s, t, "Read rows from DRAM", t.far)
 
 
 SYSTEM = System(
@@ -21,7 +21,6 @@ SYSTEM = System(
     plan=plan,
     family="Scale-out",
     baseline="dram-hbm-nodes",
-    scales=True,
     shards="tiers",
     places=hbm_and_dram,
     tiers=tiers,

@@ -1,7 +1,7 @@
 """MTrainS: tables too large for HBM and DRAM lie on drives of storage-class memory, behind caches in DRAM and in PMEM."""
 
 from ...core.constants import Constant
-from ...core.graph import Demand, Names, Task, TaskGraph
+from ...core.graph import Demand, Names, Task
 from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
@@ -20,13 +20,13 @@ def scm_rows(s: Scenario) -> float:
     return (s.machine.pmem_capacity_GB or 0.0) * GB * nodes(s.machine) / row_bytes(s)
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Rows outside HBM are fetched one batch ahead, except beside the update, which must not see the cache change."""
     if s.policy.prefetch:
         fetch = _fetch(s, t, ("Embedding lookup",), (), ahead=True)
-        return TaskGraph((fetch, _evict(s, t), *far_memory.step(s, t, t.far, updated_after=(fetch.name,))))
+        return (fetch, _evict(s, t), *far_memory.step(s, t, t.far, updated_after=(fetch.name,)))
     fetch = _fetch(s, t, gpu.index_exchange(s)[1], far_memory.end_of_batch(s), ahead=False)
-    return TaskGraph((fetch, _evict(s, t), *far_memory.step(s, t, t.far, (fetch.name,))))
+    return (fetch, _evict(s, t), *far_memory.step(s, t, t.far, (fetch.name,)))
 
 
 def _fetch(s: Scenario, t: Traffic, after: Names, after_previous: Names, ahead: bool) -> Task:
@@ -69,7 +69,6 @@ SYSTEM = System(
     plan=plan,
     family="Scale-out",
     baseline="dram-hbm-nodes",
-    scales=True,
     shards="tiers",
     places=places,
     tiers=lambda s: tiers(s, cached_rows(s) * row_bytes(s)),

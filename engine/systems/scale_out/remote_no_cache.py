@@ -1,29 +1,27 @@
 """Remote tables without a cache: every trainer fetches the whole batch's rows, all sum their gradients, one writes back."""
 
-from ...core.graph import TaskGraph
+from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ..loop import training_loop
 from ..steps import gpu, remote
 from ..system import LogPolicy, System
-from ..traffic import Traffic, table_bytes
+from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Nothing overlaps: calls to servers block the training loop, and rows are read after the batch before has been written.
 
     A trainer has all of the batch's rows, so that every one can add up all gradients; the values are then the same everywhere.
     """
     rows = s.machine.num_gpus * t.rows
     gathered, summed = remote.gather_gradients(s, t, ("Gradient spreading",))
-    return TaskGraph(
-        (
-            training_loop(("Rows to GPU",)),
-            *remote.fetch(t, rows, (), ("Scatter remote rows", "Training loop")),
-            gpu.features(t, "Embedding lookup"),
-            *gpu.step(s, t, rows, ("Rows to GPU", "Sparse features"), reduced=True, updated_after=summed),
-            *gathered,
-            *remote.send_back(t, t.rows, ("Embedding update", "Training loop"), cards=s.machine.num_gpus),
-        )
+    return (
+        training_loop(("Rows to GPU",)),
+        *remote.fetch(t, rows, ("Scatter remote rows", "Training loop")),
+        gpu.features(t, "Embedding lookup"),
+        *gpu.step(s, t, rows, ("Rows to GPU", "Sparse features"), reduced=True, updated_after=summed),
+        *gathered,
+        *remote.send_back(t, t.rows, ("Embedding update", "Training loop"), cards=s.machine.num_gpus),
     )
 
 
@@ -35,8 +33,6 @@ SYSTEM = System(
     plan=plan,
     family="Look-ahead",
     baseline="remote-no-cache",
-    scales=True,
     shards="servers",
-    places=lambda s: {"servers": table_bytes(s)},
     cites=("the baseline of Agarwal et al., arXiv 2202.12429, as their published code has it",),
 )

@@ -62,7 +62,7 @@ def step(
     Lookup waits for `after` and, of the batch before, `after_previous`; with `reduced` the GPUs sum their MLPs' gradients;
     gradients are spread after `spread_after` of the batch before, and rows updated after `updated_after`.
     """
-    summed = all_reduce(s, t, ("Bottom MLP backward",)) if reduced else ()
+    summed = all_reduce(s, t) if reduced else ()
     return (
         lookup(t, after, after_previous),
         shared.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in summed))),
@@ -128,16 +128,16 @@ def step_over_all(
         shared.top(s, ("Bottom MLP forward", *forward)),
         *gradients,
         shared.bottom_backward(s, ("Top MLP",)),
-        *all_reduce(s, t, ("Bottom MLP backward",)),
+        *all_reduce(s, t),
         *update(t, t.rows, (*backward, *updated_after), skew=t.lookup_skew, row_skew=t.row_skew),
     )
 
 
-def all_reduce(s: Scenario, t: Traffic, after: Names) -> tuple[Task, ...]:
+def all_reduce(s: Scenario, t: Traffic) -> tuple[Task, ...]:
     """Sum the MLPs' gradients over all GPUs."""
     if s.machine.num_gpus == 1:
         return ()
-    return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_gradient_bytes)),), after),)
+    return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_gradient_bytes)),), ("Bottom MLP backward",)),)
 
 
 def by_popularity(amounts: Traffic, samples: Floats, lookups: Floats) -> tuple[Traffic, Traffic]:

@@ -1,6 +1,6 @@
 """Steps of systems whose host CPU looks rows up and updates them, in the same thread that drives the training loop."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, RowReads, RowUpdates
@@ -25,37 +25,35 @@ def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
     return shared.host_embedding(t, "Embedding update", (writes,), after, share=share, skew=t.lookup_skew)
 
 
-@dataclass(frozen=True)
-class Others:
-    """What the mini-batches do that do not take the hybrid's way: where it comes in before the lookup, before the top
-    MLP, and what ends the batch."""
-
-    before: Names = ("Training loop",)
-    lookup: Names = ("Vectors to GPU",)
-    last: Names = ("Embedding update",)
-
-
-def hybrid(s: Scenario, t: Traffic, share: Amount = 1.0, others: Others = Others()) -> tuple[Task, ...]:
+def hybrid(
+    s: Scenario,
+    t: Traffic,
+    share: Amount = 1.0,
+    begin: Names = ("Training loop",),
+    looked_up: Names = ("Vectors to GPU",),
+    last: Names = ("Embedding update",),
+) -> tuple[Task, ...]:
     """Embeddings on the host, MLPs on GPUs that share the samples, one after the other; `share` is 1 where so, else 0.
 
+    Mini-batches that go another way may have tasks before it can `begin`, before the top MLP, and at the end of a batch.
     Hosts of several nodes each have some of the tables, and exchange pooled vectors and gradients over the nodes' network cards.
     """
 
     def cross(name: str, lane: str, after: Names) -> Task:
         return Task(name, "Transfer", (Demand("pcie", Copy(share * t.pooled_bytes, handoffs=share), lane),), after)
 
-    reduced = gpu.all_reduce(s, t, ("Bottom MLP backward",))
-    indices, arrived = gpu.index_exchange(s, others.before, share * (t.lookups / float(lookups(s).sum())))
+    reduced = gpu.all_reduce(s, t)
+    indices, arrived = gpu.index_exchange(s, begin, share * (t.lookups / float(lookups(s).sum())))
     pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",), share)
     gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Gradients to host",), share)
     return (
-        training_loop(after_previous=others.last, lane=CPU),
+        training_loop(after_previous=last, lane=CPU),
         *indices,
         lookup(t, share, arrived),
         *pooled,
         cross("Vectors to GPU", gpu.UP, forward),
         shared.bottom_forward(s, tuple(task.name for task in reduced) or ("Bottom MLP backward",)),
-        shared.top(s, ("Bottom MLP forward", *others.lookup)),
+        shared.top(s, ("Bottom MLP forward", *looked_up)),
         cross("Gradients to host", gpu.DOWN, ("Top MLP",)),
         *gradients,
         update(t, backward, share),

@@ -16,34 +16,31 @@ def recover(system: System, s: Scenario, recovery: RecoveryWork) -> TaskGraph:
         found = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
     else:
         load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
-        found = TaskGraph((Task("Load MLP", "Other", load, after_previous=("Load MLP",)),))
-    check(found, frozenset(system.devices))
-    return found
+        found = (Task("Load MLP", "Other", load, after_previous=("Load MLP",)),)
+    graph = TaskGraph(found)
+    check(graph, frozenset(system.devices))
+    return graph
 
 
-def _restore(memory: str, link: str, recovery: RecoveryWork) -> TaskGraph:
+def _restore(memory: str, link: str, recovery: RecoveryWork) -> tuple[Task, ...]:
     """Read the logs, put rows back, verify the tables, load the MLP; a medium's own cache was lost with the power."""
     by: By = "near-data" if link == "cxl" else "host"
     rows, again = RowUpdates(recovery.rows, recovery.row_bytes, by, recovery.rows), ("Load MLP",)
     carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
     load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))
-    return TaskGraph(
-        (
-            Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=again),
-            Task("Put rows back", "Other", (Demand(memory, rows),), ("Read log",)),
-            Task("Verify tables", "Other", (Demand(memory, Stream(recovery.scan_bytes, write=False)),), ("Put rows back",)),
-            Task("Load MLP", "Other", load, ("Verify tables",)),
-        )
+    return (
+        Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=again),
+        Task("Put rows back", "Other", (Demand(memory, rows),), ("Read log",)),
+        Task("Verify tables", "Other", (Demand(memory, Stream(recovery.scan_bytes, write=False)),), ("Put rows back",)),
+        Task("Load MLP", "Other", load, ("Verify tables",)),
     )
 
 
-def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> TaskGraph:
+def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> tuple[Task, ...]:
     """Write the MLPs and set both flags, once every row is home: what frees a log that has no room left."""
     carry = Move(mlp_bytes) if link == "cxl" else Copy(mlp_bytes, handoffs=1)
     store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, IN))
-    return TaskGraph(
-        (
-            Task("Write MLPs", "Checkpoint", store, after_previous=("Set flags",)),
-            Task("Set flags", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("Write MLPs",)),
-        )
+    return (
+        Task("Write MLPs", "Checkpoint", store, after_previous=("Set flags",)),
+        Task("Set flags", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("Write MLPs",)),
     )

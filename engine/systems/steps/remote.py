@@ -12,21 +12,16 @@ from . import gpu
 FROM, TO = "from servers", "to servers"
 
 
-def fetch(t: Traffic, rows: Amount, after: Names, after_previous: Names) -> tuple[Task, ...]:
+def fetch(t: Traffic, rows: Amount, after_previous: Names) -> tuple[Task, ...]:
     """Servers gather `rows` rows, send them, and every node copies its own to its GPU; the last task is `Rows to GPU`.
 
     The GPU updates them, so that their optimizer state comes with them.
     """
     nbytes = rows * (t.row_bytes + INDEX_BYTES)
     over = (Demand("network", Fetch(nbytes), FROM), Demand("remote", Stream(nbytes, write=False, skew=t.row_skew)))
+    take = (Demand("remote", HostRows(rows, t.row_bytes, skew=t.row_skew)),)
     return (
-        Task(
-            "Gather remote rows",
-            "Embedding",
-            (Demand("remote", HostRows(rows, t.row_bytes, skew=t.row_skew)),),
-            after,
-            after_previous,
-        ),
+        Task("Gather remote rows", "Embedding", take, after_previous=after_previous),
         Task("Rows over network", "Transfer", over, ("Gather remote rows",)),
         Task("Rows to GPU", "Transfer", (Demand("pcie", Copy(rows * t.row_bytes), gpu.UP),), ("Rows over network",)),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.graph import Demand, Names, Persists, Task, TaskGraph
+from ...core.graph import Demand, Names, Persists, Task
 from ...core.work import (
     Amount,
     BottomMLP,
@@ -159,76 +159,70 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names, by: By = "
     )
 
 
-def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
+def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
     """Log old rows and the MLP while the top part runs; both flags go before any update in place."""
     mlp = (Demand("cxl", Move(t.mlp_bytes), IN), Demand("pmem", Stream(t.mlp_bytes)))
     row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched, skew=t.row_skew)),)
     return (
-        Task("Embedding log", "Checkpoint", row_log, after, background=True, persists="embedding log"),
+        Task("Embedding log", "Checkpoint", row_log, FORWARD_DONE, background=True, persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), during="Top MLP", bound=bound, persists="mlp log"),
         Task("Commit", "Checkpoint", (Demand("pmem", Persist(FLAGS)),), ("Embedding log", "MLP log"), persists="commit"),
     )
 
 
-def near_plan(s: Scenario, t: Traffic, memory: str, barrier: Names, checkpoint: tuple[Task, ...] = ()) -> TaskGraph:
+def near_plan(s: Scenario, t: Traffic, memory: str, barrier: Names, checkpoint: tuple[Task, ...] = ()) -> tuple[Task, ...]:
     """Lookup beside the bottom MLP, update beside its backward; each side starts when its inputs are there.
 
     A batch starts after the `barrier` of the one before, and ends with the `checkpoint`.
     """
     gpu = gpu_side(s, t, ("Embedding lookup",))
-    return TaskGraph(
-        (
-            sparse_features(s, t, "cxl"),
-            bottom_forward(s, barrier),
-            near_lookup(s, t, memory, "cxl", "Embedding lookup", ("Sparse features",), barrier),
-            *gpu.pooling,
-            top(s, ("Bottom MLP forward", gpu.pooled)),
-            *gpu.spreading,
-            bottom_backward(s, gpu.trained),
-            near_update(s, t, memory, "cxl", gpu.trained),
-            *checkpoint,
-        )
+    return (
+        sparse_features(s, t, "cxl"),
+        bottom_forward(s, barrier),
+        near_lookup(s, t, memory, "cxl", "Embedding lookup", ("Sparse features",), barrier),
+        *gpu.pooling,
+        top(s, ("Bottom MLP forward", gpu.pooled)),
+        *gpu.spreading,
+        bottom_backward(s, gpu.trained),
+        near_update(s, t, memory, "cxl", gpu.trained),
+        *checkpoint,
     )
 
 
-def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], update: tuple[Demand, ...]) -> TaskGraph:
+def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], update: tuple[Demand, ...]) -> tuple[Task, ...]:
     """The host looks rows up and hands them over unpooled; three hand-offs a batch cost software time; redo log at its end."""
-    return TaskGraph(
-        (
-            bottom_forward(s, ("Commit",)),
-            host_embedding(t, "Embedding lookup", fetch, after_previous=("Commit",)),
-            handoff("Forward hand-off", t.lookup_bytes, FORWARD_DONE),
-            top(s, ("Forward hand-off",)),
-            handoff("Backward hand-off", t.spread_bytes, ("Top MLP",)),
-            bottom_backward(s, ("Backward hand-off",)),
-            host_embedding(t, "Embedding update", update, ("Backward hand-off",)),
-            handoff("Checkpoint hand-off", 0.0, BACKWARD_DONE),
-            *redo_checkpoint(t, memory, "pcie", ("Checkpoint hand-off",), "host"),
-        )
+    return (
+        bottom_forward(s, ("Commit",)),
+        host_embedding(t, "Embedding lookup", fetch, after_previous=("Commit",)),
+        handoff("Forward hand-off", t.lookup_bytes, FORWARD_DONE),
+        top(s, ("Forward hand-off",)),
+        handoff("Backward hand-off", t.spread_bytes, ("Top MLP",)),
+        bottom_backward(s, ("Backward hand-off",)),
+        host_embedding(t, "Embedding update", update, ("Backward hand-off",)),
+        handoff("Checkpoint hand-off", 0.0, BACKWARD_DONE),
+        *redo_checkpoint(t, memory, "pcie", ("Checkpoint hand-off",), "host"),
     )
 
 
-def undo_plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def undo_plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Log during the top part, update after the commit; `w` says how far log and lookup are relaxed."""
     now, early = (t, ()) if not w.relaxed_lookup else _split(s, t)
     gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early[:1]))
     copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True),)  # which a log that spans batches reads
     shadow = (Task("Shadow copy", "Checkpoint", copy, FORWARD_DONE, background=True),) if w.mlp_staleness_bound > 0 else ()
     before_update = (*gpu.trained, "Commit", *(task.name for task in early[:1]))
-    return TaskGraph(
-        (
-            sparse_features(s, t, "cxl"),
-            bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
-            near_lookup(s, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
-            *gpu.pooling,
-            top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early[1:])),
-            *gpu.spreading,
-            *early,
-            *shadow,
-            *undo_log(t, w.mlp_staleness_bound, FORWARD_DONE),
-            bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
-            near_update(s, t, "pmem", "cxl", before_update, persists="embedding update"),
-        )
+    return (
+        sparse_features(s, t, "cxl"),
+        bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
+        near_lookup(s, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
+        *gpu.pooling,
+        top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early[1:])),
+        *gpu.spreading,
+        *early,
+        *shadow,
+        *undo_log(t, w.mlp_staleness_bound),
+        bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
+        near_update(s, t, "pmem", "cxl", before_update, persists="embedding update"),
     )
 
 

@@ -3,14 +3,14 @@
 With an undo log instead it is CXL-B: the log is all that the two differ in.
 """
 
-from ...core.graph import TaskGraph
+from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ..steps.shared import BACKWARD_DONE, near_plan, redo_checkpoint, undo_plan
 from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """As PCIe without hand-offs."""
     if w.log == "undo":
         return undo_plan(s, w, t)

@@ -1,6 +1,6 @@
 """PMEM: tables in the host's persistent memory, embedding work on the host CPU, redo log at batch end."""
 
-from ...core.graph import Demand, TaskGraph
+from ...core.graph import Demand, Task
 from ...core.work import RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..steps.shared import host_plan
@@ -8,7 +8,7 @@ from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Rows are read and updated where they live."""
     lines = t.fetched, t.returned
     reads = Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share, "host", *lines, skew=t.row_skew))

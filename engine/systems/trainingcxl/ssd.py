@@ -1,6 +1,6 @@
 """SSD: tables on NVMe drives with host DRAM as a row cache, embedding work on the host, redo log at batch end."""
 
-from ...core.graph import Demand, TaskGraph
+from ...core.graph import Demand, Task
 from ...core.work import RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..steps.shared import host_plan
@@ -8,7 +8,7 @@ from ..system import Cache, LogPolicy, System
 from ..traffic import Traffic, cached_rows
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     """Rows missing in the DRAM cache are read as blocks; each pushes out a row that must be written back."""
     fetch = (Demand("ssd", RowReads(t.misses, t.vector_bytes)), Demand("dram", RowReads(t.rows, t.vector_bytes)))
     evict = (Demand("ssd", RowUpdates(t.misses, t.row_bytes)), Demand("dram", RowUpdates(t.rows, t.row_bytes)))
