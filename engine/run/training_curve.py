@@ -121,7 +121,7 @@ class _SegmentRecord:
         self.predictions = dict(state.predictions)
         self.unfinished: list[tuple[Row, Prediction]] = []
 
-    def on_batch(self, n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> bool:
+    def on_batch(self, n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         """Note one trained batch, or put it aside if it had not ended before the cut; training's OnBatch."""
         index = n - self.segment.first
         elapsed = self.segment.begin + min(float(self.ends[index]), self.segment.length)
@@ -133,7 +133,6 @@ class _SegmentRecord:
             self.unfinished.append(kept)
         self.state.meter.rows = self.rows
         self.state.meter.step(f"training batch {n}")
-        return False
 
     def _note(self, row: Row, prediction: Prediction) -> None:
         self.rows.append(row)

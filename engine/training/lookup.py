@@ -1,6 +1,7 @@
 """The embedding lookup: pooled vectors of a batch, and its inverse, which samples use each row."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from ..core.arrays import Ints, Places, Singles, Slots
 from ..core.jit import entry, inner
 from ..workload.batch import Batch
 from .shape import Shape
-from .weights import Locals, Weights, local
+from .weights import Weights, local
 
 NARROW, WIDE = 8, 11  # bits of a digit
 WIDE_SORT = 2048  # lookups of a table from which wider digits pay for their larger histogram
@@ -20,22 +21,37 @@ class LocalBatch:
 
     dense: Singles
     labels: Singles
-    places: Locals
+    places: Places
     starts: Ints | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Uses:
+class Uses(NamedTuple):
     """Which samples use each row of a batch, so that the gradients of duplicate rows are summed in a fixed order.
 
     `unique` (U,) are the places used, ascending; the samples that use `unique[u]`, in their order in the batch, are
     `samples[first[u]:first[u + 1]]`; table t owns `unique[table[t]:table[t + 1]]`.
     """
 
-    unique: Locals
+    unique: Places
     first: Ints
     samples: Slots
     table: Ints
+
+
+class Early(NamedTuple):
+    """The next batch's lookup, done before an update and corrected after it, with the uses of its rows."""
+
+    features: Singles
+    uses: Uses
+
+
+class Room(NamedTuple):
+    """Where a table's lookups are sorted: keys and samples, twice, and as many counts as there can be digits."""
+
+    keys: Places
+    spare_keys: Places
+    spare_samples: Slots
+    ends: Ints
 
 
 def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
@@ -57,15 +73,14 @@ def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, s
 
 def uses(shape: Shape, batch: LocalBatch) -> Uses:
     """Return the lookups of `batch` by row."""
-    count = batch.places.size
-    unique, first = np.empty(count, np.uint32), np.empty(count + 1, np.int64)
-    samples, table = np.empty(count, np.int32), np.zeros(shape.num_tables + 1, np.int64)
-    pooling, size = np.array(shape.pooling), len(batch.labels)
-    most = size * int(pooling.max()) if batch.starts is None else int(np.diff(batch.starts[::size]).max())
-    keys, spare = np.empty((2, max(most, 1)), np.uint32)
-    room = keys, spare, np.empty(len(spare), np.int32), np.empty(1 << WIDE, np.int64)
-    found = _turn_round(batch.places, pooling, batch.starts, size, unique, first, samples, table, *room)
-    return Uses(unique[:found], first[: found + 1], samples, table)
+    count, pooling, size = batch.places.size, np.array(shape.pooling), len(batch.labels)
+    unique, samples = np.empty(count, np.uint32), np.empty(count, np.int32)
+    used = Uses(unique, np.empty(count + 1, np.int64), samples, np.zeros(shape.num_tables + 1, np.int64))
+    most = max(1, size * int(pooling.max()) if batch.starts is None else int(np.diff(batch.starts[::size]).max()))
+    keys, spare = np.empty((2, most), np.uint32)
+    room = Room(keys, spare, np.empty(most, np.int32), np.empty(1 << WIDE, np.int64))
+    found = _turn_round(batch.places, pooling, batch.starts, size, used, room)
+    return used._replace(unique=unique[:found], first=used.first[: found + 1])
 
 
 @entry
@@ -102,51 +117,35 @@ def _pool(
 
 
 @entry
-def _turn_round(
-    places: Places,
-    pooling: Ints,
-    starts: Ints | None,
-    batch_size: int,
-    unique: Places,
-    first: Ints,
-    samples: Slots,
-    table: Ints,
-    keys: Places,
-    spare: Places,
-    spare_samples: Slots,
-    ends: Ints,
-) -> int:
-    """Sort each table's lookups by place, stably, and mark where a new place begins; return their number.
-
-    `keys` and what follows are room to sort a table's lookups in, and to count as many digits as there can be.
-    """
-    begin, found = 0, 0
+def _turn_round(places: Places, pooling: Ints, starts: Ints | None, batch_size: int, used: Uses, room: Room) -> int:
+    """Sort each table's lookups by place, stably, and mark where a new place begins; return their number."""
+    begin, found, keys = 0, 0, room.keys
     for t in range(pooling.size):
         count = batch_size * pooling[t] if starts is None else starts[(t + 1) * batch_size] - begin
-        mine = samples[begin : begin + count]
+        mine = used.samples[begin : begin + count]
         for k in range(count):
             keys[k] = places[begin + k]
             mine[k] = k // pooling[t]
         if starts is not None:
             for bag in range(t * batch_size, (t + 1) * batch_size):
                 mine[starts[bag] - begin : starts[bag + 1] - begin] = bag - t * batch_size
-        _sort(keys[:count], mine, spare, spare_samples, ends)
+        _sort(keys[:count], mine, room)
         for k in range(count):
             if k == 0 or keys[k] != keys[k - 1]:
-                unique[found] = keys[k]
-                first[found] = begin + k
+                used.unique[found] = keys[k]
+                used.first[found] = begin + k
                 found += 1
         begin += count
-        table[t + 1] = found
-    first[found] = begin
+        used.table[t + 1] = found
+    used.first[found] = begin
     return found
 
 
 @inner
-def _sort(keys: Places, values: Slots, spare_keys: Places, spare_values: Slots, ends: Ints) -> None:
+def _sort(keys: Places, values: Slots, room: Room) -> None:
     """Sort keys and the values beside them in place: radix sort, the lowest digit first, over the bits that differ."""
     bits = WIDE if keys.size >= WIDE_SORT else NARROW
-    mask = np.uint32((1 << bits) - 1)
+    mask, ends = np.uint32((1 << bits) - 1), room.ends
     low, high = keys[0], keys[0]  # where there is none, what stands there is of no use and of no harm
     for key in keys:
         low, high = min(low, key), max(high, key)
@@ -162,7 +161,7 @@ def _sort(keys: Places, values: Slots, spare_keys: Places, spare_values: Slots, 
             total, ends[digit] = total + ends[digit], total
         for k in range(keys.size):
             digit = ((keys[k] - low) >> np.uint32(shift)) & mask
-            spare_keys[ends[digit]], spare_values[ends[digit]] = keys[k], values[k]
+            room.spare_keys[ends[digit]], room.spare_samples[ends[digit]] = keys[k], values[k]
             ends[digit] += 1
         for k in range(keys.size):
-            keys[k], values[k] = spare_keys[k], spare_values[k]
+            keys[k], values[k] = room.spare_keys[k], room.spare_samples[k]

@@ -9,14 +9,14 @@ from math import isfinite
 
 import numpy as np
 
-from ..core.arrays import Floats, Singles
-from ..errors import Cancelled, CannotRun
+from ..core.arrays import Floats, Places, Singles
+from ..errors import CannotRun
 from ..workload.batch import Batch
 from .layers import losses
 from .lookup import LocalBatch, localise, look_up
 from .shape import Shape
 from .step import StepResult, forward_pass, step
-from .weights import Locals, Weights, copy
+from .weights import Weights, copy
 
 CHUNK = 2048  # samples at a time: their activations stay near the processor
 
@@ -41,7 +41,7 @@ class Scores:
     training_auc: float | None = None
 
 
-OnBatch = Callable[[int, StepResult, LocalBatch, Evaluation | None], bool | None]
+OnBatch = Callable[[int, StepResult, LocalBatch, Evaluation | None], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +56,7 @@ class KeptMlp:
 class Recorded:
     """The rows that one batch updated: their places, vectors (U, dim) and states (U, words) before and after."""
 
-    places: Locals
+    places: Places
     vectors_before: Singles
     states_before: Singles
     vectors_after: Singles
@@ -95,7 +95,7 @@ def train(
 ) -> Trained:
     """Train batches first..last-1 on a copy of `weights`.
 
-    `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed lookup
+    `on_batch(n, step, batch, evaluation)` follows each batch, and may raise. A relaxed lookup
     starts each call strictly, because early vectors are volatile, so its calls join up to float tolerance only (bit by bit
     with pooling 1). Raises CannotRun when training diverges.
     """
@@ -115,8 +115,7 @@ def train(
         if test and n + 1 in evaluations:
             done.evaluations[n + 1] = evaluate(shape, mine, test)
             _finite(shape, n, done.evaluations[n + 1].loss)
-        if on_batch(n, stepped, batch, done.evaluations.get(n + 1)):
-            raise Cancelled(f"Training was stopped after batch {n}.")
+        on_batch(n, stepped, batch, done.evaluations.get(n + 1))
     return done
 
 
@@ -136,7 +135,7 @@ def boundaries(batches: int, count: int) -> frozenset[int]:
     return frozenset(-(-batches * part // count) for part in range(1, count + 1))
 
 
-def _rows_of(weights: Weights, places: Locals) -> tuple[Locals, Singles, Singles]:
+def _rows_of(weights: Weights, places: Places) -> tuple[Places, Singles, Singles]:
     """Return places with copies of their vectors and states."""
     return places, weights.table[places], weights.row_state[places]
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Index, Ints, Places, Singles, Slots
-from ..core.jit import by_zero, entry, inner
+from ..core.arrays import Index, Ints, Singles, Slots
+from ..core.jit import by_zero, inner
 from ..scenario.storage import OPTIMIZERS
-from .lookup import Uses
+from .lookup import Early, Uses
 from .precision import Rounding, descend, rounding
 from .shape import Shape
 from .weights import Weights
@@ -33,8 +33,12 @@ class Rule(NamedTuple):
 
 
 def rule(shape: Shape, batch: int, rows: bool) -> Rule:
-    """Return the rule of the run's batch `batch`; Adam's correction is PyTorch's: of rows, `epsilon` is not corrected."""
+    """Return the rule of the run's batch `batch`; Adam's correction is PyTorch's: of rows, `epsilon` is not corrected.
+
+    MLPs have no rows: row-wise Adagrad is Adagrad there.
+    """
     kind = OPTIMIZERS.index(shape.optimizer)
+    kind = ADAGRAD if kind == ROWWISE and not rows else kind
     own = shape.row_rate if rows else None
     rate, epsilon = shape.learning_rate if own is None else own, EPSILON
     if kind == ADAM:
@@ -43,29 +47,16 @@ def rule(shape: Shape, batch: int, rows: bool) -> Rule:
     return Rule(kind, np.float32(rate), np.float32(epsilon), np.float32(1 - FIRST), np.float32(1 - SECOND))
 
 
-def update_rows(
-    shape: Shape, weights: Weights, used: Uses, gradient: Singles, early: tuple[Singles, Uses] | None, batch: int
-) -> None:
-    """Update the rows in `used` from the (B, features) gradient, in place.
-
-    `early`, the features of the next batch looked up before this update and their uses, is corrected in place.
-    """
-    rows = (used.unique, used.first, used.samples, used.table)
-    features, later = early or (gradient[:0], Uses(used.unique[:0], used.first[:1], used.samples[:0], used.table[:1]))
-    others = later.unique, later.first, later.samples, features
+def update_rows(shape: Shape, weights: Weights, used: Uses, gradient: Singles, early: Early | None, batch: int) -> None:
+    """Update the rows in `used` from the (B, features) gradient, in place; what was looked up `early` is corrected in place."""
+    later = early or Early(gradient[:0], Uses(used.unique[:0], used.first[:1], used.samples[:0], used.table[:1]))
     how, narrow = rule(shape, batch, True), rounding(shape.row_precision, weights.seed, batch)
-    _step_rows(weights.table, weights.row_state, weights.rows, *rows, gradient, shape.bottom[-1], how, narrow, *others)
+    _step_rows(weights.table, weights.row_state, weights.rows, used, gradient, shape.bottom[-1], how, narrow, later)
 
 
 def update_mlp(shape: Shape, weights: Weights, gradient: Singles, batch: int) -> None:
     """Update both MLPs from the flat gradient, in place."""
-    how = rule(shape, batch, False)
-    if how.kind == SGD:
-        _sgd_mlp(weights.mlp, gradient, how.rate)
-    elif how.kind == ADAM:
-        _adam_mlp(weights.mlp, *np.split(weights.mlp_state, 2), gradient, how)
-    else:
-        _adagrad_mlp(weights.mlp, weights.mlp_state, gradient, how)
+    _step_mlp(weights.mlp, weights.mlp_state, gradient, rule(shape, batch, False))
 
 
 @inner
@@ -95,18 +86,16 @@ def _scale(state: Any, step: Any, how: Rule) -> None:
 
 
 @inner
-def _scale_each(state: Any, step: Any, how: Rule) -> None:
-    """Make a row's gradient its step, element by element: Adagrad's state is sums of squares, Adam's two rows of means."""
-    dim = step.size
-    for d in range(dim):
-        slope = step[d]
-        if how.kind == ADAGRAD:
-            state[d] += slope * slope
-            step[d] = how.rate * slope / (np.sqrt(state[d]) + how.epsilon)
-        else:
-            state[d] += how.first * (slope - state[d])
-            state[dim + d] += how.second * (slope * slope - state[dim + d])
-            step[d] = how.rate * state[d] / (np.sqrt(state[dim + d]) + how.epsilon)
+def _own_step(state: Any, k: int, size: int, slope: Any, how: Rule) -> Any:
+    """Return the step of an element with a state of its own: Adagrad's is sums of squares, Adam's two rows of means."""
+    if how.kind == SGD:
+        return how.rate * slope
+    if how.kind == ADAGRAD:
+        state[k] += slope * slope
+        return how.rate * slope / (np.sqrt(state[k]) + how.epsilon)
+    state[k] += how.first * (slope - state[k])
+    state[size + k] += how.second * (slope * slope - state[size + k])
+    return how.rate * state[k] / (np.sqrt(state[size + k]) + how.epsilon)
 
 
 @by_zero
@@ -114,59 +103,38 @@ def _step_rows(
     vectors: Singles,
     states: Singles,
     rows: Ints,
-    unique: Places,
-    first: Ints,
-    samples: Slots,
-    table: Ints,
+    used: Uses,
     gradient: Singles,
     column: int,
     how: Rule,
     narrow: Rounding,
-    later: Places,
-    later_first: Ints,
-    later_samples: Slots,
-    features: Singles,
+    early: Early,
 ) -> None:
     """Step each row against its summed gradient, and take what it lost from every early lookup of that row."""
-    dim = vectors.shape[1]
+    dim, later = vectors.shape[1], early.uses
     step = np.empty(dim, np.float32)
     meet = 0
-    for t in range(table.size - 1):
-        for u in range(table[t], table[t + 1]):
-            row = unique[u]
-            _sum(step, samples, first[u], first[u + 1], gradient, column)
+    for t in range(used.table.size - 1):
+        for u in range(used.table[t], used.table[t + 1]):
+            row = used.unique[u]
+            _sum(step, used.samples, used.first[u], used.first[u + 1], gradient, column)
             if how.kind <= ROWWISE:
                 _scale(states[row], step, how)
             else:
-                _scale_each(states[row], step, how)
+                for d in range(dim):
+                    step[d] = _own_step(states[row], d, dim, step[d], how)
             descend(vectors[row], step, states[row], rows[row], narrow)
-            while meet < later.size and later[meet] < row:
+            while meet < later.unique.size and later.unique[meet] < row:
                 meet += 1
-            if meet < later.size and later[meet] == row:
-                for k in range(later_first[meet], later_first[meet + 1]):
-                    pooled = features[later_samples[k], column : column + dim]
+            if meet < later.unique.size and later.unique[meet] == row:
+                for k in range(later.first[meet], later.first[meet + 1]):
+                    pooled = early.features[later.samples[k], column : column + dim]
                     for d in range(dim):
                         pooled[d] -= step[d]
         column += dim
 
 
-@entry
-def _sgd_mlp(mlp: Singles, gradient: Singles, rate: np.float32) -> None:
-    for k in range(mlp.size):
-        mlp[k] -= rate * gradient[k]
-
-
 @by_zero
-def _adagrad_mlp(mlp: Singles, state: Singles, gradient: Singles, how: Rule) -> None:
+def _step_mlp(mlp: Singles, state: Singles, gradient: Singles, how: Rule) -> None:
     for k in range(mlp.size):
-        state[k] += gradient[k] * gradient[k]
-        mlp[k] -= how.rate * gradient[k] / (np.sqrt(state[k]) + how.epsilon)
-
-
-@by_zero
-def _adam_mlp(mlp: Singles, mean: Singles, square: Singles, gradient: Singles, how: Rule) -> None:
-    for k in range(mlp.size):
-        slope = gradient[k]
-        mean[k] += how.first * (slope - mean[k])
-        square[k] += how.second * (slope * slope - square[k])
-        mlp[k] -= how.rate * mean[k] / (np.sqrt(square[k]) + how.epsilon)
+        mlp[k] -= _own_step(state, k, mlp.size, gradient[k], how)

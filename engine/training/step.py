@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Singles
+from ..core.arrays import Places, Singles
 from .cross import Crossed, backward_cross, forward_cross
 from .layers import backward, forward, interact, interact_back, loss_gradient, losses, through
-from .lookup import LocalBatch, Uses, look_up, uses
+from .lookup import Early, LocalBatch, look_up, uses
 from .optimizers import update_mlp, update_rows
 from .shape import Shape
-from .weights import Locals, Weights, crosses, layers
+from .weights import Weights, crosses, layers
 
 
 class Outputs(NamedTuple):
@@ -26,20 +26,12 @@ class Outputs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Early:
-    """The next batch's lookup, done before an update and corrected after it, with the uses of its rows."""
-
-    features: Singles
-    uses: Uses
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class StepResult:
     """What a step gives: mean loss in nats, (B,) logits, the places it updated, and the next batch's early lookup."""
 
     loss: float
     logits: Singles
-    touched: Locals
+    touched: Places
     early: Early | None = None
 
 
@@ -65,7 +57,7 @@ def step(
         logits = given.top[-1].ravel()
         loss = float(np.mean(losses(logits, batch.labels), dtype=np.float64))
         mlp_gradient, gradient = _backward_pass(shape, weights, features, given, loss_gradient(logits, batch.labels))
-        update_rows(shape, weights, used, gradient, (later.features, later.uses) if later else None, number)
+        update_rows(shape, weights, used, gradient, later, number)
         update_mlp(shape, weights, mlp_gradient, number)
     return StepResult(loss, logits, used.unique, later)
 

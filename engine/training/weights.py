@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.arrays import Ints, Places, Singles
 from ..core.hashing import GOLDEN, mix
@@ -23,7 +22,6 @@ from .cross import CrossLayer
 from .precision import nearest
 from .shape import Part, Shape, cross_size, distinct, fold, mlp_size, offsets
 
-Locals = NDArray[np.uint32]
 LEAST_BUCKETS = 1024
 PENDING = 1 << 22  # ids gathered before they are merged: 32 MiB
 
@@ -32,7 +30,7 @@ PENDING = 1 << 22  # ids gathered before they are merged: 32 MiB
 class Guide:
     """Bucket b begins at place `first[b]` of the sorted rows; an id is in bucket `id >> shift`."""
 
-    first: Locals
+    first: Places
     shift: int
 
 
@@ -175,7 +173,7 @@ def copy(weights: Weights) -> Weights:
     return replace(weights, **{name: getattr(weights, name).copy() for name in changed})
 
 
-def local(shape: Shape, weights: Weights, ids: Ints) -> Locals:
+def local(shape: Shape, weights: Weights, ids: Ints) -> Places:
     """Return the places of global `ids` in `weights.rows`; raises CannotRun for a row that does not exist."""
     rows = fold(shape, ids)
     places = np.empty(rows.size, np.uint32)
@@ -209,7 +207,7 @@ def crosses(shape: Shape, mlp: Singles) -> tuple[CrossLayer, ...]:
     return tuple(views)
 
 
-def revert(weights: Weights, places: Locals, vectors: Singles, states: Singles) -> None:
+def revert(weights: Weights, places: Places, vectors: Singles, states: Singles) -> None:
     """Put old (U, dim) vectors and their old (U, words) states back at `places`, in place."""
     weights.table[places], weights.row_state[places] = vectors, states
 
