@@ -192,8 +192,8 @@ def test_a_mapping_beside_a_file_says_what_its_columns_mean(tmp_path: Path) -> N
 
 
 BROKEN = {
-    "no number": (b"\n17,3,4.0,", b"\n17,3,x4,", ":{line}: 'x4' is not a finite number"),
-    "infinite": (b"\n17,3,4.0,", b"\n17,3,inf,", ":{line}: 'inf' is not a finite number"),
+    "no number": (b"\n17,3,4.0,", b"\n17,3,x4,", ":{line}: rating='x4' is not a finite number"),
+    "infinite": (b"\n17,3,4.0,", b"\n17,3,inf,", ":{line}: rating='inf' is not a finite number"),
     "a column more": (b"\n17,3,4.0,", b"\n17,3,4.0,9,", ":{line}: the line has 5 columns, but 4"),
     "not UTF-8": (b"\n17,3,4.0,", b"\n17,\xff\xfe,4.0,", "the text is no table|not UTF-8"),
     "a column twice": (b"userId,movieId", b"movieId,movieId", "columns are movieId|twice or more in the header"),

@@ -12,7 +12,7 @@ import pytest
 from engine.commands import progress_bar
 from engine.errors import Cancelled
 from engine.run.progress import reading
-from engine.workload.readers import mapped, samples
+from engine.workload.readers import blocks, mapped, samples
 from engine.workload.readers.formats import read
 from engine.workload.readers.samples import Samples
 from tests import ROOT
@@ -28,6 +28,12 @@ TIMES = {
 }
 
 
+def arrays(fields: int) -> list[np.ndarray]:
+    """Return arrays without a sample: a dense feature, tokens, a label and a time."""
+    kinds = ((np.float32, (1,)), (np.uint64, (fields,)), (np.float32, ()), (np.float64, ()))
+    return [np.zeros((0, *shape), kind) for kind, shape in kinds]
+
+
 @pytest.mark.parametrize("kind", TIMES)
 @pytest.mark.parametrize("kept", [1, 40_000, 1 << 30], ids=["a row in memory", "some", "all"])
 def test_samples_sorted_on_the_disk_are_those_of_a_stable_sort(kind: str, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +41,7 @@ def test_samples_sorted_on_the_disk_are_those_of_a_stable_sort(kind: str, kept: 
     monkeypatch.setattr(samples, "AT_ONCE", 64)
     monkeypatch.setattr(samples, "STRIDE", 8)
     times, tokens = TIMES[kind], RANDOM.integers(0, 2**63, (9_001, 2)).astype(np.uint64)
-    held = Samples(1, 2, (np.float64,), 3)
+    held = Samples(arrays(2), 3)
     for low in range(0, len(times), 700):
         part = slice(low, low + 700)
         held.add(
@@ -56,7 +62,7 @@ def test_no_range_that_is_sorted_at_once_is_much_longer_than_asked(monkeypatch: 
     take = Samples._take
     monkeypatch.setattr(Samples, "_take", lambda self, *rest: longest.append(sum(b - a for a, b in rest[1])) or take(self, *rest))
     for times in TIMES.values():
-        held = Samples(1, 1, (np.float64,), 3)
+        held = Samples(arrays(1), 3)
         for part in np.array_split(times, 20):
             held.add(np.zeros((len(part), 1)), np.zeros((len(part), 1)), np.zeros(len(part)), part)
         held.whole()
@@ -90,6 +96,7 @@ def test_how_far_a_reading_is_is_told_with_the_time_left_and_stops_it(
     frame = pd.DataFrame({"userId": 1, "movieId": range(90_000), "rating": 4.0, "timestamp": range(90_000)})
     frame.assign(rating=np.arange(90_000) % 5).to_csv(path, index=False)
     told: list[tuple[float, str]] = []
+    monkeypatch.setattr(blocks, "READ", 1 << 20)
     read(path, lambda share, words: told.append((share, words)))
     assert told[-1] == (1.0, "reading ratings.csv") and 0 < told[0][0] < 1
     frame.to_parquet(tmp_path / "p.parquet", row_group_size=20_000)

@@ -14,13 +14,13 @@ from typing import Any, BinaryIO
 
 from ...errors import BadFile
 
-READ = 1 << 20
+READ = 1 << 22
 PIECE = 1 << 20  # bytes of text that are unpacked at once
 LONGEST_LINE = 1 << 20
 FREE_TEXT = 8 << 20  # what a gzip file of any size may hold
 EXPANSION = 16  # click logs shrink to a third or a tenth; a bomb to a thousandth
 GZIP = b"\x1f\x8b"
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+UTF_16, MARK = (b"\xff\xfe", b"\xfe\xff"), b"\xef\xbb\xbf"  # byte order marks, the latter of UTF-8
 
 
 @dataclass(eq=False)
@@ -43,7 +43,7 @@ class Blocks:
     def __iter__(self) -> Iterator[bytes]:
         """Yield text that ends with a line, the last perhaps without its end; `line` is that of its start; raises BadFile."""
         held = b""
-        for part in self._sized():
+        for part in self.pieces():
             held += part
             end = held.rfind(b"\n") + 1
             if len(held) - end > LONGEST_LINE:
@@ -72,7 +72,8 @@ class Blocks:
         blanks = text.count(b"\n", end) - (end > 0)
         return blank or (self.line + text.count(b"\n", 0, end) + (end > 0) if blanks > 0 else 0)
 
-    def _sized(self) -> Iterator[bytes]:
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the text as it is unpacked, wherever its lines end; raises BadFile."""
         try:
             head = self._take()
             if head.startswith(UTF_16):

@@ -70,9 +70,9 @@ def check_zip(path: Path, name: str) -> None:
             raise _looks(name, "a zip archive", f"{UNPACK}: {inside[0][:60]}")
 
 
-def check_text(name: str, head: bytes) -> None:
+def check_text(name: str, first: str) -> None:
     """Raise BadFile for a text whose first line is that of a format that is not read."""
-    first = head.partition(b"\n")[0][:4096].decode("utf-8", "replace").rstrip("\r").strip()
+    first = first[:4096].strip()
     if first.startswith(("{", "[")):
         raise _looks(name, "JSON", ROWS, tuple(_keys(first)))
     if "\r" in first and first.translate({9: "", 13: ""}).isprintable():

@@ -1,6 +1,5 @@
 """The formats of data files: recognised by name and first bytes, or named by a mapping beside the file; one reader each."""
 
-import gzip
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -8,8 +7,8 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from ...errors import BadFile, nearest
-from . import arrays, criteo, foreign, mapping, parquet, text_table
-from .blocks import GZIP, Blocks, opened, shown, unchanged
+from . import arrays, criteo, foreign, mapping
+from .blocks import GZIP, MARK, Blocks, opened, shown, unchanged
 from .layouts import AVAZU, EVENTS, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
 from .recording import Recording
 from .samples import Watch, unwatched
@@ -44,22 +43,23 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
             f"{name} is a trace of lookups in {trace.tables} tables, without labels and with bags of unlike sizes: "
             f"`python -m engine workload fit {name}` counts it; a run trains on data that is fitted to it."
         )
-    if packed or not head.startswith(GZIP):
-        foreign.check(path, name, head)
+    foreign.check(path, name, head)
     if packed and head.startswith((NPY, ZIP, PARQUET)):
         raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
     if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
         foreign.check_zip(path, name)
         return _binary(path, lambda: arrays.read(path, name, lambda: digest_of(path)))
+    from . import parquet, text_table  # late: Arrow takes a third of a second
+
     if head.startswith(PARQUET):
         columns = parquet.columns(path)
         layout = mapping.layout(path, given, columns) if mapped else BY_NAME.get(wanted) or _parquet_layout(name, columns)
         return _binary(path, lambda: parquet.read(path, name, layout, lambda: digest_of(path), watch))
     if mapped:
         layout, delimiter = mapping.layout(path, given), given.get("delimiter", ",")
-        return _text(path, name, lambda blocks: text_table.decode(blocks, layout, delimiter), watch)
-    found = BY_NAME.get(wanted) or (None if wanted == "criteo" else _text_layout(name, head))
-    return _text(path, name, criteo.decode if found is None else lambda blocks: text_table.decode(blocks, found), watch)
+    else:
+        layout, delimiter = (BY_NAME[wanted], ",") if wanted in BY_NAME else _text_layout(name, head, wanted == "criteo")
+    return _text(path, name, lambda blocks: text_table.decode(blocks, layout, delimiter), watch)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -82,21 +82,16 @@ def digest_of(path: Path) -> str:
 
 
 def _head(path: Path) -> tuple[bytes, bool]:
-    """Return a file's first bytes, unpacked if it is gzipped, and whether it is."""
+    """Return a file's first bytes, unpacked if it is gzipped, and whether it is; raises BadFile."""
     with opened(path) as file:
-        try:
-            head = file.read(HEAD) or b""
-            if not head.startswith(GZIP):
-                return head, False
-            file.seek(0)
-            with gzip.open(file) as text:
-                return text.read(HEAD), True
-        except (OSError, EOFError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno:
-                raise BadFile(f"{shown(path)} cannot be read: {error.strerror}; give a readable file.") from error
-            return GZIP, False  # its reader says what is damaged
-        except Exception:  # zlib.error
-            return GZIP, False
+        packed = file.read(len(GZIP)) == GZIP
+        file.seek(0)
+        head = b""
+        for piece in Blocks(shown(path.name), file).pieces():
+            head += piece
+            if len(head) >= HEAD:
+                break
+        return head, packed
 
 
 def _text(path: Path, name: str, decode: Callable[[Blocks], Recording], watch: Watch) -> Recording:
@@ -132,21 +127,21 @@ def _parquet_layout(name: str, columns: tuple[str, ...]) -> Layout:
     raise _foreign(name, "a Parquet file", columns)
 
 
-def _text_layout(name: str, head: bytes) -> Layout | None:
-    """Return the layout of a text by its first line; None for Criteo's, which says itself what is wrong."""
-    first = head.removeprefix(text_table.MARK).partition(b"\n")[0].decode("utf-8", "replace").rstrip("\r")
+def _text_layout(name: str, head: bytes, criteo_alone: bool) -> tuple[Layout, str]:
+    """Return the layout of a text by its first line, and what parts its columns; raises BadFile."""
+    first = head.removeprefix(MARK).partition(b"\n")[0].decode("utf-8", "replace").rstrip("\r")
     cells = tuple(cell.strip().strip('"') for cell in first.split(","))
+    words = [cell.lower() for cell in cells]
+    if criteo_alone or words[0] == "label" or words[:2] == ["id", "label"] or {"i1", "i13", "c26"} <= set(words):
+        return criteo.layout(name, first)
     for layout in TEXTS:
         if layout.header and set(layout.wanted) <= set(cells):
-            return layout
+            return layout, ","
     if len(cells) == 5 and cells[3] in EVENTS and all(cells[at].isdigit() for at in (0, 1, 2, 4)):
-        return TAOBAO
-    words = [cell.lower() for cell in cells]
-    if words[0] == "label" or words[:2] == ["id", "label"] or {"i1", "i13", "c26"} <= set(words):
-        return None
-    foreign.check_text(name, head.removeprefix(text_table.MARK))
+        return TAOBAO, ","
+    foreign.check_text(name, first)
     if "\t" in first or len(cells) < 2 or not first.isprintable():
-        return None
+        return criteo.layout(name, first)
     near = [layout for layout in TEXTS if layout.header and len(set(layout.wanted) & set(cells)) > 1]
     raise _foreign(name, TITLES[near[0]] if near else "a table in CSV", cells, near[0] if near else None)
 

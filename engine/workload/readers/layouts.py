@@ -17,7 +17,8 @@ class Layout:
     A sample is a click where column `label` stands in relation `rule` to `value`: a number, or for == and != also a text; it
     must be 0 or 1 where there is no rule. Rows are trained in the order of column `time`; without one as they stand. Rows
     whose column `where[0]` is not one of the texts that follow, or that have no label, are left out. `rows` says how ids
-    become rows; a cell holds an id, or several between `lists`. A label that is a text is one of `known`, where these are.
+    become rows; a cell holds an id, or several between `lists`. A label that is a text is one of `known`, where these are. Ids
+    are hexadecimal, of at most `longest_id` digits, where that is not 0.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Layout:
     where: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     lists: str = ""
+    longest_id: int = 0
 
     @property
     def wanted(self) -> tuple[str, ...]:

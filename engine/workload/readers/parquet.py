@@ -1,13 +1,13 @@
 """Reads Parquet files by a layout, some rows at a time: Yambda's, or any by a mapping."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+from pyarrow import parquet
 
-from ...core.arrays import Floats, Words
 from ...errors import BadFile
 from .blocks import EXPANSION, FREE_TEXT
 from .columns import Rows, samples_of
@@ -15,7 +15,6 @@ from .foreign import named
 from .layouts import Layout
 from .recording import Recording
 from .samples import Watch, unwatched
-from .text_table import text_tokens
 
 ROWS = 1 << 16
 MOST_GROUP_NBYTES = 1 << 30  # of one row group, which is unpacked as a whole
@@ -24,9 +23,6 @@ FREE_ROWS = 1 << 20  # beyond these a row takes a byte at least: a column of one
 
 def read(path: Path, name: str, layout: Layout, digest: Callable[[], str], watch: Watch = unwatched) -> Recording:
     """Read a Parquet file; raises BadFile."""
-    import pyarrow
-    from pyarrow import parquet
-
     try:
         with parquet.ParquetFile(path, memory_map=False) as file:
             _check(name, file, layout, path.stat().st_size)
@@ -39,9 +35,6 @@ def read(path: Path, name: str, layout: Layout, digest: Callable[[], str], watch
 
 def columns(path: Path) -> tuple[str, ...]:
     """Return the names of a Parquet file's columns; raises BadFile."""
-    import pyarrow
-    from pyarrow import parquet
-
     try:
         return tuple(parquet.read_schema(path).names)
     except (pyarrow.ArrowException, OSError) as error:
@@ -69,46 +62,7 @@ def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
 def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows]:
     row = 1
     for batch in file.iter_batches(batch_size=ROWS, columns=list(layout.wanted), use_threads=False):
-        numbers = partial(_numbers, name, row)
-        yield Rows(row, {column: batch.column(column) for column in layout.wanted}, partial(_tokens, name), numbers, numbers)
+        lines = np.arange(row, row + batch.num_rows)
+        yield Rows(name, lines, {column: batch.column(column) for column in layout.wanted})
         row += batch.num_rows
         watch(row / (file.metadata.num_rows + 1), f"reading {name}")
-
-
-def _tokens(name: str, held: Any) -> Words:
-    """Return a whole number as itself, anything else by its text; nothing is a token of its own. Raises BadFile."""
-    from pyarrow import ArrowException, compute, types
-
-    kind = held.type
-    if types.is_integer(kind) or types.is_boolean(kind):
-        numbers = compute.cast(held.cast("uint8") if types.is_boolean(kind) else held, "uint64" if _unsigned(kind) else "int64")
-        found: Words = np.ascontiguousarray(numbers.fill_null(0).to_numpy(zero_copy_only=False)).view(np.uint64).copy()
-        found[held.is_null().to_numpy(zero_copy_only=False)] = np.uint64(2**64 - 1)
-        return found
-    try:
-        return text_tokens(held.cast("large_binary" if types.is_binary(kind) else "large_string").fill_null(""))
-    except ArrowException as error:
-        raise BadFile(f"{name}: a column of {str(kind)[:60]} holds no ids; map one of whole numbers or texts.") from error
-
-
-def _unsigned(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_unsigned_integer(kind) or types.is_boolean(kind))
-
-
-def _numbers(name: str, row: int, held: Any) -> Floats:
-    """Return each value as a number, nothing as 0; raises BadFile naming the row of one that is none."""
-    from pyarrow import ArrowInvalid, ArrowNotImplementedError, types
-
-    try:
-        seconds = held.cast("int64") if types.is_temporal(held.type) else held
-        found: Floats = seconds.cast("float64", safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
-    except (ArrowInvalid, ArrowNotImplementedError) as error:
-        raise BadFile(f"{name}: a column of {held.type} holds no numbers ({str(error)[:80]}); map another one.") from error
-    bad = np.flatnonzero(~np.isfinite(found))
-    if len(bad):
-        raise BadFile(
-            f"{name}:{row + bad[0]}: {found[bad[0]]} is not a finite number; write one, or nothing where it is missing."
-        )
-    return found

@@ -24,14 +24,11 @@ def unwatched(share: float, words: str) -> None:
 class Samples:
     """Arrays of samples that grow in place: a file's length is known at its end."""
 
-    def __init__(self, dense: int, fields: int, more: tuple[Any, ...] = (), by: int | None = None) -> None:
-        """Start without a sample: so many numbers and tokens each, a label, arrays of `more` types; in order of one `by`."""
+    def __init__(self, arrays: list[Any], by: int | None = None) -> None:
+        """Start with arrays that have no sample yet, each its own type and shape; in the end they are in order of one `by`."""
         self.count, self._by = 0, by
         self._runs: list[int] = []  # where each part that was put away ends
-        self._start(
-            [np.zeros((0, dense), np.float32), np.zeros((0, fields), np.uint64), np.zeros(0, np.float32)]
-            + [np.zeros(0, kind) for kind in more]
-        )
+        self._start(arrays)
 
     def _start(self, arrays: list[Any]) -> None:
         self._arrays, self._away = arrays, 0
@@ -46,20 +43,17 @@ class Samples:
             with suppress(OSError):  # of what could not be written
                 file.close()
 
-    def room(self, more: int) -> list[Any]:
-        """Return the arrays from the next sample on, with room for `more`; raises MemoryError where the disk is full."""
+    def add(self, *found: Any) -> None:
+        """Append samples given as arrays; raises MemoryError where the disk is full."""
         if (self.count - self._away) * self.nbytes > most_nbytes():
             self._put_away()
-        here, held = self.count - self._away, len(self._arrays[2])
-        if here + more > held:
-            self._resize(max(here + more, held + held // 8))
-        return [array[here:] for array in self._arrays]
-
-    def add(self, *found: Any) -> None:
-        """Append samples given as arrays."""
-        for there, here in zip(self.room(len(found[2])), found, strict=True):
-            there[: len(here)] = here
-        self.count += len(found[2])
+        here, held = self.count - self._away, len(self._arrays[0])
+        end = here + len(found[0])
+        if end > held:
+            self._resize(max(end, held + held // 8))
+        for there, one in zip(self._arrays, found, strict=True):
+            there[here:end] = one
+        self.count += len(found[0])
 
     def whole(self, watch: Watch = unwatched) -> list[Any]:
         """Return what was filled, sorted by an array that was named, equal ones as they stood; all may be mapped."""

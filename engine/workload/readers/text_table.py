@@ -2,24 +2,19 @@
 
 import io
 import re
-from collections.abc import Iterator
-from contextlib import suppress
-from math import isfinite
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow
+from pyarrow import csv
 
-from ...core.arrays import Bytes, Ints, Words
-from ...core.jit import entry
 from ...errors import BadFile
-from .blocks import Blocks
+from .blocks import MARK, Blocks
 from .columns import Rows, samples_of
-from .criteo_parse import BASIS, PRIME
 from .layouts import Layout
 from .recording import Recording
 from .samples import unwatched
-
-MARK = b"\xef\xbb\xbf"
 
 
 def decode(blocks: Blocks, layout: Layout, delimiter: str = ",") -> Recording:
@@ -65,91 +60,34 @@ def named(name: str, head: bytes, layout: Layout, delimiter: str) -> tuple[str, 
 
 
 def _parsed(name: str, text: bytes, line: int, layout: Layout, columns: tuple[str, ...], delimiter: str) -> Rows:
-    import pyarrow
-    from pyarrow import csv
-
     bad: list[Any] = []
 
     def refuse(row: Any) -> str:
         bad.append(row)
         return "error"
 
-    try:
-        table = csv.read_csv(
+    def table(numbers: Iterable[str]) -> Any:
+        kinds = dict.fromkeys(columns, pyarrow.string()) | dict.fromkeys(numbers, pyarrow.float64())
+        return csv.read_csv(
             io.BytesIO(text),
             csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=list(columns)),
             csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False, invalid_row_handler=refuse),
             csv.ConvertOptions(
-                column_types=dict.fromkeys(columns, pyarrow.string()),
-                include_columns=list(layout.wanted),
-                strings_can_be_null=False,
+                column_types=kinds, include_columns=list(layout.wanted), null_values=[""], strings_can_be_null=False
             ),
         )
+
+    try:
+        try:
+            found = table(layout.dense)
+        except pyarrow.ArrowInvalid:  # some are no numbers, or written in another way: each cell is looked at as a text
+            found = table(())
     except pyarrow.ArrowInvalid as error:
         if bad:
             at, has = line + (bad[0].number or 1) - 1, bad[0].actual_columns
-            raise BadFile(f"{name}:{at}: the line has {has} columns, but {len(columns)} are expected; mend or cut it.") from error
+            what = f"{name}:{at}: the line has {has} columns, but {len(columns)} are expected"
+            raise BadFile(f"{what}; mend it, or cut the file off before it.") from error
         raise BadFile(
             f"{name}:{line}: {' '.join(str(error).split())[:150]}; the text is no table of {len(columns)} columns."
         ) from error
-    return Rows(
-        line,
-        {column: table[column].combine_chunks() for column in layout.wanted},
-        tokens=text_tokens,
-        numbers=lambda held: _numbers(name, line, held),
-        times=lambda held: _times(name, line, held),
-    )
-
-
-def text_tokens(texts: Any) -> Words:
-    """Return the FNV-1a hash of each text."""
-    held = texts.cast("large_string")
-    _, offsets, data = held.buffers()
-    first = np.frombuffer(offsets, np.int64)[held.offset : held.offset + len(held) + 1]
-    found = np.empty(len(held), np.uint64)
-    _hash(np.frombuffer(data or b"", np.uint8), first, found)
-    return found
-
-
-def _numbers(name: str, line: int, texts: Any) -> Any:
-    """Return each cell as a number, nothing as 0; raises BadFile naming the line of one that is none."""
-    from pyarrow import ArrowInvalid, compute
-
-    try:
-        found = compute.cast(compute.if_else(compute.equal(texts, ""), "0", texts), "float64").to_numpy(zero_copy_only=False)
-        if np.isfinite(found).all():
-            return found
-    except ArrowInvalid:
-        pass
-    for row, cell in enumerate(texts.to_pylist()):
-        if cell and not _is_number(cell):
-            raise BadFile(
-                f"{name}:{line + row}: {cell[:40]!r} is not a finite number; write one, or nothing where it is missing."
-            )
-    raise BadFile(f"{name}:{line}: the numbers from this line on cannot be read; write finite ones.")
-
-
-def _times(name: str, line: int, texts: Any) -> Any:
-    """Return times as numbers, of ISO dates the microseconds; raises BadFile."""
-    from pyarrow import ArrowInvalid, compute
-
-    if len(texts) and not _is_number(texts[0].as_py()):
-        with suppress(ArrowInvalid):
-            return compute.cast(compute.cast(texts, "timestamp[us]"), "int64").to_numpy(zero_copy_only=False).astype(np.float64)
-    return _numbers(name, line, texts)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return isfinite(float(cell)) and cell == cell.strip()
-    except ValueError:
-        return False
-
-
-@entry
-def _hash(data: Bytes, offsets: Ints, found: Words) -> None:
-    for i in range(len(found)):
-        word = BASIS
-        for at in range(offsets[i], offsets[i + 1]):
-            word = (word ^ np.uint64(data[at])) * PRIME
-        found[i] = word
+    return Rows(name, np.arange(line, line + found.num_rows), {one: found[one].combine_chunks() for one in layout.wanted})
