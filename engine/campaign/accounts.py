@@ -11,12 +11,11 @@ BUCKETS = ("useful", "checkpoint", "lost", "replay", "slow", "detect", "restart"
 
 @dataclass
 class CampaignLedger:
-    """Books under way: seconds and joules by bucket; bytes by medium that the protection wrote and read, and training stored."""
+    """Books under way: seconds and joules by bucket; bytes by medium that the protection wrote, and that training stored."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in BUCKETS})
     joules: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in BUCKETS})
     written: dict[str, list[float]] = field(default_factory=dict)
-    read: dict[str, list[float]] = field(default_factory=dict)
     trained: dict[str, list[float]] = field(default_factory=dict)
 
     def book(self, bucket: str, seconds: float, joules: float) -> None:
@@ -26,7 +25,7 @@ class CampaignLedger:
             self.joules[bucket].append(joules)
 
     def carry(self, way: str, amounts: Mapping[str, float], times: float) -> None:
-        """Add bytes `written`, `read` or `trained`, so many times."""
+        """Add bytes `written` or `trained`, so many times."""
         for medium, nbytes in amounts.items() if times else ():
             getattr(self, way).setdefault(medium, []).append(nbytes * times)
 

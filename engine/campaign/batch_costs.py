@@ -78,12 +78,12 @@ def _logged(scenario: Scenario) -> Pace:
     m = ready(scenario)
     line, paced = expected_line(m), _pace(m)
     rows = float(expected(m.scenario).unique_rows.sum())
-    logs, mlp = rows * (row_bytes(m.scenario) + INDEX_BYTES), mlp_bytes(m.scenario)
-    work = RecoveryWork(rows, row_bytes(m.scenario), logs, mlp)
+    logs = rows * (row_bytes(m.scenario) + INDEX_BYTES)
+    work = RecoveryWork(rows, row_bytes(m.scenario), logs, mlp_bytes(m.scenario))
     again = timeline(recover(m.system, m.scenario, work), m.devices, 1)
     joules = float(worked(again, again.makespan).joules.sum())
     stale = int(line.state.stale.max(initial=0))
-    return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules, restored=logs + mlp)
+    return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules)
 
 
 def _pace(m: Machine) -> Pace:

@@ -145,7 +145,7 @@ def period_curve(
     points = []
     for period in periods:
         terms, site = terms_of(scenario, protection, mtbf, period)
-        share = campaign_under(terms, site, protection, arrivals, end, seed).ettr
+        share = campaign_under(terms, site, arrivals, end).ettr
         points.append(PeriodPoint(terms.plan.every * terms.plan.step, share, closed_form(terms, hazards, mtbf)))
     pause = terms.plan.pause
     return PeriodCurve(tuple(points), young(pause, mtbf) if mtbf else None, daly(pause, mtbf) if mtbf else None)

@@ -22,16 +22,6 @@ class FaultArrival(NamedTuple):
     factor: float = 1.0
 
 
-class Event(NamedTuple):
-    """One stretch of a campaign, of `length` seconds from `at`, begun at batch `batch`; a fault's length is 0."""
-
-    at: float
-    kind: str
-    length: float
-    batch: int
-    fault: str = ""
-
-
 class CampaignRecovery(NamedTuple):
     """One recovery: what came back, how many batches embeddings and MLP lost, and seconds until nothing is missing.
 
@@ -100,10 +90,8 @@ class CampaignState:
     trained: float = 0.0
     slow_until: float = 0.0
     factor: float = 1.0
-    slowed_by: str = ""
     outage: CampaignOutage | None = None
     ledger: CampaignLedger = field(default_factory=CampaignLedger)
-    events: list[Event] = field(default_factory=list)
     recoveries: list[CampaignRecovery] = field(default_factory=list)
 
 
@@ -119,7 +107,6 @@ def fold(terms: Terms, arrivals: Iterable[FaultArrival], end: float) -> tuple[Ca
         else:
             worse = arrival.factor if state.now >= state.slow_until else max(arrival.factor, state.factor)
             state.slow_until, state.factor = max(state.slow_until, arrival.at + arrival.slow), worse
-            state.slowed_by = arrival.fault
     _advance(terms, state, end)
     return state, _finish(terms, state)
 
@@ -128,12 +115,9 @@ def _advance(terms: Terms, state: CampaignState, to: float) -> None:
     """Go on until `to`: with the recovery under way, then with training, slowly where a fault says so."""
     if state.outage and not _come_back(terms, state, state.outage, to):
         return
-    for kind, last, factor in (("slow", min(to, state.slow_until), state.factor), ("train", to, 1.0)):
+    for last, factor in ((min(to, state.slow_until), state.factor), (to, 1.0)):
         length = last - state.now
         if length > 0:
-            reached = state.batch + (progress_after(terms.plan, state.trained).whole if state.trained else 0)
-            fault = state.slowed_by if kind == "slow" else ""
-            state.events.append(Event(state.now, kind, length, reached, fault))
             more = length * (1 - 1 / factor)
             state.ledger.book("slow", more, more * terms.watts)
             state.trained += length / factor
@@ -143,19 +127,13 @@ def _advance(terms: Terms, state: CampaignState, to: float) -> None:
 def _come_back(terms: Terms, state: CampaignState, outage: CampaignOutage, to: float) -> bool:
     """Book detection, restart and restore as far as they get until `to`; return whether training can go on."""
     plan = terms.plan
-    far = plan.batch_written.get("remote", 0.0) * plan.backup_every
-    back = {"lost": (terms.fresh, {}), "older": (max(plan.restore, plan.backup_drain), {"remote": far})}
-    restore, nbytes = back.get(outage.keeps, (plan.restore, plan.read))
+    restore = {"lost": terms.fresh, "older": max(plan.restore, plan.backup_drain)}.get(outage.keeps, plan.restore)
     steps = {"detect": terms.detect, "restart": terms.restart, "restore": restore}
     for kind, length in steps.items():
         spent = min(length, to - state.now)
         share = spent / length if length else 1.0
         read = share if kind == "restore" and outage.keeps != "lost" else 0.0
         state.ledger.book(kind, spent, spent * terms.watts + read * plan.restore_joules)
-        if read:
-            state.ledger.carry("read", nbytes, read)
-        if spent:
-            state.events.append(Event(state.now, kind, spent, outage.reached, outage.fault))
         if spent < length:
             state.now = to
             return False
@@ -186,7 +164,6 @@ def _strike(terms: Terms, state: CampaignState, arrival: FaultArrival) -> None:
         state.backup = max(state.backup, _backup(terms.plan, state, seconds))
         state.outage = CampaignOutage(arrival.at, arrival.fault, keeps, state.batch + did.whole, left)
     state.outage.rewinds |= not (terms.plan.partial and keeps == "lossy")
-    state.events.append(Event(arrival.at, "fault", 0.0, state.outage.reached, arrival.fault))
 
 
 def _rewind(terms: Terms, state: CampaignState, outage: CampaignOutage) -> None:

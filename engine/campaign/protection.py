@@ -26,7 +26,7 @@ class Pace:
     """One batch of the steady state: seconds, joules with static power, seconds that the network is busy.
 
     `written` are bytes that PMEM's media stores, `stale` is the age of the oldest MLP log in batches. The system's own
-    recovery takes `restore` seconds and `restore_joules`, static power aside, and reads `restored` bytes of logs.
+    recovery takes `restore` seconds and `restore_joules`, static power aside.
     """
 
     step: float
@@ -36,7 +36,6 @@ class Pace:
     stale: int = 0
     restore: float = 0.0
     restore_joules: float = 0.0
-    restored: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,10 @@ class ProtectionPlan:
 
     Each batch takes `step` seconds and `joules`. Every `every` batches (0: never) training stands for `pause` seconds;
     the checkpoint counts once `drain` more have passed beside training, and costs `checkpoint_joules` and `written` bytes by
-    medium; `batch_written` are bytes of each batch. A recovery takes `restore` seconds and `restore_joules` and
-    reads `read` bytes by medium. After it the MLP is `stale` batches old. A `partial` recovery puts back one part's
-    rows and lets training go on, without replay. What the protection adds to the machine draws `watts` all the time. A
-    rarer copy, of every `backup_every` batches (0: none), counts after `backup_drain` seconds; the batches pay for it.
+    medium; `batch_written` are bytes of each batch. A recovery takes `restore` seconds and `restore_joules`; after it the MLP
+    is `stale` batches old. A `partial` recovery puts back one part's rows and lets training go on, without replay. What the
+    protection adds to the machine draws `watts` all the time. A rarer copy, of every `backup_every` batches (0: none), counts
+    after `backup_drain` seconds; the batches pay for it.
     """
 
     step: float
@@ -104,7 +103,6 @@ class ProtectionPlan:
     batch_written: Mapping[str, float] = field(default_factory=dict)
     restore: float = 0.0
     restore_joules: float = 0.0
-    read: Mapping[str, float] = field(default_factory=dict)
     stale: int = 0
     partial: bool = False
     watts: float = 0.0
@@ -139,7 +137,6 @@ class Protection:
     periodic: bool = False
     constants: tuple[Constant, ...] = ()
     cites: tuple[str, ...] = ()
-    confidence: str = "source"
 
     def gives_back(self, destroyed: frozenset[str]) -> Keeps:
         """Return what comes back when all of this is destroyed at once: the worst of its parts; "site" stands for all nodes'."""

@@ -11,7 +11,7 @@ from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import batch_costs, fault_stream
 from .accounts import closed
-from .fold import CampaignRecovery, Event, FaultArrival, Terms, fold
+from .fold import CampaignRecovery, FaultArrival, Terms, fold
 from .protection import Protection, ProtectionPlan, Site
 from .site import site
 
@@ -26,18 +26,14 @@ class Campaign:
     became of it.
     """
 
-    protection: str
     plan: ProtectionPlan
     site: Site
-    seed: int
     elapsed: float
     batches: float
     seconds: Mapping[str, float]
     joules: Mapping[str, float]
     written: Mapping[str, float]
-    read: Mapping[str, float]
     trained_written: float
-    events: tuple[Event, ...]
     recoveries: tuple[CampaignRecovery, ...]
     faults: int
 
@@ -67,19 +63,6 @@ class Campaign:
         """All joules."""
         return sum(self.joules.values())
 
-    @property
-    def outcome(self) -> str:
-        """How it went, as a sentence."""
-        if lost := self.unrecoverable:
-            times = "once" if lost == 1 else f"{lost} times"
-            return f"unrecoverable {times}: nothing was left to restore, and training started again at batch 0"
-        went, kept = f"went on after {self.faults} faults", [recovery.keeps for recovery in self.recoveries]
-        if older := kept.count("older"):
-            return f"{went}, {older} of which cost the newest copy: training went back to a rarer one"
-        if lossy := kept.count("lossy"):
-            return f"{went}, {lossy} times with old or rounded parameters"
-        return f"{went} as if there had been none" if self.faults else "no fault struck"
-
 
 def campaign(
     scenario: Scenario,
@@ -94,28 +77,22 @@ def campaign(
     if not 0 < hours <= MOST_HOURS:
         raise BadKnob(f"A campaign of {hours:g} h is not possible; give more than 0 and at most {MOST_HOURS:g} h.")
     arrivals = fault_stream.fault_arrivals(scenario, hazards, seed, hours * HOUR)
-    return campaign_under(terms, where, protection, arrivals, hours * HOUR, seed)
+    return campaign_under(terms, where, arrivals, hours * HOUR)
 
 
-def campaign_under(
-    terms: Terms, where: Site, protection: str, arrivals: list[FaultArrival], end: float, seed: int = 0
-) -> Campaign:
+def campaign_under(terms: Terms, where: Site, arrivals: list[FaultArrival], end: float) -> Campaign:
     """Simulate `end` seconds under these very faults."""
     state, batches = fold(terms, arrivals, end)
     ledger = state.ledger
     return Campaign(
-        protection=protection,
         plan=terms.plan,
         site=where,
-        seed=seed,
         elapsed=state.now,
         batches=batches,
         seconds=closed(ledger.seconds),
         joules=closed(ledger.joules),
         written=closed(ledger.written),
-        read=closed(ledger.read),
         trained_written=closed(ledger.trained).get("pmem", 0.0),
-        events=tuple(state.events),
         recoveries=tuple(state.recoveries),
         faults=len(arrivals),
     )

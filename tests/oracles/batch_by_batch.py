@@ -7,19 +7,17 @@ from engine.campaign.protection import KEEPS
 
 @dataclass
 class Slow:
-    """Where the slow campaign stands; `fresh` and `again` count whole batches, `cut` shares of batches that a fault cut."""
+    """Where the slow campaign stands; `again` counts batches trained again, `restores` what was read back, in shares."""
 
     now: float = 0.0
     batch: int = 0
     best: int = 0
     since: int = 0
-    fresh: int = 0
     again: int = 0
-    cut: float = 0.0
     rest: float = 0.0
     backups: list = field(default_factory=lambda: [(0.0, 0)])  # as the checkpoints, but rarer
     checkpoints: list = field(default_factory=lambda: [(0.0, 0)])  # (from when it counts, its batch)
-    spent: dict = field(default_factory=lambda: dict.fromkeys(("step", "pause", "detect", "restart", "restore"), 0.0))
+    spent: dict = field(default_factory=lambda: dict.fromkeys(("step", "pause", "detect", "restart", "restore", "restores"), 0.0))
 
 
 def simulate(terms, arrivals, end):
@@ -28,7 +26,6 @@ def simulate(terms, arrivals, end):
     while s.now < end:
         share, left = train(terms.plan, s, coming[0].at if coming else end)
         if coming:
-            s.cut += share
             recover(terms, s, coming, end, left)
         else:
             s.rest = share
@@ -48,7 +45,7 @@ def train(plan, s, stop):
             s.checkpoints.append((s.now + plan.drain, s.batch))
         else:
             s.batch, s.since = s.batch + 1, s.since + 1
-            s.fresh, s.again = s.fresh + (s.batch > s.best), s.again + (s.batch <= s.best)
+            s.again += s.batch <= s.best
             s.best = max(s.best, s.batch)
             if plan.backup_every and s.batch % plan.backup_every == 0:
                 s.backups.append((s.now + plan.backup_drain, s.batch))
@@ -71,6 +68,7 @@ def recover(terms, s, coming, end, left):
             took = min(length, stop - s.now)
             s.spent[kind] += took
             s.now += took
+            s.spent["restores"] += (took / length if length else 1.0) * (kind == "restore" and keeps != "lost")
             if took < length:
                 break
         else:

@@ -42,7 +42,6 @@ def plan(site: Site) -> ProtectionPlan:
         written={"remote": sent},
         restore=max(back / site.remote.read, site.state / site.home.write),
         restore_joules=back * site.remote.joules,
-        read={"remote": back},
     )
 
 

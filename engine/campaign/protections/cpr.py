@@ -20,7 +20,7 @@ def plan(site: Site) -> ProtectionPlan:
         )
     period = 2 * LOST_SAMPLES.value * site.shards * site.mtbf if site.mtbf else None
     full = periodic_full.plan(replace(site, period=site.period or period))
-    return replace(full, partial=True, read={"remote": site.state / site.shards})
+    return replace(full, partial=True)
 
 
 PROTECTION = Protection(

@@ -23,7 +23,6 @@ def plan(site: Site) -> ProtectionPlan:
         batch_written={"network": sent, "dram": sent},
         restore=max(others / (site.network.read / site.nodes), lost / (site.home.write / site.shards)),
         restore_joules=others * (site.home.joules + site.network.joules),
-        read={"network": others},
     )
 
 

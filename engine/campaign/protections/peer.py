@@ -42,7 +42,6 @@ def plan(site: Site) -> ProtectionPlan:
         written={"network": site.state, "dram": site.state},
         restore=site.state / site.shards / min(site.network.read / site.nodes, site.home.write / site.shards),
         restore_joules=site.state / site.shards * site.network.joules,
-        read={"network": site.state / site.shards},
     )
 
 

@@ -27,7 +27,6 @@ def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> Protec
         written={medium: site.state},
         restore=site.state / min(path.read, site.home.write),
         restore_joules=site.state * path.joules,
-        read={medium: site.state},
     )
 
 

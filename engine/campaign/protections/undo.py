@@ -49,7 +49,6 @@ def every_batch(site: Site) -> ProtectionPlan:
         batch_written={"pmem": logs},
         restore=site.pace.restore,
         restore_joules=site.pace.restore_joules,
-        read={"pmem": site.pace.restored},
         stale=site.pace.stale,
     )
 
