@@ -6,7 +6,7 @@ is not counted. Both forms are those of single requests: each waits for a place 
 
 from functools import lru_cache
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,36 +19,12 @@ FULL = 0.85  # about the highest share of a bandwidth at which a latency is publ
 LOADS = 200
 
 
-class Rising(Protocol):
-    """A part that says how its latency rises with load ρ: idle × (1 + rise ρ^bend / (1 - ρ)^wall)."""
-
-    @property
-    def rise(self) -> Constant:
-        """Its size, of the idle latency."""
-
-    @property
-    def bend(self) -> Constant:
-        """The power of the load."""
-
-    @property
-    def wall(self) -> Constant:
-        """The power of what is left to full load."""
-
-
-def rise() -> Any:
-    """Declare a part's latency rise; by default that of the one expander whose latency under load is published."""
-    source = "hyperscale DDR4 expander: 250 ns idle, 269 at 10 % of its bandwidth, 292 at 30 %"
-    return quantity("latency rise", "of idle", zero=True, default=Constant("", 0.249, "", 0.1, 0.5, "derived", source))
-
-
-def bend() -> Any:
-    """Declare how a part's latency rises over small loads."""
-    return quantity("rise over load", "power", default=Constant("", 0.55, "", 0.4, 1, "derived", "the same expander"))
-
-
-def wall() -> Any:
-    """Declare how a part's latency rises near full load."""
-    return quantity("rise near full load", "power", default=Constant("", 0.75, "", 0.5, 1, "unsourced", "form assumed"))
+# How a part's latency rises with load ρ: idle × (1 + rise ρ^bend / (1 - ρ)^wall). By default as that of the one expander whose
+# latency under load is published.
+SOURCE = "hyperscale DDR4 expander: 250 ns idle, 269 at 10 % of its bandwidth, 292 at 30 %"
+RISE = quantity("latency rise", "of idle", zero=True, default=Constant("", 0.249, "", 0.1, 0.5, "derived", SOURCE))
+BEND = quantity("rise over load", "power", default=Constant("", 0.55, "", 0.4, 1, "derived", "the same expander"))
+WALL = quantity("rise near full load", "power", default=Constant("", 0.75, "", 0.5, 1, "unsourced", "form assumed"))
 
 
 def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: float) -> Any:
@@ -67,9 +43,9 @@ def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: float) 
     return (n > 0) * over + np.maximum(n * service, waited)
 
 
-def loaded(idle: float, service: float, accesses: Any, in_flight: float, part: Rising) -> Any:
+def loaded(idle: float, service: float, accesses: Any, in_flight: float, rise: Constant, bend: Constant, wall: Constant) -> Any:
     """Return the latency of an access beside those in flight with it: their load × the latency = their number × `service`."""
-    waiting, latency = _curve(part.rise.value, part.bend.value, part.wall.value)
+    waiting, latency = _curve(rise.value, bend.value, wall.value)
     beside = np.clip(np.asarray(accesses, dtype=np.float64), 1.0, in_flight) - 1
     return idle * np.interp(beside * service / np.maximum(idle, 1e-3), waiting, latency)
 

@@ -67,15 +67,14 @@ class DeviceKind:
 
     A part is what a knob can choose, such as a media type; a device without a choice has the one part "". `build`
     makes one device; a machine has `copies` of it that share all work evenly. What stands `apart`, in hosts of its own,
-    is no part of the machine unless its system uses it. `reads` are the machine's knobs that `build` reads, `assume` aside, and
-    that are the device's own; `minds` are those of other parts that it reads too.
+    is no part of the machine unless its system uses it. `reads` are the machine's knobs that `build` reads, `assume` and
+    those of other devices aside.
     """
 
     title: str
     build: Callable[[MachineKnobs], Device]
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
     reads: tuple[str, ...] = ()
-    minds: tuple[str, ...] = ()
     copies: Callable[[MachineKnobs], int] = lambda machine: 1
     apart: bool = False
 

@@ -31,14 +31,6 @@ LOGIC = Catalogue("near-data", Logic)
 
 
 InFlight = Callable[[float], float]
-ASKED = (
-    "host",
-    "host_threads",
-    "gpu",
-    "near_data_logic",
-    "near_data_lanes",
-    "near_data_lanes_per",
-)
 
 
 def in_flight(machine: MachineKnobs, by: By, memory: str, controllers: int) -> InFlight:

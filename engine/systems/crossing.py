@@ -21,10 +21,6 @@ class Crossing(NamedTuple):
     fabric: float
     network: float
 
-    def times(self, amount: float) -> "Crossing":
-        """Return so many times as much."""
-        return Crossing(self.nbytes * amount, self.fabric * amount, self.network * amount)
-
 
 def even(parts: Parts, nbytes: float) -> Crossing:
     """Return what crosses when each part has an even share of `nbytes` for each part, itself included."""

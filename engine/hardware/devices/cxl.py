@@ -9,7 +9,7 @@ from ...core.constants import Constant
 from ...core.work import Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
-from ..concurrency import LINE, access_seconds, bend, loaded, rise, wall
+from ..concurrency import BEND, LINE, RISE, WALL, access_seconds, loaded
 from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, over_link
 from .dram import dram_latency
 from .pmem import pmem_latency
@@ -35,9 +35,9 @@ class Link:
         "lines",
         default=Constant("", 1024, "", 256, 4096, "unsourced", "no figure is published; Gen5 x16 needs 250 at 250 ns"),
     )
-    rise: Constant = rise()
-    bend: Constant = bend()
-    wall: Constant = wall()
+    rise: Constant = RISE
+    bend: Constant = BEND
+    wall: Constant = WALL
 
 
 LINKS = Catalogue("cxl-link", Link)
@@ -82,7 +82,7 @@ def build(machine: MachineKnobs) -> Device:
     def move(work: Move) -> Any:
         """Lines over one link, of which its tags let only so many wait for their answer."""
         lines, most, idle = work.nbytes / LINE / count, link.tags.value, reached + behind[work.out_of]
-        answer = loaded(max(idle, 1e-3), service / NS, lines, most, link) + way
+        answer = loaded(max(idle, 1e-3), service / NS, lines, most, link.rise, link.bend, link.wall) + way
         return access_seconds(lines, service, answer * NS, most)
 
     idle = count * link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)
@@ -113,5 +113,4 @@ DEVICE = DeviceKind(
         "cxl_retimers",
         "num_expanders",
     ),
-    minds=("pmem",),
 )

@@ -10,9 +10,9 @@ from ...core.constants import Constant
 from ...core.work import By, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
-from ..concurrency import LINE, access_seconds, bend, loaded, rise, wall
+from ..concurrency import BEND, LINE, RISE, WALL, access_seconds, loaded
 from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, nodes
-from ..requesters import ASKED, in_flight
+from ..requesters import in_flight
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Memory:
     energy: Constant = quantity("access energy", "pJ/bit")
     background: Constant = quantity("background power", "W/GB", switch="dram_static_power_source", choices=("dies", "fleet"))
     price: Constant = quantity("price", "USD/GB")
-    rise: Constant = rise()
-    bend: Constant = bend()
-    wall: Constant = wall()
+    rise: Constant = RISE
+    bend: Constant = BEND
+    wall: Constant = WALL
 
 
 MEMORY = Catalogue("dram", Memory)
@@ -54,7 +54,7 @@ def build(machine: MachineKnobs) -> Device:
     def random(work: Any, times: int = 1) -> Any:
         """Lines at one channel, each passed so many times: the channel's rate, if enough of them are in flight."""
         accesses, most = lines(work) / LINE / machine.dram_channels, asked[work.by]
-        latency = loaded(memory.latency.value, times * service / NS, accesses, most, memory) * NS
+        latency = loaded(memory.latency.value, times * service / NS, accesses, most, memory.rise, memory.bend, memory.wall) * NS
         return access_seconds(accesses, times * service, latency, most)
 
     def price_of(nbytes: Any) -> Any:
@@ -86,6 +86,5 @@ DEVICE = DeviceKind(
     build,
     lambda: {"": fields_of(MEMORY[USED])},
     reads=("dram_capacity_GiB", "dram_channels", "dram_static_power_source"),
-    minds=ASKED,
     copies=nodes,
 )

@@ -232,6 +232,4 @@ def _constants(gpu: Accelerator | ReplayedTimes) -> tuple[Constant, ...]:
     return tuple(one for one in fields_of(gpu) if one.value or one.confidence != "vendor")
 
 
-DEVICE = DeviceKind(
-    "GPU", build, parts, reads=("gpu", "matrix_precision", "gpu_memory_energy_source"), minds=("framework",), copies=gpus
-)
+DEVICE = DeviceKind("GPU", build, parts, reads=("gpu", "matrix_precision", "gpu_memory_energy_source"), copies=gpus)

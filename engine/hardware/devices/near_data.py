@@ -45,5 +45,4 @@ DEVICE = DeviceKind(
         "near_data_scratchpad_MB",
         "num_expanders",
     ),
-    minds=("dram_channels", "pmem", "pmem_capacity_GB", "pmem_module_GB"),
 )

@@ -77,5 +77,4 @@ DEVICE = DeviceKind(
     build,
     lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()},
     reads=("gpu", "network_bandwidth_GBps"),
-    minds=("framework",),
 )

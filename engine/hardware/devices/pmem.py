@@ -12,9 +12,9 @@ from ...core.constants import Constant
 from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US
-from ..concurrency import LINE, access_seconds, bend, loaded, rise, wall
+from ..concurrency import BEND, LINE, RISE, WALL, access_seconds, loaded
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
-from ..requesters import ASKED, InFlight, in_flight
+from ..requesters import InFlight, in_flight
 
 LEAST = 1e-3  # ns
 CROWD = 12  # writers per module, the most that were measured
@@ -55,9 +55,9 @@ class ModuleConstants:
         zero=True,
         default=Constant("", 64, "", 32, 256, "unsourced", "as many as a module's controller queues; 0: the rates are effective"),
     )
-    rise: Constant = rise()
-    bend: Constant = bend()
-    wall: Constant = wall()
+    rise: Constant = RISE
+    bend: Constant = BEND
+    wall: Constant = WALL
     cache: Constant = quantity(
         "cache capacity", "GB", zero=True, default=Constant("", 0, "", 0, 0, "stated", "a part that says nothing of it has none")
     )
@@ -179,7 +179,7 @@ def _seconds(media: ModuleConstants, count: int, share: float, asked: Mapping[By
         service, most = media.access.value / (rate.value * GB * share), inf
         if media.queue.value:
             most = min(asked[work.by](lines), media.queue.value)
-            latency = loaded(latency, service / NS, accesses, most, media)
+            latency = loaded(latency, service / NS, accesses, most, media.rise, media.bend, media.wall)
         if not media.cache.value:
             return access_seconds(accesses, service * stall, latency * NS * stall, most)
         filling = (work.fetched * media.miss.value + returned * media.flush.value) * US / count
@@ -233,6 +233,5 @@ DEVICE = DeviceKind(
         "pmem_bandwidth_source",
         "pmem_write_latency_source",
     ),
-    minds=ASKED,
     copies=nodes,
 )

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...hardware.concurrency import FULL, Rising, at_load
-from ...hardware.devices.dram import MEMORY, USED
-from ...hardware.devices.pmem import MEDIA
+from ...hardware.concurrency import FULL, at_load
+from ...hardware.devices.dram import MEMORY, USED, Memory
+from ...hardware.devices.pmem import MEDIA, ModuleConstants
 from ...scenario.scenario import Scenario
 from ...schedule.machine import ready
 
@@ -14,7 +14,7 @@ LOADS = tuple(float(load) for load in np.linspace(0, FULL, 35))
 IDLE = {"pmem": "random read latency", "dram": "random latency"}
 FORM = ("latency rise", "rise over load", "rise near full load")
 OPTANE = 13.7  # GB/s that six modules write at most
-PUBLISHED: tuple[tuple[str, str, Rising, tuple[tuple[float, float], ...]], ...] = (
+PUBLISHED: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[float, float], ...]], ...] = (
     ("DDR4 expander", "a hyperscale operator's measurement", MEMORY[USED], ((0.0, 250.0), (0.1, 269.0), (0.3, 292.0))),
     (
         "Optane writes",
