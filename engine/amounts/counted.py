@@ -6,7 +6,7 @@ Caches of thousands of millions of rows fill in no run of bearable length. So a 
 row that it has not used yet was used before it as long ago as its popularity says. What it has used follows from its own ids.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..caches.stack_distance import MOST_LOOKUPS, Distances, distances, moved
 from ..caches.warm_start import before, stays
 from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
-from ..hardware.line_cache import NO_CACHE, LineCache
+from ..hardware.line_cache import LineCache
 from ..registry import load
 from ..scenario.scenario import Scenario, per_table
 from ..systems.balance import balance, skew
@@ -57,14 +57,7 @@ def counted_traffic(
 
 
 @remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
-def counted_amounts(
-    s: Scenario,
-    system: str,
-    medium: LineCache = NO_CACHE,
-    *,
-    file: Recording | None = None,
-    on_progress: OnProgress = ignore_progress,
-) -> Traffic:
+def counted_amounts(s: Scenario, system: str, medium: LineCache, *, file: Recording | None, on_progress: OnProgress) -> Traffic:
     """Return the same where the `medium` has such a cache.
 
     Whatever of it was counted before, for this or another machine, is not counted again.
@@ -84,7 +77,7 @@ def counted_amounts(
         amounts["levels"] = _found(s, system, file=file, on_progress=on_progress)
     room = scratchpad_rows(s, "near-data" in chosen.devices)
     if room is not None and room < tallied[0].max():
-        amounts["again"] = _again(s, room, file=file, on_progress=on_progress)
+        (amounts["again"],) = _again(s, room, file=file, on_progress=on_progress)
     if medium.lines:
         lines = _lines(s, medium, file=file, on_progress=on_progress)
         amounts |= dict(zip(("fetched", "returned", "refetched"), lines, strict=True))
@@ -104,40 +97,49 @@ def _drawn(s: Scenario, *, file: Recording | None) -> Source:
     return replace(given, ids=lambda n: first[n] if n < batches else given.ids(n))
 
 
-def _tallying(s: Scenario, file: Recording | None) -> tuple[Source, Recent]:
-    """Return the run's batches, and a memory of the latest two."""
-    given = _drawn(s, file=file)
-    return given, recent(s.model, s.data.batch_size, given.room)
+def _ids(s: Scenario, file: Recording | None) -> Iterator[Ints]:
+    """Yield the ids of each batch of the run."""
+    return map(_drawn(s, file=file).ids, range(num_batches(s, file)))
+
+
+def _near(s: Scenario, file: Recording | None) -> Recent:
+    """Return a memory of the latest two batches."""
+    return recent(s.model, s.data.batch_size, _drawn(s, file=file).room)
 
 
 def _lookups(s: Scenario, batches: int) -> int:
     return s.data.batch_size * sum(per_table(s.model, "pooling")) * batches
 
 
+def _told(rows: int, values: Iterable[Iterable[float]], done: str, on_progress: OnProgress, finishes: bool = False) -> Floats:
+    """Return the values of N batches, so many of each, as (rows, N), and tell when what was `done` to each."""
+
+    def told() -> Iterator[tuple[float, ...]]:
+        for n, one in enumerate(values):
+            yield tuple(one)
+            on_progress(f"{done} batch {n}", finishes)
+
+    return np.ascontiguousarray(np.fromiter(told(), np.dtype((np.float64, (rows,)))).T)
+
+
 @of_amounts
 def _tallied(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return unique rows, share of lookups of rows of the batch before, unique rows that it has not touched, lookups, (4, N)."""
-    given, near = _tallying(s, file=file)
-    columns = np.zeros((4, num_batches(s, file)))
-    for n in range(columns.shape[1]):
-        ids = given.ids(n)
+    near = _near(s, file)
+
+    def tallied(ids: Ints) -> tuple[float, ...]:
         unique, shared, raw = tally(near, ids)
-        columns[:, n] = unique.sum(), raw.sum() / max(ids.size, 1), unique.sum() - shared.sum(), ids.size
-        on_progress(f"counted rows of batch {n}", True)
-    return columns
+        return unique.sum(), raw.sum() / max(ids.size, 1), unique.sum() - shared.sum(), ids.size
+
+    return _told(4, map(tallied, _ids(s, file)), "counted rows of", on_progress, finishes=True)
 
 
 @of_amounts
 def _skews(s: Scenario, parts: int, pieces: Pieces, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return how many times the mean the part has that has most lookups, and most unique rows, by a plan, (2, N)."""
-    given, near = _tallying(s, file=file)
-    count = counter(s.model, parts, pieces)
-    found = np.zeros((2, num_batches(s, file)))
-    for n in range(found.shape[1]):
-        ids = given.ids(n)
-        found[:, n] = [skew(each) for each in count(ids, tally(near, ids)[0])]
-        on_progress(f"counted the parts of batch {n}", False)
-    return found
+    near, count = _near(s, file), counter(s.model, parts, pieces)
+    found = (map(skew, count(ids, tally(near, ids)[0])) for ids in _ids(s, file))
+    return _told(2, found, "counted the parts of", on_progress)
 
 
 @of_amounts
@@ -148,60 +150,43 @@ def _moved(s: Scenario, system: str, *, file: Recording | None, on_progress: OnP
     if by_distance and _lookups(s, batches) <= MOST_LOOKUPS:
         misses, evicted, missed = moved(_distances(s, file=file), max(0, int(cache.rows(s))))
         return np.array([misses, evicted, missed, np.zeros_like(misses)])
-    flow = np.zeros((4, batches))
-    for n, moves in enumerate(served(s, cache, _drawn(s, file=file), batches)):
-        flow[:, n] = moves.misses, moves.evicted, moves.missed_lookups, moves.refused
-        on_progress(f"followed the cache through batch {n}", False)
-    return flow
+    moves = served(s, cache, _drawn(s, file=file), batches)
+    found = ((one.misses, one.evicted, one.missed_lookups, one.refused) for one in moves)
+    return _told(4, found, "followed the cache through", on_progress)
 
 
 @remembered(2)
 def _distances(s: Scenario, *, file: Recording | None) -> Distances:
     """Measure how far back the run's lookups look: for LRU caches of every size."""
-    given = _drawn(s, file=file)
-    return distances([given.ids(n) for n in range(num_batches(s, file))])
+    return distances([*_ids(s, file)])
 
 
 def _found(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return rows by the memory that they are found in, (N, LEVELS)."""
-    given, near = _tallying(s, file=file)
-    find = finder(s, load("systems", system).caches(s), bool(given.digest))
-    levels = np.zeros((num_batches(s, file), LEVELS))
-    for n in range(len(levels)):
-        ids = given.ids(n)
-        levels[n] = find(n, tally(near, ids)[0], ids)
-        on_progress(f"found the rows of batch {n}", False)
-    return levels
+    near, find = _near(s, file), finder(s, load("systems", system).caches(s), bool(_drawn(s, file=file).digest))
+    found = (find(n, tally(near, ids)[0], ids) for n, ids in enumerate(_ids(s, file)))
+    return _told(LEVELS, found, "found the rows of", on_progress).T
 
 
 def _popular(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the share of samples that meet hot rows alone, and of lookups that these make, (2, N)."""
     given = _drawn(s, file=file)
-    hot, shares = hot_set(s, load("systems", system).hot(s), given), np.zeros((2, num_batches(s, file)))
-    for n in range(shares.shape[1]):
-        shares[:, n] = popular(hot, given.ids(n), given.starts(n))
-        on_progress(f"counted popular samples of batch {n}", False)
-    return shares
+    hot = hot_set(s, load("systems", system).hot(s), given)
+    found = (popular(hot, ids, given.starts(n)) for n, ids in enumerate(_ids(s, file)))
+    return _told(2, found, "counted popular samples of", on_progress)
 
 
 @of_amounts
 def _again(s: Scenario, room: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return the lookups that come back to a row for which near-data logic had no place, (N,)."""
-    given, found = _drawn(s, file=file), np.zeros(num_batches(s, file))
-    for n in range(len(found)):
-        found[n] = counted_again(given.ids(n), room)
-        on_progress(f"counted repeated rows of batch {n}", False)
-    return found
+    """Return the lookups that come back to a row for which near-data logic had no place, (1, N)."""
+    return _told(1, ((counted_again(ids, room),) for ids in _ids(s, file)), "counted repeated rows of", on_progress)
 
 
 @of_amounts
 def _lines(s: Scenario, medium: LineCache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the lines that a medium's own cache fetches, returns and fetches again, (3, N)."""
-    found = np.zeros((3, num_batches(s, file)))
-    for n, moves in enumerate(counted_lines(s, medium, _drawn(s, file=file), found.shape[1])):
-        found[:, n] = moves
-        on_progress(f"followed the medium's cache through batch {n}", False)
-    return found
+    moves = counted_lines(s, medium, _drawn(s, file=file), num_batches(s, file))
+    return _told(3, moves, "followed the medium's cache through", on_progress)
 
 
 def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
