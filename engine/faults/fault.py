@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..hardware import device
 from ..registry import NO_RATES, load, names
 from ..scenario.fault_knobs import replay
 from ..scenario.scenario import Scenario
@@ -168,37 +167,26 @@ def strikes_by_knobs(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[
     given, faults = name.replace("-", "_"), scenario.faults
     listed: tuple[float, ...] = getattr(faults, f"{given}_at_seconds", ())
     fault: Fault = load("faults", name)
-    unit, every_unit = fault.unit, mtbf(scenario, name)
+    every_unit = mtbf(scenario, name)
+    mean = _by_node(scenario, every_unit, fault.unit) if every_unit else []
     traced = [one for one in replay(faults.trace) if one.fault == name]
     at = {node: tuple(one.at for one in traced if one.node == node) for node in {one.node for one in traced}}
     at[0] = (*at.get(0, ()), *listed)
     streams = []
-    for node in sorted(set(at) | set(range(len(_units(scenario, unit)) if every_unit else 0))):
-        rate = Hazard(_of_node(scenario, every_unit, unit, node), faults.weibull_shape, at.get(node, ()))
+    for node in sorted({*at, *range(len(mean))}):
+        rate = Hazard(mean[node] if node < len(mean) else None, faults.weibull_shape, at.get(node, ()))
         streams.append(_with_repairs(scenario, name, node, instants(rate, faults.seed, name, node), fault.repaired, nodes))
     return merge(*streams)
 
 
-def _units(scenario: Scenario, unit: Unit) -> list[int]:
-    """Return how many units each node holds; a site counts as one node."""
-    machine = scenario.machine
+def _by_node(scenario: Scenario, mtbf: float, unit: Unit) -> list[float]:
+    """Return the seconds between strikes of each node: more units and lemons are struck more often; a site counts as one node."""
     if unit == "site":
-        return [1]
-    if unit == "node":
-        return [1] * device.nodes(machine)
-    full, rest = divmod(device.gpus(machine), machine.gpus_per_node)
-    return [machine.gpus_per_node] * full + [rest] * (rest > 0)
-
-
-def _of_node(scenario: Scenario, mtbf: float | None, unit: Unit, node: int) -> float | None:
-    """Return the seconds between strikes of one node: more units and lemons are struck more often."""
-    units = _units(scenario, unit)
-    if mtbf is None or node >= len(units):
-        return None
-    if unit == "site":
-        return mtbf
-    faults = scenario.faults
-    return mtbf / units[node] / faults.machines / (faults.lemon_factor if node == 0 else 1.0)
+        return [mtbf]
+    machine, faults = scenario.machine, scenario.faults
+    gpus = [min(machine.gpus_per_node, machine.num_gpus - first) for first in range(0, machine.num_gpus, machine.gpus_per_node)]
+    units = gpus if unit == "gpu" else [1] * len(gpus)
+    return [mtbf / each / faults.machines / (1.0 if node else faults.lemon_factor) for node, each in enumerate(units)]
 
 
 def _with_repairs(

@@ -112,11 +112,6 @@ def over_link(nbytes: Any, bit: Constant) -> Any:
     return nbytes * 8 * 2 * bit.value * 1e-12
 
 
-def gpus(machine: MachineKnobs) -> int:
-    """Return how many GPUs the machine has over all nodes."""
-    return machine.num_gpus
-
-
 def gpus_in_node(machine: MachineKnobs) -> int:
     """Return how many GPUs work in the fullest node."""
     return min(machine.num_gpus, machine.gpus_per_node)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import version
+from ..faults.fault import published
 from ..registry import HERE, NO_RATES, load, read_toml
 from ..scenario.keys import key
 from ..scenario.scenario import Scenario
@@ -54,8 +55,7 @@ def sources(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield f"model {scenario.model.name}", str(read_toml(model).get("source", ""))
     yield f"popularity {scenario.data.popularity}", FITTED_TO.get(scenario.data.popularity, "")
     if scenario.faults.rates != NO_RATES:
-        rates = read_toml(HERE / "faults" / "rates" / f"{scenario.faults.rates}.toml")
-        yield f"fault rates {scenario.faults.rates}", str(rates["source"])
+        yield f"fault rates {scenario.faults.rates}", str(published(scenario.faults.rates)["source"])
     for name, constant in constants(scenario).items():
         yield f"constant {name}", constant.source
 

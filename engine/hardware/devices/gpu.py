@@ -10,7 +10,7 @@ from ...core.constants import Constant
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, gpus, some
+from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, some
 from ..layers import Arithmetic, joules, layers
 
 SECTOR = 32  # bytes of a memory transaction
@@ -232,4 +232,6 @@ def _constants(gpu: Accelerator | ReplayedTimes) -> tuple[Constant, ...]:
     return tuple(one for one in fields_of(gpu) if one.value or one.confidence != "vendor")
 
 
-DEVICE = DeviceKind("GPU", build, parts, reads=("gpu", "matrix_precision", "gpu_memory_energy_source"), copies=gpus)
+DEVICE = DeviceKind(
+    "GPU", build, parts, reads=("gpu", "matrix_precision", "gpu_memory_energy_source"), copies=lambda machine: machine.num_gpus
+)

@@ -7,7 +7,7 @@ from ...core.constants import Constant
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Device, DeviceKind, assumed, fields_of, gpus, over_link
+from ..device import Device, DeviceKind, assumed, fields_of, over_link
 
 
 @dataclass(frozen=True)
@@ -48,5 +48,5 @@ DEVICE = DeviceKind(
     build,
     lambda: {name: fields_of(path) for name, path in PATHS.items()},
     reads=("host", "pcie_bandwidth_GBps"),
-    copies=gpus,
+    copies=lambda machine: machine.num_gpus,
 )
