@@ -12,10 +12,9 @@ COST = "Capital cost [USD]"
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen point by index, or None, how many points kept the bounds, and the answer as a sentence."""
+    """The chosen point by index, or None, and the answer as a sentence."""
 
     index: int | None
-    kept: int
     sentence: str
 
 
@@ -31,13 +30,13 @@ def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = CO
     keeps = kept(columns, constraints) & np.isfinite(numbers(columns, cost))
     many = len(keeps)
     if not keeps.any():
-        return Choice(None, 0, _none(columns, constraints, many))
+        return Choice(None, _none(columns, constraints, many))
     ways = [Objective(one.name, ">" in one.sign).losses(columns) for one in constraints]
     order = np.lexsort([*reversed(ways), numbers(columns, cost)])
     best = int(order[keeps[order]][0])
     asked = ", ".join(_asked(one) for one in constraints) or f"a {short(cost).lower()}"
     price = formatted(cost, float(numbers(columns, cost)[best]))
-    return Choice(best, int(keeps.sum()), f"{int(keeps.sum()):,} of {many:,} points have {asked}; the cheapest costs {price}.")
+    return Choice(best, f"{int(keeps.sum()):,} of {many:,} points have {asked}; the cheapest costs {price}.")
 
 
 def _none(columns: Columns, constraints: Sequence[Constraint], many: int) -> str:

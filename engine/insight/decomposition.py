@@ -70,11 +70,6 @@ class Decomposition:
         """Step time of pmem over that of cxl."""
         return self.start.seconds / self.end.seconds
 
-    @property
-    def saved(self) -> BatchCost:
-        """What all steps save together."""
-        return self.start.less(self.end)
-
 
 def asked_of_cxl(scenario: Scenario) -> tuple[int, bool]:
     """Return the staleness bound and the relaxed lookup that the scenario means for system cxl."""

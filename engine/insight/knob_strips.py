@@ -4,7 +4,7 @@ All stops of all strips go through one call of `estimates`. The useful range is 
 a decade to either side of the value in force. What is automatic beside the knob stays so.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
@@ -17,7 +17,7 @@ from ..hardware.devices.cxl import products
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.knobs import Knob
-from ..scenario.scenario import KNOBS, Scenario, values, with_values
+from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..schedule.machine import settle
 from ..units import GB, MS
 from .knob_effect import SAME
@@ -58,12 +58,11 @@ class Stop:
 class Strip:
     """One knob: its stops in order, `at` the place of the value in force, the baseline as a stop, and what products have.
 
-    `automatic` says that the knob is on auto. From the number `enough` on, none that was looked at changes the step by 1 %: it
+    From the number `enough` on, none that was looked at changes the step by 1 %: it
     is None where the last still does, and for words, which have no order.
     """
 
     path: str
-    automatic: bool
     at: int
     stops: tuple[Stop, ...]
     baseline: Stop | None
@@ -83,19 +82,14 @@ class Strip:
         return not self.own.refused and not bool(np.allclose(ran, [ran[0]], rtol=SAME, atol=0.0))
 
 
-Stops = Callable[[Scenario, Knob], Sequence[Any]]
-
-
-def strips(
-    scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MOST, stops: Stops = useful
-) -> tuple[Strip, ...]:
+def strips(scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MOST) -> tuple[Strip, ...]:
     """Return a strip for each of `paths` that has a value in force and acts on estimates, of at most so many numbers each.
 
-    `stops` says which values a knob is tried at; the value in force joins them. Lists and texts have no strip.
+    The value in force joins those worth looking at. Lists and texts have no strip.
     """
     settled = _settled(scenario)
     held = {path: own for path in paths if (own := _held(settled, path)) is not None}
-    asked = {path: _with(own, stops(settled, KNOBS[path]), KNOBS[path]) for path, own in held.items()}
+    asked = {path: _with(own, useful(settled, KNOBS[path]), KNOBS[path]) for path, own in held.items()}
     made = {path: [_made(scenario, path, value) for value in tried] for path, tried in asked.items()}
     points = [one for some in made.values() for one in some if isinstance(one, Scenario)]
     *found, base = estimates([*points, baseline or scenario])
@@ -107,7 +101,7 @@ def strips(
             stop(value, knobs.write(KNOBS[path], value), next(results) if isinstance(one, Scenario) else one)
             for value, one in zip(tried, made[path], strict=True)
         ]
-        drawn.append(_strip(scenario, settled, path, row, tried.index(held[path]), reference, most))
+        drawn.append(_strip(settled, path, row, tried.index(held[path]), reference, most))
     return tuple(drawn)
 
 
@@ -143,14 +137,13 @@ def _made(scenario: Scenario, path: str, value: Any) -> Scenario | str:
         return str(error)
 
 
-def _strip(asked: Scenario, settled: Scenario, path: str, row: list[Stop], at: int, baseline: Stop | None, most: int) -> Strip:
+def _strip(settled: Scenario, path: str, row: list[Stop], at: int, baseline: Stop | None, most: int) -> Strip:
     knob, own = KNOBS[path], row[at]
     ordered = knob.kind in NUMBERS
     last = _enough(row) if ordered else None
     shown = _thinned(_range(row, own), {at, at if last is None else last}, most) if ordered else list(range(len(row)))
     return Strip(
         path=path,
-        automatic=values(asked)[path] is None,
         at=shown.index(at),
         stops=tuple(row[i] for i in shown),
         baseline=baseline,

@@ -30,23 +30,16 @@ KWH, BILLION = 1e3 * HOUR, 1e9
 
 @dataclass(frozen=True)
 class RunningCosts:
-    """Capital and electricity in USD: of the whole machine, a month of training, and a billion trained samples."""
+    """In USD: the whole machine, a month's electricity (and its kWh), and both for a billion trained samples."""
 
     capital: float
-    watts: float
     kwh_month: float
     electricity_month: float
-    capital_billion: float
-    electricity_billion: float
-
-    @property
-    def billion(self) -> float:
-        """USD for a billion trained samples, capital and electricity together."""
-        return self.capital_billion + self.electricity_billion
+    billion: float
 
 
-def running_costs(result: Result, electricity: float = ELECTRICITY.value, life: float = LIFE.value) -> RunningCosts | None:
-    """Return what a result's machine costs at so many USD a kWh over so many years; None of a result that did not run."""
+def running_costs(result: Result) -> RunningCosts | None:
+    """Return what a result's machine costs; None of a result that did not run."""
     if not result.ran:
         return None
     found = {name: value or 0.0 for name, value in result.results.items()}
@@ -57,17 +50,15 @@ def running_costs(result: Result, electricity: float = ELECTRICITY.value, life: 
     kwh_month = watts * MONTH / KWH
     return RunningCosts(
         capital=capital,
-        watts=watts,
         kwh_month=kwh_month,
-        electricity_month=kwh_month * electricity,
-        capital_billion=capital * seconds / (life * YEAR),
-        electricity_billion=watts * seconds / KWH * electricity,
+        electricity_month=kwh_month * ELECTRICITY.value,
+        billion=capital * seconds / (LIFE.value * YEAR) + watts * seconds / KWH * ELECTRICITY.value,
     )
 
 
-def assumptions(electricity: float = ELECTRICITY.value, life: float = LIFE.value) -> str:
+def assumptions() -> str:
     """Return in a sentence what the running costs assume."""
     return (
-        f"Assumed: the machine trains all the time for {life:g} years and is then worth nothing; electricity at the wall costs "
-        f"{electricity:g} USD/kWh ({ELECTRICITY.source if electricity == ELECTRICITY.value else 'as asked'})."
+        f"Assumed: the machine trains all the time for {LIFE.value:g} years and is then worth nothing; electricity at the wall "
+        f"costs {ELECTRICITY.value:g} USD/kWh ({ELECTRICITY.source})."
     )

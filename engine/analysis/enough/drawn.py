@@ -5,34 +5,31 @@ The baseline takes the same draw, so that what both machines share moves both.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...estimates import step_seconds
-from ...insight.knob_stops import CAPACITY
+from ...insight.knob_stops import CAPACITY, capacity
 from ...insight.relaxation import LINK
 from ...scenario.scenario import Scenario, with_checked, with_values
 from ...schedule.machine import settle
 from ..uncertainty import QUANTILES, SAMPLES, draws
 from .ladder import links_of, modules_of, narrow
 from .question import Question
-from .smallest import Enough, Found, changes_of
+from .smallest import Enough, Found
 
 ASSUME = "machine.assume"
+Assumed = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
 class Band:
-    """The 5 % and 95 % quantiles over draws: of the smallest value, infinite where none is enough; or of the nearest ratio.
-
-    `each` are the values by draw; `meets` is the share of draws in which the answer's own machine meets the target.
-    """
+    """The 5 % and 95 % quantiles over draws: of the smallest value, infinite where none is enough; or of the nearest ratio."""
 
     low: float
     high: float
-    each: tuple[float, ...]
-    meets: float
 
 
 @dataclass(frozen=True)
@@ -47,37 +44,31 @@ class Bands:
     both: Band | None
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Draws of one question: the assumptions of each, and the baseline's seconds under them."""
-
-    question: Question
-    assumed: tuple[tuple[tuple[str, float], ...], ...]
-    references: tuple[float, ...]
-
-
 def bands(answer: Enough, samples: int = SAMPLES) -> Bands:
     """Return the answer's bands, from so many draws."""
-    q = answer.question
+    q, machine = answer.question, answer.both.machine
     asked, base = q.scenario, settle(q.baseline.scenario).scenario if q.baseline.ran else q.baseline.scenario
-    best = with_values(asked, answer.both.machine.changes)
-    drawn = draws(asked, samples, best, base)
+    drawn = draws(asked, samples, with_values(asked, machine.changes), base)
     timed = q.target.milliseconds is not None
     references = [q.reference] * samples if timed else step_seconds(_assuming(base, one) for one in drawn)
-    d = Drawn(q, tuple(_assuming(asked, one).machine.assume for one in drawn), tuple(references))
-    counts, links, machine = range(1, modules_of(asked) + 1), links_of(asked), answer.both.machine
-    choice = tuple((path, value) for path, value in machine.changes.items() if path not in (CAPACITY, LINK))
+    counts, links = range(1, modules_of(asked) + 1), links_of(asked)
+    band = partial(_band, q, [_assuming(asked, one).machine.assume for one in drawn], references)
     return Bands(
-        _band(d, answer.capacity, counts, lambda count: changes_of(q, int(count), None, ())),
-        _band(d, answer.bandwidth, links, lambda gbps: changes_of(q, None, gbps, ())),
-        _band(d, answer.both, counts, lambda count: changes_of(q, int(count), machine.gbps, choice))
+        band(answer.capacity, counts, lambda count: {CAPACITY: capacity(asked, int(count))}),
+        band(answer.bandwidth, links, lambda gbps: {LINK: gbps}),
+        band(answer.both, counts, lambda count: {**machine.changes, CAPACITY: capacity(asked, int(count))})
         if counts
-        else _band(d, answer.both, links, lambda gbps: changes_of(q, None, gbps, choice)),
+        else band(answer.both, links, lambda gbps: {**machine.changes, LINK: gbps}),
     )
 
 
 def _band(
-    drawn: Drawn, found: Found | None, ladder: Sequence[float], machine: Callable[[float], Mapping[str, Any]]
+    q: Question,
+    assumed: Sequence[Assumed],
+    references: Sequence[float],
+    found: Found | None,
+    ladder: Sequence[float],
+    changes: Callable[[float], Mapping[str, Any]],
 ) -> Band | None:
     """Search the ladder for every draw; where the answer misses its target, take that machine alone."""
     if found is None or not ladder or not found.machine.result.ran:
@@ -86,21 +77,18 @@ def _band(
 
     def steps(pairs: Sequence[tuple[int, int]]) -> list[float]:
         for rung in {rung for _, rung in pairs} - made.keys():
-            made[rung] = with_values(drawn.question.scenario, machine(ladder[rung]))
-        return step_seconds(with_checked(made[rung], {ASSUME: drawn.assumed[draw]}) for draw, rung in pairs)
+            made[rung] = with_values(q.scenario, changes(ladder[rung]))
+        return step_seconds(with_checked(made[rung], {ASSUME: assumed[draw]}) for draw, rung in pairs)
 
-    goals = [drawn.question.goal_of(reference) for reference in drawn.references]
     own = ladder.index(found.machine.modules if isinstance(ladder, range) else found.machine.gbps)
     if found.meets:
-        traces = narrow(own, ladder, steps, goals)
-        seconds = [one.seconds[own] for one in traces]
-        each = [float("inf") if one.first is None else float(ladder[one.first]) for one in traces]
+        firsts = (one.first for one in narrow(own, ladder, steps, [q.goal_of(reference) for reference in references]))
+        each = [float("inf") if first is None else float(ladder[first]) for first in firsts]
     else:
-        seconds = steps([(draw, own) for draw in range(len(goals))])
-        each = [one / reference for one, reference in zip(seconds, drawn.references, strict=True)]
+        seconds = steps([(draw, own) for draw in range(len(references))])
+        each = [one / reference for one, reference in zip(seconds, references, strict=True)]
     low, high = np.quantile(each, QUANTILES, method="nearest")
-    meets = float(np.mean([one <= goal for one, goal in zip(seconds, goals, strict=True)]))
-    return Band(float(low), float(high), tuple(each), meets)
+    return Band(float(low), float(high))
 
 
 def _assuming(scenario: Scenario, draw: Mapping[str, float]) -> Scenario:

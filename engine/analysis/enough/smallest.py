@@ -25,7 +25,7 @@ TRIED = 1.25 ** np.arange(10)  # links tried beside each capacity: the fastest d
 FINE = 20  # down to this part of the fastest every link is tried: a slower one can be better, where it paces the log
 LONGER = 1.01  # of a step: what counts as longer
 BOUNDS = (0, 1, 10, 100, 1000)
-Choice = tuple[tuple[str, bool], ...]
+Choice = tuple[tuple[str, Any], ...]
 Asked = tuple[int | None, float | None, Choice]
 
 
@@ -105,7 +105,7 @@ def enough(question: Question) -> Enough:
         choices=every,
         toggled=dict(zip(flips, flipped, strict=True)),
         slower_from={path: _slower_from(explorer, best.machine.gbps, choice, flip, path) for path, flip in flips.items()},
-        staleness=_staleness(question, best.machine),
+        staleness=_staleness(explorer, best.machine, choice),
     )
 
 
@@ -231,13 +231,10 @@ def _slower_from(explorer: Explorer, gbps: float | None, choice: Choice, flip: C
     return counts[first]
 
 
-def _staleness(question: Question, machine: Candidate) -> dict[int, Candidate]:
-    if not load("systems", question.scenario.system).relaxes:
+def _staleness(explorer: Explorer, machine: Candidate, choice: Choice) -> dict[int, Candidate]:
+    scenario = explorer.question.scenario
+    if not load("systems", scenario.system).relaxes:
         return {}
-    own = in_force(question.scenario, BOUND)
-    changes = {bound: {**machine.changes, BOUND: bound} for bound in sorted({*BOUNDS, *(() if own is None else (own,))})}
-    found = estimates([with_values(question.scenario, some) for some in changes.values()])
-    return {
-        bound: Candidate(some, machine.modules, machine.gbps, result)
-        for (bound, some), result in zip(changes.items(), found, strict=True)
-    }
+    bounds = sorted({*BOUNDS, in_force(scenario, BOUND)} - {None})
+    found = explorer.at([(machine.modules, machine.gbps, (*choice, (BOUND, bound))) for bound in bounds])
+    return dict(zip(bounds, found, strict=True))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ...estimates import steady_states
 from ...insight.decomposition import BOUND, NEAR, RELAXED
-from ...insight.knob_stops import CAPACITY
+from ...insight.knob_stops import CAPACITY, capacity
 from ...scenario.scenario import KNOBS, with_values
 from ...schedule.evaluate import NotScheduled
 from ...schedule.machine import machine_of, settle
@@ -13,7 +13,7 @@ from ...units import MS
 from .drawn import Band, Bands
 from .ladder import links_of, modules_of
 from .question import DRAM, Candidate, Question
-from .smallest import Enough, Found, changes_of
+from .smallest import Enough, Found
 from .wording import longer, lowered, ms, size, spread, times, verb
 
 NO_BANDS = Bands(None, None, None)
@@ -123,9 +123,8 @@ def _why(answer: Enough) -> str:
         said.append(
             f"With {less.modules:,} modules the step of {ms(less.seconds)} misses the target{cause and ', since '}{cause}."
         )
-    count = min(2 * (best.modules or 1), modules_of(q.scenario))
-    choice = tuple((path, value) for path, value in best.changes.items() if path in answer.toggled)
-    (more,) = steady_states([with_values(q.scenario, changes_of(q, count, best.gbps, choice))])
+    twice = capacity(q.scenario, min(2 * (best.modules or 1), modules_of(q.scenario)))
+    (more,) = steady_states([with_values(q.scenario, {**best.changes, CAPACITY: twice})])
     if not isinstance(more, NotScheduled):
         saved = 1 - more.step / best.seconds
         changed = f"shorten the step by {saved:.0%}" if saved >= CHANGE else "change the step by less than 1 %"

@@ -78,9 +78,9 @@ class Tally:
             self._gather()
 
     def _gather(self) -> None:
-        found = np.sort(np.concatenate([*self._tokens, np.zeros(0, np.uint64)]))
+        found = np.concatenate([*self._tokens, np.zeros(0, np.uint64)])
         self._tokens, self._waiting = [], 0
-        self._runs.append(_summed(found, np.ones(len(found), np.int64)))
+        self._runs.append(np.unique(found, return_counts=True))
         self._held += len(self._runs[-1][0])
         if self._held > self._room // 2:
             self._runs = [_merged(self._runs)]
@@ -113,7 +113,7 @@ class Tally:
             )
             touched(2 * sum(8 * int(cut[at + 1] - cut[at]) for cut in cuts))
             some, of_them = np.unique(found, return_counts=True)
-            times, rows = _by_value(np.concatenate([times, some]), np.concatenate([rows, of_them]))
+            times, rows = _merged([(times, rows), (some, of_them)])
         return Tallied(times, rows)
 
 
@@ -124,11 +124,6 @@ def _merged(runs: list[Run]) -> Run:
     counts = np.concatenate([many for _, many in runs] or [np.zeros(0, np.int64)])
     order = np.argsort(ids, kind="stable")  # merges runs that are sorted
     return _summed(ids[order], counts[order])
-
-
-def _by_value(values: Ints, weights: Ints) -> Run:
-    order = np.argsort(values, kind="stable")
-    return _summed(values[order], weights[order])
 
 
 def _summed(values: Any, weights: Ints) -> Run:
