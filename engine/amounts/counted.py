@@ -93,8 +93,7 @@ def _drawn(s: Scenario, *, file: Recording | None) -> Source:
     given, batches = source(s, file), num_batches(s, file)
     if _lookups(s, batches) > MOST_DRAWN:
         return given
-    first = [given.ids(n) for n in range(batches)]
-    return replace(given, ids=lambda n: first[n] if n < batches else given.ids(n))
+    return replace(given, drawn=tuple(given.ids(n) for n in range(batches)))
 
 
 def _ids(s: Scenario, file: Recording | None) -> Iterator[Ints]:

@@ -10,8 +10,9 @@ from ..scenario.scenario import Scenario, per_table
 from ..workload.accesses import lookups
 from ..workload.batch import offsets
 from ..workload.expected import gap_rate, stay, unused
-from ..workload.generator import prepare, recipe
+from ..workload.generator import prepare
 from ..workload.locality import law, shares_of
+from ..workload.sampling import recipe
 from ..workload.spectrum import id_space
 
 # From batch number and rows that the run uses for the first time, to the cache that each is in; the last number: in none.

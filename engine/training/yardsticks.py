@@ -16,6 +16,7 @@ from ..scenario.scenario import Scenario, per_table
 from ..workload import generator
 from ..workload.batch import Batch
 from ..workload.readers import formats
+from ..workload.sampling import recipe
 from ..workload.source import Source, num_batches, source
 from .loop import auc, boundaries
 from .weights import rows_of
@@ -120,7 +121,7 @@ def _curves(scenario: Scenario, origin: Source, batches: int, bags: Ints) -> lis
 
 
 def _teacher(scenario: Scenario, held_out: Batch) -> float | None:
-    made_of = generator.recipe(scenario)
+    made_of = recipe(scenario)
     bags = generator.prepare(made_of).bags
     found = generator.logits(generator.teacher(made_of), held_out.dense, held_out.ids, bags, held_out.starts)
     return auc(held_out.labels, found)

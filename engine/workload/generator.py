@@ -9,45 +9,13 @@ import numpy as np
 from ..core.arrays import Floats, Ints, Singles
 from ..core.hashing import GOLDEN, Purpose, key, mix, stream
 from ..core.jit import entry
-from ..scenario.scenario import Scenario, per_table
 from . import sampling
-from .bags import length_cv, lengths
-from .popularity import Popularity, popularities
-from .sampling import Links, link, links
+from .bags import lengths
+from .sampling import Recipe, link
 
 # Numbers of batches that no run reaches, for samples outside training.
 HELD_OUT = 2**40
 CALIBRATION = 2**41
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """What generated samples depend on, apart from their grouping into batches and their locality."""
-
-    popularities: tuple[Popularity, ...]
-    pooling: tuple[int, ...]
-    num_dense: int
-    seed: int
-    click_rate: float
-    links: Links = ()
-    linked: float = 0.0
-    length_cv: tuple[float, ...] = ()
-
-
-def recipe(scenario: Scenario) -> Recipe:
-    """Return the recipe of a scenario's generated data."""
-    model = scenario.model
-    pooling, linked = per_table(model, "pooling"), scenario.data.sample_correlation
-    return Recipe(
-        popularities(scenario),
-        pooling,
-        model.bottom_mlp[0],
-        scenario.data.seed,
-        scenario.data.click_rate,
-        links(scenario),
-        linked,
-        length_cv(scenario),
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +55,7 @@ def ids(prepared: Prepared, n: int, samples: int) -> Ints:
     made_of, bags, first = prepared.recipe, prepared.bags, prepared.offsets
     drawn = sampling.draw(prepared.sampler, key(made_of.seed, Purpose.IDS, n), bags * samples, first)
     starts = bag_starts(prepared, n, samples) if made_of.links else None
-    return link(drawn, n, made_of.links, made_of.linked, made_of.seed, made_of.popularities, bags, first, starts)
+    return link(drawn, n, made_of, bags, first, starts)
 
 
 def bag_starts(prepared: Prepared, n: int, samples: int) -> Ints | None:

@@ -15,9 +15,9 @@ from ..core.arrays import Floats, Index, Ints, Slots
 from ..core.hashing import GOLDEN, Purpose, fold, key, mix, unit
 from ..core.jit import entry, inner
 from .expected import CLOSENESS
-from .generator import Prepared, Recipe, prepare
+from .generator import Prepared, prepare
 from .popularity import cells
-from .sampling import draw_rank
+from .sampling import Recipe, draw_rank
 
 REMEMBERED = 64 * 2**20
 Tables = tuple[Floats, Slots, Ints, Ints]  # keep, alias, first and width of the law's cells

@@ -10,6 +10,7 @@ unique and repeated rows stay what they are.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,44 @@ import numpy as np
 from ..core.arrays import Floats, Ints, Slots
 from ..core.hashing import GOLDEN, Purpose, fold, mix, stream, unit
 from ..core.jit import entry, inner
-from ..scenario.scenario import Scenario
-from .popularity import FIELDS, Cells, Popularity, cells
+from ..scenario.scenario import Scenario, per_table
+from .bags import length_cv
+from .popularity import FIELDS, Cells, Popularity, cells, popularities
 
 LARGEST = (3, 4, 12, 16, 21)
 Links = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What generated samples depend on, apart from their grouping into batches and their locality."""
+
+    popularities: tuple[Popularity, ...]
+    pooling: tuple[int, ...]
+    num_dense: int
+    seed: int
+    click_rate: float
+    links: Links = ()
+    linked: float = 0.0
+    length_cv: tuple[float, ...] = ()
+
+
+def recipe(scenario: Scenario) -> Recipe:
+    """Return the recipe of a scenario's generated data."""
+    s, data = scenario, scenario.data
+    laws, pooling = popularities(s), per_table(s.model, "pooling")
+    return Recipe(
+        laws, pooling, s.model.bottom_mlp[0], data.seed, data.click_rate, links(s), data.sample_correlation, length_cv(s)
+    )
+
+
+def links(s: Scenario) -> Links:
+    """Return the groups of tables that linked samples share a quantile in; one for each 26 tables, for Kaggle alone."""
+    if s.data.popularity != "kaggle" or not s.data.sample_correlation:
+        return ()
+    groups = ([base + field - 1 for field in LARGEST] for base in range(0, s.model.num_tables, FIELDS))
+    found = (tuple(table for table in group if table < s.model.num_tables) for group in groups)
+    return tuple(group for group in found if group)
 
 
 class Sampler(NamedTuple):
@@ -98,20 +132,19 @@ def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots,
     return first[cell] + np.int64(unit(mix(word ^ GOLDEN)) * width[cell])
 
 
+def draw(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
+    """Return a batch's ids, independent of each other, from the stream that `key` starts.
+
+    Table t has `layout[t]` to `layout[t + 1]` as its lookups, and rows from `offsets[t]` on.
+    """
+    ids = np.empty(layout[-1], dtype=np.int64)
+    _draw(ids, key, layout, offsets, sampler)
+    return ids
+
+
 @entry
-def draw_ids(
-    ids: Ints,
-    key: np.uint64,
-    layout: Ints,
-    offsets: Ints,
-    law: Ints,
-    start: Ints,
-    keep: Floats,
-    alias: Slots,
-    first: Ints,
-    width: Ints,
-) -> None:
-    """Fill in the global ids of a batch whose table t has `layout[t]` to `layout[t + 1]` as its lookups."""
+def _draw(ids: Ints, key: np.uint64, layout: Ints, offsets: Ints, sampler: Sampler) -> None:
+    law, start, keep, alias, first, width = sampler
     for table in range(len(law)):
         low = np.uint64(start[law[table]])
         count = start[law[table] + 1] - start[law[table]]
@@ -124,49 +157,21 @@ def draw_ids(
             ids[slot] = offsets[table] + rank
 
 
-def draw(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
-    """Return a batch's ids, independent of each other, from the stream that `key` starts."""
-    ids = np.empty(layout[-1], dtype=np.int64)
-    draw_ids(ids, key, layout, offsets, *sampler)
-    return ids
-
-
-def links(s: Scenario) -> Links:
-    """Return the groups of tables that linked samples share a quantile in; one for each 26 tables, for Kaggle alone."""
-    if s.data.popularity != "kaggle" or not s.data.sample_correlation:
-        return ()
-    groups = ([base + field - 1 for field in LARGEST] for base in range(0, s.model.num_tables, FIELDS))
-    found = (tuple(table for table in group if table < s.model.num_tables) for group in groups)
-    return tuple(group for group in found if group)
-
-
-def link(
-    ids: Ints,
-    n: int,
-    groups: Links,
-    share: float,
-    seed: int,
-    laws: tuple[Popularity, ...],
-    bags: Ints,
-    offsets: Ints,
-    starts: Ints | None = None,
-) -> Ints:
-    """Change a `share` of batch n's samples, in place, so that their lookups in each group of tables are equally popular.
+def link(ids: Ints, n: int, made_of: Recipe, bags: Ints, offsets: Ints, starts: Ints | None = None) -> Ints:
+    """Change a share of batch n's samples, in place, so that their lookups in each group of tables are equally popular.
 
     Of uneven bags, which begin at `starts`, the first lookup of each is as popular as the first of the others, and so on.
     """
-    samples, random = len(ids) // int(bags[-1]), stream(seed, Purpose.LINKS, n)
-    for group in groups:
-        chosen = random.random(samples) < share
+    samples, random = len(ids) // int(bags[-1]), stream(made_of.seed, Purpose.LINKS, n)
+    for group in made_of.links:
+        chosen = random.random(samples) < made_of.linked
         ends = [_ends(table, samples, bags, starts) for table in group]
         quantile = random.random((samples, max(int(np.diff(each).max()) for each in ends)))
         for table, each in zip(group, ends, strict=True):
             sizes = np.diff(each)[chosen]
-            sample, turn = (
-                np.repeat(np.flatnonzero(chosen), sizes),
-                np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes),
-            )
-            ids[each[sample] + turn] = offsets[table] + rows_at(laws[table], quantile[sample, turn])
+            sample = np.repeat(np.flatnonzero(chosen), sizes)
+            turn = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            ids[each[sample] + turn] = offsets[table] + rows_at(made_of.popularities[table], quantile[sample, turn])
     return ids
 
 

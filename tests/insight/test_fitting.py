@@ -18,10 +18,10 @@ from engine.scenario.presets import scenario_file
 from engine.scenario.scenario import with_values
 from engine.sweep.links import read
 from engine.workload import bags
-from engine.workload.generator import Recipe
 from engine.workload.locality import UseStream
 from engine.workload.popularity import popularities, zipf
 from engine.workload.readers.recording import Recording
+from engine.workload.sampling import Recipe
 from engine.workload.spectrum import head_mass, spectrum
 from tests.cases import each
 from tests.machines import TINY

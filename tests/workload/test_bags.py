@@ -16,7 +16,7 @@ from engine.systems.steps.gpu import by_popularity
 from engine.systems.traffic import traffic
 from engine.workload import bags, generator
 from engine.workload.expected_cache import popular_shares
-from engine.workload.sampling import rows_at
+from engine.workload.sampling import recipe, rows_at
 from engine.workload.source import source
 from tests.cases import each
 from tests.machines import TINY, scenario
@@ -89,7 +89,7 @@ def test_lookups_are_those_of_even_bags_and_only_their_ends_are_drawn_by_seed_an
 
 
 def test_the_hidden_model_sees_the_mean_effect_of_each_bag_and_nothing_in_an_empty_one():
-    prepared = generator.prepare(generator.recipe(uneven(1.5)))
+    prepared = generator.prepare(recipe(uneven(1.5)))
     ids, starts = generator.ids(prepared, 1, 40), generator.bag_starts(prepared, 1, 40)
     one = generator.bag_effects(ids, np.array([0, 1]), len(ids), np.uint64(9))[:, 0]
     found = generator.bag_effects(ids, prepared.bags, 40, np.uint64(9), starts)
@@ -100,7 +100,7 @@ def test_the_hidden_model_sees_the_mean_effect_of_each_bag_and_nothing_in_an_emp
 
 
 def test_the_nth_lookups_of_linked_samples_are_equally_popular():
-    prepared = generator.prepare(generator.recipe(kaggle(1.5, **{"data.sample_correlation": 1.0})))
+    prepared = generator.prepare(recipe(kaggle(1.5, **{"data.sample_correlation": 1.0})))
     ids, starts = generator.ids(prepared, 3, 64), generator.bag_starts(prepared, 3, 64)
     (group,), grid = prepared.recipe.links, np.linspace(0.0, 0.8, 4000)
     rows = {t: prepared.offsets[t] + rows_at(prepared.recipe.popularities[t], grid) for t in group}

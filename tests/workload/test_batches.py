@@ -13,6 +13,7 @@ from engine.workload import generator
 from engine.workload import generator as teacher
 from engine.workload.batch import Batch, bag_layout, offsets
 from engine.workload.locality import pop, push
+from engine.workload.sampling import recipe
 from engine.workload.source import source
 from tests.cases import each
 
@@ -121,7 +122,7 @@ def _auc(labels: np.ndarray, scores: np.ndarray) -> float:
 @each("seed", [1, 2], few=3)
 def test_the_teacher_clicks_at_criteos_rate_and_can_be_learnt_to_an_auc_of_080(shape: dict[str, Any], seed: int) -> None:
     scenario = _scenario({"data.held_out_samples": 40_000, "data.seed": seed, **shape})
-    sample, made_of = source(scenario).held_out(), generator.recipe(scenario)
+    sample, made_of = source(scenario).held_out(), recipe(scenario)
     bags = generator.prepare(made_of).bags
     scores = teacher.logits(teacher.teacher(made_of), sample.dense, sample.ids, bags)
     assert sample.labels.mean() == pytest.approx(0.256, abs=0.01)

@@ -2,6 +2,8 @@
 
 import os
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from engine.workload import sampling as links
 from engine.workload.batch import offsets
 from engine.workload.expected_cache import popular_shares
 from engine.workload.readers.formats import read
-from engine.workload.source import Source, source
+from engine.workload.source import source
 from tests.cases import each
 from tests.machines import TINY
 from tests.workload.test_expected_accesses import counted_accesses
@@ -87,7 +89,7 @@ def test_a_files_hot_rows_are_the_ones_that_a_twentieth_of_its_batches_touches_m
     asked = tiny()
     batches = np.random.default_rng(3).integers(0, 1250, (100, 96))
     batches[:, :48] = np.arange(48)
-    given = Source(lambda n: None, lambda n: batches[n], lambda: None, 1600, "made up")  # type: ignore[arg-type, return-value]
+    given: Any = SimpleNamespace(ids=lambda n: batches[n], training_samples=1600, digest="made up")
     assert set(hot_set(asked, 48, given).others.tolist()) == set(range(48))
     seen = hot_set(asked, 1000, given).others
     assert 48 < len(seen) < 48 + 5 * 48 + 1

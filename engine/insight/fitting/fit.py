@@ -12,13 +12,13 @@ from ...caches.stack_distance import HitCurve, curve
 from ...core.arrays import Floats, Ints
 from ...errors import BadFile
 from ...scenario.scenario import Scenario, with_values
-from ...workload.generator import Recipe
 from ...workload.locality import UseStream
 from ...workload.popularity import zipf
 from ...workload.readers import formats
 from ...workload.readers.recording import Recording
 from ...workload.readers.samples import Watch, unwatched
 from ...workload.readers.traces import torch_save
+from ...workload.sampling import Recipe
 from .bag_fit import BagFit, bag_fit
 from .counting import MOST_LOOKUPS, MOST_SAMPLES, Lookups, Measured, blocks, counted, generated, measured, rarity
 from .law import Law, fit

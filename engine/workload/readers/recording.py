@@ -88,13 +88,23 @@ class Recording:
         """Return how many lookups of a field each sample has, or the one number that all have."""
         return self.pooling[table] if self.lengths is None else np.asarray(self.lengths[:, table], dtype=np.int64)
 
-    def some(self, rows: Ints) -> tuple[Any, Ints]:
-        """Return tokens (n, W) and where in them the samples `rows` stand; what is on the disk is read."""
-        if isinstance(self.tokens, np.ndarray):
-            touched(len(rows) * abs(self.tokens.strides[0]))
-            return self.tokens, rows
-        touched(len(rows) * sum({id(field.base): abs(field.strides[0]) for field in self.tokens}.values()))
-        return np.concatenate([words(field[rows]) for field in self.tokens], axis=1), np.arange(len(rows))
+    def some(self, rows: Ints) -> tuple[Any, Ints, Ints]:
+        """Return tokens, where in them each field's of the samples `rows` begin, and how many they are, (n, F).
+
+        What is on the disk is read.
+        """
+        tokens, at = self.tokens, rows
+        if self.lengths is not None:
+            lengths = self.lengths[rows].astype(np.int64)
+            touched(8 * int(lengths.sum()))
+            return tokens, self.begins[rows][:, None] + np.cumsum(lengths, axis=1) - lengths, lengths
+        if isinstance(tokens, np.ndarray):
+            touched(len(rows) * abs(tokens.strides[0]))
+        else:
+            touched(len(rows) * sum({id(field.base): abs(field.strides[0]) for field in tokens}.values()))
+            tokens, at = np.concatenate([words(field[rows]) for field in tokens], axis=1), np.arange(len(rows))
+        *starts, wide = self.starts
+        return tokens.reshape(-1), at[:, None] * wide + starts, np.repeat([self.pooling], len(at), axis=0)
 
 
 def words(numbers: Any) -> Words:
