@@ -108,7 +108,8 @@ def _defined(statement: ast.stmt) -> list[str]:
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return [statement.name]
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return [node.id for one in targets if one for node in ast.walk(one) if isinstance(node, ast.Name)]
+    stored = [node for one in targets if one for node in ast.walk(one) if isinstance(node, ast.Name)]
+    return [node.id for node in stored if isinstance(node.ctx, ast.Store)]
 
 
 def _home(name: Name) -> Name:
