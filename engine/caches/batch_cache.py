@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.arrays import Ints
 from ..scenario.scenario import Scenario, per_table
@@ -40,15 +39,6 @@ class HeldRows:
     used: Ints
 
 
-class BatchHits(NamedTuple):
-    """A batch's rows, which of them are held and where, and how many lookups ask for the others."""
-
-    rows: Ints
-    held: NDArray[np.bool_]
-    place: Ints
-    missed_lookups: float
-
-
 def most_frequent(rows: int) -> HeldRows:
     """Return a shelf of the first ranks; none for an empty one."""
     return HeldRows(np.arange(rows), np.zeros(rows, dtype=np.int64))
@@ -56,35 +46,31 @@ def most_frequent(rows: int) -> HeldRows:
 
 def by_frequency(shelf: HeldRows, capacity: float, ranks: Ints) -> tuple[HeldRows, CacheMoves]:
     """Serve a batch of ranks with a cache of `capacity` rows, of which the rarest goes first."""
-    found = _find(shelf, ranks)
-    free = np.ones(len(shelf.rows), dtype=np.bool_)
-    free[found.place[found.held]] = False
-    spare, fresh = np.flatnonzero(free), found.rows[~found.held]
+    hit, fresh, missed, unique = _find(shelf, ranks)
+    spare = np.delete(np.arange(len(shelf.rows)), hit)
     over = max(0, len(shelf.rows) + len(fresh) - int(capacity))
-    going = min(over, len(spare))
-    keep = np.ones(len(shelf.rows), dtype=np.bool_)
-    keep[spare[len(spare) - going :]] = False
-    after = _with(HeldRows(shelf.rows[keep], shelf.used[keep]), fresh[: len(fresh) - (over - going)], 0)
-    return after, CacheMoves(found.missed_lookups, len(fresh), over, len(found.rows))
+    gone = spare[max(0, len(spare) - over) :]
+    left = HeldRows(np.delete(shelf.rows, gone), np.delete(shelf.used, gone))
+    return _with(left, fresh[: len(fresh) - (over - len(gone))], 0), CacheMoves(missed, len(fresh), over, unique)
 
 
 def look_ahead(shelf: HeldRows, batches: int, turn: int, ids: Ints) -> tuple[HeldRows, CacheMoves]:
     """Serve a batch with a cache that knows the next `batches`: a row has stayed if one of the last ones has used it."""
     stays = shelf.used >= turn - batches
     kept = HeldRows(shelf.rows[stays], shelf.used[stays])
-    found = _find(kept, ids)
-    kept.used[found.place[found.held]] = turn
-    fresh = found.rows[~found.held]
-    moves = CacheMoves(found.missed_lookups, len(fresh), len(stays) - int(stays.sum()), len(found.rows))
+    hit, fresh, missed, unique = _find(kept, ids)
+    kept.used[hit] = turn
+    moves = CacheMoves(missed, len(fresh), len(stays) - int(stays.sum()), unique)
     return _with(kept, fresh, turn), moves
 
 
-def _find(shelf: HeldRows, ids: Ints) -> BatchHits:
+def _find(shelf: HeldRows, ids: Ints) -> tuple[Ints, Ints, float, int]:
+    """Return where the batch's rows are held, those that are not, how many lookups ask for these, and the number of all."""
     rows, times = np.unique(ids, return_counts=True)
     place = np.searchsorted(shelf.rows, rows)
     held = place < len(shelf.rows)
     held[held] = shelf.rows[place[held]] == rows[held]
-    return BatchHits(rows, held, place, float(times[~held].sum()))
+    return place[held], rows[~held], float(times[~held].sum()), len(rows)
 
 
 def _with(shelf: HeldRows, rows: Ints, turn: int) -> HeldRows:

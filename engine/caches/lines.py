@@ -39,19 +39,13 @@ class LineMoves(NamedTuple):
     refetched: float
 
 
-class Packing(NamedTuple):
-    """The rows that one line holds, the lines that a larger row takes, and how many rows' or row's lines the cache holds."""
-
-    rows: int
-    lines: int
-    room: int
-
-
-def packing(s: Scenario, cache: LineCache) -> Packing:
-    """Return how rows lie in lines: whole, or each from a new line on."""
+def packing(s: Scenario, cache: LineCache) -> tuple[int, int, int]:
+    """Return the rows that a line holds, whole, the lines that a larger row takes, and how many of the one or the other the
+    cache holds.
+    """
     row = row_bytes(s)
     lines = max(1, int(-(-row // cache.nbytes)))
-    return Packing(max(1, int(cache.nbytes // row)), lines, max(1, cache.lines // lines))
+    return max(1, int(cache.nbytes // row)), lines, max(1, cache.lines // lines)
 
 
 def expected_lines(s: Scenario, cache: LineCache) -> LineMoves:

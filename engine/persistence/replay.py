@@ -1,7 +1,7 @@
 """The replay of a timeline's events: what the medium holds when power is lost among them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -58,34 +58,46 @@ class Start:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
-class MediumWrites:
-    """The logs written so far: of rows by batch, the MLP log that waits for its flag, and the last one flagged."""
+class LogWriter:
+    """What carries events out on a medium by the protocol's own operations, from `start` on.
 
-    rows: Mapping[int, Pending]
-    mlp: Pending | None = None
-    flagged_mlp: Pending | None = None
+    It knows the logs of rows by batch, the MLP log that waits for its flag and the last one flagged, and the table's digests.
+    """
 
+    def __init__(
+        self, media: Media, layout: MediumLayout, log: LogName, start: Start, changes: Mapping[int, BatchChange]
+    ) -> None:
+        self.media, self.layout, self.steps, self.start, self.changes = media, layout, LOGS[log], start, changes
+        self.rows: dict[int, Pending] = {}
+        self.mlp: Pending | None = None
+        self.flagged_mlp: Pending | None = None
+        self.digests = [checksums.table_digest(octets(start.table).reshape(len(start.table), -1))]
 
-class Stamps:
-    """What a flag says of the start and the end of each batch, from `start` on."""
+    def carry_out(self, event: PersistEvent) -> None:
+        """Carry out one event; raises BadInput for one that the protocol does not know."""
+        place, steps, batch, change = (self.media, self.layout), self.steps, event.batch, self.changes[event.batch]
+        match event.op:
+            case "embedding log":
+                self.rows[batch] = steps.log_rows(*place, batch, change.rows, change.after if steps.ahead else change.before)
+            case "mlp log":
+                pending = protocol.log_mlp(*place, batch + steps.ahead, change.mlp_after if steps.ahead else change.mlp_before)
+                self.mlp = pending if event.done >= 1 else self.mlp
+            case "commit":
+                steps.commit(*place, self.rows[batch], self.mlp, self._stamp(batch))
+                self.mlp, self.flagged_mlp = None, self.mlp
+            case "embedding update" | "home write":
+                steps.rewrite(*place, self.rows[batch], self.flagged_mlp, change.rows, change.after)
+            case _:
+                raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest(event.op, get_args(Persists)[1:])}")
 
-    def __init__(self, start: Start, changes: Mapping[int, BatchChange]) -> None:
-        self._start, self._changes = start, changes
-        self._digests = [checksums.table_digest(octets(start.table).reshape(len(start.table), -1))]
-
-    def at(self, batch: int) -> Stamp:
-        """Return the stamp of the batch's start."""
-        first = self._start.position.batch
-        for earlier in range(first + len(self._digests) - 1, batch):
-            change = self._changes[earlier]
-            self._digests.append(checksums.moved(self._digests[-1], change.rows, change.before, change.after))
-        return Stamp(self._changes[batch].reader_before, self._start.position.seed, self._digests[batch - first])
-
-    def after(self, batch: int) -> Stamp:
-        """Return the stamp of the batch's end."""
-        change, before = self._changes[batch], self.at(batch)
-        return Stamp(change.reader_after, before.seed, checksums.moved(before.digest, change.rows, change.before, change.after))
+    def _stamp(self, batch: int) -> Stamp:
+        """Return what the batch's flag says: of its start in an undo log, of its end in a redo log."""
+        position, change, ahead = self.start.position, self.changes[batch], self.steps.ahead
+        for n in range(position.batch + len(self.digests) - 1, batch + ahead):
+            one = self.changes[n]
+            self.digests.append(checksums.moved(self.digests[-1], one.rows, one.before, one.after))
+        reader = change.reader_after if ahead else change.reader_before
+        return Stamp(reader, position.seed, self.digests[batch + ahead - position.batch])
 
 
 def survive(
@@ -108,43 +120,13 @@ def survive(
     media = CrashMedia(layout.nbytes, Power(model, granularity=granularity))
     protocol.format_media(media, layout, start.table, start.mlp, start.position)
     media.drain()
-    stamps = Stamps(start, changes)
-    written = MediumWrites({})
+    writer = LogWriter(media, layout, log, start, changes)
     for event in events:
         if event.done < 1:
             media.hold()
-        written = carry_out(media, layout, log, event, changes[event.batch], stamps, written)
+        writer.carry_out(event)
         if event.done >= 1:
             media.fence()
         else:
             media.tear(max(event.done, 0.0), rng)
     return media.survivor(at_random(rng) if media.domain.buffered_lines else None)
-
-
-def carry_out(
-    media: Media,
-    layout: MediumLayout,
-    log: LogName,
-    event: PersistEvent,
-    change: BatchChange,
-    stamps: Stamps,
-    written: MediumWrites,
-) -> MediumWrites:
-    """Carry out one event by the protocol's own operations, and return the logs written by then."""
-    steps, batch = LOGS[log], event.batch
-    match event.op:
-        case "embedding log":
-            pending = steps.log_rows(media, layout, batch, change.rows, change.after if steps.ahead else change.before)
-            return replace(written, rows={**written.rows, batch: pending})
-        case "mlp log":
-            pending = protocol.log_mlp(media, layout, batch + steps.ahead, change.mlp_after if steps.ahead else change.mlp_before)
-            return replace(written, mlp=pending) if event.done >= 1 else written
-        case "commit":
-            steps.commit(
-                media, layout, written.rows[batch], written.mlp, stamps.after(batch) if steps.ahead else stamps.at(batch)
-            )
-            return replace(written, mlp=None, flagged_mlp=written.mlp)
-        case "embedding update" | "home write":
-            steps.rewrite(media, layout, written.rows[batch], written.flagged_mlp, change.rows, change.after)
-            return written
-    raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest(event.op, get_args(Persists)[1:])}")

@@ -48,7 +48,9 @@ def run_ledger(run: Run) -> RunLedger:
     intervals = _intervals(run.planned, run.planned.makespan)
     plan = _Plan(intervals, np.minimum(run.planned.steady.stage("Checkpoint"), intervals), planned)
     for segment, fate in _fates(run):
-        _enter(segment, fate, plan, seconds, dynamic)
+        for name, (time, joules) in _entries(segment, fate, plan).items():
+            seconds[name] += time
+            dynamic[name] += joules
     for crash in run.crashes:
         for attempt in crash.outage.attempts:
             for name in ("detect", "repair", "restart", "restore"):
@@ -86,14 +88,8 @@ def _fates(run: Run) -> list[tuple[Segment, Ints]]:
     return found
 
 
-def _enter(
-    segment: Segment,
-    fate: Ints,
-    plan: _Plan,
-    seconds: dict[str, float],
-    dynamic: dict[str, float],
-) -> None:
-    """Enter one segment: the batches that ended by their fate, what was under way as lost.
+def _entries(segment: Segment, fate: Ints, plan: _Plan) -> dict[str, tuple[float, float]]:
+    """Return seconds and dynamic joules of one segment by account: batches that ended by their fate, what was under way as lost.
 
     Usual and stalled time are told apart over all its batches, so that a log's turns may fall on others than planned.
     """
@@ -105,7 +101,7 @@ def _enter(
     usual = min(_sum(spent, stays), planned)
     logs = _sum(plan.checkpoint[part], stays) * usual / max(planned, TINY)
     usual_joules = min(_sum(other[:count], stays), _sum(plan.joules[part], stays))
-    entries = {
+    return {
         "useful": (usual - logs, usual_joules),
         "checkpoint": (logs + segment.length - worked, _sum(checkpoint[:count], stays) + _paused(segment)),
         "stalled": (_sum(spent, stays) - usual, _sum(other[:count], stays) - usual_joules),
@@ -115,9 +111,6 @@ def _enter(
             _sum((other + checkpoint)[:count], fate == LOST) + float((other + checkpoint)[count:].sum()),
         ),
     }
-    for name, (time, joules) in entries.items():
-        seconds[name] += time
-        dynamic[name] += joules
 
 
 def _sum(values: Floats, those: NDArray[np.bool_]) -> float:

@@ -18,7 +18,7 @@ from .result import Result
 
 @remembered()
 def _first_strike(s: Scenario) -> float:
-    first = UpcomingFaults(s).peek()
+    first = UpcomingFaults(s).next
     return first.at if first else inf
 
 

@@ -126,8 +126,8 @@ class SegmentSchedule:
 def follow(course: SegmentSchedule, ahead: UpcomingFaults) -> tuple[Segment, Strike | None]:
     """Follow a course to its end or to the strike that stops it; bits that flipped in the outage before count with it."""
     flipping, ahead.flipped = [Flip(course.begin, course.first, course.first - 1)] * ahead.flipped, 0
-    while (strike := ahead.peek()) is not None and not course.over(strike.at):
-        ahead.pop()
+    while (strike := ahead.next) is not None and not course.over(strike.at):
+        ahead.take(strike)
         if ahead.stops(strike):
             return replace(course.segment(strike.at), flips=tuple(flipping), flipped=ahead.all_flipped), strike
         if slows(strike) or strike.fault == FULL_SPEED:

@@ -12,28 +12,22 @@ FULL_SPEED = "full speed"  # no fault: the end of one that slows down
 
 
 class UpcomingFaults:
-    """A look at the next strike; `slow` counts the slow-downs under way, `flipped` the bits that flipped in outages.
+    """A look at the `next` strike, None if nothing will strike any more.
 
-    `passed` are the strikes so far that did not stop the job.
+    `slow` counts the slow-downs under way, `flipped` the bits that flipped in outages; `passed` are the strikes so far that did
+    not stop the job.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         self._coming = _timed(scenario)
         self._checked = scenario.policy.row_checksums and scenario.faults.silent_corruption_where == "table"
-        self._next = next(self._coming, None)
+        self.next = next(self._coming, None)
         self.slow = self.flipped = self._switched = 0
         self.passed: list[Strike] = []
 
-    def peek(self) -> Strike | None:
-        """Return the next strike; None if nothing will strike any more."""
-        return self._next
-
-    def pop(self) -> Strike:
-        """Take the next strike, and count what it changes."""
-        strike = self._next
-        if strike is None:
-            raise ValueError("nothing strikes any more.")
-        self._next = next(self._coming, None)
+    def take(self, strike: Strike) -> None:
+        """Take the next `strike`, and count what it changes."""
+        self.next = next(self._coming, None)
         self.slow += slows(strike) - (strike.fault == FULL_SPEED)
         self.passed += [] if self.stops(strike) else [strike]
         self._switched += slows(strike)
@@ -43,7 +37,6 @@ class UpcomingFaults:
                 f"struck {len(self.passed):,} times by {strike.at:.4g} s, more than can be followed; make faults rarer, or "
                 "shorten faults.detect_seconds and faults.restart_seconds."
             )
-        return strike
 
     def stops(self, strike: Strike) -> bool:
         """Return whether the job ends with the strike; with a flipped bit, where rows have checksums."""
@@ -56,8 +49,8 @@ class UpcomingFaults:
 
     def stop_before(self, end: float) -> Strike | None:
         """Take everything before `end` seconds up to a strike that stops the job, and return that one, if there is one."""
-        while self._next is not None and self._next.at < end:
-            strike = self.pop()
+        while (strike := self.next) is not None and strike.at < end:
+            self.take(strike)
             if self.stops(strike):
                 return strike
             self.flipped += flips(strike)
