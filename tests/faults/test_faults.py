@@ -3,12 +3,13 @@
 import re
 from dataclasses import replace
 from functools import cache
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from engine.estimate import estimate
-from engine.faults.fault import Strike
+from engine.faults.fault import Kind, Loss, Strike, Unit
 from engine.registry import every
 from engine.results.metrics import metrics
 from engine.run import segment as course
@@ -31,6 +32,11 @@ FEW = ("cxl-b", "ssd")  # an undo log by near-data logic, a redo log by the host
 LONG_ROWS = {"model.embedding_dim": 16, "model.bottom_mlp": (5, 8, 16)}  # rows of whole lines, which a log can repair
 NOT_LISTED = ("fault-in-recovery", "late-detection")
 LISTED = [name for name in every("faults") if name not in NOT_LISTED and f"faults.{name.replace('-', '_')}_at_seconds" in KNOBS]
+
+
+def test_the_catalogue_of_faults_uses_known_words_alone():
+    for name, fault in every("faults").items():
+        assert fault.kind in get_args(Kind) and fault.unit in get_args(Unit) and fault.destroys <= set(get_args(Loss)), name
 
 
 def tiny(system, **knobs):
