@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal, get_args
 
-import numpy as np
-
 from .work import HomeWrites, Persist, RowLog, RowUpdates, Work, amounts
 
 Names = tuple[str, ...]
@@ -103,7 +101,7 @@ def _check_task(task: Task, known: set[str], devices: set[str] | frozenset[str])
                 f"{task.name} runs on {demand.device!r}, which the system does not have; add it to the system's devices."
             )
         for name, amount in amounts(demand.work).items():
-            least, most = (amount, amount) if isinstance(amount, int | float) else (np.min(amount), np.max(amount))
+            least, most = (amount, amount) if isinstance(amount, int | float) else (amount.min(), amount.max())
             if not 0 <= least <= most < inf:
                 raise ValueError(f"{task.name}: {name} on {demand.device} is negative or not finite.")
 

@@ -32,7 +32,7 @@ def together(costs: Sequence[Any], kinds: int) -> Callable[[Work], Floats]:
     same = _all(is_, costs, costs[0])
 
     def alone(work: Work) -> Floats:
-        return np.stack([_alone(cost, work, kinds) for cost in (costs[:1] if same else costs)], axis=1)
+        return _alone(costs[:1] if same else costs, work, kinds)
 
     if same:
         return alone
@@ -45,7 +45,7 @@ def together(costs: Sequence[Any], kinds: int) -> Callable[[Work], Floats]:
         try:
             found = np.asarray(joint(_upright(work, kinds)), dtype=np.float64)
             whole = np.broadcast_to(found, (kinds, found.shape[-1] if found.ndim else 1))
-            if all(np.array_equal(whole[:, at], _alone(costs[at], work, kinds)) for at in (0, -1)):
+            if np.array_equal(whole[:, [0, -1]], _alone((costs[0], costs[-1]), work, kinds)):
                 return whole
         except (ValueError, TypeError, AttributeError):
             pass
@@ -54,8 +54,11 @@ def together(costs: Sequence[Any], kinds: int) -> Callable[[Work], Floats]:
     return at_once
 
 
-def _alone(cost: Any, work: Work, kinds: int) -> Floats:
-    return np.broadcast_to(np.asarray(0.0 if cost is None else cost(work), dtype=np.float64), kinds)
+def _alone(costs: Sequence[Any], work: Work, kinds: int) -> Floats:
+    found = np.empty((kinds, len(costs)))
+    for column, cost in enumerate(costs):
+        found[:, column] = 0.0 if cost is None else cost(work)
+    return found
 
 
 def _upright(work: Work, kinds: int) -> Work:

@@ -49,25 +49,27 @@ def timeline_rows(line: Line) -> tuple[Row, ...]:
     first = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
     low = float(ends[first - 1]) if first else 0.0
     high = float(ends[min(first + SHOWN_BATCHES, len(ends)) - 1])
-    running = np.argwhere((line.start < high) & ((line.end > low) | np.isnan(line.end))).tolist()
+    running = (line.start < high) & ((line.end > low) | np.isnan(line.end))
+    places, starts, stops = np.argwhere(running).tolist(), line.start[running].tolist(), line.end[running].tolist()
+    tasks = line.graph.tasks
+    names = [" ".join(filter(None, task.server)) for task in tasks]
     return tuple(
         {
-            "Device": " ".join(part for part in task.server if part),
-            "Task": task.name,
-            "Stage": task.stage,
+            "Device": names[k],
+            "Task": tasks[k].name,
+            "Stage": tasks[k].stage,
             "Batch": n,
             "Start [ms]": (start - low) / MS,
             "End [ms]": (end - low) / MS,
-            "Background": task.background or bool(task.during),
+            "Background": tasks[k].background or bool(tasks[k].during),
         }
-        for n, task, k in ((n, line.graph.tasks[k], k) for n, k in running)
-        for start, end in _pieces(line, n, k, low, high)
+        for (n, k), first, last in zip(places, starts, stops, strict=True)
+        for start, end in _pieces(line, k, first, last, low, high)
     )
 
 
-def _pieces(line: Line, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
+def _pieces(line: Line, k: int, start: float, end: float, low: float, high: float) -> list[tuple[float, float]]:
     """Return when a task ran within the window: a rolling log only beside its gate task, or while waited for."""
-    start, end = float(line.start[n, k]), float(line.end[n, k])
     end = np.inf if isnan(end) else end
     pieces = [(start, end)]
     if line.graph.tasks[k].during:

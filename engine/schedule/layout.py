@@ -211,8 +211,10 @@ def template_of(graph: TaskGraph, durations: Floats, alike: Ints | None = None) 
 
 def _apart(task: Task, tasks: tuple[Task, ...]) -> bool:
     """Return whether a task waits for itself alone, nobody else for it, and its server is its own: it may run far ahead."""
+    if (task.after, task.after_previous, task.background) != ((), (task.name,), False):
+        return False
     near = [one.name for one in tasks if one.server == task.server or task.name in (*one.after, *one.after_previous)]
-    return near == [task.name] and (task.after, task.after_previous, task.background) == ((), (task.name,), False)
+    return near == [task.name]
 
 
 def _followers(graph: TaskGraph, needs: str) -> list[list[int]]:

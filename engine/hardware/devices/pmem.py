@@ -133,7 +133,9 @@ def build(machine: MachineKnobs) -> Device:
 
 def _constants(media: ModuleConstants) -> tuple[Constant, ...]:
     """Return a medium's constants, those of a cache only where it has one."""
-    return tuple(one for one in fields_of(media) if media.cache.value or one not in [getattr(media, name) for name in OF_CACHES])
+    return tuple(
+        [one for one, name in zip(fields_of(media), vars(media), strict=True) if media.cache.value or name not in OF_CACHES]
+    )
 
 
 def _write_share(media: ModuleConstants, writers: int) -> float:
