@@ -1,15 +1,15 @@
 """Charts as values: each is a Vega-Lite specification without data, built once; the page brings the table.
 
+Here are the words that all are written in, and the curve of a training.
+
 A chart's title stands above it as text, because it is a finding and changes; the specification never does.
 """
 
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import lru_cache
 from itertools import accumulate
 from math import ceil, log10
 from typing import Any
-
-from engine.core.graph import STAGES
-from pages.common import palette
 
 Spec = dict[str, Any]
 INK = "#797e87"  # as readable on white as on near-black
@@ -29,6 +29,8 @@ HEIGHT, TEETH, ROWS = 240, 16, 6  # pixels of a curve and of half a tooth of a b
 Break = tuple[float, float, float]
 FIT: Spec = {"autosize": {"type": "fit-x", "contains": "padding"}}  # the width is the page's, the height that of the plot itself
 CURVE = "#d9622b"
+LOG: Spec = {"type": "log", "nice": False}
+LABEL: Spec = {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK}  # right of where a bar ends
 SMOOTH = 20  # batches on either side of the mean loss
 
 
@@ -42,79 +44,45 @@ def rows(pixels: int) -> Spec:
     return {**FIT, "height": {"step": pixels}}
 
 
-@cache
-def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: tuple[str, ...] = ()) -> Spec:
-    """One bar a training system, stacked by part; needs system, known, part, amount, drawn, chosen, low, high.
-
-    The chosen one is marked, the others have opacity `fade`.
-    """
-    order, across = list(palette.systems()), axis(unit, grid=False)
-    named: Spec = {"legend": {"values": list(drawn)}} if drawn else {}
-    lane = axis("", labelFontSize=13, labelLimit=150)
-    bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": lane}}
-    stack = {
-        "mark": {"type": "bar", "height": {"band": 0.72}},
-        "encoding": {
-            "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": across},
-            "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend, **named},
-            "order": {"field": "rank", "type": "quantitative"},
-            "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": fade},
-            "tooltip": [
-                {"field": "system", "title": "Training system"},
-                {"field": "part", "title": legend},
-                {"field": "amount", "title": unit, "type": "quantitative", "format": ",.4~r"},
-                {"field": "known", "title": "Known by"},
-            ],
-        },
-    }
-    return {
-        **rows(30),
-        "transform": [{"calculate": f"indexof({list(parts)}, datum.part)", "as": "rank"}],
-        "encoding": bar,
-        "layer": [stack, _whiskers(unit), _totals()],
-        "config": {"legend": {"orient": "right", "offset": 70, "rowPadding": 1}},
-    }
+def quantity(field: str, **more: Any) -> Spec:
+    """Return a channel that shows the numbers of a field."""
+    return {"field": field, "type": "quantitative", **more}
 
 
-def _whiskers(unit: str) -> Spec:
-    """A line from the lowest to the highest plausible value of a whole bar, where both are known."""
-    low, high = ({"field": end, "type": "quantitative", "title": unit} for end in ("low", "high"))
-    tip = [{**low, "title": "9 of 10 draws, from", "format": ",.4~r"}, {**high, "title": "to", "format": ",.4~r"}]
-    only = {"transform": [{"filter": "isValid(datum.low)"}]}
-    ends = {"x": low, "x2": {"field": "high"}, "tooltip": tip}
-    rule: Spec = {"type": "rule", "aria": False}
-    halo = {"mark": {**rule, "strokeWidth": 4, "color": "white", "opacity": 0.35}, "encoding": ends}  # seen on any colour
-    line = {"mark": {**rule, "strokeWidth": 2, "color": INK}, "encoding": ends}
-    cap: Spec = {"type": "tick", "aria": False, "thickness": 2, "size": 9, "color": INK}
-    return {**only, "layer": [halo, line, *({"mark": cap, "encoding": {"x": end}} for end in (low, high))]}
+def nominal(field: str, **more: Any) -> Spec:
+    """Return a channel that shows the words of a field."""
+    return {"field": field, "type": "nominal", **more}
 
 
-def _totals() -> Spec:
-    wholes = [{"op": "sum", "field": name, "as": f"{name}_total"} for name in ("amount", "drawn")]
-    return {
-        "transform": [
-            {"aggregate": [*wholes, {"op": "max", "field": "high", "as": "high"}], "groupby": ["system", "chosen"]},
-            {"calculate": "max(datum.drawn_total, isValid(datum.high) ? datum.high : 0)", "as": "end"},
-            {
-                "calculate": FIGURE.format("amount_total")
-                + " + (datum.drawn_total < 0.999 * datum.amount_total ? ' (bar cut)' : '')"
-                + " + (datum.chosen ? '  ◀ this one' : '')",
-                "as": "label",
-            },
-        ],
-        "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
-        "encoding": {"x": {"field": "end", "type": "quantitative"}, "text": {"field": "label"}},
-    }
+def hover(*told: tuple[str, ...]) -> list[Spec]:
+    """Return what a mark tells under the pointer: each a field and its title, of a number its format too."""
+    numbers = ({"type": "quantitative", "format": form[0]} if form else {} for _, _, *form in told)
+    return [{"field": one[0], "title": one[1], **more} for one, more in zip(told, numbers, strict=True)]
 
 
-def step_time(fade: float = 0.5) -> Spec:
-    """Step time by stage, all systems."""
-    return stacked("Step time [ms]", STAGES, "Stage", fade)
+def where(test: str) -> Spec:
+    """Return what keeps a layer to the rows that pass a test."""
+    return {"transform": [{"filter": test}]}
 
 
-def energy(drawn: tuple[str, ...], fade: float = 0.5) -> Spec:
-    """Energy of the whole run by component, all systems; the legend names the components that are `drawn`."""
-    return stacked("Energy of the run [J]", palette.devices(), "Component", fade, drawn)
+def layer(mark: Spec, *steps: Spec, **channels: Any) -> Spec:
+    """Return a layer: a mark and its channels, of rows that went through `steps`."""
+    return {**({"transform": [*steps]} if steps else {}), "mark": mark, "encoding": channels}
+
+
+def when(test: str, value: Any, otherwise: Any) -> Spec:
+    """Return a channel with one value for rows that pass a test, and another for all others."""
+    return {"condition": {"test": test, "value": value}, "value": otherwise}
+
+
+def ruled(**more: Any) -> Spec:
+    """Return the mark of a rule, silent for those who hear the page: Vega gives it no name."""
+    return {"type": "rule", "aria": False, **more}
+
+
+def scale_of(colours: Mapping[str, str]) -> Spec:
+    """Return a scale that gives each name its colour."""
+    return {"domain": list(colours), "range": list(colours.values())}
 
 
 @lru_cache(maxsize=64)
@@ -126,13 +94,9 @@ def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = (), 
     """
     cut = breaks if against == "broken" else ()
     labels = {"labelExpr": _elapsed(cut)} if cut else {}
-    time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against], **labels)}
-    point = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
-    tip = [
-        {"field": "batch", "title": "Batch"},
-        {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".6~g"},
-        {"field": field, "title": title, "type": "quantitative", "format": ".5f"},
-    ]
+    time = quantity(against, axis=axis(AGAINST[against], **labels))
+    point = quantity(field, axis=axis(title), scale={"zero": False})
+    tip = hover(("batch", "Batch"), ("elapsed", "Simulated time [s]", ".6~g"), (field, title, ".5f"))
     layers = _noisy(time, point, tip) if field == "loss" else [_line(time, point, tip, {"point": {"color": CURVE}})]
     broken = [_break(*one, n) for n, one in enumerate(cut)]
     others = [layer for name in beside for layer in _beside(name, time, point, tip)]
@@ -153,11 +117,11 @@ def _break(start: float, end: float, seconds: float, number: int) -> Spec:
     """A toothed line down the middle of an outage that is drawn shorter than it is, with its length beside it."""
     middle, tooth = (start + end) / 2, (end - start) / 8
     points = [{"x": middle + tooth * (-1) ** n, "y": y} for n, y in enumerate(range(0, HEIGHT + 1, TEETH))]
-    x = {"field": "x", "type": "quantitative"}
+    x = quantity("x")
     line = {
         "data": {"values": points},
         "mark": {"type": "line", "color": INK, "strokeWidth": 1.5},
-        "encoding": {"x": x, "y": {"field": "y", "type": "quantitative", "scale": None}, "order": {"field": "y"}},
+        "encoding": {"x": x, "y": quantity("y", scale=None), "order": {"field": "y"}},
     }
     text = {"type": "text", "color": INK, "y": HEIGHT - 8 - 14 * (number % 3), "dx": 6, "align": "left", "fontSize": 11}
     said = {"values": [{"x": middle, "says": f"{seconds:,.4g} s"}]}
@@ -166,11 +130,15 @@ def _break(start: float, end: float, seconds: float, number: int) -> Spec:
 
 
 def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
-    return {
-        "transform": [{"filter": f"isValid(datum['{y['field']}'])"}],
-        "mark": {"type": "line", "color": CURVE, **mark},
-        "encoding": {"x": x, "y": y, "order": {"field": "elapsed"}, "detail": {"field": "part"}, "tooltip": tip},
-    }
+    return layer(
+        {"type": "line", "color": CURVE, **mark},
+        {"filter": f"isValid(datum['{y['field']}'])"},
+        x=x,
+        y=y,
+        order={"field": "elapsed"},
+        detail={"field": "part"},
+        tooltip=tip,
+    )
 
 
 def _beside(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
@@ -179,11 +147,7 @@ def _beside(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
     line = _line(x, of, [*tip[:2], {**tip[2], "field": name, "title": name}], {"color": INK, "strokeDash": [5, 4]})
     last = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed", "order": "descending"}]}
     says = {"type": "text", "align": "right", "dy": 11, "color": INK, "fontSize": 11}
-    text = {
-        "transform": [*line["transform"], last, {"filter": "datum.nth === 1"}],
-        "mark": says,
-        "encoding": {"x": x, "y": of, "text": {"value": name}},
-    }
+    text = layer(says, *line["transform"], last, {"filter": "datum.nth === 1"}, x=x, y=of, text={"value": name})
     return [line, text]
 
 
@@ -202,7 +166,7 @@ def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
 
 def _events(x: Spec) -> list[Spec]:
     """A rule at each event, over each fault its number, and at the first of a kind its name, on the side that has room."""
-    colour = {"type": "nominal", "scale": {"domain": list(EVENTS), "range": list(EVENTS.values())}, "legend": None}
+    colour = {"type": "nominal", "scale": scale_of(EVENTS), "legend": None}
     happened = {"field": "what", "title": "What happened"}
     tip = [{"field": "kind", "title": "Event"}, {"field": "elapsed", "title": "Simulated time [s]", "format": ".6~g"}, happened]
     sort = f"indexof({list(EVENTS)}, datum.kind)"
@@ -211,18 +175,14 @@ def _events(x: Spec) -> list[Spec]:
         {"filter": "isValid(datum.kind)"},
         {"calculate": f"{sort} < 0 ? 'other event' : datum.kind", "as": "sort"},
     ]
-    rule = {
-        "transform": found,
-        "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "strokeDash": [4, 3]},
-        "encoding": {"x": x, "color": {"field": "sort", **colour}, "tooltip": tip},
-    }
+    rule = layer(ruled(strokeWidth=2, strokeDash=[4, 3]), *found, x=x, color={"field": "sort", **colour}, tooltip=tip)
     first = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed"}], "groupby": ["sort"]}
     says = "(isValid(datum.number) ? datum.number + ' ' : '') + (datum.nth === 1 ? datum.sort : '')"
     places = f"isValid(datum.number) ? 8 + 13 * ((datum.number - 1) % {ROWS}) : {HEIGHT + 4} - 13 * abs({sort})"
     named: list[Spec] = [*found, first, {"calculate": says, "as": "says"}, {"calculate": places, "as": "row"}]
     words = {
         "x": x,
-        "y": {"field": "row", "type": "quantitative", "scale": None},
+        "y": quantity("row", scale=None),
         "text": {"field": "says"},
         "color": {"field": "sort", **colour},
         "tooltip": tip,
@@ -234,4 +194,4 @@ def _side(named: list[Spec], words: Spec, late: bool) -> Spec:
     """Words right of their place, or left of it where that is late on the axis."""
     only = {"filter": f"{'' if late else '!'}(datum['{words['x']['field']}'] > 0.8 * datum.end)"}
     text = {"type": "text", "align": "right" if late else "left", "dx": -4 if late else 4, "fontSize": 11, "fontWeight": 600}
-    return {"transform": [*named, only], "mark": text, "encoding": words}
+    return layer(text, *named, only, **words)

@@ -5,7 +5,7 @@ from functools import cache
 
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, STATIC
 from pages.common import palette
-from pages.common.charts import INK, Spec, axis, rows
+from pages.common.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
 from pages.search.figures.sweep_charts import SHADES
 
 # A policy keeps its colour over all charts of the page; the hottest rows are those of the static one.
@@ -20,37 +20,24 @@ COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: 
 @cache
 def lines(x: str, y: str, names: tuple[str, ...], log_y: bool = False, ticks: tuple[float, ...] = ()) -> Spec:
     """Lines over a logarithmic axis; needs x, y, name, share (or None); rows named "" mark the value of x that is asked for."""
-    tip = [
-        {"field": "name", "title": "What"},
-        {"field": "x", "title": x, "type": "quantitative", "format": ".4~g"},
-        {"field": "y", "title": y, "type": "quantitative", "format": ".4~g"},
-    ]
-    scale = {"type": "log", "nice": False} if log_y else {"domain": [0, 100]}
-    colour = {"field": "name", "type": "nominal", "scale": _colours(names), "title": None}
+    tip = hover(("name", "What"), ("x", x, ".4~g"), ("y", y, ".4~g"))
+    scale = LOG if log_y else {"domain": [0, 100]}
+    colour = nominal("name", scale=_colours(names), title=None)
     places = {"values": list(ticks), "format": "d", "labelExpr": "datum.label"} if ticks else {"format": ".4~r", "tickCount": 6}
-    across = {"type": "log", "nice": False}
     return {
         "height": 300,
         "autosize": {"type": "fit-x", "contains": "padding"},
-        "encoding": {"x": {"field": "x", "type": "quantitative", "scale": across, "axis": axis(x, labelOverlap=True, **places)}},
+        "encoding": {"x": quantity("x", scale=LOG, axis=axis(x, labelOverlap=True, **places))},
         "layer": [
-            {
-                "transform": [{"filter": "datum.name !== ''"}],
-                "mark": {"type": "line", "point": {"size": 28}},
-                "encoding": {
-                    "y": {"field": "y", "type": "quantitative", "axis": axis(y, format=".4~r", tickCount=6), "scale": scale},
-                    "color": colour,
-                    "strokeDash": {
-                        "condition": {"test": f"indexof(datum.name, '{BESIDE}') > 0", "value": [5, 3]},
-                        "value": [1, 0],
-                    },
-                    "tooltip": tip,
-                },
-            },
-            {
-                "transform": [{"filter": "datum.name === ''"}],
-                "mark": {"type": "rule", "aria": False, "color": INK, "strokeDash": [4, 3]},
-            },
+            layer(
+                {"type": "line", "point": {"size": 28}},
+                {"filter": "datum.name !== ''"},
+                y=quantity("y", axis=axis(y, format=".4~r", tickCount=6), scale=scale),
+                color=colour,
+                strokeDash=when(f"indexof(datum.name, '{BESIDE}') > 0", [5, 3], [1, 0]),
+                tooltip=tip,
+            ),
+            {**where("datum.name === ''"), "mark": ruled(color=INK, strokeDash=[4, 3])},
         ],
         "config": {"legend": {"orient": "top", "columns": 1, "labelLimit": 320}},
     }
@@ -73,22 +60,14 @@ def tables() -> Spec:
         "mark": {"type": "rect"},
         "encoding": {
             "x": {"field": "x", "type": "ordinal", "axis": share},
-            "y": {
-                "field": "table",
-                "type": "nominal",
-                "sort": None,
-                "axis": axis("Table, largest first", labelLimit=140, labelOverlap=False),
-            },
-            "color": {
-                "field": "y",
-                "type": "quantitative",
-                "scale": {**SHADES, "domain": [0, 100]},
-                "legend": {"orient": "top", "title": "Lookups that miss [%]", "titleFontWeight": "normal"},
-            },
-            "tooltip": [
-                {"field": "table", "title": "Table"},
-                {"field": "x", "title": "Cached, share of its rows [%]", "type": "quantitative", "format": ".3~r"},
-                {"field": "y", "title": "Lookups that miss [%]", "type": "quantitative", "format": ".3~r"},
-            ],
+            "y": nominal("table", sort=None, axis=axis("Table, largest first", labelLimit=140, labelOverlap=False)),
+            "color": quantity(
+                "y",
+                scale={**SHADES, "domain": [0, 100]},
+                legend={"orient": "top", "title": "Lookups that miss [%]", "titleFontWeight": "normal"},
+            ),
+            "tooltip": hover(
+                ("table", "Table"), ("x", "Cached, share of its rows [%]", ".3~r"), ("y", "Lookups that miss [%]", ".3~r")
+            ),
         },
     }

@@ -8,9 +8,10 @@ import streamlit as st
 from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
-from pages.common import charts, palette, tables
+from pages.common import palette, tables
 from pages.common.plain import plain
 from pages.design import later, questions
+from pages.systems import stack_charts
 
 FAMILY = "whole family"
 Ranges = Mapping[str, Mapping[str, tuple[float, float]]]
@@ -39,8 +40,8 @@ def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: 
     stages = tables.by_stage(beside, scenario.system, known.get(questions.STEP))
     parts = tables.by_component(beside, scenario.system, known.get(questions.ENERGY))
     says = "chosen and baseline, with their ranges once these are known"  # other words would make the chart anew
-    st.vega_lite_chart(stages, charts.step_time(), key="stages", alt=f"Exposed step time by stage, {says}")
-    spec = charts.energy(tables.drawn(parts))
+    st.vega_lite_chart(stages, stack_charts.step_time(), key="stages", alt=f"Exposed step time by stage, {says}")
+    spec = stack_charts.energy(tables.drawn(parts))
     st.vega_lite_chart(parts, spec, key="energy", alt=f"Energy of the run by component, {says}")
     if known:
         st.caption("A line over a bar: the range of its whole in 9 of 10 draws of all constants.")

@@ -10,7 +10,7 @@ import streamlit as st
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.bar import question
-from pages.common.charts import Spec
+from pages.common.charts import Spec, hover, nominal, quantity
 from pages.design import later, questions, strips
 
 SHOWN, COLUMNS, TELLING = 20, 5, 1.005  # charts; times by which a knob must change the step to be drawn
@@ -46,20 +46,10 @@ def rows(found: list[Strip]) -> pd.DataFrame:
 @cache
 def spec() -> Spec:
     """A small chart a knob, each on a scale of its own from zero, in their order; needs the columns of `rows`."""
-    x = {"field": "place", "type": "quantitative", "axis": None}
-    y = {"field": "step", "type": "quantitative", "axis": {"title": None, "tickCount": 3}, "scale": {"zero": True}}
-    tip = [
-        {"field": "knob", "title": "Knob"},
-        {"field": "value", "title": "Value"},
-        {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ",.4~r"},
-        {"field": "refused", "title": "Cannot run"},
-    ]
-    facet = {
-        "field": "knob",
-        "type": "nominal",
-        "sort": {"field": "nth", "op": "min"},
-        "header": {"title": None, "labelFontSize": 12},
-    }
+    x = quantity("place", axis=None)
+    y = quantity("step", axis={"title": None, "tickCount": 3}, scale={"zero": True})
+    tip = hover(("knob", "Knob"), ("value", "Value"), ("step", "Step time [ms]", ",.4~r"), ("refused", "Cannot run"))
+    facet = nominal("knob", sort={"field": "nth", "op": "min"}, header={"title": None, "labelFontSize": 12})
     own = {"resolve": {"scale": {"y": "independent"}}}  # one knob may take a thousand times as long as all others
     return {
         **own,

@@ -21,7 +21,7 @@ from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario, values
 from pages.common import session
-from pages.common.charts import EVENTS, FIT, INK, ROWS, Spec, axis
+from pages.common.charts import EVENTS, FIT, INK, ROWS, Spec, axis, hover, layer, quantity, ruled
 from pages.common.plain import plain
 from pages.design import training_panel
 
@@ -160,30 +160,16 @@ def rows(placed: list[Placed], step: float, batches: int) -> pd.DataFrame:
 @cache
 def spec() -> Spec:
     """Progress from 0 to 100 %, a numbered rule at each fault, places to click; needs the columns of `rows`."""
-    x = {
-        "field": "share",
-        "type": "quantitative",
-        "scale": {"domain": [0, 100]},
-        "axis": axis("Progress of the run, outages apart [%]"),
-    }
+    x = quantity("share", scale={"domain": [0, 100]}, axis=axis("Progress of the run, outages apart [%]"))
+    tick = {"type": "tick", "color": INK, "opacity": 0.35, "cursor": "pointer", "height": 14, "y": 70}
     place = {
-        "transform": [{"filter": "datum.kind === 'place'"}],
         "params": [{"name": "drop", "select": {"type": "point", "on": "click", "fields": ["batch"], "nearest": True}}],
-        "mark": {"type": "tick", "color": INK, "opacity": 0.35, "cursor": "pointer", "height": 14, "y": 70},
-        "encoding": {"x": x, "tooltip": [{"field": "batch", "title": "Batches done"}]},
+        **layer(tick, {"filter": "datum.kind === 'place'"}, x=x, tooltip=hover(("batch", "Batches done"))),
     }
-    tip = [
-        {"field": "fault", "title": "Fault"},
-        {"field": "at", "title": "Simulated time, outages included [s]", "type": "quantitative", "format": ".9~g"},
-        {"field": "share", "title": "Progress [%]", "type": "quantitative", "format": ".3~g"},
-    ]
-    only = {"transform": [{"filter": "datum.kind === 'fault'"}]}
-    rule = {
-        **only,
-        "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "color": EVENTS["fault"]},
-        "encoding": {"x": x, "tooltip": tip},
-    }
-    y = {"field": "row", "type": "quantitative", "axis": None, "scale": {"domain": [ROWS, -0.7]}}
+    tip = hover(("fault", "Fault"), ("at", "Simulated time, outages included [s]", ".9~g"), ("share", "Progress [%]", ".3~g"))
+    struck = {"filter": "datum.kind === 'fault'"}
+    rule = layer(ruled(strokeWidth=2, color=EVENTS["fault"]), struck, x=x, tooltip=tip)
+    y = quantity("row", axis=None, scale={"domain": [ROWS, -0.7]})
     text = {"type": "text", "align": "left", "dx": 4, "fontWeight": 600, "color": EVENTS["fault"]}
-    number = {**only, "mark": text, "encoding": {"x": x, "y": y, "text": {"field": "number"}, "tooltip": tip}}
+    number = layer(text, struck, x=x, y=y, text={"field": "number"}, tooltip=tip)
     return {**FIT, "height": 84, "layer": [place, rule, number]}

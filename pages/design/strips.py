@@ -17,7 +17,7 @@ from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.bar import bar, question
 from pages.common import session
-from pages.common.charts import CURVE, INK, Spec
+from pages.common.charts import CURVE, INK, Spec, hover, layer, quantity, ruled, when, where
 from pages.common.numbers import readable
 from pages.design import later
 from pages.sidebar import beside_knob, knob_widgets
@@ -142,15 +142,9 @@ def _between(value: float, stops: list[float]) -> float | None:
 
 def marked(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
     """Return a line and its dots, of which the one in force, `here`, is large and in the accent."""
-    line = {"mark": {"type": "line", "color": LINE, "strokeWidth": 2}, "encoding": {"x": x, "y": y}}
-    dot = {
-        "x": x,
-        "y": y,
-        "size": {"condition": {"test": "datum.here", "value": size}, "value": size / 6},
-        "color": {"condition": {"test": "datum.here", "value": CURVE}, "value": LINE},
-        "tooltip": tip,
-    }
-    return line, {"mark": {"type": "point", "filled": True, "opacity": 1}, "encoding": dot}
+    line = layer({"type": "line", "color": LINE, "strokeWidth": 2}, x=x, y=y)
+    here = {"size": when("datum.here", size, size / 6), "color": when("datum.here", CURVE, LINE)}
+    return line, layer({"type": "point", "filled": True, "opacity": 1}, x=x, y=y, tooltip=tip, **here)
 
 
 @cache
@@ -160,26 +154,25 @@ def spark(several: bool, products: bool) -> Spec:
     How many there are only the data say: a browser makes a chart anew when its specification changes, which takes longer.
     """
     domain = {} if several else {"domain": [0, 1]}
-    x = {"field": "place", "type": "quantitative", "axis": None, "scale": {"zero": False, "nice": False, **domain}}
-    y = {"field": "step", "type": "quantitative", "axis": None, "scale": {"zero": True, "nice": False, "range": [32, 4]}}
-    tip = [
-        {"field": "value", "title": "Value"},
-        {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ",.4~r"},
-        {"field": "baseline", "title": "Baseline [ms]", "type": "quantitative", "format": ",.4~r"},
-        {"field": "product", "title": "Product"},
-        {"field": "refused", "title": "Cannot run"},
-    ]
-    stop = {"transform": [{"filter": "datum.product == ''"}]}
-    line, dots = ({**stop, **layer} for layer in marked(x, y, tip, 110))
-    ends = {"y": {"value": 36}, "y2": {"value": 42}}
-    sold = [{"field": "product", "title": "Product"}]
-    only = {"transform": [{"filter": "datum.product != ''"}]}
-    rule = {"type": "rule", "aria": False, "strokeWidth": 2, "color": INK}
-    ticks = {**only, "mark": rule, "encoding": {"x": x, **ends, "tooltip": sold}}
-    named = {
-        "transform": [{"filter": "datum.label != ''"}],
-        "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": INK},
-        "encoding": {"x": x, "y": {"value": 44}, "text": {"field": "label"}, "tooltip": sold},
-    }
+    x = quantity("place", axis=None, scale={"zero": False, "nice": False, **domain})
+    y = quantity("step", axis=None, scale={"zero": True, "nice": False, "range": [32, 4]})
+    tip = hover(
+        ("value", "Value"),
+        ("step", "Step time [ms]", ",.4~r"),
+        ("baseline", "Baseline [ms]", ",.4~r"),
+        ("product", "Product"),
+        ("refused", "Cannot run"),
+    )
+    line, dots = ({**where("datum.product == ''"), **one} for one in marked(x, y, tip, 110))
+    sold, product = hover(("product", "Product")), {"filter": "datum.product != ''"}
+    ticks = layer(ruled(strokeWidth=2, color=INK), product, x=x, y={"value": 36}, y2={"value": 42}, tooltip=sold)
+    named = layer(
+        {"type": "text", "baseline": "top", "fontSize": 10, "color": INK},
+        {"filter": "datum.label != ''"},
+        x=x,
+        y={"value": 44},
+        text={"field": "label"},
+        tooltip=sold,
+    )
     padding = {"left": 8, "right": 8, "top": 2, "bottom": 2}
     return {"height": 56 if products else 36, "padding": padding, "layer": [line, dots, *([ticks, named] if products else [])]}

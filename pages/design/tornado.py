@@ -10,6 +10,7 @@ from engine.analysis.uncertainty import Swing, bands, tornado
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.common import charts, downloads
+from pages.common.charts import hover, layer, nominal, quantity, ruled
 from pages.common.numbers import readable
 from pages.design import later
 
@@ -66,24 +67,19 @@ def rows(swings: tuple[Swing, ...], own: float) -> pd.DataFrame:
 @cache
 def spec(metric: str) -> dict[str, Any]:
     """A bar a constant from the result at its low end to that at its high end, and a rule at the result itself."""
-    bar = {
-        "mark": {"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"},
-        "encoding": {
-            "y": {"field": "name", "type": "nominal", "sort": None, "axis": charts.axis("Constant", labelLimit=260)},
-            "x": {"field": "at_low", "type": "quantitative", "axis": charts.axis(metric), "scale": {"zero": False}},
-            "x2": {"field": "at_high"},
-            "tooltip": [
-                {"field": "name", "title": "Constant"},
-                {"field": "ends", "title": "Range"},
-                {"field": "at_low", "title": "At its low end", "type": "quantitative", "format": ",.4~r"},
-                {"field": "at_high", "title": "At its high end", "type": "quantitative", "format": ",.4~r"},
-                {"field": "confidence", "title": "Confidence"},
-                {"field": "source", "title": "Source"},
-            ],
-        },
-    }
-    rule = {
-        "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "color": "#d9622b"},
-        "encoding": {"x": {"field": "own", "type": "quantitative"}},
-    }
+    bar = layer(
+        {"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"},
+        y=nominal("name", sort=None, axis=charts.axis("Constant", labelLimit=260)),
+        x=quantity("at_low", axis=charts.axis(metric), scale={"zero": False}),
+        x2={"field": "at_high"},
+        tooltip=hover(
+            ("name", "Constant"),
+            ("ends", "Range"),
+            ("at_low", "At its low end", ",.4~r"),
+            ("at_high", "At its high end", ",.4~r"),
+            ("confidence", "Confidence"),
+            ("source", "Source"),
+        ),
+    )
+    rule = layer(ruled(strokeWidth=2, color="#d9622b"), x=quantity("own"))
     return {**charts.rows(26), "layer": [bar, rule]}

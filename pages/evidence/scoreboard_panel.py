@@ -13,7 +13,7 @@ from engine.validation.claims import SAMPLES, families
 from engine.validation.scoreboard import NEAR, PublishedNumber, by_family, scores
 from engine.validation.validate import ClaimVerdict
 from pages.common import downloads, palette
-from pages.common.charts import FIT, INK, Spec, axis
+from pages.common.charts import FIT, INK, LOG, Spec, axis, hover, layer, nominal, quantity
 from pages.common.plain import plain
 
 FORMATS = {"Numbers": "%d", "Median error [%]": "%.1f", f"Within {NEAR:g} % [%]": "%.0f", "Rank": "%.2f"}
@@ -71,36 +71,26 @@ BELOW = {"bottom": {"direction": "vertical", "anchor": "start"}}
 @cache
 def spec() -> Spec:
     """Published against ours, both logarithmic; needs name, family, sample, published, ours, error, cause."""
-    log, named = {"type": "log", "nice": False}, families()
-    x = {"field": "published", "type": "quantitative", "scale": log, "axis": axis("Published [in its own unit]")}
-    y = {"field": "ours", "type": "quantitative", "scale": log, "axis": axis("Ours [in the same unit]")}
-    line = {
-        "mark": {"type": "line", "color": INK, "strokeDash": [4, 4], "aria": False},
-        "encoding": {"x": x, "y": {**y, "field": "published"}},
-    }
-    marks = {
-        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 0.8},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "color": {
-                "field": "family",
-                "type": "nominal",
-                "scale": {"domain": named, "range": COLOURS[: len(named)]},
-                "title": "Family",
-            },
-            "shape": {"field": "sample", "type": "nominal", "scale": {"domain": list(SAMPLES)}, "legend": SAMPLE},
-            "tooltip": [
-                {"field": "name", "title": "Number"},
-                {"field": "family", "title": "Family"},
-                {"field": "sample", "title": "The number was"},
-                {"field": "published", "title": "Published", "type": "quantitative", "format": FIGURE},
-                {"field": "ours", "title": "Ours", "type": "quantitative", "format": FIGURE},
-                {"field": "error", "title": "Error [%]", "type": "quantitative", "format": "+.1f"},
-                {"field": "cause", "title": "Cause of a miss"},
-            ],
-        },
-    }
+    named = families()
+    x = quantity("published", scale=LOG, axis=axis("Published [in its own unit]"))
+    y = quantity("ours", scale=LOG, axis=axis("Ours [in the same unit]"))
+    line = layer({"type": "line", "color": INK, "strokeDash": [4, 4], "aria": False}, x=x, y={**y, "field": "published"})
+    marks = layer(
+        {"type": "point", "filled": True, "size": 90, "opacity": 0.8},
+        x=x,
+        y=y,
+        color=nominal("family", scale={"domain": named, "range": COLOURS[: len(named)]}, title="Family"),
+        shape=nominal("sample", scale={"domain": list(SAMPLES)}, legend=SAMPLE),
+        tooltip=hover(
+            ("name", "Number"),
+            ("family", "Family"),
+            ("sample", "The number was"),
+            ("published", "Published", FIGURE),
+            ("ours", "Ours", FIGURE),
+            ("error", "Error [%]", "+.1f"),
+            ("cause", "Cause of a miss"),
+        ),
+    )
     return {
         **FIT,
         "height": 420,

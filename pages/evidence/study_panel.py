@@ -10,6 +10,7 @@ from engine.errors import EmberpoolError
 from engine.validation.studies import findings, kept
 from engine.validation.studies.findings import MEASURES, MOMENTS, PAPER, PAPER_POINTS
 from pages.common import charts, downloads
+from pages.common.charts import hover, layer, nominal, ruled, scale_of
 from pages.common.plain import plain
 
 DRAWN = {"Accuracy": "#c2557f", "AUC": "#3f8fd0"}  # no training system's colours
@@ -66,22 +67,18 @@ def drawn(frame: pd.DataFrame) -> pd.DataFrame:
 def spec() -> dict[str, Any]:
     """Means with their intervals beside the paper's bound; needs age, measure, difference, low, high."""
     height = {"type": "quantitative", "axis": charts.axis("Difference [percentage points]")}
-    colour = {"field": "measure", "type": "nominal", "title": None}
+    colour = nominal("measure", title=None)
     across = {
         "x": {"field": "age", "type": "ordinal", "axis": charts.axis(AGE, labelAngle=0, format=",")},
-        "xOffset": {"field": "measure", "type": "nominal", "sort": list(DRAWN)},
-        "color": {**colour, "scale": {"domain": list(DRAWN), "range": list(DRAWN.values())}},
+        "xOffset": nominal("measure", sort=list(DRAWN)),
+        "color": {**colour, "scale": scale_of(DRAWN)},
         "tooltip": _TOOLTIP,
     }
-    interval = {
-        "mark": {"type": "rule", "aria": False, "strokeWidth": 2},
-        "encoding": {**across, "y": {"field": "low", **height}, "y2": {"field": "high"}},
-    }
+    interval = layer(ruled(strokeWidth=2), **across, y={"field": "low", **height}, y2={"field": "high"})
     shape = {**colour, "scale": {"domain": list(DRAWN)}}
-    mean = {
-        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-        "encoding": {**across, "y": {"field": "difference", **height}, "shape": shape},
-    }
+    mean = layer(
+        {"type": "point", "filled": True, "size": 60, "opacity": 1}, **across, y={"field": "difference", **height}, shape=shape
+    )
     return {
         "height": 260,
         "layer": [_level(0.0, []), _level(-PAPER_POINTS, [5, 4]), interval, mean],
@@ -89,17 +86,17 @@ def spec() -> dict[str, Any]:
     }
 
 
-_TOOLTIP = [
-    {"field": "measure", "title": "Measure"},
-    {"field": "age", "title": AGE, "type": "quantitative", "format": ","},
-    {"field": "difference", "title": "Difference [percentage points]", "type": "quantitative", "format": "+.4f"},
-    {"field": "low", "title": "95 % interval from", "type": "quantitative", "format": "+.4f"},
-    {"field": "high", "title": "to", "type": "quantitative", "format": "+.4f"},
-]
+_TOOLTIP = hover(
+    ("measure", "Measure"),
+    ("age", AGE, ","),
+    ("difference", "Difference [percentage points]", "+.4f"),
+    ("low", "95 % interval from", "+.4f"),
+    ("high", "to", "+.4f"),
+)
 
 
 def _level(at: float, dash: list[int]) -> dict[str, Any]:
-    return {"mark": {"type": "rule", "aria": False, "color": charts.INK, "strokeDash": dash}, "encoding": {"y": {"datum": at}}}
+    return layer(ruled(color=charts.INK, strokeDash=dash), y={"datum": at})
 
 
 def _after(study: kept.Study, moment: str) -> str:

@@ -4,7 +4,7 @@ from functools import cache
 
 from engine.core.graph import STAGES
 from pages.common import palette
-from pages.common.charts import FIGURE, INK, Spec, axis
+from pages.common.charts import FIGURE, INK, Spec, axis, hover, layer, nominal, quantity, when
 from pages.evidence.verdict_tables import OURS, PUBLISHED
 
 
@@ -12,29 +12,17 @@ from pages.evidence.verdict_tables import OURS, PUBLISHED
 def stacks() -> Spec:
     """Two bars a training system, the published one above ours; needs system, who, part, amount."""
     rows = {
-        "y": {
-            "field": "system",
-            "type": "nominal",
-            "sort": list(palette.systems()),
-            "axis": axis("Training system", labelFontSize=13),
-        },
-        "yOffset": {"field": "who", "type": "nominal", "sort": [PUBLISHED, OURS]},
+        "y": nominal("system", sort=list(palette.systems()), axis=axis("Training system", labelFontSize=13)),
+        "yOffset": nominal("who", sort=[PUBLISHED, OURS]),
     }
-    stack = {
-        "mark": {"type": "bar", "height": {"band": 0.86}},
-        "encoding": {
-            "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis("Step time [ms]", grid=False)},
-            "color": {"field": "part", "type": "nominal", "scale": palette.colours(STAGES), "title": "Stage"},
-            "order": {"field": "rank", "type": "quantitative"},
-            "opacity": {"condition": {"test": f"datum.who === '{OURS}'", "value": 1}, "value": 0.6},
-            "tooltip": [
-                {"field": "system", "title": "Training system"},
-                {"field": "who", "title": "Whose"},
-                {"field": "part", "title": "Stage"},
-                {"field": "amount", "title": "Step time [ms]", "type": "quantitative", "format": ".3f"},
-            ],
-        },
-    }
+    stack = layer(
+        {"type": "bar", "height": {"band": 0.86}},
+        x=quantity("amount", stack="zero", axis=axis("Step time [ms]", grid=False)),
+        color=nominal("part", scale=palette.colours(STAGES), title="Stage"),
+        order=quantity("rank"),
+        opacity=when(f"datum.who === '{OURS}'", 1, 0.6),
+        tooltip=hover(("system", "Training system"), ("who", "Whose"), ("part", "Stage"), ("amount", "Step time [ms]", ".3f")),
+    )
     return {
         "height": {"step": 17, "for": "offset"},
         "autosize": {"type": "fit-x", "contains": "padding"},
@@ -53,34 +41,24 @@ def energies(shown: tuple[str, ...]) -> Spec:
         "height": 320,
         "mark": {"type": "bar"},
         "encoding": {
-            "x": {"field": "preset", "type": "nominal", "axis": axis("Model", labelAngle=0, labelLimit=170)},
-            "xOffset": {"field": "system", "type": "nominal", "sort": list(systems)},
-            "y": {"field": "energy", "type": "quantitative", "axis": axis("Energy of a batch, pmem = 1", format=".1f")},
-            "color": {
-                "field": "system",
-                "type": "nominal",
-                "scale": palette.colours(systems),
-                "title": "Training system",
-                "legend": {"values": list(shown)},
-            },
-            "opacity": {"condition": {"test": f"datum.who === '{OURS}'", "value": 1}, "value": 0.6},
-            "tooltip": [
-                {"field": "preset", "title": "Model"},
-                {"field": "system", "title": "Training system"},
-                {"field": "who", "title": "Whose"},
-                {"field": "energy", "title": "Energy, pmem = 1", "type": "quantitative", "format": ".3f"},
-            ],
+            "x": nominal("preset", axis=axis("Model", labelAngle=0, labelLimit=170)),
+            "xOffset": nominal("system", sort=list(systems)),
+            "y": quantity("energy", axis=axis("Energy of a batch, pmem = 1", format=".1f")),
+            "color": nominal("system", scale=palette.colours(systems), title="Training system", legend={"values": list(shown)}),
+            "opacity": when(f"datum.who === '{OURS}'", 1, 0.6),
+            "tooltip": hover(
+                ("preset", "Model"), ("system", "Training system"), ("who", "Whose"), ("energy", "Energy, pmem = 1", ".3f")
+            ),
         },
         "config": {"legend": {"orient": "top", "titleFontWeight": "normal"}},
     }
 
 
 def _totals() -> Spec:
-    return {
-        "transform": [
-            {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "who"]},
-            {"calculate": FIGURE.format("total") + " + ' ' + datum.who", "as": "label"},
-        ],
-        "mark": {"type": "text", "align": "left", "dx": 5, "color": INK},
-        "encoding": {"x": {"field": "total", "type": "quantitative"}, "text": {"field": "label"}},
-    }
+    return layer(
+        {"type": "text", "align": "left", "dx": 5, "color": INK},
+        {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "who"]},
+        {"calculate": FIGURE.format("total") + " + ' ' + datum.who", "as": "label"},
+        x=quantity("total"),
+        text={"field": "label"},
+    )

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.errors import EmberpoolError
 from engine.insight.power_loss_detail import LANES, PowerLossDetail, power_loss_detail
 from engine.scenario.scenario import Scenario
-from pages.common.charts import INK, Spec, axis, rows
+from pages.common.charts import INK, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of
 from pages.common.plain import plain
 from pages.failures.fault_tables import length
 
@@ -72,37 +72,23 @@ def frame(found: PowerLossDetail) -> pd.DataFrame:
 @cache
 def spec() -> Spec:
     """A lane for batches and for each kind of log write; needs lane, batch, fate, start, end, label."""
-    bars = {
-        "mark": {"type": "bar", "height": {"band": 0.74}, "stroke": "#80808080", "strokeWidth": 0.5},
-        "encoding": {
-            "x": {
-                "field": "start",
-                "type": "quantitative",
-                "axis": axis("Time from the power loss, the outage shortened [ms]", grid=False),
-                "scale": {"nice": False},
-            },
-            "x2": {"field": "end"},
-            "color": {
-                "field": "fate",
-                "type": "nominal",
-                "scale": {"domain": list(FATES), "range": list(FATES.values())},
-                "legend": {"orient": "top", "title": None},
-            },
-            "tooltip": [
-                {"field": "lane", "title": "What"},
-                {"field": "batch", "title": "Batch"},
-                {"field": "fate", "title": "Fate"},
-                {"field": "start", "title": "From [ms]", "type": "quantitative", "format": ".4~g"},
-                {"field": "end", "title": "To [ms]", "type": "quantitative", "format": ".4~g"},
-            ],
-        },
-    }
+    bars = layer(
+        {"type": "bar", "height": {"band": 0.74}, "stroke": "#80808080", "strokeWidth": 0.5},
+        x=quantity("start", axis=axis("Time from the power loss, the outage shortened [ms]", grid=False), scale={"nice": False}),
+        x2={"field": "end"},
+        color=nominal("fate", scale=scale_of(FATES), legend={"orient": "top", "title": None}),
+        tooltip=hover(
+            ("lane", "What"), ("batch", "Batch"), ("fate", "Fate"), ("start", "From [ms]", ".4~g"), ("end", "To [ms]", ".4~g")
+        ),
+    )
     middle = {"calculate": "(datum.start + datum.end) / 2", "as": "middle"}
-    label = {
-        "transform": [{"filter": "datum.label !== ''"}, middle],
-        "mark": {"type": "text", "color": "#ffffff", "fontWeight": 600},
-        "encoding": {"x": {"field": "middle", "type": "quantitative"}, "text": {"field": "label"}},
-    }
-    fault = {"mark": {"type": "rule", "aria": False, "color": INK, "strokeWidth": 2}, "encoding": {"x": {"datum": 0.0}}}
-    lanes = {"field": "lane", "type": "nominal", "sort": ["Batch", *LANES.values()], "axis": axis("", labelFontSize=13)}
+    label = layer(
+        {"type": "text", "color": "#ffffff", "fontWeight": 600},
+        {"filter": "datum.label !== ''"},
+        middle,
+        x=quantity("middle"),
+        text={"field": "label"},
+    )
+    fault = layer(ruled(color=INK, strokeWidth=2), x={"datum": 0.0})
+    lanes = nominal("lane", sort=["Batch", *LANES.values()], axis=axis("", labelFontSize=13))
     return {**rows(30), "encoding": {"y": lanes}, "layer": [bars, label, fault]}

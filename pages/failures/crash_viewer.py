@@ -11,7 +11,7 @@ from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.sweep import links
 from pages.common import address, session
-from pages.common.charts import INK, Spec, axis, rows
+from pages.common.charts import INK, Spec, axis, hover, layer, nominal, rows, scale_of
 from pages.common.plain import plain
 
 PROTOCOLS = {
@@ -69,29 +69,15 @@ def frame(found: CrashView) -> pd.DataFrame:
 @cache
 def spec() -> Spec:
     """A square a line of the medium, a lane for the table and for each log slot."""
-    lanes = {"field": "lane", "type": "nominal", "sort": ["Table", *SLOTS], "axis": axis("", labelFontSize=13)}
+    lanes = nominal("lane", sort=["Table", *SLOTS], axis=axis("", labelFontSize=13))
     x = {"field": "line", "type": "ordinal", "axis": axis("Line of 64 B", labelAngle=0)}
-    text = {
-        "transform": [{"filter": "datum.line === 0"}],
-        "mark": {"type": "text", "color": "#1c1c1c", "fontSize": 11},
-        "encoding": {"x": x, "text": {"field": "holds"}},
-    }
-    squares = {
-        "mark": {"type": "rect", "stroke": INK, "strokeWidth": 0.5},
-        "encoding": {
-            "x": x,
-            "color": {
-                "field": "state",
-                "type": "nominal",
-                "scale": {"domain": list(STATES), "range": list(STATES.values())},
-                "legend": {"orient": "top", "title": None},
-            },
-            "tooltip": [
-                {"field": "lane", "title": "Where"},
-                {"field": "line", "title": "Line"},
-                {"field": "state", "title": "The writes on their way"},
-                {"field": "holds", "title": "Holds"},
-            ],
-        },
-    }
+    text = layer(
+        {"type": "text", "color": "#1c1c1c", "fontSize": 11}, {"filter": "datum.line === 0"}, x=x, text={"field": "holds"}
+    )
+    squares = layer(
+        {"type": "rect", "stroke": INK, "strokeWidth": 0.5},
+        x=x,
+        color=nominal("state", scale=scale_of(STATES), legend={"orient": "top", "title": None}),
+        tooltip=hover(("lane", "Where"), ("line", "Line"), ("state", "The writes on their way"), ("holds", "Holds")),
+    )
     return {**rows(26), "encoding": {"y": lanes}, "layer": [squares, text]}

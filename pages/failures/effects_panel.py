@@ -10,7 +10,7 @@ from engine.errors import EmberpoolError
 from engine.registry import load, names
 from engine.validation.studies.findings import MEASURES, MOMENTS, label
 from pages.common import downloads
-from pages.common.charts import INK, Spec, axis, rows
+from pages.common.charts import INK, Spec, axis, hover, layer, nominal, rows, ruled, scale_of
 from pages.common.plain import plain
 from pages.failures.campaigns import Protected
 
@@ -80,34 +80,29 @@ def drawn(frame: pd.DataFrame) -> pd.DataFrame:
 def spec() -> Spec:
     """Means with their intervals, a row a protection; needs recovery, measure, difference, low, high."""
     x = {"type": "quantitative", "axis": axis("Difference at the end [percentage points]")}
-    measure = {"field": "measure", "type": "nominal", "sort": list(DRAWN)}
+    measure = nominal("measure", sort=list(DRAWN))
     both = {
-        "y": {"field": "recovery", "type": "nominal", "axis": None},
+        "y": nominal("recovery", axis=None),
         "yOffset": {**measure, "scale": {"paddingOuter": 1}},
-        "color": {**measure, "title": None, "scale": {"domain": list(DRAWN), "range": list(DRAWN.values())}},
-        "tooltip": [
-            {"field": "recovery", "title": "Recovery"},
-            {"field": "measure", "title": "Measure"},
-            {"field": "difference", "title": "Difference [points]", "type": "quantitative", "format": "+.4f"},
-            {"field": "low", "title": "95 % interval from", "type": "quantitative", "format": "+.4f"},
-            {"field": "high", "title": "to", "type": "quantitative", "format": "+.4f"},
-        ],
+        "color": {**measure, "title": None, "scale": scale_of(DRAWN)},
+        "tooltip": hover(
+            ("recovery", "Recovery"),
+            ("measure", "Measure"),
+            ("difference", "Difference [points]", "+.4f"),
+            ("low", "95 % interval from", "+.4f"),
+            ("high", "to", "+.4f"),
+        ),
     }
-    interval = {
-        "mark": {"type": "rule", "aria": False, "strokeWidth": 2},
-        "encoding": {**both, "x": {"field": "low", **x}, "x2": {"field": "high"}},
-    }
-    mean = {
-        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-        "encoding": {**both, "x": {"field": "difference", **x}},
-    }
+    interval = layer(ruled(strokeWidth=2), **both, x={"field": "low", **x}, x2={"field": "high"})
+    mean = layer({"type": "point", "filled": True, "size": 70, "opacity": 1}, **both, x={"field": "difference", **x})
     # A name stands over its row rather than beside it, so that a narrow screen has room for the bars.
-    name = {
-        "transform": [{"filter": f"datum.measure === '{next(iter(DRAWN))}'"}],
-        "mark": {"type": "text", "align": "left", "x": 0, "dy": -24, "color": INK},
-        "encoding": {"y": {"field": "recovery", "type": "nominal"}, "text": {"field": "recovery"}},
-    }
-    zero = {"mark": {"type": "rule", "aria": False, "color": INK}, "encoding": {"x": {"datum": 0.0}}}
+    name = layer(
+        {"type": "text", "align": "left", "x": 0, "dy": -24, "color": INK},
+        {"filter": f"datum.measure === '{next(iter(DRAWN))}'"},
+        y=nominal("recovery"),
+        text={"field": "recovery"},
+    )
+    zero = layer(ruled(color=INK), x={"datum": 0.0})
     return {
         **rows(64),
         "height": {"step": 64, "for": "position"},

@@ -3,41 +3,35 @@
 from functools import cache
 
 from pages.common import palette
-from pages.common.charts import INK, Spec, axis, rows
+from pages.common.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, where
 from pages.memory.memory_tables import LATENCY, LOAD, NEAR, SIZES
 
 SAVES, SAME, COSTS, DARK = "#7fc8a4", "#ece9e4", "#f0937c", "#26221f"
 AT = [50, 100, 200, 500, 1000, 2000, 5000]
 POWERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
-LOG = {"type": "log", "nice": False}
 DRAWN = {"labelExpr": "format(datum.value, ',~g')", "grid": False, "labelOverlap": True}
 END: Spec = {"type": "text", "align": "right", "dy": -8, "fontWeight": 600}
 BEGIN = {"align": "left", "dx": 6, "dy": 14}
 
 
 def _tip(titles: dict[str, str], *words: str) -> list[Spec]:
-    numbers = {"type": "quantitative", "format": ",.4~r"}
-    return [{"field": name, "title": title, **({} if name in words else numbers)} for name, title in titles.items()]
+    return hover(*(one if one[0] in words else (*one, ",.4~r") for one in titles.items()))
 
 
 @cache
 def latency(ticks: tuple[float, ...]) -> Spec:
     """Step time over CXL latency, a line a system in the band of its requests in flight, a dot where it begins to lose."""
-    x = {"field": "ns", "type": "quantitative", "scale": LOG, "axis": axis(LATENCY["ns"], values=AT, **DRAWN)}
-    y = {"field": "step", "type": "quantitative", "scale": LOG, "axis": axis(LATENCY["step"], values=[*ticks], **DRAWN)}
-    system = {"field": "system", "type": "nominal", "scale": palette.colours(palette.systems()), "legend": None}
+    x = quantity("ns", scale=LOG, axis=axis(LATENCY["ns"], values=AT, **DRAWN))
+    y = quantity("step", scale=LOG, axis=axis(LATENCY["step"], values=[*ticks], **DRAWN))
+    system = nominal("system", scale=palette.colours(palette.systems()), legend=None)
     both = {"x": x, "y": y, "color": system}
-    curve, lost = ({"transform": [{"filter": test}]} for test in ("!isValid(datum.loses)", "isValid(datum.loses)"))
+    curve, lost = (where(test) for test in ("!isValid(datum.loses)", "isValid(datum.loses)"))
     band = {**both, "y": {**y, "field": "fewest"}, "y2": {"field": "most"}, "fill": system}
-    now = {
-        "transform": [{"aggregate": [{"op": "max", "field": "present", "as": "ns"}]}],
-        "mark": {"type": "rule", "aria": False, "strokeDash": [4, 3], "color": INK},
-        "encoding": {"x": x},
-    }
+    now = layer(ruled(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "ns"}]}, x=x)
     dot = {"type": "point", "aria": False, "filled": True, "size": 110, "opacity": 1}
     text = {"type": "text", "align": "right", "dx": -4, "dy": -11, "fontWeight": 600}
     tip = _tip(LATENCY, "system")
-    end = {"transform": [{"filter": "isValid(datum.name)"}], "mark": END, "encoding": {**both, "text": {"field": "name"}}}
+    end = layer(END, {"filter": "isValid(datum.name)"}, **both, text={"field": "name"})
     return {
         "height": 300,
         "layer": [
@@ -54,19 +48,17 @@ def latency(ticks: tuple[float, ...]) -> Spec:
 @cache
 def sizes() -> Spec:
     """Step time over the size of all tables, a line a medium, with a rule where a cache is full."""
-    x = {"field": "size", "type": "quantitative", "scale": LOG, "axis": axis(SIZES["size"], values=POWERS, **DRAWN)}
-    y = {"field": "step", "type": "quantitative", "scale": LOG, "axis": axis(SIZES["step"], tickCount=6, **DRAWN)}
-    both = {"x": x, "y": y, "color": {"field": "memory", "type": "nominal", "legend": None}}
-    full = {
-        "transform": [{"filter": "isValid(datum.full)"}, {"aggregate": [{"op": "max", "field": "full", "as": "size"}]}],
-        "mark": {"type": "rule", "aria": False, "strokeDash": [4, 3], "color": INK},
-        "encoding": {"x": x},
-    }
-    end = {"transform": [{"filter": "isValid(datum.name)"}], "mark": END, "encoding": {**both, "text": {"field": "name"}}}
-    line = {
-        "mark": {"type": "line", "aria": False, "point": {"size": 25}},
-        "encoding": {**both, "tooltip": _tip(SIZES, "memory")},
-    }
+    x = quantity("size", scale=LOG, axis=axis(SIZES["size"], values=POWERS, **DRAWN))
+    y = quantity("step", scale=LOG, axis=axis(SIZES["step"], tickCount=6, **DRAWN))
+    both = {"x": x, "y": y, "color": nominal("memory", legend=None)}
+    full = layer(
+        ruled(strokeDash=[4, 3], color=INK),
+        {"filter": "isValid(datum.full)"},
+        {"aggregate": [{"op": "max", "field": "full", "as": "size"}]},
+        x=x,
+    )
+    end = layer(END, {"filter": "isValid(datum.name)"}, **both, text={"field": "name"})
+    line = layer({"type": "line", "aria": False, "point": {"size": 25}}, **both, tooltip=_tip(SIZES, "memory"))
     return {"height": 260, "layer": [full, line, end]}
 
 
@@ -74,28 +66,25 @@ def sizes() -> Spec:
 def near_data() -> Spec:
     """What near-data compute changes of a step: a row a memory, a column a number of controllers."""
     across, lane = axis("Memory controllers", labelAngle=0), axis("", labelFontSize=12, labelLimit=120)
-    place = {
-        "x": {"field": "controllers", "type": "ordinal", "axis": across},
-        "y": {"field": "memory", "type": "nominal", "sort": None, "axis": lane},
-    }
+    place = {"x": {"field": "controllers", "type": "ordinal", "axis": across}, "y": nominal("memory", sort=None, axis=lane)}
     scale = {"domain": [-0.1, 0, 0.1], "range": [SAVES, SAME, COSTS], "clamp": True}
-    colour = {"field": "change", "type": "quantitative", "scale": scale, "legend": None}
-    cell = {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": _tip(NEAR, "memory")}}
-    text = {"mark": {"type": "text", "fontSize": 11, "color": DARK}, "encoding": {"text": {"field": "label"}}}
+    colour = quantity("change", scale=scale, legend=None)
+    cell = layer({"type": "rect", "stroke": "white"}, color=colour, tooltip=_tip(NEAR, "memory"))
+    text = layer({"type": "text", "fontSize": 11, "color": DARK}, text={"field": "label"})
     return {**rows(30), "encoding": place, "layer": [cell, text]}
 
 
 @cache
 def load() -> Spec:
     """Latency over load, a line a part of the machine, and through what is published, which are the dots."""
-    x = {"field": "load", "type": "quantitative", "axis": axis(LOAD["load"], **DRAWN)}
-    y = {"field": "ns", "type": "quantitative", "axis": axis(LOAD["ns"], **DRAWN)}
-    part = {"field": "part", "type": "nominal", "sort": None, "scale": {"range": list(palette.OTHERS)}, "legend": None}
+    x = quantity("load", axis=axis(LOAD["load"], **DRAWN))
+    y = quantity("ns", axis=axis(LOAD["ns"], **DRAWN))
+    part = nominal("part", sort=None, scale={"range": list(palette.OTHERS)}, legend=None)
     both = {"x": x, "y": y, "color": part, "tooltip": _tip(LOAD, "part", "source")}
-    curve, point = ({"transform": [{"filter": test}]} for test in ("!datum.point", "datum.point"))
+    curve, point = (where(test) for test in ("!datum.point", "datum.point"))
     dot = {"type": "point", "aria": False, "filled": True, "size": 80, "opacity": 1}
     named = {"encoding": {**both, "text": {"field": "name"}}}
-    end = {"transform": [{"filter": "isValid(datum.name) && !datum.point"}], "mark": END, **named}
-    begin = {"transform": [{"filter": "isValid(datum.name) && datum.point"}], "mark": {**END, **BEGIN}, **named}
+    end = {**where("isValid(datum.name) && !datum.point"), "mark": END, **named}
+    begin = {**where("isValid(datum.name) && datum.point"), "mark": {**END, **BEGIN}, **named}
     line = {**curve, "mark": {"type": "line", "aria": False}, "encoding": both}
     return {"height": 240, "layer": [line, {**point, "mark": dot, "encoding": both}, end, begin]}

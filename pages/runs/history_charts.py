@@ -3,7 +3,7 @@
 from functools import cache
 
 from pages.common import palette
-from pages.common.charts import Spec, axis
+from pages.common.charts import Spec, axis, nominal, quantity
 
 
 @cache
@@ -11,19 +11,14 @@ def compared(metric: str, across: str, requests: tuple[str, ...], curve: bool) -
     """A colour a request: a curve by rank, or points against a knob; needs request, place, value."""
     scale = {"domain": list(requests), "range": [palette.OTHERS[n % len(palette.OTHERS)] for n in range(len(requests))]}
     mark = {"type": "line", "strokeWidth": 2.5, "point": {"size": 28}} if curve else {"type": "point", "filled": True, "size": 45}
-    place = {
-        "field": "place",
-        "type": "quantitative",
-        "axis": axis(across),
-        "scale": {"zero": False, "nice": False, "padding": 12},
-    }
+    place = quantity("place", axis=axis(across), scale={"zero": False, "nice": False, "padding": 12})
     return {
         "height": 320,
         "mark": mark,
         "encoding": {
             "x": place,
-            "y": {"field": "value", "type": "quantitative", "axis": axis(metric), "scale": {"zero": False, "padding": 12}},
-            "color": {"field": "request", "type": "nominal", "scale": scale, "title": "Request", "legend": {"orient": "top"}},
+            "y": quantity("value", axis=axis(metric), scale={"zero": False, "padding": 12}),
+            "color": nominal("request", scale=scale, title="Request", legend={"orient": "top"}),
             "tooltip": [
                 {"field": "request", "title": "Request"},
                 {"field": "place", "title": across, "format": ".4~g"},

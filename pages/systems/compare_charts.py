@@ -4,7 +4,7 @@ from functools import cache
 
 from engine.core.graph import STAGES
 from pages.common import palette
-from pages.common.charts import AGAINST, FIGURE, FIT, INK, Spec, axis, rows
+from pages.common.charts import AGAINST, FIGURE, FIT, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, when
 from pages.search.figures import sweep_charts
 
 MOST_NAMED = 3
@@ -12,15 +12,15 @@ OWN_LANE = "indexof(datum.{0}, '|') < 0"
 
 
 STAGE = {"orient": "top", "columns": 2, "title": "Stage", "titleFontWeight": "normal", "values": list(STAGES)}
-TIP = [
-    {"field": "system", "title": "Training system"},
-    {"field": "task", "title": "Task"},
-    {"field": "part", "title": "Stage"},
-    {"field": "moves", "title": "Moves in a batch"},
-    {"field": "start", "title": "Start [ms]", "type": "quantitative", "format": ".4f"},
-    {"field": "end", "title": "End [ms]", "type": "quantitative", "format": ".4f"},
-    {"field": "batch", "title": "Batch"},
-]
+TIP = hover(
+    ("system", "Training system"),
+    ("task", "Task"),
+    ("part", "Stage"),
+    ("moves", "Moves in a batch"),
+    ("start", "Start [ms]", ".4f"),
+    ("end", "End [ms]", ".4f"),
+    ("batch", "Batch"),
+)
 
 
 @cache
@@ -31,25 +31,19 @@ def timelines() -> Spec:
     time = axis("Time since the batch before ended [ms]")
     colours = palette.colours((*STAGES, *palette.systems()))
     pale = [{"test": OWN_LANE.format("lane"), "value": 0.22}, {"test": "datum.background", "value": 0.55}]
-    bar = {
-        "mark": {"type": "bar", "height": {"band": 0.82}},
-        "encoding": {
-            "x2": {"field": "end"},
-            "color": {"field": "part", "type": "nominal", "scale": colours, "legend": STAGE},
-            "opacity": {"condition": pale, "value": 1},
-            "tooltip": TIP,
-        },
-    }
-    name = {
-        "mark": {"type": "text", "align": "left", "dx": 4, "fontWeight": 700, "fontSize": 13, "color": INK},
-        "encoding": {"text": {"field": "says"}},
-    }
+    bar = layer(
+        {"type": "bar", "height": {"band": 0.82}},
+        x2={"field": "end"},
+        color=nominal("part", scale=colours, legend=STAGE),
+        opacity={"condition": pale, "value": 1},
+        tooltip=TIP,
+    )
+    name = layer(
+        {"type": "text", "align": "left", "dx": 4, "fontWeight": 700, "fontSize": 13, "color": INK}, text={"field": "says"}
+    )
     return {
         **rows(19),
-        "encoding": {
-            "y": {"field": "lane", "type": "nominal", "sort": None, "axis": lane},
-            "x": {"field": "start", "type": "quantitative", "axis": time},
-        },
+        "encoding": {"y": nominal("lane", sort=None, axis=lane), "x": quantity("start", axis=time)},
         "layer": [bar, name],
     }
 
@@ -62,24 +56,23 @@ def timeline() -> Spec:
         "params": [{"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
         "mark": {"type": "bar", "height": {"band": 0.8}, "stroke": "#80808080", "strokeWidth": 0.5, "clip": True},
         "encoding": {
-            "y": {"field": "device", "type": "nominal", "sort": None, "axis": axis("Device", labelFontSize=13)},
-            "x": {"field": "start", "type": "quantitative", "axis": axis("Time in steady state [ms]"), "scale": {"nice": False}},
+            "y": nominal("device", sort=None, axis=axis("Device", labelFontSize=13)),
+            "x": quantity("start", axis=axis("Time in steady state [ms]"), scale={"nice": False}),
             "x2": {"field": "end"},
-            "color": {
-                "field": "stage",
-                "type": "nominal",
-                "scale": palette.colours(STAGES),
-                "legend": {"orient": "top", "columns": 3, "title": "Stage", "titleFontWeight": "normal"},
-            },
-            "opacity": {"condition": {"test": "datum.background", "value": 0.55}, "value": 1},
-            "tooltip": [
-                {"field": "task", "title": "Task"},
-                {"field": "stage", "title": "Stage"},
-                {"field": "batch", "title": "Batch"},
-                {"field": "start", "title": "Start [ms]", "type": "quantitative", "format": ".4f"},
-                {"field": "end", "title": "End [ms]", "type": "quantitative", "format": ".4f"},
-                {"field": "background", "title": "In the background"},
-            ],
+            "color": nominal(
+                "stage",
+                scale=palette.colours(STAGES),
+                legend={"orient": "top", "columns": 3, "title": "Stage", "titleFontWeight": "normal"},
+            ),
+            "opacity": when("datum.background", 0.55, 1),
+            "tooltip": hover(
+                ("task", "Task"),
+                ("stage", "Stage"),
+                ("batch", "Batch"),
+                ("start", "Start [ms]", ".4f"),
+                ("end", "End [ms]", ".4f"),
+                ("background", "In the background"),
+            ),
         },
     }
 
@@ -91,13 +84,9 @@ def utilisation() -> Spec:
         **rows(26),
         "mark": {"type": "bar", "height": {"band": 0.7}, "color": "#5b7bb4"},
         "encoding": {
-            "y": {"field": "device", "type": "nominal", "sort": "-x", "axis": axis("Device", labelFontSize=13)},
-            "x": {"field": "busy", "type": "quantitative", "axis": axis("Busy [%]"), "scale": {"domain": [0, 100]}},
-            "tooltip": [
-                {"field": "device", "title": "Device"},
-                {"field": "busy", "title": "Busy [%]", "type": "quantitative", "format": ".1f"},
-                {"field": "note", "title": "Note"},
-            ],
+            "y": nominal("device", sort="-x", axis=axis("Device", labelFontSize=13)),
+            "x": quantity("busy", axis=axis("Busy [%]"), scale={"domain": [0, 100]}),
+            "tooltip": hover(("device", "Device"), ("busy", "Busy [%]", ".1f"), ("note", "Note")),
         },
     }
 
@@ -117,29 +106,24 @@ def bytes_moved() -> Spec:
 @cache
 def curves(field: str, title: str, against: str, names: tuple[str, ...]) -> Spec:
     """Loss or AUC of each system over one of AGAINST, a triangle at each power loss; needs full_runs.CURVES."""
-    colour = {"field": "system", "type": "nominal", "scale": palette.colours(names), "title": None}
-    time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against])}
-    tip = [
-        {"field": "system", "title": "Training system"},
-        {"field": "batch", "title": "Batch"},
-        {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ",.4~r"},
-    ]
-    value = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
-    line = {
-        "transform": [{"filter": f"isValid(datum.{field})"}],
-        "mark": {"type": "line", "strokeWidth": 1.5, "point": {"size": 24} if field == "auc" else False},
-        "encoding": {
-            "x": time,
-            "y": value,
-            "order": {"field": "elapsed"},
-            "tooltip": [*tip, {"field": field, "title": title, "type": "quantitative", "format": ".6f"}],
-        },
-    }
-    fault = {
-        "transform": [{"filter": "isValid(datum.kind)"}],
-        "mark": {"type": "point", "shape": "triangle-down", "filled": True, "size": 90, "y": 6},
-        "encoding": {"x": time, "tooltip": [*tip, {"field": "what", "title": "What happened"}]},
-    }
+    colour = nominal("system", scale=palette.colours(names), title=None)
+    time = quantity(against, axis=axis(AGAINST[against]))
+    tip = hover(("system", "Training system"), ("batch", "Batch"), ("elapsed", "Simulated time [s]", ",.4~r"))
+    value = quantity(field, axis=axis(title), scale={"zero": False})
+    line = layer(
+        {"type": "line", "strokeWidth": 1.5, "point": {"size": 24} if field == "auc" else False},
+        {"filter": f"isValid(datum.{field})"},
+        x=time,
+        y=value,
+        order={"field": "elapsed"},
+        tooltip=[*tip, *hover((field, title, ".6f"))],
+    )
+    fault = layer(
+        {"type": "point", "shape": "triangle-down", "filled": True, "size": 90, "y": 6},
+        {"filter": "isValid(datum.kind)"},
+        x=time,
+        tooltip=[*tip, *hover(("what", "What happened"))],
+    )
     legend = {"legend": {"orient": "top", "columns": 4, "labelLimit": 150}}
     own = [line, fault, *_named(colour, names, against, field)]
     return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own, "config": legend}
@@ -158,52 +142,34 @@ def _named(colour: Spec, names: tuple[str, ...], x: str, y: str) -> list[Spec]:
     ]
     at = "14 * datum.place" if y == "loss" else "height - 60 + 14 * datum.place"
     text = {"type": "text", "align": "right", "fontWeight": 600, "x": {"expr": "width - 6"}, "y": {"expr": at}}
-    return [{"transform": transform, "mark": text, "encoding": {"text": {"field": "system"}}}]
+    return [layer(text, *transform, text={"field": "system"})]
 
 
 @cache
 def lost(names: tuple[str, ...]) -> Spec:
     """Batches run again after power losses, a bar a system; needs system, amount."""
-    value = {"field": "amount", "type": "quantitative"}
-    bar = {
-        "mark": {"type": "bar", "height": {"band": 0.72}},
-        "encoding": {
-            "x": {**value, "axis": axis("Lost batches")},
-            "color": {"field": "system", "type": "nominal", "scale": palette.colours(names), "legend": None},
-            "tooltip": [{"field": "system", "title": "Training system"}, {**value, "title": "Lost batches", "format": ",.0f"}],
-        },
-    }
-    figure = {
-        "transform": [{"calculate": FIGURE.format("amount"), "as": "label"}],
-        "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
-        "encoding": {"x": value, "text": {"field": "label"}},
-    }
-    system = {"field": "system", "type": "nominal", "sort": list(names), "axis": axis("Training system", labelLimit=150)}
+    value = quantity("amount")
+    bar = layer(
+        {"type": "bar", "height": {"band": 0.72}},
+        x={**value, "axis": axis("Lost batches")},
+        color=nominal("system", scale=palette.colours(names), legend=None),
+        tooltip=[{"field": "system", "title": "Training system"}, {**value, "title": "Lost batches", "format": ",.0f"}],
+    )
+    figure = layer(LABEL, {"calculate": FIGURE.format("amount"), "as": "label"}, x=value, text={"field": "label"})
+    system = nominal("system", sort=list(names), axis=axis("Training system", labelLimit=150))
     return {**rows(26), "encoding": {"y": system}, "layer": [bar, figure]}
 
 
 @cache
 def nodes(names: tuple[str, ...]) -> Spec:
     """Nodes over the throughput asked for, a line a system; needs target, system, nodes."""
-    log = {"type": "log", "nice": False}
-    tip = [
-        {"field": "system", "title": "Training system"},
-        {"field": "target", "title": "Asked for [samples/s]", "type": "quantitative", "format": ",.3~r"},
-        {"field": "nodes", "title": "Nodes"},
-    ]
-    colour: Spec = {"field": "system", "type": "nominal", "scale": palette.colours(names), "title": None}
-    line = {
-        "mark": {"type": "line", "point": {"size": 40}},
-        "encoding": {
-            "x": {
-                "field": "target",
-                "type": "quantitative",
-                "scale": log,
-                "axis": axis("Throughput asked for [samples/s]", tickCount=6),
-            },
-            "y": {"field": "nodes", "type": "quantitative", "scale": log, "axis": axis("Nodes", format="d", tickCount=4)},
-            "tooltip": tip,
-        },
-    }
+    tip = hover(("system", "Training system"), ("target", "Asked for [samples/s]", ",.3~r"), ("nodes", "Nodes"))
+    colour: Spec = nominal("system", scale=palette.colours(names), title=None)
+    line = layer(
+        {"type": "line", "point": {"size": 40}},
+        x=quantity("target", scale=LOG, axis=axis("Throughput asked for [samples/s]", tickCount=6)),
+        y=quantity("nodes", scale=LOG, axis=axis("Nodes", format="d", tickCount=4)),
+        tooltip=tip,
+    )
     own = [line, *_named(colour, names, "target", "nodes")]
     return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own, "config": {"legend": {"orient": "top"}}}

@@ -7,9 +7,9 @@ import streamlit as st
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.sweep import links
-from pages.common import address, charts, downloads, estimates, session, tables
+from pages.common import address, downloads, estimates, session, tables
 from pages.common.plain import plain
-from pages.systems import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, systems_panel
+from pages.systems import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, stack_charts, systems_panel
 
 
 def draw(scenario: Scenario) -> None:
@@ -48,17 +48,13 @@ def _stacks(results: Mapping[str, Result], scenario: Scenario) -> None:
         st.markdown("**Where does a batch spend its time?** Exposed time by stage")
         stages = tables.by_stage(results, scenario.system)
         st.vega_lite_chart(
-            stages, charts.step_time(fade=1), key="all stages", alt="Step time by stage for the chosen training systems"
+            stages, stack_charts.step_time(fade=1), key="all stages", alt="Step time by stage for the chosen training systems"
         )
     with right:
         st.markdown("**Where does the energy go?** The whole run by component")
         parts = tables.by_component(results, scenario.system)
-        st.vega_lite_chart(
-            parts,
-            charts.energy(tables.drawn(parts), fade=1),
-            key="all energy",
-            alt="Energy by component for the chosen training systems",
-        )
+        spec = stack_charts.energy(tables.drawn(parts), fade=1)
+        st.vega_lite_chart(parts, spec, key="all energy", alt="Energy by component for the chosen training systems")
 
 
 def _moves(results: Mapping[str, Result]) -> None:
@@ -70,7 +66,7 @@ def _moves(results: Mapping[str, Result]) -> None:
     st.vega_lite_chart(
         lanes, compare_charts.timelines(), key="timelines", alt="One batch of each training system, a lane per device"
     )
-    if any(comparison.policies(result.scenario).mlp_staleness_bound for result in compare_tables.ran(results).values()):
+    if any(comparison.policies(result.scenario).mlp_staleness_bound for result in comparison.that_ran(results).values()):
         st.caption(
             "A log that spans batches is written in some of them only, not always in the one drawn; its bytes are the mean."
         )

@@ -11,7 +11,7 @@ from engine.results.result import Result
 from pages.common import palette
 from pages.common.numbers import change, label, readable
 from pages.common.tables import most_drawn
-from pages.systems.comparison import policies
+from pages.systems.comparison import policies, that_ran
 
 STEP = "Step time [ms]"
 # Each result that is read, the weightiest first, and whether its change against the baseline stands beside it.
@@ -39,7 +39,7 @@ def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
     """
     before = results[base].results if base else {}
     rows = []
-    for system, result in ran(results).items():
+    for system, result in that_ran(results).items():
         row: dict[str, object] = {"Training system": system}
         for name, compared in SHOWN.items():
             row[name] = result.results.get(name)
@@ -59,18 +59,13 @@ def labels(base: str) -> dict[str, str]:
     return {f"{label(name)}, change": f"vs {base}" for name, compared in SHOWN.items() if compared}
 
 
-def ran(results: Mapping[str, Result]) -> dict[str, Result]:
-    """Return the results of the systems that can run."""
-    return {system: result for system, result in results.items() if result.ran}
-
-
 def timelines(results: Mapping[str, Result]) -> pd.DataFrame:
     """Return one steady batch of each system, from the end of the batch before it, as rows of LANES.
 
     A system has a lane that spans its step, then one for each device or direction that its tasks use; `part` is the
     system itself or the task's stage, `says` is what stands in the system's own lane. A step that dwarfs all others is cut.
     """
-    steps = {system: float(result.results[STEP] or 0.0) for system, result in ran(results).items()}
+    steps = {system: float(result.results[STEP] or 0.0) for system, result in that_ran(results).items()}
     most = most_drawn(steps.values()) if steps else 0.0
     rows: list[dict[str, object]] = []
     for system, step in steps.items():
@@ -112,7 +107,7 @@ def bytes_moved(results: Mapping[str, Result]) -> pd.DataFrame:
     """Return the bytes of a batch by system and place: first (system), second (place), metric (bytes)."""
     rows = [
         {"first": system, "second": one.place, "metric": one.nbytes}
-        for system, result in ran(results).items()
+        for system, result in that_ran(results).items()
         for one in of(result.scenario)
         if one.nbytes >= LEAST_BYTES
     ]
@@ -127,7 +122,7 @@ def tasks_moved(results: Mapping[str, Result]) -> pd.DataFrame:
     columns = ["Training system", "Task", "Stage", "Device", "Lane", "Way", "Bytes per batch [B]"]
     rows = [
         (system, one.task, one.stage, one.device, one.lane, one.way, one.nbytes)
-        for system, result in ran(results).items()
+        for system, result in that_ran(results).items()
         for one in of(result.scenario)
         if one.way
     ]

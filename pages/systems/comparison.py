@@ -7,7 +7,7 @@ from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.system import LogPolicy, log_policy
 from pages.bar import question
-from pages.common.headline import NODES, RATE, counted, fewer, named
+from pages.common.headline import NODES, RATE, counted, fewer, named, title_of
 from pages.common.numbers import readable
 from pages.common.palette import known_by
 
@@ -17,44 +17,49 @@ TELLING = 0.1  # of a difference: what is less is not worth a word
 Results = Mapping[str, Result]
 
 
+def that_ran(results: Results) -> dict[str, Result]:
+    """Return the results of the systems that can run."""
+    return {name: result for name, result in results.items() if result.ran}
+
+
 def against(results: Results, scenario: Scenario) -> str:
     """Return the baseline that runs here: the sidebar system's own where it is compared, else the first of the compared."""
-    ran = [name for name, result in results.items() if result.ran]
+    ran = that_ran(results)
     return next((name for name in (question.against(scenario), *ran) if name in ran), "")
 
 
 def headline(results: Results, scenario: Scenario) -> str:
     """Return which system is fastest, and by how much over the named baseline; over the slowest if it is the baseline."""
-    ran = {name: result for name, result in results.items() if result.ran}
+    ran = that_ran(results)
     model, base = named(scenario), against(results, scenario)
     if not ran:
         return f"None of these {len(results)} systems can train {model} here" if len(results) > 1 else f"{model} cannot run here"
-    first, step = best(ran, STEP), min(_values(ran, STEP).values())
+    first, step = best(ran, STEP), min(values(ran, STEP).values())
     if len(ran) == 1:
         only = f", the only one of {len(results)} that can" if len(results) > 1 else ""
-        return f"{title(first[0])} trains {model} in {readable(step)} ms a batch{only}"
+        return f"{title_of(first[0])} trains {model} in {readable(step)} ms a batch{only}"
     if found := _by_nodes(ran, scenario):
         return found
     start = f"{_trains(first)} {model} fastest of {len(ran)}: {readable(step)} ms a batch"
     other = _beaten(ran, first, base)
     most = ", the slowest" if base in first else ""
-    return f"{start}, {_values(ran, STEP)[other] / step:.1f}× faster than {other}{most}" if other else start
+    return f"{start}, {values(ran, STEP)[other] / step:.1f}× faster than {other}{most}" if other else start
 
 
 def _beaten(ran: Results, first: list[str], base: str) -> str:
     """Return whom the fastest are compared with: the baseline, or the slowest where it is among them; "" if all are equal."""
-    other = max(ran, key=_values(ran, STEP).__getitem__) if base in first else base
+    other = max(ran, key=values(ran, STEP).__getitem__) if base in first else base
     return "" if other in first else other
 
 
 def why(results: Results, scenario: Scenario) -> str:
     """Return for what the beaten system waits more than the fastest, and for what that one waits; "" for a single system."""
-    ran = {name: result for name, result in results.items() if result.ran}
+    ran = that_ran(results)
     first = best(ran, STEP)
     other = _beaten(ran, first, against(results, scenario)) if len(ran) > 1 else ""
     if not first:
         return ""
-    ours, step = _waits(ran[first[0]]), _values(ran, STEP)[first[0]]
+    ours, step = _waits(ran[first[0]]), values(ran, STEP)[first[0]]
     longest = max(ours, key=ours.__getitem__, default="")
     itself = (
         f"waits longest for {longest}, {readable(ours[longest])} of its {readable(step)} ms" if longest else "waits for nothing"
@@ -87,7 +92,7 @@ def _by_nodes(ran: dict[str, Result], scenario: Scenario) -> str:
     able = {name: result for name, result in ran.items() if target and (result.results.get(RATE) or 0.0) >= target}
     if target is None or len(able) < 2:
         return ""
-    first, count = best(able, NODES), _values(able, NODES)
+    first, count = best(able, NODES), values(able, NODES)
     start = f"{_trains(first)} {named(scenario)} at {readable(target)} samples/s"
     if len(first) == len(able):
         return f"{start} on {counted(able[first[0]])}{' each' * (len(first) > 1)}: none of these {len(able)} needs fewer"
@@ -98,27 +103,27 @@ def _by_nodes(ran: dict[str, Result], scenario: Scenario) -> str:
 
 def details(results: Results) -> list[str]:
     """Return what the headline leaves out: how well the fastest is known, which survives a power loss, which is frugal."""
-    ran = {name: result for name, result in results.items() if result.ran}
+    ran = that_ran(results)
     sized = any(result.scenario.machine.target_throughput is not None for result in ran.values())
     winners = best(ran, NODES if sized else STEP)
-    found = [f"{title(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
+    found = [f"{title_of(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
     if len(ran) < 2:
         return found
     first, logged = best(ran, STEP), {name: result for name, result in ran.items() if policies(result.scenario).log}
     if logged and not set(first) & set(logged):
         fastest = best(logged, STEP)
-        step = readable(_values(logged, STEP)[fastest[0]])
+        step = readable(values(logged, STEP)[fastest[0]])
         again = f"{listed(first)} start{'s' * (len(first) == 1)} again"
         found.append(f"After a power loss {again}; fastest that recovers: {listed(fastest)}, {step} ms.")
     for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "USD")):
         names = best(ran, name)
-        found += [f"{words}: {listed(names)}, {readable(_values(ran, name)[names[0]])} {unit}."] if names else []
+        found += [f"{words}: {listed(names)}, {readable(values(ran, name)[names[0]])} {unit}."] if names else []
     return found
 
 
 def best(results: Results, name: str) -> list[str]:
     """Return the systems whose result of that name is lowest, all of them where several are equal."""
-    known = _values(results, name)
+    known = values(results, name)
     least = min(known.values(), default=0.0)
     return [system for system, value in known.items() if value <= least * EQUAL]
 
@@ -128,21 +133,17 @@ def policies(scenario: Scenario) -> LogPolicy:
     return log_policy(scenario, load("systems", scenario.system))
 
 
-def title(system: str) -> str:
-    """Return a training system's own title."""
-    return str(load("systems", system).title)
-
-
 def listed(names: Iterable[str]) -> str:
     """Return names as a sentence lists them."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _values(results: Results, name: str) -> dict[str, float]:
+def values(results: Results, name: str) -> dict[str, float]:
+    """Return a result by system, of those that have it."""
     found = {system: result.results.get(name) for system, result in results.items()}
     return {system: value for system, value in found.items() if value is not None}
 
 
 def _trains(names: list[str]) -> str:
-    return f"{listed(map(title, names))} {'train' if len(names) > 1 else 'trains'}"
+    return f"{listed(map(title_of, names))} {'train' if len(names) > 1 else 'trains'}"

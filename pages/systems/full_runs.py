@@ -9,7 +9,7 @@ from engine.core.arrays import Row
 from engine.results.result import Result
 from pages.common import palette, tables
 from pages.common.numbers import readable
-from pages.systems.comparison import best, listed
+from pages.systems.comparison import best, listed, values
 
 LOSS, TRAINING_LOSS, AUC, ELAPSED, LOST = "Loss", "Loss (training)", "AUC", "Elapsed [s]", "Lost batches"
 # Equal scores of every batch's own prediction, and of the held-out samples, mean equal weights all along.
@@ -46,19 +46,19 @@ def finding(results: Results) -> str:
     done = {system: result for system, result in results.items() if result.ran}
     if not done:
         return "None of them got to the end"
-    lost = _values(done, LOST)
+    lost = values(done, LOST)
     if any(lost.values()):
         least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
         told = [least, most] if lost[least] < lost[most] else [least]
         taken = ", ".join(f"{name} runs {lost[name]:,.0f} batch{'' if lost[name] == 1 else 'es'} again" for name in told)
         taken += " and so do all others" * (len(told) == 1 < len(lost))
     else:
-        taken = f"{listed(best(done, ELAPSED))} first, after {readable(min(_values(done, ELAPSED).values()))} s"
-    return f"{_learned(done)}: {taken}" if _values(done, AUC) else f"{len(done)} ran to the end: {taken}"
+        taken = f"{listed(best(done, ELAPSED))} first, after {readable(min(values(done, ELAPSED).values()))} s"
+    return f"{_learned(done)}: {taken}" if values(done, AUC) else f"{len(done)} ran to the end: {taken}"
 
 
 def _learned(done: Results) -> str:
-    reached = _values(done, AUC)
+    reached = values(done, AUC)
     low, high = min(reached, key=reached.__getitem__), max(reached, key=reached.__getitem__)
     if len(reached) == 1:
         return f"{low} reaches an AUC of {reached[low]:.4f}"
@@ -70,7 +70,7 @@ def _learned(done: Results) -> str:
 def alike(results: Results) -> str:
     """Return which systems train the same to the bit, and by how much the others' loss is off; "" with fewer than two."""
     groups: dict[tuple[float | None, ...], list[str]] = {}
-    for system in (losses := _values(results, LOSS)):
+    for system in (losses := values(results, LOSS)):
         groups.setdefault(tuple(results[system].results.get(name) for name in SCORES), []).append(system)
     if len(losses) < 2:
         return ""
@@ -110,8 +110,3 @@ def lost(results: Results) -> pd.DataFrame:
     """Return batches run again by system: system, amount; empty where power never failed."""
     rows = [(system, float(result.results.get(LOST) or 0.0)) for system, result in results.items() if result.results]
     return pd.DataFrame(rows if any(result.events for result in results.values()) else [], columns=["system", "amount"])
-
-
-def _values(results: Results, name: str) -> dict[str, float]:
-    found = {system: result.results.get(name) for system, result in results.items()}
-    return {system: value for system, value in found.items() if value is not None}

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from pages.common import palette
-from pages.common.charts import FIGURE, INK, Spec, axis, rows
+from pages.common.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when
 
 PALE, STRONG = "#fdf1e3", "#e08a58"  # dark figures stay readable on all of it
 SHADES = {"range": [PALE, STRONG]}
@@ -37,19 +37,19 @@ def lines(
     Needs first, metric, low, high, count, point, and second if there is one.
     """
     kind = "quantitative" if numeric else "ordinal"
-    scale: Spec = {"scale": {"type": "log", "nice": False} if log else {"zero": False}} if numeric else {}
+    scale: Spec = {"scale": LOG if log else {"zero": False}} if numeric else {}
     label = axis(axis_title) if numeric else axis(axis_title, labelAngle=0, labelExpr=NUMBER)
     x = {"field": "first", "type": kind, "sort": None, "axis": label, **scale}
     y = {"type": "quantitative", "axis": axis(metric), "scale": {"type": "log"} if log_y else {"zero": False}}
-    colour = {"color": {"field": "second", "type": "nominal", "sort": None, "scale": colours(series), "legend": _legend(second)}}
+    colour = {"color": nominal("second", sort=None, scale=colours(series), legend=_legend(second))}
     plain = {"color": {"value": ROTATION[1]}}
     tip = _tip(("first", axis_title), *([("second", second)] if second else []), ("metric", metric), *SPREAD)
     return {
         "height": 340,
         "encoding": {"x": x, **(colour if second else plain)},
         "layer": [
-            {"mark": {"type": "area", "opacity": 0.13}, "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}}},
-            {"mark": {"type": "line", "strokeWidth": 2.2}, "encoding": {"y": {**y, "field": "metric"}}},
+            layer({"type": "area", "opacity": 0.13}, y={**y, "field": "low"}, y2={"field": "high"}),
+            layer({"type": "line", "strokeWidth": 2.2}, y={**y, "field": "metric"}),
             {
                 "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
                 "encoding": {"y": {**y, "field": "metric"}, "tooltip": tip},
@@ -101,31 +101,24 @@ def heat_map(
     }
     tip = _tip(("first", first), ("second", second), ("metric", metric), *(SPREAD if spread else ()))
     scale: Spec = {"range": [STRONG, PALE] if low_is_good else [PALE, STRONG], **({"type": "log"} if log else {})}
-    colour = {"field": "metric", "type": "quantitative", "scale": scale, "title": metric}
+    colour = quantity("metric", scale=scale, title=metric)
     if columns:
-        colour["legend"] = {
-            "orient": "top",
-            "gradientLength": 200,
-            "titleFontWeight": "normal",
-            "titleLimit": 300,
-            "labelExpr": NUMBER,
-        }
-    cells: Spec = {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": tip}}
+        long = {"gradientLength": 200, "titleLimit": 300, "labelExpr": NUMBER}
+        colour["legend"] = {"orient": "top", "titleFontWeight": "normal", **long}
+    cells: Spec = layer({"type": "rect", "stroke": "white"}, color=colour, tooltip=tip)
     drawn = [{**cells, "params": [PICK]}, BEST_CELL] if columns else [cells]
     few = columns <= MOST_FIGURES
     return {**rows(52 if few else 22), "encoding": encoding, "layer": [*drawn, *([IN_CELL] if few else [])]}
 
 
-BEST_CELL: Spec = {
-    "mark": {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3},
-    # A filter would change the order of the axes.
-    "encoding": {"strokeOpacity": {"condition": {"test": "datum.best", "value": 1}, "value": 0}},
-}
-IN_CELL: Spec = {
-    "transform": [{"calculate": f"isValid(datum.metric) ? {FIGURE.format('metric')} : ''", "as": "figure"}],
-    "mark": {"type": "text", "fontWeight": 600, "color": "#26221f"},
-    "encoding": {"text": {"field": "figure", "type": "nominal"}},
-}
+BEST_CELL: Spec = layer(  # a filter would change the order of the axes
+    {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3}, strokeOpacity=when("datum.best", 1, 0)
+)
+IN_CELL: Spec = layer(
+    {"type": "text", "fontWeight": 600, "color": "#26221f"},
+    {"calculate": f"isValid(datum.metric) ? {FIGURE.format('metric')} : ''", "as": "figure"},
+    text=nominal("figure"),
+)
 
 
 @lru_cache(maxsize=64)
@@ -143,29 +136,29 @@ def scatter(
 
     Needs x, y, colour, front, point, count. Where it is `dense`, a mark that stands for more points is darker.
     """
-    scales = [{"type": "log", "nice": False} if log else {"zero": False} for log in logs]
+    scales = [LOG if log else {"zero": False} for log in logs]
     encoding = {
-        name: {"field": name, "type": "quantitative", "axis": axis(title, labelOverlap=True), "scale": scale}
+        name: quantity(name, axis=axis(title, labelOverlap=True), scale=scale)
         for name, title, scale in zip("xy", (x, y), scales, strict=True)
     }
     paint: Spec = {"value": INK}
     if colour:
-        paint = {"field": "colour", "type": "nominal", "sort": None, "scale": colours(series), "legend": _legend(colour)}
+        paint = nominal("colour", sort=None, scale=colours(series), legend=_legend(colour))
     tip = [{"field": "x", "title": x, "format": ",.5~r"}, {"field": "y", "title": y, "format": ",.5~r"}]
-    tip += [{"field": "colour", "title": colour}] if colour else []
+    tip += hover(("colour", colour)) if colour else []
     every = {
         "mark": {"type": "circle", "size": 70 if few else 30 if dense else 22},
         "encoding": {
             "color": paint,
             "opacity": {"condition": {"test": "datum.front", "value": 1}, **(MANY if dense else {"value": 0.6 if few else 0.3})},
-            "tooltip": [*tip, {"field": "count", "title": "Points here"}] if dense else tip,
+            "tooltip": [*tip, *hover(("count", "Points here"))] if dense else tip,
         },
         "params": [PICK, BRUSH],
     }
     return {"height": 420, "encoding": encoding, "layer": [every, *_front(tip, "step-after" if low_x else "step-before")]}
 
 
-MANY: Spec = {"field": "count", "type": "quantitative", "scale": {"type": "sqrt", "range": [0.3, 0.95]}, "legend": None}
+MANY: Spec = quantity("count", scale={"type": "sqrt", "range": [0.3, 0.95]}, legend=None)
 
 
 def _front(tip: list[Spec], steps: str) -> list[Spec]:
@@ -174,7 +167,7 @@ def _front(tip: list[Spec], steps: str) -> list[Spec]:
     ring = {"type": "point", "filled": False, "size": 60, "stroke": FRONT, "strokeWidth": 1.6}
     return [
         {"transform": front, "mark": {"type": "line", "interpolate": steps, "color": FRONT, "strokeWidth": 2}},
-        {"transform": front, "mark": ring, "encoding": {"tooltip": tip}},
+        layer(ring, *front, tooltip=tip),
     ]
 
 
@@ -185,18 +178,10 @@ def matters(unit: str) -> Spec:
     tip = [{"field": "name", "title": "Knob"}, {"field": "share", "title": unit, "format": ".1f"}]
     return {
         **rows(34),
-        "encoding": {
-            "y": {"field": "name", "type": "nominal", "sort": None, "axis": axis("Knob", labelLimit=220, labelFontSize=13)}
-        },
+        "encoding": {"y": nominal("name", sort=None, axis=axis("Knob", labelLimit=220, labelFontSize=13))},
         "layer": [
-            {
-                "mark": {"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"},
-                "encoding": {"x": {**x, "field": "share"}, "tooltip": tip},
-            },
-            {
-                "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "color": INK},
-                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
-            },
+            layer({"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"}, x={**x, "field": "share"}, tooltip=tip),
+            layer(ruled(strokeWidth=2, color=INK), x={**x, "field": "low"}, x2={"field": "high"}),
         ],
     }
 
@@ -207,15 +192,11 @@ def bars(metric: str) -> Spec:
     return {
         **rows(30),
         "encoding": {
-            "y": {"field": "name", "type": "nominal", "sort": None, "axis": axis("Pinned", labelFontSize=13)},
-            "x": {"field": "amount", "type": "quantitative", "axis": axis(metric)},
+            "y": nominal("name", sort=None, axis=axis("Pinned", labelFontSize=13)),
+            "x": quantity("amount", axis=axis(metric)),
         },
         "layer": [
             {"mark": {"type": "bar", "height": {"band": 0.65}, "color": ROTATION[0]}},
-            {
-                "transform": [{"calculate": FIGURE.format("amount"), "as": "figure"}],
-                "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
-                "encoding": {"text": {"field": "figure", "type": "nominal"}},
-            },
+            layer(LABEL, {"calculate": FIGURE.format("amount"), "as": "figure"}, text=nominal("figure")),
         ],
     }

@@ -11,7 +11,7 @@ import pandas as pd
 from engine.analysis.objective import Constraint
 from engine.scenario.scenario import KNOBS
 from pages.common import numbers
-from pages.common.charts import INK, Spec, axis
+from pages.common.charts import INK, Spec, axis, quantity, ruled, where
 from pages.search.figures.sweep_charts import BRUSH
 from pages.search.figures.sweep_marks import is_log
 from pages.search.sweep_table import POINT, Words, ranked
@@ -122,8 +122,8 @@ def spec(titles: tuple[str, ...], metric: str) -> Spec:
     words = {"labelExpr": f"{[*titles]}[datum.value]", "labelLimit": 120, "labelOverlap": False}
     top = axis("", values=[*range(len(titles))], orient="top", **words, **turned)
     domain = {"domain": [-0.35, len(titles) - 0.9]}
-    x = {"field": "at", "type": "quantitative", "axis": {**top, "domain": False, "ticks": False}, "scale": domain}
-    y = {"field": "y", "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}}
+    x = quantity("at", axis={**top, "domain": False, "ticks": False}, scale=domain)
+    y = quantity("y", axis=None, scale={"domain": [-0.04, 1.04]})
     labels = [_label({"stroke": {"expr": "background || 'white'"}, "strokeWidth": 5, "strokeJoin": "round"}), _label({})]
     return {"height": 420, "encoding": {"x": x, "y": y}, "layer": [{**_ribbon(), "params": [BRUSH]}, _line(metric), *labels]}
 
@@ -135,17 +135,14 @@ def _label(halo: Spec) -> Spec:
 
 
 def _of(kind: str) -> Spec:
-    return {"transform": [{"filter": f"datum.kind == '{kind}'"}]}
+    return where(f"datum.kind == '{kind}'")
 
 
 def _ribbon() -> Spec:
-    width, depth = (
-        {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": ends}, "legend": None}
-        for ends in ([0.6, 9], [0.1, 0.45])
-    )
+    width, depth = (quantity("share", scale={"domain": [0, 1], "range": ends}, legend=None) for ends in ([0.6, 9], [0.1, 0.45]))
     return {
         **_of("ribbon"),
-        "mark": {"type": "rule", "aria": False, "color": INK},
+        "mark": ruled(color=INK),
         "encoding": {"x2": {"field": "to"}, "y2": {"field": "y2"}, "strokeWidth": width, "opacity": depth},
     }
 
@@ -157,8 +154,8 @@ def _line(metric: str) -> Spec:
         "mark": {"type": "line", "strokeWidth": 1.8, "opacity": 0.85},
         "encoding": {
             "detail": {"field": "point"},
-            "order": {"field": "at", "type": "quantitative"},
-            "color": {"field": "rank", "type": "quantitative", "scale": {"range": ["#b8481a", "#e8b04a"]}, "legend": None},
+            "order": quantity("at"),
+            "color": quantity("rank", scale={"range": ["#b8481a", "#e8b04a"]}, legend=None),
             "tooltip": tip,
         },
     }

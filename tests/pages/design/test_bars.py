@@ -8,9 +8,9 @@ import pytest
 from engine.analysis.uncertainty import bands
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.common import charts, estimates, tables
+from pages.common import estimates, tables
 from pages.design import bars, questions
-from pages.design.questions import STEP
+from pages.systems import stack_charts
 from tests import apps
 from tests.machines import scenario
 
@@ -24,13 +24,13 @@ def test_the_ranges_follow_the_page_and_are_those_of_the_draws():
     assert SAYS in apps.text(app.run().caption) and not app.exception
     asked = scenario("optane-rm1", "cxl")
     results = estimates.beside(asked, ("cxl", "dram"))
-    known = questions.ranges(tuple(one.scenario for one in results.values()))[STEP]
+    known = questions.ranges(tuple(one.scenario for one in results.values()))[questions.STEP]
     frame = tables.by_stage(results, "cxl", known).set_index("system")
     for name in ("cxl", "dram"):
         drawn = frame.loc[name, ["low", "high"]].dropna()
-        assert [tuple(row) for row in drawn.to_numpy()] == [bands(with_values(asked, {"system": name}))[STEP]]
-        assert drawn.low.iloc[0] < results[name].results[STEP] < drawn.high.iloc[0]
-    altair.LayerChart.from_dict({**charts.step_time(), "data": {"values": []}}).to_dict()
+        assert [tuple(row) for row in drawn.to_numpy()] == [bands(with_values(asked, {"system": name}))[questions.STEP]]
+        assert drawn.low.iloc[0] < results[name].results[questions.STEP] < drawn.high.iloc[0]
+    altair.LayerChart.from_dict({**stack_charts.step_time(), "data": {"values": []}}).to_dict()
 
 
 def test_a_bar_that_is_cut_has_no_range_and_neither_has_a_system_that_cannot_run():
@@ -41,7 +41,7 @@ def test_a_bar_that_is_cut_has_no_range_and_neither_has_a_system_that_cannot_run
     frame = tables.by_stage(results, "cxl", dict.fromkeys(results, (1.0, 2.0)))
     assert set(frame[frame.low.notna()].system) == {"cxl", "dram"} and frame.low.count() == frame.high.count() == 2
     small = with_values(preset("meta-856").scenario, {"system": "dram", "machine.dram_capacity_GiB": 1.0})
-    assert not estimates.of(small).ran and questions.ranges((small,)) == {STEP: {}, questions.ENERGY: {}}
+    assert not estimates.of(small).ran and questions.ranges((small,)) == {questions.STEP: {}, questions.ENERGY: {}}
 
 
 @pytest.mark.parametrize(("system", "more"), [("cxl", True), ("bagpipe", False)])

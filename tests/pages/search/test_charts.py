@@ -13,7 +13,7 @@ from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.validation.studies import kept
 from pages.common import charts, numbers, palette, tables
 from pages.evidence import study_panel
-from pages.systems import compare_charts
+from pages.systems import compare_charts, stack_charts
 from tests import fakes
 from tests.apps import fields
 from tests.cases import each
@@ -24,8 +24,8 @@ RUN = fakes.simulate(with_values(SCENARIO, {"faults.power_loss_at_seconds": (1.0
 CURVE = tables.curve(RUN.training, RUN.events)
 BREAKS = tables.breaks(CURVE, RUN.events)
 CHARTS = {
-    "stages": (charts.step_time(), tables.by_stage(RESULTS, "cxl")),
-    "energy": (charts.energy(("gpu", "cxl")), tables.by_component(RESULTS, "cxl")),
+    "stages": (stack_charts.step_time(), tables.by_stage(RESULTS, "cxl")),
+    "energy": (stack_charts.energy(("gpu", "cxl")), tables.by_component(RESULTS, "cxl")),
     "timeline": (compare_charts.timeline(), tables.renamed(RUN.timeline, tables.TIMELINE)),
     "busy": (compare_charts.utilisation(), tables.renamed(RUN.devices, tables.DEVICES)),
     "loss": (charts.curve("loss", "Loss", "broken", BREAKS), CURVE),
