@@ -115,17 +115,12 @@ class ProtectionPlan:
         return self.every * self.step + self.pause
 
 
-def undisturbed(scenario: Scenario) -> Mapping[str, Any] | None:
-    """Train without a log."""
-    return None
-
-
 @dataclass(frozen=True)
 class Protection:
     """What a protection's file exports.
 
-    `log` returns the knobs under which the system keeps the log that the protection needs, or None to train without a
-    log, or raises BadKnob with the remedy; `plan` says what that costs. `keeps` says for each loss what comes back;
+    `log` returns the knobs under which the system keeps the log that the protection needs, or raises BadKnob with the
+    remedy, and is None to train without a log; `plan` says what that costs. `keeps` says for each loss what comes back;
     `constants` are the numbers that the plan hangs on, beside those of the machine.
     """
 
@@ -133,7 +128,7 @@ class Protection:
     summary: str
     keeps: Mapping[str, Keeps]
     plan: Callable[[Site], ProtectionPlan]
-    log: Callable[[Scenario], Mapping[str, Any] | None] = undisturbed
+    log: Callable[[Scenario], Mapping[str, Any]] | None = None
     periodic: bool = False
     constants: tuple[Constant, ...] = ()
     cites: tuple[str, ...] = ()

@@ -105,8 +105,8 @@ def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: fl
     if period is not None and not 0 < period < MOST_HOURS * HOUR:
         raise BadKnob(f"A checkpoint period of {period:g} s is not possible; give more than 0 s, or nothing for the best one.")
     chosen: Protection = load("protections", protection)
-    knobs = chosen.log(scenario)
-    where = site(scenario, None if knobs is None else batch_costs.logged_costs(scenario, knobs), mtbf, period)
+    logged = batch_costs.logged_costs(scenario, chosen.log(scenario)) if chosen.log else None
+    where = site(scenario, logged, mtbf, period)
     plan = chosen.plan(where)
     useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
     faults, fresh = scenario.faults, max(plan.restore, plan.backup_drain, where.state / where.home.write)

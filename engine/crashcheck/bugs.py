@@ -3,7 +3,7 @@
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadFile, BadInput
-from .exploration import AT_SCALE, ROUGH, OnProgress, explore, passing
+from .exploration import AT_SCALE, ROUGH, OnProgress, follow, passing
 from .reference_run import Configuration, Wrap, configuration, configurations
 from .report import CrashReport
 from .visit import Effort
@@ -69,19 +69,11 @@ def hunt(
     on_progress: OnProgress = lambda share, what: None,
 ) -> CrashReport:
     """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further."""
-    report = CrashReport()
     plain = sorted(configurations(), key=lambda one: one.name.count("-"))  # those with the fewest peculiarities first
     elsewhere = [one for one in (*map(passing, plain), *(replace(one, size="tiny") for one in plain[:4])) if one not in bug.on]
     tries = [*product(steps, bug.on), *product(steps[:1], elsewhere), *product([ROUGH], AT_SCALE), *product(steps[1:], elsewhere)]
-    with bug.install(), suppress(KeyboardInterrupt):
-        report.interrupted = True
-        for number, (effort, of) in enumerate(tries):
-            on_progress(number / len(tries), f"{bug.name}: {report.unique_states} states, {of.name}")
-            report.add(explore(of, bug.wrap, models, effort, seed, bug.name))
-            if report.inconsistent:
-                break
-        report.interrupted = False
-    return report
+    with bug.install():
+        return follow([(of, effort, models) for effort, of in tries], seed, on_progress, bug.wrap, bug.name)
 
 
 def _from_file(name: str) -> Broken:

@@ -8,7 +8,7 @@ States are visited from the simplest on: all or nothing at each fence, one strea
 prefixes at random (or every combination, where there are few), each image once. The run is small, the recovery real.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from time import perf_counter
@@ -23,6 +23,7 @@ from .states import Counts, CrashPoint
 from .visit import USUAL, Effort, Search, crash_points, visit
 
 OnProgress = Callable[[float, str], None]  # gets the share that is done, and what comes next
+Try = tuple[Configuration, Effort, tuple[str, ...] | None]  # under which models, None for every safe one
 ROUGH = Effort(24, 1, 1, 2, 0)
 SCALED = """undo-large redo-late-large undo-near-large undo-wide redo-late-wide undo-many redo-near-many
     undo-far redo-checked-far redo-near-far undo-near-checked-far"""
@@ -139,16 +140,22 @@ def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
 def check(
     states: int, models: tuple[str, ...] | None = None, seed: int = 0, on_progress: OnProgress = lambda share, what: None
 ) -> CrashReport:
-    """Explore all configurations, small and at scale; an interrupt ends it with what has been found so far."""
+    """Explore all configurations, small and at scale."""
     every, chosen = configurations(), models or safe_models()
     tiny, small = efforts(states, len(every) * len(chosen))
-    usual = (pair for of in every for pair in ((replace(of, size="tiny"), tiny), (passing(of), small)))
-    tries = (*usual, *((of, ROUGH) for of in AT_SCALE))
+    usual = [(*pair, chosen) for of in every for pair in ((replace(of, size="tiny"), tiny), (passing(of), small))]
+    return follow([*usual, *((of, ROUGH, chosen[:1]) for of in AT_SCALE)], seed, on_progress)
+
+
+def follow(tries: Sequence[Try], seed: int, on_progress: OnProgress, wrap: Wrap | None = None, bug: str = "") -> CrashReport:
+    """Explore one after the other, with a `bug` until a state shows it; an interrupt ends it with what has been found so far."""
     report = CrashReport()
     try:
-        for done, (of, effort) in enumerate(tries):
-            on_progress(done / len(tries), f"{report.unique_states} states, {of.name}")
-            report.add(explore(of, None, chosen[:1] if of in AT_SCALE else chosen, effort, seed))
+        for done, (of, effort, models) in enumerate(tries):
+            on_progress(done / len(tries), f"{bug and f'{bug}: '}{report.unique_states} states, {of.name}")
+            report.add(explore(of, wrap, models, effort, seed, bug))
+            if bug and report.inconsistent:
+                break
     except KeyboardInterrupt:
         report.interrupted = True
     return report

@@ -34,11 +34,9 @@ class MediumCell(NamedTuple):
 
 @dataclass(frozen=True)
 class CrashView:
-    """A crash state: power is lost at the `number`th of `points` moments; `line` replays it."""
+    """A crash state; `line` replays it."""
 
     line: str
-    number: int
-    points: int
     acknowledged: int
     cells: tuple[MediumCell, ...]
     verdict: CrashVerdict
@@ -75,7 +73,7 @@ def view(line: str) -> CrashView:
     points = moments(asked.configuration, asked.model, asked.granularity, asked.seed)
     point, counts = replay_line.chosen(points, asked.operations[0], asked.choices[0])
     cells = tuple(_cells(reference_run(asked.configuration, asked.seed), point, counts))
-    return CrashView(line, points.index(point), len(points), point.acknowledged, cells, replay_line.replay(line))
+    return CrashView(line, point.acknowledged, cells, replay_line.replay(line))
 
 
 def _cells(reference: ReferenceRun, point: CrashPoint, counts: Counts) -> Iterator[MediumCell]:

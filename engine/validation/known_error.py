@@ -1,6 +1,5 @@
 """The model's known error: the published numbers about a result on the machine that a scenario has, beside the estimate's."""
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from ..results.result import Result
@@ -23,14 +22,6 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class KnownError:
-    """One published number, and how far the estimate's is from it, in percent of it."""
-
-    claim: Claim
-    percent: float
-
-
 def sentence(scenario: Scenario, metric: str) -> str:
     """Return how far published numbers about a result are known to be from the estimate, and for which scenario."""
     near = _nearest(scenario)
@@ -40,7 +31,7 @@ def sentence(scenario: Scenario, metric: str) -> str:
     if not found:
         return "Nothing is published about this result; the band is the only bound."
     name, differing = near
-    by_kind = {words: [abs(one.percent) for one in found if one.claim.kind == kind] for kind, words in KINDS.items()}
+    by_kind = {words: [abs(off) for claim, off in found if claim.kind == kind] for kind, words in KINDS.items()}
     told = "; ".join(f"{len(off)} {words}, off by at most {max(off):.1f} %" for words, off in by_kind.items() if off)
     knobs = f"{differing} knob{'s differ' if differing > 1 else ' differs'}"
     where = f" The nearest is {preset(name).title}; {knobs} here." if differing else ""
@@ -48,12 +39,12 @@ def sentence(scenario: Scenario, metric: str) -> str:
 
 
 @cache
-def known_errors(parts: tuple[str, ...], metric: str) -> tuple[KnownError, ...]:
-    """Return the published numbers about a result of the presets with these parts, each beside the estimate's."""
+def known_errors(parts: tuple[str, ...], metric: str) -> tuple[tuple[Claim, float], ...]:
+    """Return the published numbers about a result of the presets with these parts, and how far in percent the estimate is off."""
     names = [name for name in preset_names() if _parts(preset(name).scenario) == parts]
     own = [claim for name in names for claim in claims(name) if not any(path in PARTS for path, _ in claim.knobs)]
     about = [claim for claim in own if claim.metric == metric and claim.published]
-    return tuple(KnownError(claim, 100 * (measure(claim, _estimated) / (claim.published or 1.0) - 1)) for claim in about)
+    return tuple((claim, 100 * (measure(claim, _estimated) / (claim.published or 1.0) - 1)) for claim in about)
 
 
 def _estimated(point: ClaimPoint) -> Result:

@@ -20,15 +20,13 @@ NEAR = 25.0  # percent of the published value
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """One published number under a stable name; `passed` is whether ours lies within its tolerance, `cause` why not."""
+    """One published number under a stable name; `cause` is why ours does not lie within its tolerance."""
 
     name: str
     family: str
     sample: str
     published: float
     ours: float
-    passed: bool
-    source: str
     cause: str = ""
 
     @property
@@ -54,9 +52,7 @@ class FamilyScore:
 def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple[PublishedNumber, ...]:
     """Return the published numbers of claims and of figures."""
     of_claims = (
-        PublishedNumber(
-            v.name, v.claim.family, v.claim.sample, v.claim.published, v.ours, bool(v.passed), v.claim.source, v.cause
-        )
+        PublishedNumber(v.name, v.claim.family, v.claim.sample, v.claim.published, v.ours, v.cause)
         for v in verdicts
         if v.claim.published
     )
@@ -66,8 +62,7 @@ def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple
 def _of_figure(figure: Figure) -> PublishedNumber:
     cause = "" if figure.passed else figure.cause
     name = f"{figure.family}: {figure.group}, {figure.name}{'' if figure.name.endswith(']') else ' [%]'}"
-    number, source = figure.number or 0.0, f"published: {figure.published}"
-    return PublishedNumber(name, figure.family, figure.sample, number, figure.ours, figure.passed, source, cause)
+    return PublishedNumber(name, figure.family, figure.sample, figure.number or 0.0, figure.ours, cause)
 
 
 def by_family(found: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:

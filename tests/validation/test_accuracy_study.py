@@ -78,7 +78,7 @@ def test_the_interval_is_that_of_the_paired_t_test():
     found = paired.paired(list(ours - other))
     whole = stats.ttest_rel(ours, other).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((whole.low, whole.high), rel=1e-9)
-    assert found.mean == pytest.approx(np.mean(ours - other)) and found.pairs == 22
+    assert found.mean == pytest.approx(np.mean(ours - other))
 
 
 def test_differences_are_stale_minus_fault_free_in_points_and_the_spread_is_between_seeds():

@@ -11,15 +11,8 @@ CXL = ("cxl", "cxl-b", "cxl-d")
 TCXL = "Kwon et al., IEEE Micro 43(2), 2023"
 # One medium holds tables and log: what was volatile comes back, what the medium itself lost does not.
 IN_PMEM: dict[str, Keeps] = {
-    "gpu": "exact",
-    "host": "exact",
-    "device": "exact",
-    "link": "exact",
-    "site": "exact",
-    "fenced": "lost",
-    "media": "lost",
-    "line": "lost",
-    "bits": "lost",
+    **dict.fromkeys(("gpu", "host", "device", "link", "site"), "exact"),
+    **dict.fromkeys(("fenced", "media", "line", "bits"), "lost"),
 }
 
 

@@ -71,11 +71,15 @@ class Measured:
     distinct: float = 1.0
     lookups: int = 0
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """All shares, in their order."""
+        return *self.top, self.unseen, self.distinct
+
     def apart(self, other: "Measured") -> float:
         """Return the largest difference between two as a share of lookups, beyond twice what chance makes."""
         chance = 2 * (0.25 / max(self.lookups, 1) + 0.25 / max(other.lookups, 1)) ** 0.5
-        pairs = zip((*self.top, self.unseen, self.distinct), (*other.top, other.unseen, other.distinct), strict=True)
-        return float(max(0.0, *(abs(one - two) - chance for one, two in pairs)))
+        return float(max(0.0, *(abs(one - two) - chance for one, two in zip(self.shares, other.shares, strict=True))))
 
 
 def blocks(samples: int, most: int) -> list[tuple[int, int]]:

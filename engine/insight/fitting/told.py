@@ -21,9 +21,9 @@ def rows(found: Fitted) -> list[Row]:
 
 
 def _row(one: TableFit) -> Row:
-    pairs = {f"Hottest {share:.1%} of rows": (one.file.top[at], one.fit.top[at]) for at, share in enumerate(TOP)}
-    pairs |= {"Never seen before": (one.file.unseen, one.fit.unseen), "Unique in a block": (one.file.distinct, one.fit.distinct)}
-    shown = {f"{name}, {of} [%]": 100 * held[at] for name, held in pairs.items() for at, of in enumerate(("file", "fit"))}
+    names = *(f"Hottest {share:.1%} of rows" for share in TOP), "Never seen before", "Unique in a block"
+    pairs = zip(names, one.file.shares, one.fit.shares, strict=True)
+    shown = {f"{name}, {of} [%]": 100 * held for name, *both in pairs for of, held in zip(("file", "fit"), both, strict=True)}
     s, q, hottest, once = one.law.knobs()
     bags = {
         "Bag length spread": one.bags.length_cv,
@@ -98,10 +98,7 @@ def report(found: Fitted) -> str:
     ]
     for one in found.tables:
         s, q, hottest, once = one.law.knobs()
-        pairs = zip(
-            (*one.file.top, one.file.unseen, one.file.distinct), (*one.fit.top, one.fit.unseen, one.fit.distinct), strict=True
-        )
-        shares = "".join(f"  {100 * of:5.1f} {100 * fit:5.1f}" for of, fit in pairs)
+        shares = "".join(f"  {100 * of:5.1f} {100 * fit:5.1f}" for of, fit in zip(one.file.shares, one.fit.shares, strict=True))
         bags = f"{one.bags.pooling:8} {one.bags.length_cv:7.3g}"
         law = f"{s:9.3f} {q:10.4g} {hottest:8.3f} {once:8.3f}"
         lines.append(f"{one.table + 1:6} {one.law.rows:10,} {bags} {law}{shares}")

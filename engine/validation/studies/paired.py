@@ -11,11 +11,10 @@ HALVINGS = 100
 
 @dataclass(frozen=True)
 class Paired:
-    """The mean of paired differences, the half width of its 95 % interval, and how many pairs there are."""
+    """The mean of paired differences, and the half width of its 95 % interval."""
 
     mean: float
     half: float
-    pairs: int
 
     @property
     def low(self) -> float:
@@ -31,7 +30,7 @@ class Paired:
 def paired(differences: Sequence[float]) -> Paired:
     """Return the mean of at least two differences with its 95 % interval, if seeds are independent and nearly normal."""
     count = len(differences)
-    return Paired(fmean(differences), quantile(count - 1) * stdev(differences) / sqrt(count), count)
+    return Paired(fmean(differences), quantile(count - 1) * stdev(differences) / sqrt(count))
 
 
 def quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
