@@ -37,7 +37,7 @@ def drawn(s: float, q: float, hottest: float, once: float, rows: int, lookups: i
 def recorded(*fields: np.ndarray, clicks: float = 0.25, hashed: bool = True) -> Recording:
     tokens = np.stack(fields, axis=1).astype(np.uint64)
     labels = (RANDOM.random(len(tokens)) < clicks).astype(np.float32)
-    return Recording("own.csv", "d", np.zeros((len(tokens), 1), np.float32), tokens, labels, (1,) * len(fields), hashed)
+    return Recording("own.csv", np.zeros((len(tokens), 1), np.float32), tokens, labels, (1,) * len(fields), hashed)
 
 
 @each(

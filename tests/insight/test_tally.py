@@ -25,7 +25,7 @@ def a_recording() -> Recording:
         np.full(SAMPLES, 7),
     ]
     tokens = np.stack(fields, axis=1).astype(np.uint64)
-    return Recording("own.csv", "d", np.zeros((SAMPLES, 1), np.float32), tokens, np.zeros(SAMPLES, np.float32), (1, 2, 1))
+    return Recording("own.csv", np.zeros((SAMPLES, 1), np.float32), tokens, np.zeros(SAMPLES, np.float32), (1, 2, 1))
 
 
 @pytest.mark.parametrize("room", [50, 3000, 1 << 23], ids=["all but nothing in memory", "some", "all"])

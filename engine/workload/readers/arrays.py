@@ -49,7 +49,7 @@ def _is_ids(path: Path, day: str) -> bool:
     return path.name.startswith(f"{day}sparse")
 
 
-def read(path: Path, name: str, digest: Callable[[], str]) -> Recording:
+def read(path: Path, name: str) -> Recording:
     """Map the three files; raises BadFile where they are damaged or do not belong together."""
     dense_file, sparse, labels_file = files(path)
     dense, labels = _mapped(dense_file, "f"), _mapped(labels_file, "fiub")
@@ -70,7 +70,7 @@ def read(path: Path, name: str, digest: Callable[[], str]) -> Recording:
     if not fields or not dense.shape[1] or len(fields) > MOST_FIELDS or not 0 < min(pooling) <= sum(pooling) <= MOST_LOOKUPS:
         raise BadFile(f"{name} has samples of {len(fields)} fields with {sum(pooling)} ids; give arrays with some of both.")
     kind = "mlperf" if multi_hot else "torchrec"
-    return Recording(name, digest(), dense, tuple(fields), values, pooling, False, kind)
+    return Recording(name, dense, tuple(fields), values, pooling, False, kind)
 
 
 def _is_label(values: Any) -> Any:

@@ -3,6 +3,7 @@
 Whatever a file holds, a block and the line that it cuts are all that is in memory. Formats of text read through this.
 """
 
+import gzip
 import os
 import stat
 import zlib
@@ -15,7 +16,6 @@ from typing import Any, BinaryIO
 from ...errors import BadFile
 
 READ = 1 << 22
-PIECE = 1 << 20  # bytes of text that are unpacked at once
 LONGEST_LINE = 1 << 20
 FREE_TEXT = 8 << 20  # what a gzip file of any size may hold
 EXPANSION = 16  # click logs shrink to a third or a tenth; a bomb to a thousandth
@@ -59,36 +59,30 @@ class Blocks:
         if held:
             yield held
 
-    def check(self, text: bytes, end: int, blank: int) -> int:
-        """Check a block's encoding, and that blank lines only end a file; return the line of the first so far, or 0."""
-        if end and blank:
-            raise BadFile(f"{self.name}:{blank}: the line has 1 columns, but samples follow; take the blank line away.")
-        if not text.isascii():
-            try:
-                text.decode("utf-8")
-            except UnicodeDecodeError as error:
-                line, byte = self.line + text.count(b"\n", 0, error.start), text[error.start]
-                raise BadFile(f"{self.name}:{line}: byte 0x{byte:02x} is not UTF-8 text; data files are plain text.") from error
-        blanks = text.count(b"\n", end) - (end > 0)
-        return blank or (self.line + text.count(b"\n", 0, end) + (end > 0) if blanks > 0 else 0)
-
     def pieces(self) -> Iterator[bytes]:
         """Yield the text as it is unpacked, wherever its lines end; raises BadFile."""
         try:
-            head = self._take()
-            if head.startswith(UTF_16):
+            head = self.file.read(len(GZIP))
+            self.file.seek(0)
+            if head in UTF_16:
                 raise BadFile(f"{self.name}:1: the text is UTF-16, but data files are UTF-8; save it as UTF-8.")
-            yield from self._unpacked(head) if head.startswith(GZIP) else self._plain(head)
+            plain: Any = gzip.GzipFile(fileobj=self, mode="rb") if head == GZIP else self  # type: ignore[call-overload]
+            while part := plain.read(READ):
+                self.text += len(part)
+                if self.text > FREE_TEXT + EXPANSION * self.taken:
+                    raise BadFile(
+                        f"{self.name} unpacks to more than {EXPANSION} times its size, as no click log does; "
+                        "unpack it with gunzip and give the plain file if it is one."
+                    )
+                yield part
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise BadFile(f"{self.name} is a damaged or cut off gzip file: {error}; copy it again.") from error
         except OSError as error:
             raise BadFile(f"{self.name} cannot be read: {error.strerror or error}; give a readable file.") from error
 
-    def _plain(self, part: bytes) -> Iterator[bytes]:
-        while part:
-            yield part
-            part = self._take()
-
-    def _take(self) -> bytes:
-        part = self.file.read(READ)
+    def read(self, nbytes: int) -> bytes:
+        """Return the file's next bytes, packed if they are."""
+        part = self.file.read(nbytes)
         self.hashed.update(part)
         self.taken += len(part)
         if self.watch:
@@ -96,33 +90,6 @@ class Blocks:
         if self.size is not None and self.taken > self.size:
             raise changed(self.name)
         return part
-
-    def _unpacked(self, part: bytes) -> Iterator[bytes]:
-        """Unpack one gzip member after the other, no more than a piece at a time; zeros may fill up what follows the last."""
-        packed = zlib.decompressobj(31)
-        try:
-            while True:
-                text = packed.decompress(part, PIECE)
-                self.text += len(text)
-                if self.text > FREE_TEXT + EXPANSION * self.taken:
-                    raise BadFile(
-                        f"{self.name} unpacks to more than {EXPANSION} times its size, as no click log does; "
-                        "unpack it with gunzip and give the plain file if it is one."
-                    )
-                if text:
-                    yield text
-                part = packed.unconsumed_tail
-                if packed.eof:
-                    part = packed.unused_data.lstrip(b"\0")
-                    while not part and (part := self._take()):
-                        part = part.lstrip(b"\0")
-                    if not part:
-                        return
-                    packed = zlib.decompressobj(31)
-                elif not part and len(text) < PIECE and not (part := self._take()):
-                    raise BadFile(f"{self.name} is a damaged or cut off gzip file: it ends within a member; copy it again.")
-        except zlib.error as error:
-            raise BadFile(f"{self.name} is a damaged or cut off gzip file: {error}; copy it again.") from error
 
 
 def _foreign(line: bytes) -> str:

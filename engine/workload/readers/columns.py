@@ -1,6 +1,6 @@
 """From columns to samples: what every format of rows and columns has in common, one block of rows after the other."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,9 +31,7 @@ class Rows:
         return f"{self.name}:{self.lines[row]}: {column}"
 
 
-def samples_of(
-    name: str, layout: Layout, tables: Iterable[Rows], digest: Callable[[], str], watch: Watch = unwatched
-) -> Recording:
+def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
     """Put the blocks of a file together, sorted by time where the layout has one; raises BadFile.
 
     A file without dense features has one that is always 0, as every model has a bottom MLP.
@@ -59,8 +57,8 @@ def samples_of(
         raise too_large(name) from error
     about = (layout.rows == HASHED, layout.name, layout.order)
     if not some:
-        return Recording(name, digest(), dense, tokens, labels, (1,) * len(layout.ids), *about)
-    return _of_lists(Recording(name, digest(), dense, flat, labels, (), *about), tokens[:, 0].astype(np.int64), more[-1])
+        return Recording(name, dense, tokens, labels, (1,) * len(layout.ids), *about)
+    return _of_lists(Recording(name, dense, flat, labels, (), *about), tokens[:, 0].astype(np.int64), more[-1])
 
 
 def _of_lists(read: Recording, begins: Ints, lengths: Any) -> Recording:

@@ -48,18 +48,19 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
         raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
     if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
         foreign.check_zip(path, name)
-        return _binary(path, lambda: arrays.read(path, name, lambda: digest_of(path)))
-    from . import parquet, text_table  # late: Arrow takes a third of a second
-
+        return _unchanged(path, lambda: arrays.read(path, name))
     if head.startswith(PARQUET):
-        columns = parquet.columns(path)
-        layout = mapping.layout(path, given, columns) if mapped else BY_NAME.get(wanted) or _parquet_layout(name, columns)
-        return _binary(path, lambda: parquet.read(path, name, layout, lambda: digest_of(path), watch))
+        from . import parquet  # late, as below
+
+        def meaning(columns: tuple[str, ...]) -> Layout:
+            return mapping.layout(path, given, columns) if mapped else BY_NAME.get(wanted) or _parquet_layout(name, columns)
+
+        return _unchanged(path, lambda: parquet.read(path, name, meaning, watch))
     if mapped:
         layout, delimiter = mapping.layout(path, given), given.get("delimiter", ",")
     else:
         layout, delimiter = (BY_NAME[wanted], ",") if wanted in BY_NAME else _text_layout(name, head, wanted == "criteo")
-    return _text(path, name, lambda blocks: text_table.decode(blocks, layout, delimiter), watch)
+    return _unchanged(path, lambda: _text(path, name, layout, delimiter, watch))
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -94,25 +95,25 @@ def _head(path: Path) -> tuple[bytes, bool]:
         return head, packed
 
 
-def _text(path: Path, name: str, decode: Callable[[Blocks], Recording], watch: Watch) -> Recording:
-    """Read a text block by block; its digest is of the bytes that were read, and of its mapping."""
-    with opened(path) as file:
-        before = os.fstat(file.fileno())
-        try:
-            found = decode(Blocks(name, file, before.st_size, watch=watch))
-        finally:
-            unchanged(before, os.fstat(file.fileno()), name)
-    if mapping.beside(path).exists():
-        found = replace(found, digest=digest_of(path))
-    return found
-
-
-def _binary(path: Path, decode: Callable[[], Recording]) -> Recording:
+def _unchanged(path: Path, decode: Callable[[], Recording]) -> Recording:
+    """Read files that nobody may write to meanwhile; raises BadFile."""
     before = [os.stat(one) for one in files_of(path)]
-    found = decode()
-    for one, then in zip(files_of(path), before, strict=True):
-        unchanged(then, os.stat(one), shown(one.name))
-    return found
+    try:
+        found = decode()
+        return found if found.digest else replace(found, digest=digest_of(path))
+    finally:
+        for one, then in zip(files_of(path), before, strict=True):
+            unchanged(then, os.stat(one), shown(one.name))
+
+
+def _text(path: Path, name: str, layout: Layout, delimiter: str, watch: Watch) -> Recording:
+    """Read a text block by block; without a mapping its digest is of the bytes that were read."""
+    from . import text_table  # late: Arrow takes a third of a second
+
+    with opened(path) as file:
+        blocks = Blocks(name, file, os.fstat(file.fileno()).st_size, watch=watch)
+        found = text_table.decode(blocks, layout, delimiter)
+    return found if mapping.beside(path).exists() else replace(found, digest=blocks.digest())
 
 
 def _parquet_layout(name: str, columns: tuple[str, ...]) -> Layout:

@@ -21,24 +21,17 @@ MOST_GROUP_NBYTES = 1 << 30  # of one row group, which is unpacked as a whole
 FREE_ROWS = 1 << 20  # beyond these a row takes a byte at least: a column of one value packs without end
 
 
-def read(path: Path, name: str, layout: Layout, digest: Callable[[], str], watch: Watch = unwatched) -> Recording:
-    """Read a Parquet file; raises BadFile."""
+def read(path: Path, name: str, meaning: Callable[[tuple[str, ...]], Layout], watch: Watch = unwatched) -> Recording:
+    """Read a Parquet file, by the `meaning` of its columns; raises BadFile."""
     try:
         with parquet.ParquetFile(path, memory_map=False) as file:
+            layout = meaning(tuple(file.schema_arrow.names))
             _check(name, file, layout, path.stat().st_size)
-            return samples_of(name, layout, _tables(name, file, layout, watch), digest, watch)
+            return samples_of(name, layout, _tables(name, file, layout, watch), watch)
     except (pyarrow.ArrowException, OSError) as error:
         raise BadFile(
             f"{name} is a damaged or cut off Parquet file: {' '.join(str(error).split())[:150]}; copy it again."
         ) from error
-
-
-def columns(path: Path) -> tuple[str, ...]:
-    """Return the names of a Parquet file's columns; raises BadFile."""
-    try:
-        return tuple(parquet.read_schema(path).names)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise BadFile(f"{path.name} is no Parquet file: {' '.join(str(error).split())[:150]}; copy it again.") from error
 
 
 def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:

@@ -28,7 +28,6 @@ class Recording:
     """
 
     name: str
-    digest: str
     dense: Any
     tokens: Any
     labels: Any
@@ -36,6 +35,7 @@ class Recording:
     hashed: bool = True
     format: str = "criteo"
     order: str = "the file's own order"
+    digest: str = ""
     begins: Any = None
     lengths: Any = None
 

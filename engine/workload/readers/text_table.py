@@ -19,15 +19,14 @@ from .samples import unwatched
 
 def decode(blocks: Blocks, layout: Layout, delimiter: str = ",") -> Recording:
     """Read a text of rows and columns; raises BadFile with file and line."""
-    return samples_of(blocks.name, layout, _tables(blocks, layout, delimiter), blocks.digest, blocks.watch or unwatched)
+    return samples_of(blocks.name, layout, _tables(blocks, layout, delimiter), blocks.watch or unwatched)
 
 
 def _tables(blocks: Blocks, layout: Layout, delimiter: str) -> Iterator[Rows]:
     columns, begun, blank = layout.columns, not layout.header, 0
     for block in blocks:
         text, line = block.removeprefix(MARK) if blocks.line == 1 else block, blocks.line
-        blank = blocks.check(text, len(text.rstrip(b"\r\n")), blank)
-        _check(blocks, text)
+        blank = _check(blocks, text, blank)
         if not begun:
             head, _, text = text.partition(b"\n")
             columns, line, begun = named(blocks.name, head, layout, delimiter), line + 1, True
@@ -35,17 +34,30 @@ def _tables(blocks: Blocks, layout: Layout, delimiter: str) -> Iterator[Rows]:
             yield _parsed(blocks.name, text, line, layout, columns, delimiter)
 
 
-def _check(blocks: Blocks, text: bytes) -> None:
-    """Raise BadFile for a NUL byte, and for a blank line that something follows, outside of quotes."""
+def _check(blocks: Blocks, text: bytes, blank: int) -> int:
+    """Raise BadFile for what is no plain text, and for a blank line, as at `blank`, that something follows, outside of quotes.
+
+    Return the line of the first one that ends the text so far, or 0.
+    """
     ends = text.rstrip(b"\r\n")
-    at = ends.find(b"\0")
-    if at >= 0:
-        line = blocks.line + text.count(b"\n", 0, at)
-        raise BadFile(f"{blocks.name}:{line}: the line has a NUL byte; data files are plain text.")
-    blank = re.search(rb"\n\r?\n", ends) if b'"' not in ends else None
-    if blank:
-        line = blocks.line + ends.count(b"\n", 0, blank.start() + 1)
-        raise BadFile(f"{blocks.name}:{line}: the line has 1 columns, but samples follow; take the blank line away.")
+
+    def line(at: int) -> int:
+        return blocks.line + text.count(b"\n", 0, at)
+
+    if not text.isascii():
+        try:
+            text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            where, byte = f"{blocks.name}:{line(error.start)}", text[error.start]
+            raise BadFile(f"{where}: byte 0x{byte:02x} is not UTF-8 text; data files are plain text.") from error
+    if (at := ends.find(b"\0")) >= 0:
+        raise BadFile(f"{blocks.name}:{line(at)}: the line has a NUL byte; data files are plain text.")
+    inside = re.search(rb"\n\r?\n", ends) if b'"' not in ends else None
+    if ends and (blank or inside):
+        first = blank or (line(inside.start() + 1) if inside else 0)
+        raise BadFile(f"{blocks.name}:{first}: the line has 1 columns, but samples follow; take the blank line away.")
+    blanks = text.count(b"\n", len(ends)) - bool(ends)
+    return blank or (line(len(ends)) + bool(ends) if blanks > 0 else 0)
 
 
 def named(name: str, head: bytes, layout: Layout, delimiter: str) -> tuple[str, ...]:
