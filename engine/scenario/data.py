@@ -1,10 +1,16 @@
 """The knobs of the data: how lookups spread over rows and hang together, or a file."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from .knobs import knob
 
 BY_TABLE = ("zipf_exponents", "zipf_shifts", "hottest_shares", "once_shares")
+
+
+def _each(label: str, what: str, high: float) -> Any:
+    """Declare a knob that has a number for each table."""
+    return knob((), label, f"{what}, ';' between them; empty: the same for all.", low=0.0, high=high)
 
 
 @dataclass(frozen=True)
@@ -22,23 +28,11 @@ class Data:
         choices=("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform"),
     )
     zipf_exponent: float = knob(1.05, "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=12.0)
-    zipf_exponents: tuple[float, ...] = knob(
-        (),
-        "Exponents by table",
-        "Skew of the plain Zipf in each table, ';' between them; empty: the same for all.",
-        low=0.0,
-        high=12.0,
-    )
+    zipf_exponents: tuple[float, ...] = _each("Exponents by table", "Skew of the plain Zipf in each table", 12.0)
     zipf_shift: float = knob(
         0.0, "Zipf shift", "Flattens the head of the plain Zipf: rank r weighs (r + shift)^-exponent.", low=0.0, high=1e9
     )
-    zipf_shifts: tuple[float, ...] = knob(
-        (),
-        "Shifts by table",
-        "Shift of the plain Zipf in each table, ';' between them; empty: the same for all.",
-        low=0.0,
-        high=1e9,
-    )
+    zipf_shifts: tuple[float, ...] = _each("Shifts by table", "Shift of the plain Zipf in each table", 1e9)
     hottest_shares: tuple[float, ...] = knob(
         (),
         "Hottest row",
@@ -49,13 +43,7 @@ class Data:
     once_share: float = knob(
         0.0, "Ids seen once", "Share of lookups of ids that hardly return, besides the plain Zipf.", low=0.0, high=0.99
     )
-    once_shares: tuple[float, ...] = knob(
-        (),
-        "Seen once by table",
-        "Share of each table's lookups of ids that hardly return, ';' between them; empty: the same for all.",
-        low=0.0,
-        high=0.99,
-    )
+    once_shares: tuple[float, ...] = _each("Seen once by table", "Share of each table's lookups of ids that hardly return", 0.99)
     bag_length_cv: tuple[float, ...] = knob(
         (),
         "Bag length spread",

@@ -11,8 +11,8 @@ NAMES = ("label", *DENSE, *IDS)
 LONGEST_ID = 32
 
 
-def layout(name: str, first: str) -> tuple[Layout, str]:
-    """Return the layout of a Criteo file by its first line, and what parts its columns; raises BadFile."""
+def layout(name: str, first: str) -> Layout:
+    """Return the layout of a Criteo file by its first line; raises BadFile."""
     delimiter = "\t" if "\t" in first else ","
     words = tuple(word.strip() for word in first.split(delimiter))
     headed = words[0].lower() in ("id", "label")
@@ -26,7 +26,8 @@ def layout(name: str, first: str) -> tuple[Layout, str]:
         )
     label, *others = words if headed else NAMES
     dense, ids = tuple(others[: len(DENSE)]), tuple(others[len(DENSE) :])
-    return Layout("criteo", NAMES, label, ids, dense, header=headed, longest_id=LONGEST_ID), delimiter if headed else "\t"
+    columns, delimiter = ((), delimiter) if headed else (NAMES, "\t")
+    return Layout("criteo", label, ids, dense, columns=columns, delimiter=delimiter, longest_id=LONGEST_ID)
 
 
 def _check_header(name: str, words: tuple[str, ...]) -> None:

@@ -36,7 +36,6 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
     name, wanted = shown(path.name), str(given.get("format", ""))
     if wanted and wanted not in NAMES:
         raise BadFile(f"{mapping.beside(path).name}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
-    mapped = bool(given) and not wanted
     if torch_save.is_trace(path):
         trace = torch_save.read(path, watch)
         raise BadFile(
@@ -49,18 +48,13 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
     if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
         foreign.check_zip(path, name)
         return _unchanged(path, lambda: arrays.read(path, name))
+    layout = mapping.layout(path, given) if given and not wanted else BY_NAME.get(wanted)
     if head.startswith(PARQUET):
         from . import parquet  # late, as below
 
-        def meaning(columns: tuple[str, ...]) -> Layout:
-            return mapping.layout(path, given, columns) if mapped else BY_NAME.get(wanted) or _parquet_layout(name, columns)
-
-        return _unchanged(path, lambda: parquet.read(path, name, meaning, watch))
-    if mapped:
-        layout, delimiter = mapping.layout(path, given), given.get("delimiter", ",")
-    else:
-        layout, delimiter = (BY_NAME[wanted], ",") if wanted in BY_NAME else _text_layout(name, head, wanted == "criteo")
-    return _unchanged(path, lambda: _text(path, name, layout, delimiter, watch))
+        return _unchanged(path, lambda: parquet.read(path, name, lambda names: layout or _parquet_layout(name, names), watch))
+    layout = layout or _text_layout(name, head, wanted == "criteo")
+    return _unchanged(path, lambda: _text(path, name, layout, watch))
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -106,13 +100,13 @@ def _unchanged(path: Path, decode: Callable[[], Recording]) -> Recording:
             unchanged(then, os.stat(one), shown(one.name))
 
 
-def _text(path: Path, name: str, layout: Layout, delimiter: str, watch: Watch) -> Recording:
+def _text(path: Path, name: str, layout: Layout, watch: Watch) -> Recording:
     """Read a text block by block; without a mapping its digest is of the bytes that were read."""
     from . import text_table  # late: Arrow takes a third of a second
 
     with opened(path) as file:
         blocks = Blocks(name, file, os.fstat(file.fileno()).st_size, watch=watch)
-        found = text_table.decode(blocks, layout, delimiter)
+        found = text_table.decode(blocks, layout)
     return found if mapping.beside(path).exists() else replace(found, digest=blocks.digest())
 
 
@@ -124,26 +118,26 @@ def _parquet_layout(name: str, columns: tuple[str, ...]) -> Layout:
                 "give listens.parquet or multi_event.parquet."
             )
         events = ("event_type", "listen") if "event_type" in columns else ()
-        return Layout(**{**vars(YAMBDA), "where": events})
+        return replace(YAMBDA, where=events)
     raise _foreign(name, "a Parquet file", columns)
 
 
-def _text_layout(name: str, head: bytes, criteo_alone: bool) -> tuple[Layout, str]:
-    """Return the layout of a text by its first line, and what parts its columns; raises BadFile."""
+def _text_layout(name: str, head: bytes, criteo_alone: bool) -> Layout:
+    """Return the layout of a text by its first line; raises BadFile."""
     first = head.removeprefix(MARK).partition(b"\n")[0].decode("utf-8", "replace").rstrip("\r")
     cells = tuple(cell.strip().strip('"') for cell in first.split(","))
     words = [cell.lower() for cell in cells]
     if criteo_alone or words[0] == "label" or words[:2] == ["id", "label"] or {"i1", "i13", "c26"} <= set(words):
         return criteo.layout(name, first)
     for layout in TEXTS:
-        if layout.header and set(layout.wanted) <= set(cells):
-            return layout, ","
+        if not layout.columns and set(layout.wanted) <= set(cells):
+            return layout
     if len(cells) == 5 and cells[3] in EVENTS and all(cells[at].isdigit() for at in (0, 1, 2, 4)):
-        return TAOBAO, ","
+        return TAOBAO
     foreign.check_text(name, first)
     if "\t" in first or len(cells) < 2 or not first.isprintable():
         return criteo.layout(name, first)
-    near = [layout for layout in TEXTS if layout.header and len(set(layout.wanted) & set(cells)) > 1]
+    near = [layout for layout in TEXTS if not layout.columns and len(set(layout.wanted) & set(cells)) > 1]
     raise _foreign(name, TITLES[near[0]] if near else "a table in CSV", cells, near[0] if near else None)
 
 

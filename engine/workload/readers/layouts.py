@@ -12,7 +12,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {">=": ge, "<=": le, "!=": 
 
 @dataclass(frozen=True)
 class Layout:
-    """One format of rows and columns: `columns` as a file without `header` has them, or as its header names them.
+    """One format of rows and columns: `columns` are those of a text without a header, `delimiter` what parts them.
 
     A sample is a click where column `label` stands in relation `rule` to `value`: a number, or for == and != also a text; it
     must be 0 or 1 where there is no rule. Rows are trained in the order of column `time`; without one as they stand. Rows
@@ -22,14 +22,14 @@ class Layout:
     """
 
     name: str
-    columns: tuple[str, ...]
     label: str
     ids: tuple[str, ...]
     dense: tuple[str, ...] = ()
     rule: str = ""
     value: float | str = 1.0
     time: str = ""
-    header: bool = True
+    columns: tuple[str, ...] = ()
+    delimiter: str = ","
     rows: str = HASHED
     where: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
@@ -49,49 +49,16 @@ class Layout:
 
 AVAZU = Layout(
     "avazu",
-    ("id", "click", "hour", "C1", "banner_pos", "site_id", "site_domain", "site_category", "app_id", "app_domain",
-     "app_category", "device_id", "device_ip", "device_model", "device_type", "device_conn_type",
-     *(f"C{n}" for n in range(14, 22))),
-    label="click",
-    ids=("C1", "banner_pos", "site_id", "site_domain", "site_category", "app_id", "app_domain", "app_category", "device_id",
-         "device_ip", "device_model", "device_type", "device_conn_type"),
-    dense=tuple(f"C{n}" for n in range(14, 22)),
+    "click",
+    ("C1", "banner_pos", "site_id", "site_domain", "site_category", "app_id", "app_domain", "app_category", "device_id",
+     "device_ip", "device_model", "device_type", "device_conn_type"),
+    tuple(f"C{n}" for n in range(14, 22)),
 )  # fmt: skip
-EVENTS = ("pv", "cart", "fav", "buy")
+EVENTS, USER_BEHAVIOR = ("pv", "cart", "fav", "buy"), ("user", "item", "category", "behaviour", "timestamp")
 TAOBAO = Layout(
-    "taobao",
-    ("user", "item", "category", "behaviour", "timestamp"),
-    label="behaviour",
-    ids=("user", "item", "category"),
-    rule="!=",
-    value="pv",
-    time="timestamp",
-    header=False,
-    known=EVENTS,
+    "taobao", "behaviour", USER_BEHAVIOR[:3], rule="!=", value="pv", time="timestamp", columns=USER_BEHAVIOR, known=EVENTS
 )
-TAOBAO_ADS = Layout(
-    "taobao-ads",
-    ("user", "time_stamp", "adgroup_id", "pid", "nonclk", "clk"),
-    label="clk",
-    ids=("user", "adgroup_id", "pid"),
-    time="time_stamp",
-)
-MOVIELENS = Layout(
-    "movielens",
-    ("userId", "movieId", "rating", "timestamp"),
-    label="rating",
-    ids=("userId", "movieId"),
-    rule=">=",
-    value=4.0,
-    time="timestamp",
-)
-YAMBDA = Layout(
-    "yambda",
-    ("uid", "item_id", "timestamp", "is_organic", "played_ratio_pct"),
-    label="played_ratio_pct",
-    ids=("uid", "item_id", "is_organic"),
-    rule=">=",
-    value=50.0,
-    time="timestamp",
-)
+TAOBAO_ADS = Layout("taobao-ads", "clk", ("user", "adgroup_id", "pid"), time="time_stamp")
+MOVIELENS = Layout("movielens", "rating", ("userId", "movieId"), rule=">=", value=4.0, time="timestamp")
+YAMBDA = Layout("yambda", "played_ratio_pct", ("uid", "item_id", "is_organic"), rule=">=", value=50.0, time="timestamp")
 TEXTS = (AVAZU, TAOBAO, TAOBAO_ADS, MOVIELENS)

@@ -49,8 +49,8 @@ def content(path: Path) -> dict[str, Any]:
     return found
 
 
-def layout(path: Path, given: dict[str, Any], columns: tuple[str, ...] = ()) -> Layout:
-    """Return the layout that a mapping describes; raises BadFile. `columns` are a Parquet file's."""
+def layout(path: Path, given: dict[str, Any]) -> Layout:
+    """Return the layout that a mapping describes; raises BadFile."""
     name = beside(path).name
     texts = {key: _texts(name, key, given.get(key, [])) for key in ("ids", "dense", "columns")}
     for key in ("label", "time", "delimiter", "rows", "lists"):
@@ -66,11 +66,9 @@ def layout(path: Path, given: dict[str, Any], columns: tuple[str, ...] = ()) -> 
     rule, value = match["rule"] or "", _value(match["value"])
     if isinstance(value, str) and rule not in ("==", "!="):
         raise BadFile(f"{name}: label={given['label'][:40]!r} compares with no number; texts are only == or != something.")
-    rows, _, lists = _said(name, given)
-    found = Layout(
-        f"mapped by {name}", texts["columns"] or columns, match["column"], texts["ids"], texts["dense"], rule, value,
-        given.get("time", ""), not texts["columns"], rows, lists=lists,
-    )  # fmt: skip
+    rows, delimiter, lists = _said(name, given)
+    read = match["column"], texts["ids"], texts["dense"], rule, value, given.get("time", ""), texts["columns"]
+    found = Layout(f"mapped by {name}", *read, delimiter, rows, lists=lists)
     for column in found.wanted if texts["columns"] else ():
         if texts["columns"].count(column) != 1:
             raise BadFile(f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], texts['columns'])}")

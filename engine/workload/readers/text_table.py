@@ -17,21 +17,21 @@ from .recording import Recording
 from .samples import unwatched
 
 
-def decode(blocks: Blocks, layout: Layout, delimiter: str = ",") -> Recording:
+def decode(blocks: Blocks, layout: Layout) -> Recording:
     """Read a text of rows and columns; raises BadFile with file and line."""
-    return samples_of(blocks.name, layout, _tables(blocks, layout, delimiter), blocks.watch or unwatched)
+    return samples_of(blocks.name, layout, _tables(blocks, layout), blocks.watch or unwatched)
 
 
-def _tables(blocks: Blocks, layout: Layout, delimiter: str) -> Iterator[Rows]:
-    columns, begun, blank = layout.columns, not layout.header, 0
+def _tables(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
+    columns, blank = layout.columns, 0
     for block in blocks:
         text, line = block.removeprefix(MARK) if blocks.line == 1 else block, blocks.line
         blank = _check(blocks, text, blank)
-        if not begun:
+        if not columns:
             head, _, text = text.partition(b"\n")
-            columns, line, begun = named(blocks.name, head, layout, delimiter), line + 1, True
+            columns, line = named(blocks.name, head, layout), line + 1
         if text := text.rstrip(b"\r\n"):
-            yield _parsed(blocks.name, text, line, layout, columns, delimiter)
+            yield _parsed(blocks.name, text, line, layout, columns)
 
 
 def _check(blocks: Blocks, text: bytes, blank: int) -> int:
@@ -60,9 +60,9 @@ def _check(blocks: Blocks, text: bytes, blank: int) -> int:
     return blank or (line(len(ends)) + bool(ends) if blanks > 0 else 0)
 
 
-def named(name: str, head: bytes, layout: Layout, delimiter: str) -> tuple[str, ...]:
+def named(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
     """Return the columns that a header names; raises BadFile where one that is read is missing or there twice."""
-    found = tuple(word.strip().strip('"') for word in head.decode("utf-8", "replace").rstrip("\r").split(delimiter))
+    found = tuple(word.strip().strip('"') for word in head.decode("utf-8", "replace").rstrip("\r").split(layout.delimiter))
     for column in layout.wanted:
         if found.count(column) != 1:
             what = "twice or more" if column in found else "not"
@@ -71,7 +71,7 @@ def named(name: str, head: bytes, layout: Layout, delimiter: str) -> tuple[str, 
     return found
 
 
-def _parsed(name: str, text: bytes, line: int, layout: Layout, columns: tuple[str, ...], delimiter: str) -> Rows:
+def _parsed(name: str, text: bytes, line: int, layout: Layout, columns: tuple[str, ...]) -> Rows:
     bad: list[Any] = []
 
     def refuse(row: Any) -> str:
@@ -83,7 +83,7 @@ def _parsed(name: str, text: bytes, line: int, layout: Layout, columns: tuple[st
         return csv.read_csv(
             io.BytesIO(text),
             csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=list(columns)),
-            csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False, invalid_row_handler=refuse),
+            csv.ParseOptions(delimiter=layout.delimiter, ignore_empty_lines=False, invalid_row_handler=refuse),
             csv.ConvertOptions(
                 column_types=kinds, include_columns=list(layout.wanted), null_values=[""], strings_can_be_null=False
             ),
