@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from .commands.parser import Parser
+from .commands import output
+from .commands.parser import BAD_INPUT, FAILED, INTERRUPTED, Parser
 from .core.process import TOO_LARGE
 from .errors import BadInput, CannotRun, NoRoom
 from .version import PACKAGE
@@ -28,7 +29,6 @@ COMMANDS = (
     "serve",
 )
 MODULES = {"list": "listing"}  # where a command's module is called otherwise
-BAD_INPUT, CANNOT_RUN, INTERRUPTED = 2, 3, 130
 PROGRAM = "python -m engine" if PACKAGE == "engine" else "emberpool"
 
 
@@ -46,13 +46,14 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if words is None else words
         arguments = parser(words).parse_args(words)
+        output.check(arguments)
         return int(arguments.call(arguments))
     except BadInput as error:
         return _complain(error, BAD_INPUT)
     except (CannotRun, NoRoom) as error:
-        return _complain(error, CANNOT_RUN)
+        return _complain(error, FAILED)
     except MemoryError:
-        return _complain(NoRoom(TOO_LARGE), CANNOT_RUN)
+        return _complain(NoRoom(TOO_LARGE), FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
 

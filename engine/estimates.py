@@ -41,8 +41,7 @@ def results(scenarios: Iterable[Scenario], what: int) -> list[Result | NotSchedu
 
 def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
     """Return each scenario's averages alone, or why there are none."""
-    found = (design_point(scenario, _planned) for scenario in scenarios)
-    return evaluate(found, averages)
+    return evaluate((design_point(scenario, _planned) for scenario in scenarios), averages)
 
 
 def averages(points: Sequence[DesignPoint], seen: Observed) -> list[Steady]:

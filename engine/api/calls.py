@@ -182,13 +182,9 @@ def _computed(points: Sweep, how: How, data: Path | None, jobs: int) -> Table:
     groups: dict[object, list[int]] = {}
     for at, one in enumerate(given):
         groups.setdefault(functional_class(one) or "alike", []).append(at)
-    together = [(tuple(given[at] for at in places), data) for places in groups.values()]
-    if jobs == 1:
-        found = [_ran(*work) for work in together]
-    else:
-        from joblib import Parallel, delayed
+    from joblib import Parallel, delayed
 
-        found = Parallel(n_jobs=jobs)(delayed(_ran)(*work) for work in together)
+    found = Parallel(n_jobs=jobs)(delayed(_ran)([given[at] for at in places], data) for places in groups.values())
     placed = dict(zip((at for places in groups.values() for at in places), (one for some in found for one in some), strict=True))
     return Table(tuple(placed[at] for at in range(len(given))), how, varied)
 

@@ -25,7 +25,6 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Run the benchmarks, one after the other; returns the exit status."""
-    output.check(arguments.json)
     found = benchmarks()
     for name in arguments.names:
         if name not in found:

@@ -52,7 +52,6 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Simulate the campaigns and write their table."""
-    output.check(arguments.json)
     scenario = scenario_arguments.chosen(arguments).scenario
     hazards = dict(map(_hazard, arguments.mtbf)) or fault_stream.hazards_of(scenario)
     if not hazards:

@@ -17,6 +17,5 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Write the entries; returns 0."""
-    output.check(arguments.bib)
     output.write(arguments.bib, bibtex(scenario_arguments.chosen(arguments).scenario))
     return 0

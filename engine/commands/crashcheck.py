@@ -9,9 +9,8 @@ from ..crashcheck.exploration import check
 from ..crashcheck.report import CrashReport
 from ..persistence.models import domain
 from . import output, progress_bar
-from .parser import Subparsers, whole_number
+from .parser import FAILED, INTERRUPTED, Subparsers, whole_number
 
-INCONSISTENT, INTERRUPTED = 3, 130
 STATES = 40_000
 SHOWN = 10
 
@@ -34,7 +33,6 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Explore, replay or climb; returns 3 if a state was inconsistent."""
-    output.check(arguments.json)
     models = (arguments.model,) if arguments.model else None
     for name in models or ():
         domain(name)
@@ -58,7 +56,7 @@ def _tell(arguments: argparse.Namespace, report: CrashReport, more: dict[str, An
     output.write_json_or(arguments.json, report.as_json() | more, report_text(report, more))
     if report.interrupted:
         return INTERRUPTED
-    return INCONSISTENT if report.inconsistent else 0
+    return FAILED if report.inconsistent else 0
 
 
 def report_text(report: CrashReport, more: dict[str, Any]) -> str:
@@ -88,4 +86,4 @@ def _replay(arguments: argparse.Namespace) -> int:
     said = verdict.problem or ("refused, which is honest here" if verdict.refused else f"consistent, at batch {verdict.batch}")
     found = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
     output.write_json_or(arguments.json, found, f"{said}\n")
-    return INCONSISTENT if verdict.problem else 0
+    return FAILED if verdict.problem else 0

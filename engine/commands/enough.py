@@ -37,12 +37,12 @@ def call(arguments: argparse.Namespace) -> int:
     scenario = scenario_arguments.chosen(arguments).scenario
     question = ask(scenario, baseline_of(scenario, arguments.baseline), Target(arguments.within / 100, arguments.step_ms))
     answer = enough(question)
-    output.write(output.STANDARD, "\n".join([*_sentences(answer), *_costs(question, answer), *_strips(question)]) + "\n")
+    output.write(
+        output.STANDARD,
+        "\n".join([*filter(None, vars(told(answer, bands(answer))).values()), *_costs(question, answer), *_strips(question)])
+        + "\n",
+    )
     return 0
-
-
-def _sentences(answer: Enough) -> Iterator[str]:
-    yield from filter(None, vars(told(answer, bands(answer))).values())
 
 
 def _costs(question: Question, answer: Enough) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The targets of output: a file, written whole or not at all, or standard output for `-`."""
 
+import argparse
 import json
 import os
 import sys
@@ -11,15 +12,18 @@ from ..errors import BadFile, BadInput
 from ..results.csv_table import check_writable, write_atomically
 
 STANDARD = "-"
+TARGETS = ("csv", "json", "trace", "bib", "toml")  # arguments of commands that name one
 
 
-def check(*targets: str | None) -> None:
-    """Refuse targets that cannot be written, before anything long begins; raises BadInput."""
+def check(arguments: argparse.Namespace) -> None:
+    """Refuse a command's targets that cannot be written, before anything long begins; raises BadInput."""
+    given = [vars(arguments).get(name) for name in TARGETS]
+    targets = [target for target in given if isinstance(target, str)]
     if targets.count(STANDARD) > 1:
         raise BadInput("Only one output can be - (standard output); name a file for the other.")
     for target in targets:
-        if target not in (None, STANDARD):
-            check_writable(Path(str(target)))
+        if target != STANDARD:
+            check_writable(Path(target))
 
 
 def write(target: str, text: str | Iterable[str]) -> None:

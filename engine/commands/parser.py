@@ -10,6 +10,7 @@ from ..errors import BadInput
 from ..store.database import DEFAULT
 
 Subparsers = Any  # argparse keeps this type private
+A_BUG, BAD_INPUT, FAILED, INTERRUPTED = 1, 2, 3, 130  # exit statuses beside 0
 
 
 class Parser(argparse.ArgumentParser):

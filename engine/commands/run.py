@@ -18,9 +18,7 @@ from ..scenario.keys import How
 from ..service.worker import computed
 from ..store.kept import result_text
 from . import output, progress_bar, scenario_arguments
-from .parser import Subparsers, add_outputs
-
-CANNOT_RUN = 3
+from .parser import FAILED, Subparsers, add_outputs
 
 
 def add(commands: Subparsers) -> None:
@@ -35,7 +33,6 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Run the chosen scenario and write what was asked for; returns the exit status."""
-    output.check(arguments.csv, arguments.json, arguments.trace)
     chosen = scenario_arguments.chosen(arguments)
     if chosen.start.axes:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
@@ -53,7 +50,7 @@ def call(arguments: argparse.Namespace) -> int:
         output.write(arguments.trace, chrome_trace(result))
     if output.STANDARD not in (arguments.csv, arguments.json, arguments.trace):
         output.write(output.STANDARD, summary(result))
-    return 0 if result.ran else CANNOT_RUN
+    return 0 if result.ran else FAILED
 
 
 def _shown(draw: progress_bar.Paced, progress: Progress) -> bool:

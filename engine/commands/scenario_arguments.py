@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,18 +57,13 @@ def chosen(arguments: argparse.Namespace) -> Chosen:
     """Return what the arguments choose; raises BadInput."""
     start = _start(arguments)
     settings = dict(_setting(text) for text in arguments.set)
-    if arguments.data is not None:
+    data = vars(arguments).get("data")  # not every command takes a file
+    if data is not None:
         asked = settings.get(DIGEST, values(start.scenario)[DIGEST])
-        settings[DIGEST] = digest_of(arguments.data)
+        settings[DIGEST] = digest_of(data)
         if asked not in ("", settings[DIGEST]):
-            raise BadFile(f"{arguments.data} is not the data file of this scenario, whose SHA-256 is {asked}; give that file.")
-    return Chosen(start, settings, arguments.data)
-
-
-def started(arguments: argparse.Namespace) -> links.Opened:
-    """Return the scenario that the arguments choose, with its settings, and the preset it comes from; raises BadInput."""
-    start = _start(arguments)
-    return replace(start, scenario=with_values(start.scenario, dict(_setting(text) for text in arguments.set)))
+            raise BadFile(f"{data} is not the data file of this scenario, whose SHA-256 is {asked}; give that file.")
+    return Chosen(start, settings, data)
 
 
 def _start(arguments: argparse.Namespace) -> links.Opened:

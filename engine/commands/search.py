@@ -20,11 +20,10 @@ from ..scenario.scenario import Scenario, values
 from ..store import kept
 from ..sweep.axes import Axis
 from . import output, progress_bar, scenario_arguments, sweep_arguments
-from .parser import Subparsers, add_outputs, add_store, points
+from .parser import INTERRUPTED, Subparsers, add_outputs, add_store, points
 from .sweep import computed
 
 EVALUATIONS = 500
-INTERRUPTED = 130
 Asked = TypeVar("Asked", Objective, Constraint)
 
 
@@ -49,7 +48,6 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Search, confirm, write the front and say what it shows; returns the exit status."""
-    output.check(arguments.csv)
     chosen = scenario_arguments.chosen(arguments)
     axes = sweep_arguments.axes(arguments, chosen)
     questions = chosen.start.questions

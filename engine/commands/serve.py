@@ -7,9 +7,7 @@ from functools import partial
 from ..service.service import IDLE_EXIT_SECONDS, serve
 from ..store import backups, quota
 from ..store.quota import DEFAULT_GiB
-from .parser import Subparsers, add_store, amount
-
-LOST = 3
+from .parser import FAILED, Subparsers, add_store, amount
 
 
 def add(commands: Subparsers) -> None:
@@ -40,6 +38,6 @@ def call(arguments: argparse.Namespace) -> int:
         quota.limit(arguments.store, arguments.quota_GiB)
     if restored:
         print(restored, file=sys.stderr)
-        return 0 if restored.sound else LOST
+        return 0 if restored.sound else FAILED
     serve(arguments.store, arguments.jobs, arguments.idle_exit, cluster=arguments.cluster)
     return 0

@@ -12,10 +12,11 @@ from typing import Any
 
 from joblib import cpu_count
 
+from ..results.csv_table import check_writable
 from ..scenario.presets import preset_names
 from ..validation.studies import findings, kept
 from ..validation.studies.kept import KINDS
-from . import output, progress_bar
+from . import progress_bar
 from .parser import Subparsers, jobs, whole_number
 
 batches = partial(whole_number, what="batches", most=10**6)
@@ -32,7 +33,9 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--batches", type=batches, metavar="N", help=f"batches ({_usual('batches')})")
     parser.add_argument("--crash-at", type=batches, metavar="N", help=f"the batch that is struck ({_usual('crash_at')})")
     samples = partial(whole_number, what="samples", most=10**7)
-    parser.add_argument("--held-out", type=samples, metavar="N", help=f"samples ({_usual('held_out_samples')})")
+    parser.add_argument(
+        "--held-out", dest="held_out_samples", type=samples, metavar="N", help=f"samples ({_usual('held_out_samples')})"
+    )
     parser.add_argument("--staleness", type=_ages, metavar="G,...", help="study accuracy: ages of the MLPs in batches")
     parser.add_argument("--variants", type=_names, metavar="V,...", help="study protections: cpr-BATCHES, bits-BITS, mlp-BATCHES")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="seeds trained at once (one per core)")
@@ -46,7 +49,7 @@ def call(arguments: argparse.Namespace) -> int:
     arguments.seeds = arguments.seeds or KINDS[arguments.which].seeds
     plan = _plan(arguments)
     KINDS[arguments.which].check(plan)
-    output.check(str(arguments.out))
+    check_writable(arguments.out)
     study = kept.begin(arguments.out, plan, date.today().isoformat())
     _train(arguments, study)
     print(findings.table(kept.read(arguments.out)), end="")
@@ -56,9 +59,7 @@ def call(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace) -> Any:
     """Return the study's usual plan with what the words change; more batches move the struck one along."""
     usual = KINDS[arguments.which].plan()
-    words = {"held_out_samples": "held_out"}
-    said = {field.name: getattr(arguments, words.get(field.name, field.name)) for field in fields(usual)}
-    given = {name: value for name, value in said.items() if value is not None}
+    given = {one.name: said for one in fields(usual) if (said := getattr(arguments, one.name)) is not None}
     crash_at = round(usual.crash_at / usual.batches * given.get("batches", usual.batches))
     return replace(usual, **{"crash_at": crash_at, **given})
 

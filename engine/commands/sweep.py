@@ -24,10 +24,9 @@ from ..store.database import DEFAULT
 from ..store.owner import AlreadyOwned
 from ..sweep.sweep import Sweep
 from . import output, progress_bar, scenario_arguments, sweep_arguments, sweep_tables
-from .parser import Subparsers, add_outputs, add_store
+from .parser import A_BUG, BAD_INPUT, FAILED, Subparsers, add_outputs, add_store
 
 TICK_SECONDS = 0.5
-A_BUG, BAD_INPUT, CANNOT_RUN = 1, 2, 3
 MOST_ROUNDS = 3
 KEPT_SECONDS = 10.0  # a sweep of estimates that is likely to take longer is kept, so that it can be interrupted
 MOST_HELD = 5000  # estimates that are remembered from the first look to the table; more are made again
@@ -56,7 +55,6 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Compute what is missing, write the table and say what it answers; returns the exit status."""
-    output.check(arguments.csv)
     chosen = scenario_arguments.chosen(arguments)
     asked, sampling = sweep_arguments.questions(arguments, chosen.start.questions)
     how: How = "estimate" if arguments.estimate else "full"
@@ -184,4 +182,4 @@ def _exit_status(ended: SweepEnd, points: Sweep) -> int:
     if sentences:
         print(f"{len(sentences)} of {len(points.fine)} points failed; the first: {sentences[0]}", file=sys.stderr)
         return A_BUG if ended.bug else BAD_INPUT
-    return 0 if ended.survey.ran else CANNOT_RUN
+    return 0 if ended.survey.ran else FAILED

@@ -16,9 +16,7 @@ from ..scenario.presets import DEFAULT
 from ..sweep import links
 from ..validation.workload_figures import Figure, acceptance
 from . import output, progress_bar, scenario_arguments
-from .parser import Subparsers, amount
-
-FAILED = 3
+from .parser import FAILED, Subparsers, amount
 
 
 def add(commands: Subparsers) -> None:
@@ -46,7 +44,6 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Compute the figures; returns 3 if one lies outside its tolerance."""
-    output.check(arguments.json)
     figures = list(acceptance())
     rows = [asdict(figure) | {"passed": figure.passed} for figure in figures]
     output.write_json_or(arguments.json, rows, table(figures))
@@ -55,15 +52,14 @@ def call(arguments: argparse.Namespace) -> int:
 
 def fitted(arguments: argparse.Namespace) -> int:
     """Fit the generator to a file and print how well, the scenario's link, and where it was written; returns 0."""
-    output.check(arguments.toml, arguments.json)
-    start = scenario_arguments.started(arguments)
+    chosen = scenario_arguments.chosen(arguments)
     watch = progress_bar.Paced()
     file = lookups_of(arguments.file, watch)
     found = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
     progress_bar.wipe()
-    scenario = found.scenario(start.scenario)
+    scenario = found.scenario(chosen.scenario)
     if arguments.toml:
-        output.write(arguments.toml, told.toml(found, start.scenario, start.preset or DEFAULT))
+        output.write(arguments.toml, told.toml(found, chosen.scenario, chosen.start.preset or DEFAULT))
     if arguments.json:
         content = {"tables": told.rows(found), "hits": told.hits(found), "warnings": list(told.warnings(found))}
         output.write(arguments.json, json.dumps(content | {"link": links.link(scenario)}, indent=1) + "\n")
@@ -74,7 +70,6 @@ def fitted(arguments: argparse.Namespace) -> int:
 
 def counted(arguments: argparse.Namespace) -> int:
     """Count a file's lookups and print how popular its rows are; returns 0."""
-    output.check(arguments.json)
     watch = progress_bar.Paced()
     file = lookups_of(arguments.file, watch)
     found = list(tallies(file, watch))

@@ -180,15 +180,9 @@ class Sweep(Sequence[Scenario]):
         """Whether a scenario can have each point of the box; only knobs that can contradict each other are tried together."""
         ruled = [number for number, axis in enumerate(self.axes) if axis.path in RULED]
         _, first, same = np.unique(self._numbers[:, ruled], axis=0, return_index=True, return_inverse=True)
-        fine: Array = np.array([self._can_be(self._place(row, ruled)) for row in first])[same.reshape(-1)]
+        tried = (made(self.base, self._place(row, ruled), self.settings) for row in first)
+        fine: Array = np.array([not isinstance(one, RefusedPlace) for one in tried])[same.reshape(-1)]
         return fine
-
-    def _can_be(self, place: Mapping[str, Any]) -> bool:
-        try:
-            with_values(self.base, {**dict(self.settings), **place})
-        except BadKnob:
-            return False
-        return True
 
 
 def _some(size: int, count: int | None, seed: int) -> Array:

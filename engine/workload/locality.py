@@ -54,9 +54,7 @@ class UseStream:
         tables = len(self.made_of[0].pooling)
         self._next = 0
         self._recent: OrderedDict[int, Ints] = OrderedDict()
-        self._due: list[Floats] = [np.empty(0)] * tables
-        self._row: list[Ints] = [np.empty(0, dtype=np.int64)] * tables
-        self._waiting = [0] * tables
+        self._queues: list[Queue] = [(np.empty(0), np.empty(0, dtype=np.int64), 0)] * tables
 
     def _advance(self) -> None:
         recipe, batch_size, locality = self.made_of
@@ -65,21 +63,21 @@ class UseStream:
         word = key(recipe.seed, Purpose.IDS, self._next)
         for table in range(len(recipe.pooling)):
             part = ids[prepared.bags[table] * batch_size : prepared.bags[table + 1] * batch_size]
-            self._room(table, len(part))
-            queue = (self._due[table], self._row[table], self._waiting[table])
+            queue = _with_room(*self._queues[table], len(part))
             seed = mix(np.uint64(table + 1)) ^ word
             now = float(self._next * len(part))
-            self._waiting[table] = int(fill(seed, now, locality, *self._laws[table], queue, part))
+            self._queues[table] = *queue[:2], int(fill(seed, now, locality, *self._laws[table], queue, part))
         self._recent[self._next] = ids
         self._next += 1
         while len(self._recent) * ids.nbytes > REMEMBERED and len(self._recent) > 1:
             self._recent.popitem(last=False)
 
-    def _room(self, table: int, more: int) -> None:
-        needed = self._waiting[table] + more
-        if needed > len(self._due[table]):
-            self._due[table] = np.concatenate((self._due[table], np.empty(needed)))
-            self._row[table] = np.concatenate((self._row[table], np.empty(needed, dtype=np.int64)))
+
+def _with_room(due: Floats, row: Ints, waiting: int, more: int) -> Queue:
+    """Return a queue that has room for some more repeats."""
+    if (needed := waiting + more) > len(due):
+        return np.concatenate((due, np.empty(needed))), np.concatenate((row, np.empty(needed, dtype=np.int64))), waiting
+    return due, row, waiting
 
 
 def law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:

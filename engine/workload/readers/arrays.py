@@ -35,7 +35,11 @@ def files(path: Path) -> tuple[Path, Path, Path]:
     day = f"{match['day']}_" if match["day"] else ""
     sparse = path
     if not match["part"].startswith("sparse"):
-        found = [one for one in sorted(path.parent.glob("*.np[yz]")) if PARTS.fullmatch(one.name) and _is_ids(one, day)]
+        found = [
+            one
+            for one in sorted(path.parent.glob("*.np[yz]"))
+            if PARTS.fullmatch(one.name) and one.name.startswith(f"{day}sparse")
+        ]
         if len(found) != 1:
             names = ", ".join(one.name for one in found[:4]) or "none is there"
             raise BadFile(
@@ -43,10 +47,6 @@ def files(path: Path) -> tuple[Path, Path, Path]:
             )
         sparse = found[0]
     return beside(path, f"{day}dense.npy"), sparse, beside(path, f"{day}labels.npy")
-
-
-def _is_ids(path: Path, day: str) -> bool:
-    return path.name.startswith(f"{day}sparse")
 
 
 def read(path: Path, name: str) -> Recording:

@@ -27,7 +27,7 @@ from ..samples import Watch, unwatched
 from .unpacking import unpacked
 
 KINDS = {"LongStorage": np.int64, "IntStorage": np.int32, "ShortStorage": np.int16, "ByteStorage": np.uint8}
-DTYPES = {"int64": np.int64, "int32": np.int32, "int16": np.int16, "uint8": np.uint8}
+KINDS |= {"int64": np.int64, "int32": np.int32, "int16": np.int16, "uint8": np.uint8}
 LARGEST_PICKLE = 1 << 20
 PIECE = 1 << 22
 OLD = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch's mark before it wrote zip archives, since 1.6
@@ -98,8 +98,6 @@ class _Unpickler(pickle.Unpickler):
             return _tensor
         if module == "torch" and name in KINDS:
             return KINDS[name]
-        if module == "torch" and name in DTYPES:
-            return DTYPES[name]
         if (module, name) == ("collections", "OrderedDict"):
             return dict
         raise BadFile(f"it asks for {module}.{name}"[:100])
