@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -24,22 +25,8 @@ def known(rows: str) -> bool:
 def numbering(rows: str, name: str, column: str) -> Numbers | None:
     """Return what numbers a column's tokens; None where they stay as they are, to be hashed into the model's rows or not."""
     if match := INTO.fullmatch(rows):
-        return Folded(int(match[1]))
+        return partial(_folded, np.uint64(int(match[1])))
     return FirstSeen(name, column) if rows == FIRST_SEEN else None
-
-
-class Folded:
-    """Numbers tokens by SplitMix64 modulo so many rows."""
-
-    def __init__(self, rows: int) -> None:
-        """Take the rows."""
-        self._rows = np.uint64(rows)
-
-    def __call__(self, tokens: Words) -> Words:
-        """Return the rows of some tokens."""
-        found = np.empty(len(tokens), np.uint64)
-        _fold(tokens, self._rows, found)
-        return found
 
 
 class FirstSeen:
@@ -70,9 +57,12 @@ class FirstSeen:
 
 
 @entry
-def _fold(tokens: Words, rows: np.uint64, found: Words) -> None:
+def _folded(rows: np.uint64, tokens: Words) -> Words:
+    """Number tokens by SplitMix64 modulo so many rows."""
+    found = np.empty(len(tokens), np.uint64)
     for i in range(len(tokens)):
         found[i] = mix(tokens[i] + GOLDEN) % rows
+    return found
 
 
 @entry
