@@ -150,8 +150,8 @@ def damaged(layout: MediumLayout, rows: Ints, stored: Bytes) -> Flags:
     return np.asarray(kept != checksums.row_digests(rows, stored[:, : layout.row_bytes]))
 
 
-def verify(media: Media, layout: MediumLayout, table: int) -> int:
-    """Read the whole table and raise CannotRun unless it has the digest `table`; return the bytes read."""
+def verify(media: Media, layout: MediumLayout, table: int) -> None:
+    """Read the whole table and raise CannotRun unless it has the digest `table`."""
     stored = _stored_table(media, layout)
     bad = np.flatnonzero(damaged(layout, np.arange(layout.num_rows), stored))
     if bad.size:
@@ -159,7 +159,7 @@ def verify(media: Media, layout: MediumLayout, table: int) -> int:
     elif checksums.table_digest(stored[:, : layout.row_bytes]) != table:
         what = "The embedding table is not the one that the newest log speaks of: rows are stale, torn or damaged"
     else:
-        return stored.size
+        return
     raise CannotRun(f"{what}; restore a full checkpoint or start again at batch 0.")
 
 

@@ -28,9 +28,8 @@ Scan = Literal["dirty", "always"]
 class Recovered:
     """The state to resume from: embeddings at the start of one batch, the MLP at that of the same or an older one.
 
-    `table` is (num_rows, row_bytes) bytes, `mlp` all MLP bytes; `scanned` are the
-    bytes read to verify the table. After a `dirty` shutdown, and where log records were `damaged`, batches that had been
-    acknowledged may be gone; what is returned is exact also then.
+    `table` is (num_rows, row_bytes) bytes, `mlp` all MLP bytes. After a `dirty` shutdown, and where log records were `damaged`,
+    batches that had been acknowledged may be gone; what is returned is exact also then.
     """
 
     embedding_batch: int
@@ -40,7 +39,6 @@ class Recovered:
     table: Bytes
     mlp: Bytes
     dirty: bool = False
-    scanned: int = 0
     damaged: int = 0
 
 
@@ -71,12 +69,13 @@ def repaired(media: Media, layout: MediumLayout, log: LogName, staleness_bound: 
     chosen, mlp = choose(rows, mlps, staleness_bound)
     repair(media, layout, to_replay(rows, chosen.batch, log))
     report_losses(media, layout)
-    scanned = protocol.verify(media, layout, chosen.stamp.digest) if dirty or scan == "always" else 0
+    if dirty or scan == "always":
+        protocol.verify(media, layout, chosen.stamp.digest)
     settle(media, layout, chosen, mlp)
     if dirty:
         protocol.accept_dirty(media)
     at, parameters = chosen.stamp, octets(mlp.payload)
-    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, NO_BYTES, parameters, dirty, scanned, len(damaged))
+    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, NO_BYTES, parameters, dirty, len(damaged))
 
 
 def survey(found: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:

@@ -51,8 +51,7 @@ def recovered_state(
     down: Outage,
     before: Start,
     changes: Mapping[int, BatchChange],
-    batch_size: int,
-    flipped: tuple[Bit, ...] = (),
+    flipped: tuple[Bit, ...],
 ) -> Recovered:
     """Tear and damage what the fault took, then recover; raises CannotRun where nothing can be restored.
 
@@ -65,7 +64,8 @@ def recovered_state(
             f"the memory that holds tables and logs of {m.system.title} is lost and nothing else holds a copy; start again at "
             "batch 0, or protect the run with a copy in another node's memory."
         )
-    numbered = {n: replace(c, reader_before=n * batch_size, reader_after=(n + 1) * batch_size) for n, c in changes.items()}
+    size = m.scenario.data.batch_size
+    numbered = {n: replace(c, reader_before=n * size, reader_after=(n + 1) * size) for n, c in changes.items()}
     layout = MediumLayout(
         num_rows=len(before.table),
         row_bytes=before.table.shape[1],
@@ -75,7 +75,7 @@ def recovered_state(
     )
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
     written = turned(before.table, flipped)
-    start = Start(written, before.mlp, replace(before.position, reader=before.position.batch * batch_size, seed=seeds))
+    start = Start(written, before.mlp, replace(before.position, reader=before.position.batch * size, seed=seeds))
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
     granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, down.strikes[0])
     media = survive(layout, start, surviving_events(m, segment, down), numbered, m.log_policy.log, rng, model, granularity)
@@ -132,5 +132,5 @@ def recovered_batches(m: Machine, segment: Segment, down: Outage) -> tuple[int, 
     since, flagged = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
     flipped = ((count, 0, 1),) if segment.flipped and m.scenario.faults.silent_corruption_where == "table" else ()
     before = Start(rows, mlp, Position(segment.first + since, segment.first + flagged))
-    found = recovered_state(m, segment, down, before, {event.batch: change for event in events(segment)}, 1, flipped)
+    found = recovered_state(m, segment, down, before, {event.batch: change for event in events(segment)}, flipped)
     return found.embedding_batch, found.mlp_batch

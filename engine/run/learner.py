@@ -148,7 +148,7 @@ def crash(
     learner = remember(learner, m, segment.flips)
     before = _before(learner, done, since, segment.first + cut.since_mlp, changes)
     try:
-        found = recovered_state(m, segment, down, before, changes, m.scenario.data.batch_size, learner.flipped)
+        found = recovered_state(m, segment, down, before, changes, learner.flipped)
     except CannotRun as error:
         return replace(learner, weights=done.weights), Resumption(0, 0, str(error)), done
     weights = _from_bytes(learner, found.table, found.mlp)

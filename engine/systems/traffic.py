@@ -131,10 +131,7 @@ class Traffic:
         return self.lookups * INDEX_BYTES + self.length_bytes
 
 
-BY_BATCH: tuple[str, ...] = (
-    *("rows", "raw_share", "misses", "cold", "popular", "popular_lookups", "evicted", "missed", "refused", "again"),
-    *("fetched", "returned", "refetched"),
-)
+BY_BATCH = tuple(name for name, kind in Traffic.__annotations__.items() if kind == Floats)
 SKEWS = ("lookup_skew", "row_skew")
 LEVELS = 4  # memories outside HBM, fastest first
 
@@ -145,7 +142,7 @@ def traffic(scenario: Scenario, **amounts: Any) -> Traffic:
     Others are zero, but for each row that misses one goes, and one lookup misses; popular samples have their share of lookups.
     """
     model, samples, rows = scenario.model, scenario.data.batch_size, amounts["rows"]
-    nothing = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
+    nothing: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
     nothing |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(model, "pooling")))}
     come = amounts.get("misses", nothing["misses"])
     nothing |= {"popular_lookups": amounts.get("popular", nothing["popular"])}
@@ -245,6 +242,6 @@ def steady(amounts: Traffic, batches: int) -> Traffic:
 
 
 def _each(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
-    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in (*BY_BATCH, *SKEWS, "levels")}
+    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in BY_BATCH}
     lookups = amounts.lookups if isinstance(amounts.lookups, float) else change(amounts.lookups)
     return replace(amounts, lookups=lookups, **changed)

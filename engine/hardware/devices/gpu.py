@@ -122,8 +122,15 @@ def _moved(work: Pool | Stream | RowReads | RowUpdates) -> Any:
 LAYERS, MOVES = (BottomMLP, TopPart), (Pool, Stream, RowReads, RowUpdates)
 
 
-def _arithmetic(gpu: Accelerator, precision: Precision) -> Arithmetic:
-    return Arithmetic(
+def _captured(gpu: Accelerator) -> Accelerator:
+    """Kernels of a graph follow each other sooner than those of a stream, GEMMs by as much."""
+    sooner = max(0.0, gpu.launch.value - gpu.graph.value)
+    fixed = max(gpu.fixed.value - sooner, gpu.graph.value)
+    return replace(gpu, launch=gpu.graph, fixed=gpu.fixed.assumed(fixed))
+
+
+def _computed(name: str, gpu: Accelerator, precision: Precision) -> Device:
+    on = Arithmetic(
         rate=gpu.flop_share.value * getattr(gpu, precision.peak).value * 1e12,
         bandwidth=gpu.byte_share.value * gpu.bandwidth.value * GB,
         word=precision.word,
@@ -133,17 +140,6 @@ def _arithmetic(gpu: Accelerator, precision: Precision) -> Arithmetic:
         launch=gpu.launch.value * US,
         rows=gpu.rows.value,
     )
-
-
-def _captured(gpu: Accelerator) -> Accelerator:
-    """Kernels of a graph follow each other sooner than those of a stream, GEMMs by as much."""
-    sooner = max(0.0, gpu.launch.value - gpu.graph.value)
-    fixed = max(gpu.fixed.value - sooner, gpu.graph.value)
-    return replace(gpu, launch=gpu.graph, fixed=gpu.fixed.assumed(fixed))
-
-
-def _computed(name: str, gpu: Accelerator, precision: Precision) -> Device:
-    on = _arithmetic(gpu, precision)
 
     def move(work: Pool | Stream | RowReads | RowUpdates) -> Any:
         nbytes = _moved(work)
