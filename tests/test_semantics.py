@@ -177,9 +177,7 @@ def test_a_batch_of_which_anything_was_persisted_is_trained_before_the_fault_str
     assert segment.cut
     ahead = segment.first + segment.cut.started  # the first batch that had not begun
     events = (*segment.cut.events, PersistEvent("embedding log", segment.cut.started, 0.5))
-    _, found, trained = crash(
-        pupil, m, replace(segment, cut=replace(segment.cut, events=events)), down, frozenset(), lambda *_: False
-    )
+    _, found, trained = crash(pupil, m, replace(segment, cut=replace(segment.cut, events=events)), down, lambda *_: None)
     assert len(trained.losses) == ahead + 1 and found.fatal == ""
 
 

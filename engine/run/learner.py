@@ -24,6 +24,8 @@ from .outage import Outage
 from .run import Resumption
 from .segment import Flip, Segment
 
+Numbers = frozenset[int]  # of batches
+NONE: Numbers = frozenset()
 BLAME = " Before it, a bit had flipped that no checksum covers: see faults.silent_corruption_where."
 
 
@@ -31,7 +33,7 @@ BLAME = " Before it, a bit had flipped that no checksum covers: see faults.silen
 class Learner:
     """The trained model at the start of batch `batch`; `first` are the weights before any training.
 
-    `flipped` are the bits of the table that have flipped so far.
+    It is evaluated after these numbers of batches, on `held_out`; `flipped` are the bits of the table that have flipped so far.
     """
 
     shape: Shape
@@ -39,51 +41,55 @@ class Learner:
     held_out: Batch
     weights: Weights
     first: Weights
+    evaluations: Numbers
+    relaxed: bool
     batch: int = 0
     flipped: tuple[Bit, ...] = ()
 
 
-def advance(
-    learner: Learner, m: Machine, last: int, evaluations: frozenset[int], on_batch: OnBatch, flips: tuple[Flip, ...] = ()
-) -> tuple[Learner, Trained]:
+def advance(learner: Learner, m: Machine, last: int, on_batch: OnBatch, flips: tuple[Flip, ...]) -> tuple[Learner, Trained]:
     """Train up to the start of batch `last`; bits flip on the way."""
-    done = _train(learner, m, last, evaluations, on_batch, flips)
+    done = _train(learner, m, last, on_batch, flips)
     return replace(remember(learner, m, flips), weights=done.weights, batch=last), done
+
+
+def straight(learner: Learner, last: int, on_batch: OnBatch, keep: Numbers = NONE, record: Numbers = NONE) -> Trained:
+    """Train up to the start of batch `last` without a flip; what is kept and recorded of which batches, `train` says."""
+    return train(
+        learner.shape,
+        learner.weights,
+        learner.source.batch,
+        learner.batch,
+        last,
+        keep=keep,
+        record=record,
+        held_out=learner.held_out,
+        evaluations=learner.evaluations,
+        relaxed=learner.relaxed,
+        on_batch=on_batch,
+    )
 
 
 def _train(
     learner: Learner,
     m: Machine,
     last: int,
-    evaluations: frozenset[int],
     on_batch: OnBatch,
     flips: tuple[Flip, ...],
-    keep: frozenset[int] = frozenset(),
-    record: frozenset[int] = frozenset(),
+    keep: Numbers = NONE,
+    record: Numbers = NONE,
 ) -> Trained:
     """Train up to the start of batch `last` in stretches between flipping bits, and put the stretches together."""
-    where, weights, first, parts = m.scenario.faults.silent_corruption_where, learner.weights, learner.batch, list[Trained]()
+    faults, now, parts = m.scenario.faults, learner, list[Trained]()
+    where = faults.silent_corruption_where
     for flip in (*(flip for flip in flips if flip.batch <= last and where != "log"), None):
-        until = max(flip.batch, first) if flip else last
+        until = max(flip.batch, now.batch) if flip else last
         try:
-            part = train(
-                learner.shape,
-                weights,
-                learner.source.batch,
-                first,
-                until,
-                keep=keep,
-                record=record,
-                held_out=learner.held_out,
-                evaluations=evaluations,
-                relaxed=m.log_policy.relaxed_lookup,
-                on_batch=on_batch,
-            )
+            part = straight(now, until, on_batch, keep, record)
         except CannotRun as error:
             raise CannotRun(f"{error}{BLAME if parts or learner.flipped else ''}") from error
-        weights, first = part.weights, until
-        if flip:
-            weights = flipped(weights, learner.shape.row_precision, where, flip, m.scenario.faults.seed)
+        weights = flipped(part.weights, learner.shape.row_precision, where, flip, faults.seed) if flip else part.weights
+        now = replace(now, weights=weights, batch=until)
         parts.append(part)
     return joined(parts)
 
@@ -125,9 +131,7 @@ def remember(learner: Learner, m: Machine, flips: tuple[Flip, ...]) -> Learner:
     return replace(learner, flipped=(*learner.flipped, *where))
 
 
-def crash(
-    learner: Learner, m: Machine, segment: Segment, down: Outage, evaluations: frozenset[int], on_batch: OnBatch
-) -> tuple[Learner, Resumption, Trained]:
+def crash(learner: Learner, m: Machine, segment: Segment, down: Outage, on_batch: OnBatch) -> tuple[Learner, Resumption, Trained]:
     """Train what the segment had begun, let the fault strike at its cut, recover.
 
     Returns the model to resume with, what was found, and what was trained.
@@ -135,14 +139,14 @@ def crash(
     cut = segment.cut
     if cut is None or m.log_policy.log == "":
         last = segment.first + (cut.started if cut else 0)
-        _, done = advance(learner, m, last, evaluations, on_batch, segment.flips)
+        _, done = advance(learner, m, last, on_batch, segment.flips)
         return replace(learner, weights=learner.first, batch=0, flipped=()), Resumption(0, 0), done
     since = segment.first + cut.since
     played = events(segment)
     last = max([segment.first + cut.started, since, *(event.batch + 1 for event in played)])
     mlps = frozenset({segment.first + cut.since_mlp, *(event.batch for event in played)})
     recorded = frozenset(range(since, last))
-    done = _train(learner, m, last, evaluations, on_batch, segment.flips, recorded | mlps, recorded)
+    done = _train(learner, m, last, on_batch, segment.flips, recorded | mlps, recorded)
     changes = {n: _change(learner, done, n, last) for n in range(since, last)}
     changes |= {n: _mlp_only(done, n, learner) for n in mlps if n < since}
     learner = remember(learner, m, segment.flips)

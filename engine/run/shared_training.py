@@ -27,12 +27,13 @@ from ..schedule.machine import Machine
 from ..systems.system import LogPolicy, log_policy
 from ..systems.traffic import Traffic
 from ..training.lookup import LocalBatch
-from ..training.loop import Evaluation, Scores, boundaries, train
+from ..training.loop import Evaluation, Scores
 from ..training.shape import matrix_precision, scale_note
 from ..training.step import StepResult
 from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
 from .crash_recovery import recovered_batches
+from .learner import straight
 from .outage import Outage
 from .progress import Meter
 from .run import Resolve, Resumption, Run, run
@@ -221,19 +222,8 @@ def _trained(one: FunctionalClass, file: Recording | None, meter: Meter, ends: d
         meter.step(f"training batch {n}")
 
     try:
-        start = scaled_learner(alone, given, batches, meter)
-        when, order = boundaries(batches, alone.run.evaluations), one.relaxed_lookup
-        done = train(
-            start.shape,
-            start.weights,
-            given.batch,
-            0,
-            batches,
-            held_out=start.held_out,
-            evaluations=when,
-            relaxed=order,
-            on_batch=on_batch,
-        )
+        start = scaled_learner(alone, given, batches, meter, one.relaxed_lookup)
+        done = straight(start, batches, on_batch)
     except CannotRun as error:
         return Training(refusal=str(error))
     aucs = {n: found.auc for n, found in done.evaluations.items()}

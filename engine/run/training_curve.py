@@ -38,15 +38,11 @@ class TrainingOutcome:
 
 @dataclass(frozen=True)
 class TrainingState:
-    """Training under way: `rows` is the training curve, `predictions` of the last pass are by batch.
-
-    `evaluations` are the numbers of batches after which to evaluate; the last pass starts at `last_pass`.
-    """
+    """Training under way: `rows` is the training curve, `predictions` of the last pass, from `last_pass` on, are by batch."""
 
     machine: Machine
     learner: Learner
     meter: Meter
-    evaluations: frozenset[int]
     last_pass: int
     rows: tuple[Row, ...] = ()
     predictions: dict[int, Prediction] = field(default_factory=dict)
@@ -59,13 +55,11 @@ def curve_row(n: int, end: float, loss: float, auc: float | None) -> Row:
 
 def initial_state(m: Machine, given: Source, batches: int, meter: Meter) -> TrainingState:
     """Return the state before the first batch, with an empty curve."""
-    evaluations = boundaries(batches, m.scenario.run.evaluations)
-    return TrainingState(
-        m, scaled_learner(m.scenario, given, batches, meter), meter, evaluations, last_pass(m.scenario, given, batches)
-    )
+    learner = scaled_learner(m.scenario, given, batches, meter, m.log_policy.relaxed_lookup)
+    return TrainingState(m, learner, meter, last_pass(m.scenario, given, batches))
 
 
-def scaled_learner(scenario: Scenario, given: Source, batches: int, meter: Meter) -> Learner:
+def scaled_learner(scenario: Scenario, given: Source, batches: int, meter: Meter, relaxed: bool) -> Learner:
     """Return an untrained twin of a scenario's model that has every row that the run touches; raises CannotRun without room."""
     held_out = given.held_out()
 
@@ -76,7 +70,7 @@ def scaled_learner(scenario: Scenario, given: Source, batches: int, meter: Meter
     touched = rows_of(chain(map(ids, range(batches)), [held_out.ids]))
     shape = scaled(scenario, touched)
     weights = initial(shape, touched, scenario.data.seed)
-    return Learner(shape, given, held_out, weights, weights)
+    return Learner(shape, given, held_out, weights, weights, boundaries(batches, scenario.run.evaluations), relaxed)
 
 
 def last_pass(scenario: Scenario, given: Source, batches: int) -> int:
@@ -89,9 +83,9 @@ def follow(segment: Segment, down: Outage | None, state: TrainingState) -> tuple
     """Train what the segment had begun, and recover if a fault cut it: engine.run's Resolve."""
     record = _SegmentRecord(state, segment)
     if down is None:
-        learner, _ = advance(state.learner, state.machine, segment.last, state.evaluations, record.on_batch, segment.flips)
+        learner, _ = advance(state.learner, state.machine, segment.last, record.on_batch, segment.flips)
         return Resumption(segment.last, segment.last), record.after(learner)
-    learner, found, _ = crash(state.learner, state.machine, segment, down, state.evaluations, record.on_batch)
+    learner, found, _ = crash(state.learner, state.machine, segment, down, record.on_batch)
     return found, record.after(learner)
 
 
