@@ -20,14 +20,8 @@ from ..scenario.machine import MachineKnobs
 
 Cost = Callable[[Any], Any]
 Part = TypeVar("Part")
-SHARED = (
-    "rows",
-    "nbytes",
-    "lookups",
-    "flags",
-    "fetched",
-    "returned",
-)  # amounts of which each of several folded devices has an even share
+# Amounts of which each of several folded devices has an even share.
+SHARED = ("rows", "nbytes", "lookups", "flags", "fetched", "returned")
 
 
 @dataclass(frozen=True)

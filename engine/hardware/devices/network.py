@@ -61,8 +61,7 @@ def build(machine: MachineKnobs) -> Device:
         helps="a faster network, or fewer GPUs, would shorten it",
         seconds={AllToAll: exchange, AllReduce: reduce, Fetch: fetch},
         joules={
-            AllToAll: lambda work: over_link(work.nbytes, fabric.energy),
-            Fetch: lambda work: over_link(work.nbytes, fabric.energy),
+            **dict.fromkeys((AllToAll, Fetch), lambda work: over_link(work.nbytes, fabric.energy)),
             AllReduce: lambda work: over_link(work.nbytes * 2 * (gpus - 1), fabric.energy),
         },
         idle_watts=cards * fabric.card.value,

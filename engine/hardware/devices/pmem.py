@@ -215,9 +215,7 @@ def _joules(media: ModuleConstants, written: Mapping[type, Cost]) -> dict[type, 
         return (read * media.read_energy.value + write * media.write_energy.value) * 1e-9
 
     return {
-        RowReads: lambda work: energy(_whole(media.line, work), work),
-        RowUpdates: lambda work: energy(_whole(media.line, work), work),
-        RowLog: lambda work: energy(_whole(media.line, work), work),
+        **dict.fromkeys((RowReads, RowUpdates, RowLog), lambda work: energy(_whole(media.line, work), work)),
         Stream: lambda work: energy(0.0 if work.write else work.nbytes, work),
         Persist: lambda work: energy(0.0, work),
     }
