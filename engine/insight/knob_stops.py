@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import BadInput
+from ..errors import BadInput, EmberpoolError
 from ..hardware.devices.cxl import payload_rate
 from ..hardware.devices.host import threads
 from ..hardware.devices.pmem import module_bytes
 from ..registry import load
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values
+from ..schedule.machine import settle
 from ..systems.parts import EVEN, kind_of
 from ..systems.system import LogPolicy, cache_policy, log_policy
 from ..units import GB
@@ -47,6 +48,20 @@ def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
         found = [0.0, *DECADES] if low == 0 else [2.0**power for power in range(-30, 41)]
     shown = (one for one in found if one == low or max(low, middle / FAR) <= one <= min(high, middle * FAR))
     return [_typed(knob, one) for one in shown if knob.kind == "float" or one == round(one)]
+
+
+def stops(settled: Scenario, knob: Knob) -> list[Any]:
+    """Return what is worth looking at, numbers in rising order with the one in force among them."""
+    found, own = useful(settled, knob), in_force(settled, knob.path)
+    return sorted({*found, own} - {None}) if knob.kind in NUMBERS else list(found)
+
+
+def settled_or_asked(scenario: Scenario) -> Scenario:
+    """Return a scenario with its nodes and memory settled; one that cannot be as it is."""
+    try:
+        return settle(scenario).scenario
+    except EmberpoolError:
+        return scenario
 
 
 def capacity(settled: Scenario, count: int) -> float:

@@ -11,17 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, EmberpoolError
+from ..errors import BadInput
 from ..estimates import estimates
 from ..hardware.devices.cxl import products
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, with_values
-from ..schedule.machine import settle
 from ..units import GB, MS
 from .knob_effect import SAME
-from .knob_stops import NUMBERS, WORDS, in_force, useful
+from .knob_stops import NUMBERS, WORDS, in_force, settled_or_asked, stops
 from .relaxation import LINK
 
 CHANGE = 0.01  # of the step: what changes it by less has stopped to matter
@@ -87,9 +86,9 @@ def strips(scenario: Scenario, paths: Sequence[str], baseline: Scenario | None =
 
     The value in force joins those worth looking at. Lists and texts have no strip.
     """
-    settled = _settled(scenario)
+    settled = settled_or_asked(scenario)
     held = {path: own for path in paths if (own := _held(settled, path)) is not None}
-    asked = {path: _with(own, useful(settled, KNOBS[path]), KNOBS[path]) for path, own in held.items()}
+    asked = {path: stops(settled, KNOBS[path]) for path in held}
     made = {path: [_made(scenario, path, value) for value in tried] for path, tried in asked.items()}
     points = [one for some in made.values() for one in some if isinstance(one, Scenario)]
     *found, base = estimates([*points, baseline or scenario])
@@ -114,20 +113,9 @@ def stop(value: Any, text: str, found: Result | str) -> Stop:
     return Stop(value, text, seconds * MS, joules, dollars)
 
 
-def _settled(scenario: Scenario) -> Scenario:
-    try:
-        return settle(scenario).scenario
-    except EmberpoolError:
-        return scenario
-
-
 def _held(settled: Scenario, path: str) -> Any:
     knob = KNOBS[path]
     return in_force(settled, path) if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" else None
-
-
-def _with(own: Any, tried: Sequence[Any], knob: Knob) -> list[Any]:
-    return sorted({*tried, own}) if knob.kind in NUMBERS else list(tried)
 
 
 def _made(scenario: Scenario, path: str, value: Any) -> Scenario | str:

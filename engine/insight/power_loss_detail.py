@@ -26,10 +26,9 @@ LANES = {
 
 @dataclass(frozen=True)
 class PowerLossDetail:
-    """Rows of lane, batch, fate, start and end in ms from the fault; the outage is drawn `gap` ms long, whatever it lasts."""
+    """Rows of lane, batch, fate, start and end in ms from the fault; the outage is drawn 1.2 batches long, whatever it lasts."""
 
     rows: tuple[Row, ...]
-    gap: float
     crash: Crash
 
 
@@ -49,7 +48,7 @@ def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail
     before, after = done.segments[:2]
     crash, gap = done.crashes[0], 1.2 * step
     rows = (*_segment(before, crash, False, -before.length), *_segment(after, crash, True, gap))
-    return PowerLossDetail(rows, gap / MS, crash)
+    return PowerLossDetail(rows, crash)
 
 
 def _segment(segment: Segment, crash: Crash, again: bool, shift: float) -> Iterator[Row]:

@@ -5,8 +5,8 @@ from functools import lru_cache
 import streamlit as st
 
 from engine.analysis import suggested_axes
-from engine.analysis.stops import stops
 from engine.errors import BadInput, EmberpoolError
+from engine.insight.knob_stops import settled_or_asked, stops
 from engine.scenario import knobs
 from engine.scenario.keys import How
 from engine.scenario.knobs import Knob
@@ -127,7 +127,7 @@ def suggestion(knob: Knob, base: Scenario) -> str:
         return ",".join(knob.allowed or map(str, knob.only))
     if knob.kind not in ("int", "float"):
         return ""
-    numbers = [knobs.write(knob, stop) for stop in stops(base, knob)]
+    numbers = [knobs.write(knob, stop) for stop in stops(settled_or_asked(base), knob)]
     now = values(base)[knob.path]
     near = [text for text in numbers if now and now / NEAR <= float(text) <= now * NEAR]
     found = near if len(near) > 2 else numbers

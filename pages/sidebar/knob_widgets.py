@@ -1,6 +1,5 @@
 """Draws the widget of any knob from its declaration, and the engine's sentence beside a value it refuses."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -10,11 +9,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine import registry
 from engine.analysis.in_force import caption, in_force
-from engine.analysis.stops import stop_label, stops
 from engine.errors import BadKnob
+from engine.hardware.devices.pmem import module_bytes
+from engine.insight.knob_stops import CAPACITY, settled_or_asked, stops
 from engine.scenario import knobs
 from engine.scenario.knobs import AUTO, Knob
 from engine.scenario.scenario import KNOBS, values
+from engine.units import GB
 from pages.common import session
 from pages.common.plain import plain
 
@@ -78,15 +79,15 @@ def title(system: str) -> str:
     return (f"{system}: {own}" if own and own.lower() != system else system) + doubt
 
 
-def draw_slider(knob: Knob, stops: Sequence[float] = ()) -> tuple[DeltaGenerator, DeltaGenerator]:
+def draw_slider(knob: Knob, given: Sequence[float] = ()) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw round values to slide over, and beside them the exact one to type; return both columns.
 
-    Of `stops`, where they are given, auto takes the place of its value. A value changed by anything else gets a fresh slider:
+    The places are `given`, or else the knob's stops. A value changed by anything else gets a fresh slider:
     the browser may still be sending the old one's place.
     """
     exact, shown = session.bring(knob.path), f"shown {knob.path}"
     held = _good(knob, st.session_state[exact])
-    place, options = knobs.write(knob, held), places(knob, held, stops)
+    place, options = knobs.write(knob, held), places(knob, held, given)
     turn, before = st.session_state.get(shown, (0, place))
     st.session_state[shown] = turn + (place != before), place
     slide = slider(knob.path)
@@ -118,26 +119,23 @@ def _take_over(path: str, slide: str) -> None:
 
 
 def places(knob: Knob, held: Any, given: Sequence[float] = ()) -> dict[str, str]:
-    """Return the slider's places in order, as texts and as they read: the stops, the held value, auto where its value lies."""
-    scenario = session.scenario()
-    if given:
-        return _aligned(knob, held, given)
-    numbers = sorted({*stops(scenario, knob), *(() if held is None else (held,))})
-    found = [(knobs.write(knob, number), stop_label(scenario, knob, number)) for number in numbers]
-    if knob.optional:
-        own = in_force(scenario, knob.path).value
-        label = AUTO if own is None else f"{AUTO}, {stop_label(scenario, knob, own)}"
-        found.insert(0 if own is None else bisect_left(numbers, own), (AUTO, label))
-    return dict(found)
-
-
-def _aligned(knob: Knob, held: Any, given: Sequence[float]) -> dict[str, str]:
-    """Return one place for each given number; the held value, or auto, has the place nearest to what is in force."""
+    """Return the slider's places in order, as texts and as they read; the held value, or auto, has the nearest place."""
     scenario = session.scenario()
     own = in_force(scenario, knob.path).value if held is None else held
-    nearest = given[0] if own is None else min(given, key=lambda number: abs(number - own))
-    found = {knobs.write(knob, held if one == nearest else one): stop_label(scenario, knob, one) for one in given}
-    return {text: f"{AUTO}, {label}" if text == AUTO else label for text, label in found.items()}
+    numbers = given or stops(settled_or_asked(scenario), knob)
+    nearest = None if own is None else min(numbers, key=lambda number: abs(number - own))
+    found = {knobs.write(knob, held if one == nearest else one): stop_label(knob, one) for one in numbers}
+    labelled = {text: f"{AUTO}, {label}" if text == AUTO else label for text, label in found.items()}
+    return labelled if own is not None else {AUTO: AUTO, **labelled}
+
+
+def stop_label(knob: Knob, value: float) -> str:
+    """Return how a value reads on a slider: whole PMEM modules as 4 × 128 GB, other numbers without their unit."""
+    if knob.path != CAPACITY:
+        return f"{value:.15g}"
+    module = module_bytes(session.scenario().machine) / GB
+    count = value / module
+    return f"{count:,.0f} × {module:g} GB" if count == int(count) else f"{value:,.15g} GB"
 
 
 def _good(knob: Knob, text: str) -> Any:
