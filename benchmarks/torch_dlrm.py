@@ -1,10 +1,11 @@
-"""The same DLRM in PyTorch, the peer of P1: EmbeddingBag with sparse gradients, SGD."""
+"""The same DLRM in PyTorch, the peer of P1: EmbeddingBag with sparse gradients, SGD or Adagrad."""
 
 from typing import Any
 
 import numpy as np
 
 from engine.training.lookup import LocalBatch
+from engine.training.optimizers import EPSILON
 from engine.training.shape import Shape
 from engine.training.weights import Weights, layers
 
@@ -21,7 +22,9 @@ class TorchDlrm:
         self.bottom = self._mlp(layers(shape, weights.mlp, "bottom"), last_relu=True)
         self.top = self._mlp(layers(shape, weights.mlp, "top"), last_relu=False)
         parameters = [*self.table.parameters(), *self.bottom.parameters(), *self.top.parameters()]
-        self.optimizer = torch.optim.SGD(parameters, lr=shape.learning_rate)
+        rate = shape.learning_rate
+        sgd = shape.optimizer == "sgd"
+        self.optimizer = torch.optim.SGD(parameters, lr=rate) if sgd else torch.optim.Adagrad(parameters, lr=rate, eps=EPSILON)
         self.pairs = torch.tril_indices(len(shape.rows) + 1, len(shape.rows) + 1, offset=-1)
 
     def _mlp(self, parts: Any, last_relu: bool) -> Any:
@@ -35,10 +38,10 @@ class TorchDlrm:
         return torch.nn.Sequential(*modules)
 
     def step(self, batch: LocalBatch) -> float:
-        """Train on a batch of single lookups and return its mean loss."""
+        """Train on a batch of even bags, as many lookups in each of any table, and return its mean loss."""
         torch, tables, samples = self.torch, len(self.shape.rows), len(batch.labels)
         ids = torch.from_numpy(batch.places.astype(np.int64))
-        pooled = self.table(ids, torch.arange(ids.numel())).view(tables, samples, -1).transpose(0, 1)
+        pooled = self.table(ids, torch.arange(0, ids.numel(), self.shape.pooling[0])).view(tables, samples, -1).transpose(0, 1)
         dense = self.bottom(torch.from_numpy(batch.dense))
         vectors = torch.cat([dense[:, None], pooled], dim=1)
         products = torch.bmm(vectors, vectors.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]

@@ -8,6 +8,7 @@ import numpy as np
 from ..core.arrays import Ints, Places, Singles, Slots
 from ..core.jit import entry, inner
 from ..workload.batch import Batch
+from .prefetch import fetch
 from .shape import Shape
 from .weights import Weights, local
 
@@ -109,6 +110,7 @@ def _pool(
             for d in range(dim):
                 pooled[d] = np.float32(0.0)
             for lookup in range(at, end):
+                fetch(vectors, places, lookup)
                 vector = vectors[places[lookup]]
                 for d in range(dim):
                     pooled[d] += vector[d]

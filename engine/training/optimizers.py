@@ -14,6 +14,7 @@ from ..core.jit import by_zero, inner
 from ..scenario.storage import OPTIMIZERS
 from .lookup import Early, Uses
 from .precision import Rounding, descend, rounding
+from .prefetch import fetch
 from .shape import Shape
 from .weights import Weights
 
@@ -117,6 +118,7 @@ def _step_rows(
     for t in range(used.table.size - 1):
         for u in range(used.table[t], used.table[t + 1]):
             row = used.unique[u]
+            fetch(vectors, used.unique, u)
             _sum(step, used.samples, used.first[u], used.first[u + 1], gradient, column)
             if how.kind <= ROWWISE:
                 _scale(states[row], step, how)
