@@ -52,8 +52,9 @@ def frame_text(frame: pd.DataFrame) -> str:
     return csv_table.rows_text(list(frame.columns), cells.itertuples(index=False))
 
 
-def rows(frame: pd.DataFrame, name: str, label: str) -> None:
-    """Draw the button that saves a table as CSV."""
+def rows(frame: pd.DataFrame, name: str, label: str, titles: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Draw the button that saves a table as CSV; of what a chart draws only the columns that have `titles`, under these."""
+    frame = frame[[*titles]].rename(columns=titles) if titles else frame
     st.download_button(label, frame_text(frame), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
 
 

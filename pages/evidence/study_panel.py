@@ -1,11 +1,13 @@
 """The accuracy study's stored result: the finding, what a stale MLP log costs at once and at the end, table and CSV file."""
 
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from engine.core.arrays import Row
 from engine.errors import EmberpoolError
 from engine.validation.studies import findings, kept
 from engine.validation.studies.findings import MEASURES, MOMENTS, PAPER, PAPER_POINTS
@@ -40,21 +42,14 @@ def draw() -> None:
 
 def rows(study: kept.Study) -> pd.DataFrame:
     """Return one row a moment, measure and staleness: the paired difference, its 95 % interval, the unpaired seed spread."""
-    return pd.DataFrame(
-        [
-            {
-                "Moment": MOMENTS[one.moment],
-                "Measure": MEASURES[one.measure][0],
-                "Unit": MEASURES[one.measure][2],
-                AGE: one.variant,
-                "Difference": one.difference.mean,
-                "Low": one.difference.low,
-                "High": one.difference.high,
-                "Seed spread": one.spread,
-            }
-            for one in findings.findings(study)
-        ]
-    )
+    return pd.DataFrame([{**measured(one, {AGE: one.variant}), "Seed spread": one.spread} for one in findings.findings(study)])
+
+
+def measured(one: findings.Finding, of: Row = MappingProxyType({})) -> Row:
+    """Return a difference as a row: its moment and measure, `of` which variant, its mean and interval."""
+    title, _, unit = MEASURES[one.measure]
+    difference = {"Difference": one.difference.mean, "Low": one.difference.low, "High": one.difference.high}
+    return {"Moment": MOMENTS[one.moment], "Measure": title, "Unit": unit, **of, **difference}
 
 
 def drawn(frame: pd.DataFrame) -> pd.DataFrame:

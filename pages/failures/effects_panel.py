@@ -8,10 +8,11 @@ import streamlit as st
 from engine.campaign.accuracy import AccuracyEffect, accuracy_effect
 from engine.errors import EmberpoolError
 from engine.registry import load, names
-from engine.validation.studies.findings import MEASURES, MOMENTS, label
+from engine.validation.studies.findings import MOMENTS, label
 from pages.common import downloads
 from pages.common.charts import INK, Spec, axis, hover, layer, nominal, rows, ruled, scale_of
 from pages.common.plain import plain
+from pages.evidence import study_panel
 from pages.failures.campaigns import Protected
 
 DRAWN = {"AUC": "#3f8fd0", "Accuracy": "#c2557f"}
@@ -54,16 +55,7 @@ def table() -> pd.DataFrame:
     found = {name: accuracy_effect(name) for name in names("protections")}
     return pd.DataFrame(
         [
-            {
-                "Protection": load("protections", name).title,
-                "Recovery": label(one.variant),
-                "Moment": MOMENTS[one.moment],
-                "Measure": MEASURES[one.measure][0],
-                "Unit": MEASURES[one.measure][2],
-                "Difference": one.difference.mean,
-                "Low": one.difference.low,
-                "High": one.difference.high,
-            }
+            {"Protection": load("protections", name).title, "Recovery": label(one.variant), **study_panel.measured(one)}
             for name, effect in found.items()
             for one in effect.effects
         ]

@@ -38,8 +38,8 @@ def _latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> None:
         rows = memory_tables.latency(found, scenario)
         spec = memory_charts.latency(memory_tables.ticks(rows))
         st.vega_lite_chart(rows, spec, key="latency", alt="Step time over CXL latency, a line a training system")
-        every = rows[rows.loses.isna()][[*memory_tables.LATENCY]].rename(columns=memory_tables.LATENCY)
-        downloads.rows(every, "emberpool-latency", "Download the latencies as CSV")
+        curves = rows[rows.loses.isna()]
+        downloads.rows(curves, "emberpool-latency", "Download the latencies as CSV", memory_tables.LATENCY)
     st.markdown("\n".join(f"- {plain(memory_tables.loses(one, scenario))}" for one in found))
 
 
@@ -51,8 +51,7 @@ def _sizes(found: tuple[WorkingSet, ...]) -> None:
     )
     rows = memory_tables.sizes(found)
     st.vega_lite_chart(rows, memory_charts.sizes(), key="sizes", alt="Step time over table size, a line a medium")
-    every = rows[[*memory_tables.SIZES]].rename(columns=memory_tables.SIZES)
-    downloads.rows(every, "emberpool-table-size", "Download step times over table size as CSV")
+    downloads.rows(rows, "emberpool-table-size", "Download step times over table size as CSV", memory_tables.SIZES)
 
 
 def _near_data(found: tuple[Pair, ...]) -> None:
@@ -66,8 +65,7 @@ def _near_data(found: tuple[Pair, ...]) -> None:
         rows, memory_charts.near_data(), key="near-data", alt="Step time with near-data compute against without it"
     )
     st.caption(plain(" ".join(memory_tables.sign(found))))
-    every = rows[[*memory_tables.NEAR]].rename(columns=memory_tables.NEAR)
-    downloads.rows(every, "emberpool-near-data", "Download near-data on and off as CSV")
+    downloads.rows(rows, "emberpool-near-data", "Download near-data on and off as CSV", memory_tables.NEAR)
 
 
 def _load(found: tuple[UnderLoad, ...]) -> None:
@@ -77,5 +75,4 @@ def _load(found: tuple[UnderLoad, ...]) -> None:
     st.caption(
         "Beyond 85 % of its bandwidth no latency is published, and none rises further here. Rates fitted to step times stay flat."
     )
-    every = rows[[*memory_tables.LOAD]].rename(columns=memory_tables.LOAD)
-    downloads.rows(every, "emberpool-load", "Download latencies under load as CSV")
+    downloads.rows(rows, "emberpool-load", "Download latencies under load as CSV", memory_tables.LOAD)

@@ -79,19 +79,20 @@ def _form(frame: pd.DataFrame) -> None:
         held = frame[name].dropna() if name in frame else frame.iloc[:0]
         if len(held):
             st.caption(f"From {held.min():.5g} to {held.max():.5g} here.")
-        limit = _bound(name, sign, st.text_input("Value", key="filter value"))
+        limit = bound(name, sign, st.text_input("Value", key="filter value"))
     st.button("Add", key="filter add", type="primary", disabled=limit is None, on_click=add, args=([limit],))
 
 
-def _bound(name: str, sign: str, text: str) -> Constraint | None:
+def bound(name: str, sign: str, text: str) -> Constraint | None:
+    """Return a bound with the number that was written; None, and said, where there is none."""
     try:
-        bound = float(text)
+        number = float(text)
     except ValueError:
-        bound = float("nan")
-    if not isfinite(bound):
+        number = float("nan")
+    if not isfinite(number):
         st.caption(":red[Write one number.]" if text else "Write a number and press Enter.")
         return None
-    return Constraint(name, sign, bound)
+    return Constraint(name, sign, number)
 
 
 def questions(sample: str, pins: str, how: How, first_view: str) -> Questions:

@@ -1,14 +1,11 @@
 """The cheapest machine that meets a target, as a sentence and a point to open."""
 
-from math import isfinite
-
 import streamlit as st
 
 from engine.analysis import choice
-from engine.analysis.objective import Constraint
 from pages.common import numbers
 from pages.common.plain import plain
-from pages.search import pinned, sweep_table
+from pages.search import pinned, sweep_filters, sweep_table
 from pages.search.figures.sweep_views import View
 from pages.search.sweep_table import COST, POINT
 
@@ -39,16 +36,10 @@ def _example(view: View, metric: str) -> str:
 
 
 def _answer(view: View, metric: str, text: str) -> None:
-    try:
-        bound = float(text)
-    except ValueError:
-        bound = float("nan")
-    if not isfinite(bound):
-        st.caption(":red[Write one number.]")
+    limit = sweep_filters.bound(metric, ">=" if numbers.better(metric) == "higher" else "<=", text)
+    if limit is None:
         return
-    sign = ">=" if numbers.better(metric) == "higher" else "<="
-    columns = {name: view.rows[name].to_numpy() for name in (metric, COST)}
-    found = choice.cheapest(columns, (Constraint(metric, sign, bound),))
+    found = choice.cheapest({name: view.rows[name].to_numpy() for name in (metric, COST)}, (limit,))
     st.markdown(plain(found.sentence))
     if found.index is not None:
         row = view.rows.iloc[found.index]

@@ -29,9 +29,6 @@ WAYS = {"way": "Sharding", "step": "Step time [ms]", "says": "What it is"}
 def draw(scenario: Scenario) -> None:
     """Draw the finding, the parts as bars, and the ways of sharding beside each other."""
     found = later.found(part_loads.part_loads, scenario)
-    if isinstance(found, str):
-        st.info(plain(found))
-        return
     if found is None:
         st.caption(f"System {scenario.system} has one part here, or shares its work evenly: there is nothing to divide.")
         return
@@ -55,8 +52,7 @@ def _bars(found: PartLoads) -> None:
     )
     spec = parts_charts.parts()
     st.vega_lite_chart(rows, spec, key="parts", alt=f"Time of each {found.title} for its tables, the slowest marked")
-    every = bars(found, found.number)[[*COLUMNS]].rename(columns=COLUMNS)
-    downloads.rows(every, "emberpool-parts", "Download the parts as CSV")
+    downloads.rows(bars(found, found.number), "emberpool-parts", "Download the parts as CSV", COLUMNS)
 
 
 def bars(found: PartLoads, most: int = MOST) -> pd.DataFrame:
