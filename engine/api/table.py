@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -42,10 +42,6 @@ class Table(Sequence[Result]):
     def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
         """Return a point's result."""
         return self.results[index]
-
-    def __iter__(self) -> Iterator[Result]:
-        """Go through the results."""
-        return iter(self.results)
 
     @cached_property
     def frame(self) -> DataFrame:

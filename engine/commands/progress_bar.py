@@ -1,6 +1,8 @@
 """A progress bar on standard error, drawn only where someone looks: on a terminal."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 
@@ -15,6 +17,15 @@ def wipe() -> None:
     """Remove the bar."""
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Remove the bar at the end of the block, however that comes."""
+    try:
+        yield
+    finally:
+        wipe()
 
 
 class Paced:

@@ -37,11 +37,8 @@ def call(arguments: argparse.Namespace) -> int:
     if chosen.start.axes:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
     how: How = "estimate" if arguments.estimate else "full"
-    try:
-        with threadpool_limits(1), at_once():
-            result = computed(chosen.scenario, how, chosen.data, partial(_shown, progress_bar.Paced()))
-    finally:
-        progress_bar.wipe()
+    with progress_bar.shown(), threadpool_limits(1), at_once():
+        result = computed(chosen.scenario, how, chosen.data, partial(_shown, progress_bar.Paced()))
     if arguments.csv:
         output.write(arguments.csv, csv_text([result], how))
     if arguments.json:

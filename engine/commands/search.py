@@ -88,10 +88,8 @@ def _searched(
     def watch(done: int) -> None:
         progress_bar.draw(done / arguments.evaluations, f"{done:,} of {arguments.evaluations:,} estimates")
 
-    try:
+    with progress_bar.shown():
         found = search(chosen.start.scenario, axes, wanted, bounds, arguments.evaluations, tuple(chosen.settings.items()), watch)
-    finally:
-        progress_bar.wipe()
     if not found.front:
         if any(one.ran for one in found.results):
             raise CannotRun(cheapest(found.columns, bounds, wanted[0].name).sentence)

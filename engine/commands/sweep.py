@@ -96,10 +96,8 @@ def _estimated(points: Sweep, asked: sweep_arguments.SweepQuestions) -> SweepEnd
     def again(scenarios: Iterator[Scenario]) -> Iterator[Result]:
         return map(held.__getitem__, scenarios) if held else sweep_tables.estimated(scenarios, [])
 
-    try:
+    with progress_bar.shown():
         survey = sweep_tables.survey(points, "estimate", outcomes, asked)
-    finally:
-        progress_bar.wipe()
     return SweepEnd(survey, again, tuple(failed))
 
 
@@ -168,12 +166,12 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
 
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        ticker.join()
-        progress_bar.wipe()
+    with progress_bar.shown():
+        try:
+            yield
+        finally:
+            stop.set()
+            ticker.join()
 
 
 def _exit_status(ended: SweepEnd, points: Sweep) -> int:

@@ -54,9 +54,9 @@ def fitted(arguments: argparse.Namespace) -> int:
     """Fit the generator to a file and print how well, the scenario's link, and where it was written; returns 0."""
     chosen = scenario_arguments.chosen(arguments)
     watch = progress_bar.Paced()
-    file = lookups_of(arguments.file, watch)
-    found = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
-    progress_bar.wipe()
+    with progress_bar.shown():
+        file = lookups_of(arguments.file, watch)
+        found = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
     scenario = found.scenario(chosen.scenario)
     if arguments.toml:
         output.write(arguments.toml, told.toml(found, chosen.scenario, chosen.start.preset or DEFAULT))
@@ -71,9 +71,9 @@ def fitted(arguments: argparse.Namespace) -> int:
 def counted(arguments: argparse.Namespace) -> int:
     """Count a file's lookups and print how popular its rows are; returns 0."""
     watch = progress_bar.Paced()
-    file = lookups_of(arguments.file, watch)
-    found = list(tallies(file, watch))
-    progress_bar.wipe()
+    with progress_bar.shown():
+        file = lookups_of(arguments.file, watch)
+        found = list(tallies(file, watch))
     output.write_json_or(arguments.json, told.counts(found), told.counts_report(file, found))
     return 0
 

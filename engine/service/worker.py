@@ -5,7 +5,6 @@ terminal's Ctrl-C, which its owner handles, and leaves soon after its owner has 
 """
 
 import ctypes
-import importlib
 import json
 import os
 import signal
@@ -18,10 +17,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
+from pkgutil import resolve_name
 
 from .. import version
 from ..core.process import TOO_LARGE
-from ..errors import BadFile, Cancelled, EmberpoolError
+from ..errors import Cancelled, EmberpoolError
 from ..results.result import Result
 from ..run.progress import Progress, Watcher
 from ..run.shared_training import TrainingShelf
@@ -35,7 +35,6 @@ from . import computations
 from .kernels import await_compiled
 from .queue import OpenPoint, Turn
 
-Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
 COMPUTE = f"{__name__}:computed"
 CHANGED = "Emberpool's files have changed while it ran; start it again. Finished points are kept."
 CHUNK_SECONDS = 0.25  # after which a worker asks for its next chunk
@@ -187,7 +186,7 @@ def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf |
         data = Path(chunk.turn.data) if chunk.turn.data else None
         scenario = _changed(_scenario(chunk.turn.base), changes)
         shared = {} if shelf is None else {"shelf": shelf}
-        result = _function(chunk.compute)(scenario, chunk.turn.how, data, watcher, **shared)
+        result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data, watcher, **shared)
         return "kept", row_text(result)
     except Cancelled:
         return "cancelled", ""
@@ -220,13 +219,3 @@ def _scenario(base: str) -> Scenario:
 
 def _changed(scenario: Scenario, changes: str) -> Scenario:
     return with_values(scenario, {path: knobs.parse(KNOBS[path], text) for path, text in json.loads(changes).items()})
-
-
-@lru_cache(maxsize=8)
-def _function(path: str) -> Compute:
-    module, _, name = path.partition(":")
-    try:
-        found: Compute = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise BadFile(f"compute={path!r} cannot be imported: {error}; write it as module:function.") from error
-    return found
