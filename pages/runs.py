@@ -18,7 +18,8 @@ questions = history_runs.asked()
 address.share("runs", history_runs.SHARED, questions)
 st.header("What did I run?", anchor=False)
 history_runs.draw_missing()
-known = history.count(runs.STORE)
+usage = quota.usage(runs.STORE)
+known = usage.requests
 if not known:
     st.info(
         "Nothing yet. Train one system or several on Design, or run points on Search: each of them then stands here "
@@ -28,7 +29,7 @@ if not known:
         for page in ("design", "search"):
             st.page_link(f"pages/{page}.py", label=page.capitalize())
     st.stop()
-st.caption(fullness(quota.usage(runs.STORE)), help="python -m engine serve --quota-GiB sets how much it may use.")
+st.caption(fullness(usage), help="python -m engine serve --quota-GiB sets how much it may use.")
 hint = "words of a title; done, running, failed or pinned; #7 #12"
 words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, max_chars=MOST_WORDS)
 

@@ -80,12 +80,6 @@ def numbered(words: str) -> set[int]:
     return {int(word[1:]) for word in words.split() if word.startswith("#") and word[1:].isdecimal()}
 
 
-def count(path: Path) -> int:
-    """Return how many requests the store knows."""
-    with opened(path) as store:
-        return int(store.execute("SELECT count(*) FROM requests WHERE state != 'arriving'").fetchone()[0])
-
-
 def _entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> Entry:
     request, started = row["id"], row["started"]
     listed, missing, failed = store.execute(COUNTED, (request,)).fetchone()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .. import version
 from ..scenario.keys import How
 from ..store.database import OPEN, transaction
-from ..store.requests import adopt
+from ..store.requests import adopt, withdraw
 
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
 OURS = f"{LIVE} AND code = ?"
@@ -101,6 +101,4 @@ def take_over(store: sqlite3.Connection) -> None:
     for (request,) in store.execute(f"SELECT id FROM requests WHERE {orphans}", (version.CODE, time.time())).fetchall():
         with transaction(store):
             adopt(store, request)
-    died = "SELECT id FROM requests WHERE state = 'arriving' AND lease_until < ?"  # whoever was asking, in the middle
-    store.execute(f"DELETE FROM points WHERE request IN ({died})", (time.time(),))
-    store.execute(f"DELETE FROM requests WHERE id IN ({died})", (time.time(),))
+    withdraw(store, "lease_until <", time.time())  # whoever was asking died in the middle

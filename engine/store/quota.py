@@ -47,7 +47,7 @@ class Usage:
 def usage(path: Path) -> Usage:
     """Return how full the store is."""
     with opened(path) as store:
-        tables = ("results", "trainings", "requests")
+        tables = ("results", "trainings", "requests WHERE state != 'arriving'")
         return Usage(
             used(store), quota(store), *(store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables)
         )

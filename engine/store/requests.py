@@ -81,7 +81,7 @@ def submit(
                 _try_again(store, request)
                 tend(store)
         except BaseException:
-            _withdraw(store, request)
+            withdraw(store, "id =", request)
             raise
     return request
 
@@ -142,7 +142,7 @@ def _joined(store: sqlite3.Connection, request: int, digest: str, session: str) 
     same = f"SELECT id, code FROM requests WHERE digest = ? AND id != ? AND ({ours}) ORDER BY id DESC LIMIT 1"
     earlier = store.execute(same, (digest, request, session)).fetchone()
     if earlier:
-        _withdraw(store, request)
+        withdraw(store, "id =", request)
         request = int(earlier[0])
         if earlier[1] != version.CODE:
             adopt(store, request)
@@ -153,11 +153,11 @@ def _joined(store: sqlite3.Connection, request: int, digest: str, session: str) 
     return request
 
 
-def _withdraw(store: sqlite3.Connection, request: int) -> None:
-    """Forget a request that has not been served yet."""
-    arriving = "SELECT id FROM requests WHERE id = ? AND state = 'arriving'"
-    store.execute(f"DELETE FROM points WHERE request IN ({arriving})", (request,))
-    store.execute(f"DELETE FROM requests WHERE id IN ({arriving})", (request,))
+def withdraw(store: sqlite3.Connection, such: str, than: float) -> None:
+    """Forget requests that have not been served yet, and are such."""
+    arriving = f"SELECT id FROM requests WHERE state = 'arriving' AND {such} ?"
+    store.execute(f"DELETE FROM points WHERE request IN ({arriving})", (than,))
+    store.execute(f"DELETE FROM requests WHERE id IN ({arriving})", (than,))
 
 
 def _try_again(store: sqlite3.Connection, request: int) -> None:

@@ -9,6 +9,7 @@ from engine.errors import BadInput
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import history
 from engine.store import requests
+from engine.store.quota import usage
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sampling, Sweep
@@ -18,19 +19,19 @@ from tests.store.test_store_quota import fill, left
 
 
 def test_the_newest_request_comes_first_and_says_how_it_stands(path: Path) -> None:
-    assert history.entries(path) == [] and history.count(path) == 0
+    assert history.entries(path) == [] and usage(path).requests == 0
     first, second = fill(path, range(3)), requests.submit(path, scenarios([1, 2, 9]), "full")
     newest, oldest = history.entries(path)
     assert (newest.request, newest.state, newest.total, newest.kept, newest.failed) == (second, "queued", 3, 2, 0)
     assert (oldest.request, oldest.state, oldest.total, oldest.kept) == (first, "done", 3, 3)
     assert oldest.created <= newest.created and oldest.seconds is not None and newest.seconds is None
-    assert history.entries(path, most=1) == [newest] and history.count(path) == 2
+    assert history.entries(path, most=1) == [newest] and usage(path).requests == 2
 
 
 def test_a_request_whose_points_are_still_arriving_is_not_listed(path: Path) -> None:
     whole, arriving = fill(path, range(2)), fill(path, range(2, 4))
     ask(path, "UPDATE requests SET state = 'arriving' WHERE id = ?", arriving)
-    assert [entry.request for entry in history.entries(path)] == [whole] and history.count(path) == 1
+    assert [entry.request for entry in history.entries(path)] == [whole] and usage(path).requests == 1
 
 
 def test_a_request_without_a_title_is_described_by_what_it_computes(path: Path) -> None:
@@ -122,7 +123,7 @@ def test_deleting_a_request_frees_what_no_other_has_and_stops_what_runs_for_it_a
     assert path.stat().st_size < before - 6 * 16_000
     assert history.freed(path, [second]) == 8
     history.delete(path, [second])
-    assert history.count(path) == 0 and left(path, range(14)) == []
+    assert usage(path).requests == 0 and left(path, range(14)) == []
 
 
 def test_what_someone_else_has_deleted_is_refused_and_nothing_changes(path: Path) -> None:
