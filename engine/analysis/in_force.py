@@ -13,6 +13,7 @@ from ..hardware.devices.pmem import read_rate, told_modules
 from ..insight.decomposition import BOUND, RELAXED
 from ..insight.knob_effect import devices_named
 from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE, SHARDING, THREADS
+from ..insight.knob_strips import four_digits
 from ..insight.relaxation import LINK
 from ..registry import load
 from ..scenario import knobs
@@ -78,34 +79,18 @@ def brought(scenario: Scenario) -> str:
 
 def _told(knob: knobs.Knob, value: Any) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{_number(value)} {knob.unit}".strip() if number else knobs.write(knob, value)
-
-
-def _number(value: float) -> str:
-    return f"{float(f'{value:.4g}'):,.15g}"
+    return f"{four_digits(value)} {knob.unit}".strip() if number else knobs.write(knob, value)
 
 
 def _bytes(nbytes: float) -> str:
     unit, size = next(((unit, size) for unit, size in (("GB", GB), ("MB", 1e6)) if nbytes >= size), ("kB", 1e3))
-    return f"{_number(nbytes / size)} {unit}"
+    return f"{four_digits(nbytes / size)} {unit}"
 
 
 def _capacity(s: Scenario) -> InForce:
     settled = settle(s).scenario
     need = table_bytes(settled) + log_bytes(settled)
     return InForce(settled.machine.pmem_capacity_GB, f"what {_bytes(need)} of tables and logs take")
-
-
-def _module(s: Scenario) -> InForce:
-    return InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}")
-
-
-def _threads(s: Scenario) -> InForce:
-    return InForce(AUTOMATIC[THREADS](s), f"the physical cores of host {s.machine.host}")
-
-
-def _link(s: Scenario) -> InForce:
-    return InForce(AUTOMATIC[LINK](s), f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry")
 
 
 def _no_target(s: Scenario) -> InForce:
@@ -143,15 +128,11 @@ def _period(s: Scenario) -> InForce:
     mean = fault_stream.rollback_mtbf(fault_stream.hazards_of(s))
     plan = terms_of(s, s.policy.protection, mean)[0].plan
     why = (
-        f"best where a fault undoes work every {_number(mean / HOUR)} h"
+        f"best where a fault undoes work every {four_digits(mean / HOUR)} h"
         if mean
         else "customary, since no fault strikes at random"
     )
     return InForce(plan.every * plan.step / MINUTE, why)
-
-
-def _passes(s: Scenario) -> InForce:
-    return InForce(None, f"the run is counted in batches, {s.run.batches:,}")
 
 
 def _fault(s: Scenario, path: str) -> InForce:
@@ -166,14 +147,16 @@ def _fault(s: Scenario, path: str) -> InForce:
 
 OF: Mapping[str, Callable[[Scenario], InForce]] = {
     CAPACITY: _capacity,
-    MODULE: _module,
-    LINK: _link,
-    THREADS: _threads,
+    MODULE: lambda s: InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}"),
+    LINK: lambda s: InForce(
+        AUTOMATIC[LINK](s), f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry"
+    ),
+    THREADS: lambda s: InForce(AUTOMATIC[THREADS](s), f"the physical cores of host {s.machine.host}"),
     "machine.target_throughput": _no_target,
     **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},
     SHARDING: _sharding,
     "policy.checkpoint_minutes": _period,
-    "run.passes": _passes,
+    "run.passes": lambda s: InForce(None, f"the run is counted in batches, {s.run.batches:,}"),
     "model.cross_rank": lambda s: InForce(None, "each cross layer has a full matrix"),
     "model.embedding_learning_rate": lambda s: InForce(s.model.learning_rate, "the learning rate of the MLPs"),
 }

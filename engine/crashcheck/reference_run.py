@@ -79,14 +79,8 @@ class Configuration:
         return 2**self.past - 2 if self.past else 0
 
 
-WORDS = {
-    "relaxed": "relaxed",
-    "near_data": "near",
-    "late_home": "late",
-    "adagrad": "adagrad",
-    "checked": "checked",
-    "adam": "adam",
-}
+# How commands and replay lines call a flag: by the first word of its name.
+WORDS = {name: name.partition("_")[0] for name in ("relaxed", "near_data", "late_home", "adagrad", "checked", "adam")}
 
 
 def configurations() -> tuple[Configuration, ...]:

@@ -187,11 +187,11 @@ def _numbers(knob: Knob, row: Sequence[Stop], enough: int | None) -> str:
     if enough is None:
         beyond = [one for one in row if one.refused and one.value > ran[-1].value]
         rest = f"beyond it: {beyond[0].refused}" if beyond else "the last value looked at."
-        return f"Up to {_number(ran[-1].value)}{unit} the step changes; {rest}"
+        return f"Up to {four_digits(ran[-1].value)}{unit} the step changes; {rest}"
     if row[enough] is ran[0]:
-        return f"From {_number(ran[0].value)} to {_number(ran[-1].value)}{unit} the step changes by less than 1 %."
+        return f"From {four_digits(ran[0].value)} to {four_digits(ran[-1].value)}{unit} the step changes by less than 1 %."
     step = row[enough].seconds / MS
-    return f"Beyond {_number(row[enough].value)}{unit} the step of {step:.3g} ms changes by less than 1 %."
+    return f"Beyond {four_digits(row[enough].value)}{unit} the step of {step:.3g} ms changes by less than 1 %."
 
 
 def _words(row: Sequence[Stop], own: Stop) -> str:
@@ -204,5 +204,6 @@ def _words(row: Sequence[Stop], own: Stop) -> str:
     return f"With {best.text} the step takes {best.seconds / MS:.3g} ms instead of {own.seconds / MS:.3g} ms."
 
 
-def _number(value: float) -> str:
+def four_digits(value: float) -> str:
+    """Return a number in four digits, with its thousands in groups."""
     return f"{float(f'{value:.4g}'):,.15g}"

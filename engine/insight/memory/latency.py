@@ -33,6 +33,9 @@ class Curve:
     loses: float | None
 
 
+NONE = Curve((), None)
+
+
 @dataclass(frozen=True)
 class Sensitivity:
     """One system: its curve, and those with the fewest and the most requests in flight that their ranges allow.
@@ -42,16 +45,13 @@ class Sensitivity:
     """
 
     system: str
-    own: Curve
-    fewest: Curve
-    most: Curve
-    in_flight: float
-    fills: float
+    own: Curve = NONE
+    fewest: Curve = NONE
+    most: Curve = NONE
+    in_flight: float = nan
+    fills: float = nan
     work: tuple[Carried, ...] = ()
     refused: str = ""
-
-
-NONE = Curve((), None)
 
 
 def latency(scenario: Scenario) -> tuple[Sensitivity, ...]:
@@ -68,8 +68,7 @@ def latency(scenario: Scenario) -> tuple[Sensitivity, ...]:
     ]
     steps = iter(np.reshape(step_seconds(points), (len(ran), 3, len(LATENCIES))))
     return tuple(
-        Sensitivity(name, NONE, NONE, NONE, nan, nan, refused=m) if isinstance(m, str) else _sensitivity(m, next(steps))
-        for name, m in machines.items()
+        Sensitivity(name, refused=m) if isinstance(m, str) else _sensitivity(m, next(steps)) for name, m in machines.items()
     )
 
 
