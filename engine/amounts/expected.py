@@ -23,9 +23,9 @@ from .repeats import expected_again
 RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
 
 
-def expected_traffic(s: Scenario, system: str, batches: int, medium: LineCache | None = None) -> Traffic:
-    """Return so many batches from the start of a run, by the steady state's expected accesses; the `medium` is the machine's."""
-    one = expected_amounts(s, system, medium_cache(s, system) if medium is None else medium)
+def expected_traffic(s: Scenario, system: str, batches: int) -> Traffic:
+    """Return so many batches from the start of a run, by the steady state's expected accesses."""
+    one = expected_amounts(s, system, medium_cache(s, system))
     return dealt(one, s.data.batch_size, batches)
 
 
