@@ -13,18 +13,13 @@ from .errors import BadFile
 
 HERE = Path(__file__).parent
 NO_RATES = "none"
+# The constant that each file of a kind exports, and where they lie; those of systems in a folder for each family, beside the
+# steps that they share.
 CONSTANT = {
-    "systems": "SYSTEM",
-    "devices": "DEVICE",
-    "protections": "PROTECTION",
-    "plans": "SHARDING",
-}
-# Where the files of a kind lie; those of systems in a folder for each family, beside the steps that they share.
-FOLDERS = {
-    "systems": "systems/*",
-    "devices": "hardware/devices",
-    "protections": "campaign/protections",
-    "plans": "systems/plans",
+    "systems": ("SYSTEM", "systems/*"),
+    "devices": ("DEVICE", "hardware/devices"),
+    "protections": ("PROTECTION", "campaign/protections"),
+    "plans": ("SHARDING", "systems/plans"),
 }
 NO_FAMILY = ("steps", "plans", "__pycache__")
 # Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
@@ -56,7 +51,7 @@ def names(kind: str) -> tuple[str, ...]:
 def files(kind: str) -> Mapping[str, str]:
     """Return the dotted place of each variant's file by name."""
     aside = NO_FAMILY if kind == "systems" else ()
-    folders = [folder for folder in HERE.glob(FOLDERS[kind]) if folder.is_dir() and folder.name not in aside]
+    folders = [folder for folder in HERE.glob(CONSTANT[kind][1]) if folder.is_dir() and folder.name not in aside]
     found = ((folder, one.name) for folder in folders for one in iter_modules([str(folder)]))
     return {name.replace("_", "-"): ".".join((*folder.relative_to(HERE).parts, name)) for folder, name in found}
 
@@ -77,7 +72,7 @@ def load(kind: str, name: str) -> Any:
     """Return a table's row, or the one constant that the variant's file exports."""
     if kind in TABLES:
         return rows(kind)[name]
-    return getattr(module(kind, name), CONSTANT[kind])
+    return getattr(module(kind, name), CONSTANT[kind][0])
 
 
 def module(kind: str, name: str) -> ModuleType:
