@@ -77,7 +77,7 @@ def expected_amounts(s: Scenario, system: str, medium: LineCache = NO_CACHE) -> 
     chosen: System = load("systems", system)
     cache, hot, caches, split = chosen.cache, chosen.hot, chosen.caches, balance(s, system)
     accesses = expected(s)
-    rows = accesses.unique_rows.sum(axis=1)
+    rows = np.array([accesses.unique_rows.sum()])
     room = scratchpad_rows(s, "near-data" in chosen.devices)
     again = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
     popular = popular_shares(s, hot(s)) if hot else (0.0, 0.0)
@@ -88,9 +88,9 @@ def expected_amounts(s: Scenario, system: str, medium: LineCache = NO_CACHE) -> 
     return traffic(
         s,
         rows=rows,
-        raw_share=accesses.raw_lookups.sum(axis=1) / accesses.lookups.sum(),
+        raw_share=np.array([accesses.raw_lookups.sum() / accesses.lookups.sum()]),
         misses=np.minimum(moved.misses, rows),
-        cold=rows - accesses.shared_rows.sum(axis=1),
+        cold=rows - accesses.shared_rows.sum(),
         popular=np.array([popular[0]]),
         popular_lookups=np.array([popular[1]]),
         missed=np.array([moved.missed_lookups]),

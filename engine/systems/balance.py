@@ -87,7 +87,7 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
     """Return what plans are made for."""
     touched, vector, index_nbytes = expected(s), sent_bytes(s), index_bytes(s)
     way = _crossing(units, vectors(parts, over([(0,)], np.zeros(1, dtype=np.int64)), vector))
-    alone = touched.lookups * units.lookup + touched.unique_rows[0] * units.row
+    alone = touched.lookups * units.lookup + touched.unique_rows * units.row
     places = [(place, need / table_bytes(s), have, sharing) for place, need, have, sharing in memories(s, system) if need]
     kept: Mapping[str, Floats] = {place: share * _sizes(s) for place, share, _, _ in places}
     far = np.zeros((0, s.model.num_tables))

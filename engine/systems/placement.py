@@ -94,7 +94,7 @@ def hbm_and_dram(s: Scenario) -> dict[str, float]:
 def tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
     """Return what of each table lies where, and its rows outside HBM; what is not `USABLE` is room for uneven parts."""
     dense = placement(s, dram_cache_bytes)
-    every, touched = np.array(per_table(s.model, "num_embeddings")) * float(row_bytes(s)), expected(s).unique_rows[0]
+    every, touched = np.array(per_table(s.model, "num_embeddings")) * float(row_bytes(s)), expected(s).unique_rows
     of = [np.isin(np.arange(len(every)), tables) for tables in dense]
     kept = {place: mine * every for place, mine in zip(("hbm", "dram"), of, strict=False)}
     return Tiers(kept, np.array([mine * touched for mine in of[1:]]))
@@ -102,14 +102,14 @@ def tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
 
 def share_of_rows(s: Scenario, tables: Tables) -> float:
     """Return the share of a batch's unique rows that lie in some tables."""
-    unique = expected(s).unique_rows[0]
+    unique = expected(s).unique_rows
     return float(unique[list(tables)].sum() / unique.sum())
 
 
 def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
     """Return where a batch's rows outside HBM are found; each cache holds all that the smaller one above it holds."""
     dense = placement(s, dram_cache_rows * row_bytes(s))
-    every, below = float(expected(s).unique_rows[0].sum()), share_of_rows(s, dense.below)
+    every, below = float(expected(s).unique_rows.sum()), share_of_rows(s, dense.below)
     held = (dram_cache_rows, max(dram_cache_rows, scm_rows))
     near, far = (expected_moves(s, "lru", rows, tables=dense.below).misses / every for rows in held)
     fetched = min(near, below)

@@ -17,8 +17,8 @@ from ..caches.stack_distance import curve
 from ..core.arrays import Floats
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
-from ..workload.accesses import Accesses, expected, expected_misses, lookups
-from ..workload.expected import HALVINGS, hit_rate
+from ..workload.accesses import expected, expected_misses, lookups
+from ..workload.expected import HALVINGS, Accesses, hit_rate
 from ..workload.popularity import Popularity, cells, fits, popularities
 from ..workload.source import source
 from ..workload.spectrum import head_mass, id_space, spectrum

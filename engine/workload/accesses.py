@@ -1,42 +1,26 @@
 """Accesses of a batch: lookups, unique and shared rows of each table, as the popularity lets expect."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..core.arrays import Floats
 from ..core.memo import remembered
 from ..scenario.scenario import Scenario, per_table
-from .expected import hit_rate, touched
+from .expected import Accesses, hit_rate, touched
 from .popularity import alike
 from .spectrum import id_space, spectra
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Accesses:
-    """Accesses per batch and table; N batches, or one expected batch of the steady state.
-
-    `lookups` is (T,); the others are (N, T): `unique_rows`, `shared_rows` (unique rows also in the batch before) and
-    `raw_lookups` (lookups of a row of the batch before). A run's first batch has no batch before it.
-    """
-
-    lookups: Floats
-    unique_rows: Floats
-    shared_rows: Floats
-    raw_lookups: Floats
-
-
 @remembered(most=64)
 def expected(scenario: Scenario) -> Accesses:
-    """Return what a batch of the generator's steady state is expected to touch; N is 1.
+    """Return what a batch of the generator's steady state is expected to touch.
 
     Machines, systems and draws of constants differ far more often than what is trained on what.
     """
     every = alike(scenario)
     each = np.array(every.pooling, dtype=np.float64) * scenario.data.batch_size
     steady = touched(spectra(every.laws), each, scenario.data.locality)
-    found = Accesses(lookups(scenario), *(part[every.kind][None] for part in steady))
-    for shared in (found.lookups, found.unique_rows, found.shared_rows, found.raw_lookups):
+    found = Accesses(*(part[every.kind] for part in steady))
+    for shared in found:
         shared.flags.writeable = False
     return found
 

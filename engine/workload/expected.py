@@ -19,15 +19,19 @@ HALVINGS = 60
 LOG_TIMES, NEAR = (-50.0, 80.0), 1e-14
 
 
-class Touched(NamedTuple):
-    """Expected unique rows of a batch, those also in the batch before, and lookups of rows of the batch before."""
+class Accesses(NamedTuple):
+    """Accesses of a batch per table, (..., T): `shared_rows` are unique rows also in the batch before.
 
-    unique: Floats
-    shared: Floats
-    raw: Floats
+    `raw_lookups` are lookups of rows of the batch before, which a run's first batch has not.
+    """
+
+    lookups: Floats
+    unique_rows: Floats
+    shared_rows: Floats
+    raw_lookups: Floats
 
 
-def touched(tables: Spectrum, lookups: Floats, locality: float = 0.0) -> Touched:
+def touched(tables: Spectrum, lookups: Floats, locality: float = 0.0) -> Accesses:
     """Return what to expect of `lookups` per batch and table; shape (..., T) in, and out for each value."""
     x = np.repeat(lookups, np.diff(tables.start, append=len(tables.p)), axis=-1) * gap_rate(tables.p)
     void, twice = unused(x, locality), unused(2 * x, locality)
@@ -35,7 +39,7 @@ def touched(tables: Spectrum, lookups: Floats, locality: float = 0.0) -> Touched
     unique = np.add.reduceat(tables.rows * (1 - void), tables.start, axis=-1)
     shared = np.add.reduceat(tables.rows * both, tables.start, axis=-1)
     raw = lookups * np.add.reduceat(tables.rows * tables.p * meets, tables.start, axis=-1)
-    return Touched(unique, shared, raw)
+    return Accesses(lookups, unique, shared, raw)
 
 
 def in_both(void: Floats, twice: Floats) -> Floats:

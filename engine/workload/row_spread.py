@@ -59,7 +59,7 @@ class Spreads(NamedTuple):
 def spreads(s: Scenario) -> Spreads:
     """Return what a batch asks of each table; it hangs on the workload alone, on no machine."""
     touched, rows = expected(s), per_table(s.model, "num_embeddings")
-    tables = np.array([touched.lookups, touched.unique_rows[0]])
+    tables = np.array([touched.lookups, touched.unique_rows])
     return Spreads(tables, np.cumsum((0, *rows))[:-1], popularities(s), s.data.locality, {})
 
 

@@ -13,7 +13,7 @@ STEP = "Step time [ms]"
 
 def test_each_parts_work_is_its_tables_and_sums_to_the_whole():
     s = made_up(**{PLAN: "0;1;1;2"})
-    found, unique = part_loads(s), expected(s).unique_rows[0]
+    found, unique = part_loads(s), expected(s).unique_rows
     assert [one.lookups for one in found.loads] == [BATCH * 2, BATCH * 8, BATCH]
     assert [one.rows for one in found.loads] == pytest.approx([unique[0], unique[1] + unique[2], unique[3]])
     assert [one.held for one in found.loads] == [4 * DIM * rows for rows in (ROWS[0], ROWS[1] + ROWS[2], ROWS[3])]

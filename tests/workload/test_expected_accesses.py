@@ -41,8 +41,8 @@ def counted_accesses(scenario: Scenario, origin: source.Source, num_batches: int
 
 
 def _means(found: accesses.Accesses) -> list[float]:
-    skip = 1 if len(found.unique_rows) > 1 else 0
-    return [float(part[skip:].mean(axis=0).sum()) for part in (found.unique_rows, found.shared_rows, found.raw_lookups)]
+    parts = [np.atleast_2d(part) for part in (found.unique_rows, found.shared_rows, found.raw_lookups)]
+    return [float(part[int(len(part) > 1) :].mean(axis=0).sum()) for part in parts]  # a first batch has none before it
 
 
 @each("kind", ["kaggle", "zipf", "uniform"])
