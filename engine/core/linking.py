@@ -120,7 +120,17 @@ class ByValue(TupleModel):
         return value
 
 
-default_manager.register(types.NamedTuple, ByValue)
+def _ours(module: str) -> bool:
+    """Return whether a module is the engine's: kernels and tuples of others stay as numba has them."""
+    return module.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _model(models: Any, kind: Any) -> TupleModel:
+    """Return how a tuple of a type is handed over."""
+    return (ByValue if _ours(kind.instance_class.__module__) else TupleModel)(models, kind)
+
+
+default_manager.register(types.NamedTuple, _model)
 
 
 def _remembered(resolve: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,10 +147,10 @@ def _remembered(resolve: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _at_last(run: Callable[..., None]) -> Callable[..., None]:
-    """Return what finds how long variables live before code is made of them, and not after each pass as well."""
+    """Return what finds how long a kernel's variables live before code is made of them, and not after each pass as well."""
 
     def once(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
-        if emit_dels or processor.func_ir.is_generator:
+        if emit_dels or not _ours(processor.func_ir.func_id.modname):
             run(processor, emit_dels, extend_lifetimes)
 
     return once

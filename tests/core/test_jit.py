@@ -2,8 +2,14 @@
 
 import importlib
 import sys
+from typing import NamedTuple
 
+import numpy as np
 import pytest
+from numba import njit, objmode, typeof
+from numba.core.datamodel.registry import default_manager
+
+from engine.schedule.kernels.template import ONCE
 
 INNER = "from engine.core.jit import inner\n\nTIMES = {times}\n\n\n@inner\ndef scaled(x):\n"
 INNER += "    if x < 0:\n        raise ValueError('less than nothing')\n    return TIMES * x + {more}\n"
@@ -114,3 +120,23 @@ def test_kernels_of_other_options_are_told_apart(written):
     assert sys.modules["made_up.entry"].infinite(0.0) == float("inf")
     with pytest.raises(ZeroDivisionError):
         sys.modules["made_up.entry"].refused(0.0)
+
+
+class Pair(NamedTuple):
+    """What a user's own kernel may be given."""
+
+    values: np.ndarray
+    more: float
+
+
+def test_a_users_own_kernels_are_compiled_as_numba_does() -> None:
+    @njit
+    def summed(pair):
+        with objmode(total="float64"):
+            total = float(sum(pair.values))
+        return total + pair.more
+
+    pair = Pair(np.ones(3), 1.0)
+    assert summed(pair) == 4.0
+    assert isinstance(default_manager.lookup(typeof(pair)).get_argument_type(), tuple)
+    assert not isinstance(default_manager.lookup(typeof(ONCE)).get_argument_type(), tuple)
