@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: help setup run test test-one check slow study bench golden
+.PHONY: help setup run test test-one check house slow study bench golden
 
 help: # list these targets
 	@awk -F ':.*# ' '/^[a-z-]+:.*# / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,11 +54,14 @@ test-one: $(TEST) $(COMPILED) # what concerns one system, device, fault, metric,
 	@[ -n "$$NAME" ] || { echo "make test-one needs a name; try make test-one NAME=cxl." >&2; exit 2; }
 	@$(PYTEST) --about "$$NAME" -m "not slow and not browser" $(PARALLEL)
 
-check: $(TEST) # format, lint, types, import layers, budgets
+check: $(TEST) # format, lint, types, import layers, limits of size
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/fences/test_house.py
+
+house: $(TEST) # print the table of rooms: files, lines, lines of code
+	@$(BIN)/python -m tests.house
 
 slow: $(SLOW) $(COMPILED) # long suites, all cases, new examples (SEED= repeats them); installs PyTorch, libCacheSim, Dask
 	@sh scripts/chromium.sh

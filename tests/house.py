@@ -1,11 +1,9 @@
-"""The house in numbers: rooms and their sizes, circles, crowded folders, names that stand twice, how far a knob is spread.
+"""The structure of the checkout, measured: rooms and their sizes, imports, circles, crowded folders, names used twice.
 
-`python -m tests.house` prints them, `python -m tests.house --write` keeps them as the ceilings that test_house.py holds.
+`make house` prints the table of rooms. test_house.py holds the order of rooms and the limits in house.toml.
 """
 
 import ast
-import subprocess
-import sys
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -14,44 +12,13 @@ from pathlib import Path
 
 from tests import ROOT
 
-CEILINGS = Path(__file__).parent / "house.toml"
+PLAN = tomllib.loads((Path(__file__).parent / "house.toml").read_text(encoding="utf-8"))
 PARTS = ("engine", "pages", "tests")
-KNOBS = ("cxl_bandwidth_GBps", "pmem_capacity_GB", "mlp_staleness_bound_batches")
-CORE = ("core", "scenario", "workload", "hardware", "systems", "caches", "amounts", "schedule", "training", "persistence",
-        "faults", "run", "results")  # fmt: skip
-# The engine's rooms from the ground up: each imports only those before it.
-ORDER = ("errors", "units", "version", "registry", "core", "scenario", "sweep", "workload", "hardware", "faults", "systems",
-         "caches", "amounts", "schedule", "training", "persistence", "run", "results", "estimates", "estimate", "simulate",
-         "full_runs", "insight", "store", "service", "crashcheck", "validation", "campaign", "analysis", "api", "commands",
-         "__main__")  # fmt: skip
-# Folders whose files are variants of one thing: they may be many.
-VARIANTS = (
-    "engine/commands",
-    "engine/campaign/protections",
-    "engine/hardware/devices",
-    "engine/caches/policies",
-    "engine/workload/readers",
-    "pages",
-)
+ORDER = tuple(PLAN["order"])
+VARIANTS = tuple(PLAN["variants"])
 OUTSIDE = ("streamlit", "altair", "pages", "app", "tests", "benchmarks")
-MANY = 12
+MANY = PLAN["limits"]["files in a folder"]
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-TRACE = """
-import sys
-from engine.simulate import simulate
-from engine.scenario.presets import preset
-from engine.scenario.scenario import with_values
-entered = set()
-def note(frame, event, argument):
-    name = frame.f_code.co_filename
-    if event == "call" and "/engine/" in name:
-        entered.add(name.rsplit("/engine/", 1)[1])
-scenario = with_values(preset("tiny").scenario, {"run.batches": 40})
-sys.setprofile(note)
-simulate(scenario)
-sys.setprofile(None)
-print(*sorted(entered))
-"""
 
 
 @cache
@@ -194,56 +161,11 @@ def class_names() -> dict[str, int]:
     return {name: n for name, n in sorted(count.items()) if n > 1}
 
 
-def mentions(knob: str) -> int:
-    """Return how many lines of the engine name a knob."""
-    return sum(knob in line for path in files("engine") for line in text(path).splitlines())
-
-
-def entered() -> list[str]:
-    """Return the files of the engine whose code runs in a full run of the smallest preset, the variants' own apart."""
-    found = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, text=True, check=True, cwd=ROOT)
-    variants = ("hardware/devices/", "systems/trainingcxl/")
-    return [name for name in found.stdout.split() if not name.startswith(variants)]
-
-
-def measured() -> dict[str, dict[str, int]]:
-    """Return everything that has a ceiling."""
-    every = rooms()
-    core = sum(code for room, (_, _, code) in every.items() if Path(room).parts[:1] == ("engine",) and _in_core(room))
-    lines = {f"{part} lines": sum(text(path).count("\n") for path in files(part)) for part in PARTS}
-    return {
-        "rooms": {room: code for room, (_, _, code) in every.items()},
-        "totals": {**lines, "core code lines": core, "files entered by simulate": len(entered())},
-        "mentions": {knob: mentions(knob) for knob in KNOBS},
-        "crowded": crowded(),
-        "class names twice": class_names(),
-        "circles": {"largest of files": _largest(imports()), "largest of packages": _largest(packages())},
-    }
-
-
-def _in_core(room: str) -> bool:
-    return len(Path(room).parts) > 1 and Path(room).parts[1] in CORE
-
-
-def _largest(graph: Mapping[str, frozenset[str]]) -> int:
-    return max(map(len, circles(graph)), default=0)
-
-
-def ceilings() -> dict[str, dict[str, int]]:
-    """Return the committed ceilings."""
-    return tomllib.loads(CEILINGS.read_text(encoding="utf-8"))
-
-
 def _main() -> None:
-    now = measured()
-    if "--write" in sys.argv:
-        tables = (f'["{name}"]\n' + "".join(f'"{key}" = {value}\n' for key, value in rows.items()) for name, rows in now.items())
-        head = "# Ceilings of tests/house.py; raising one takes a line in DECISIONS.md that says why.\n"
-        CEILINGS.write_text(head + "\n".join(tables), encoding="utf-8")
     for room, (count, lines, code) in rooms().items():
         print(f"{room:36} {count:4} files {lines:6} lines {code:6} code")
-    for name, rows in now.items():
-        print(*(f"{name}: {key} = {value}" for key, value in rows.items() if name != "rooms"), sep="\n")
+    for part in PARTS:
+        print(f"{part}: {sum(text(path).count(chr(10)) for path in files(part))} lines in {len(files(part))} files")
 
 
 if __name__ == "__main__":
