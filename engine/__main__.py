@@ -10,7 +10,7 @@ from importlib import import_module
 from .commands import output
 from .commands.parser import BAD_INPUT, FAILED, INTERRUPTED, Parser
 from .core.process import TOO_LARGE
-from .errors import BadInput, CannotRun, NoRoom
+from .errors import BadFile, BadInput, CannotRun, NoRoom
 from .version import PACKAGE
 
 COMMANDS = (
@@ -59,7 +59,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: Exception, status: int) -> int:
-    print(" ".join(str(error).split()), file=sys.stderr)
+    """Print an error's sentence on one line, and below it the text to copy that it may have."""
+    remedy = error.remedy if isinstance(error, BadFile) else ""
+    print(" ".join(str(error).removesuffix(remedy).split()), *filter(None, (remedy,)), sep="\n", file=sys.stderr)
     return status
 
 

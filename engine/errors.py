@@ -45,9 +45,19 @@ class BadLink(BadInput):
 
 
 class BadFile(BadInput):
-    """A file cannot be read; the message carries its name and, where there is one, the line, or a command with both."""
+    """A file cannot be read; the message carries its name and, where there is one, the line, or a command with both.
+
+    `remedy` is text to copy, on lines of its own after the sentence: a mapping to save, or commands to run.
+    """
 
     most = WITH_PATHS
+
+    def __init__(self, *said: object, remedy: str = "") -> None:
+        super().__init__(*said)
+        self.remedy = remedy.rstrip("\n")
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (super().__str__(), self.remedy)))
 
 
 class CannotRun(EmberpoolError):

@@ -12,7 +12,7 @@ import streamlit as st
 from engine.errors import BadFile, EmberpoolError
 from engine.insight.fitting.shape import shape_of
 from engine.scenario.presets import preset
-from engine.workload.readers.traces.torch_save import is_trace
+from engine.workload.readers.traces.kinds import is_trace
 from pages.common import session
 from pages.common.numbers import percent
 from pages.common.plain import plain
@@ -33,7 +33,10 @@ def draw(asked: Question) -> None:
             if found:
                 _offer(asked, found)
         except EmberpoolError as error:
-            st.error(plain(str(error)))
+            remedy = error.remedy if isinstance(error, BadFile) else ""
+            st.error(plain(str(error).removesuffix(remedy)))
+            if remedy:
+                st.code(remedy, language=None)
 
 
 def _offer(asked: Question, file: data_file.DataFile) -> None:

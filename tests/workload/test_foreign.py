@@ -64,18 +64,28 @@ FOREIGN = {
     "ORC": (written(orc.write_table), "an ORC file"),
     "pickle": (pickle.dumps({"user": np.arange(3)}), "a Python pickle, which may run anything and is never opened"),
     "workbook": (archive("xl/workbook.xml"), "an Excel workbook"),
-    "zip": (archive("train.txt"), "a zip archive; unpack it and give what is inside: train.txt"),
+    "zip": (archive("train.txt"), "a zip archive; unpack it and give what is inside, such as train.txt"),
     "gzip twice": (gzip.compress(gzip.compress(CRITEO * 60)), "gzipped twice"),
     "Parquet in gzip": (gzip.compress(b"PAR1" + bytes(100)), "unpack it with gunzip"),
-    "other delimiter": (b"user;item;click\n" + b"1;2;0\n" * 60, 'table separated by ";"; its columns are user, item, click'),
-    "no header": (b"1,2,0\n" * 60, "without a header; its first line has 1, 2, 0"),
+    "other delimiter": (b"user;item;click\n" + b"1;2;0\n" * 60, 'table separated by ";"; its 3 columns are user, item, click'),
+    "no header": (b"1,2,0\n" * 60, "without a header; it has 3 columns"),
     "older MovieLens": (b"1::1193::5::978300760\n" * 60, "MovieLens' older ratings.dat"),
     "lines of CR": (CRITEO.replace(b"\n", b"\r") * 60, "lines end with CR alone"),
     "a page": (b"<!DOCTYPE html><html>\n", "a page of the web"),
     "Criteo without labels": (
         b"Id," + b",".join(b"%c%d" % (w, n) for w, m in ((73, 13), (67, 26)) for n in range(1, m + 1)),
-        "label",
+        "without labels",
     ),
+    "KuaiRec's users": (b"user_id,user_active_degree,is_lowactive_period\n0,high,1\n", "no clicks; give big_matrix.csv"),
+    "MIND's news": (b'N1\tlifestyle\troyals\tThe "Brands\tx\thttps://a/b\t[]\t[]\n' * 60, "articles without clicks"),
+    "MIND's test set": (b"1\tU7\t11/11/2019 9:05:58 AM\tN1 N2\tN3 N4\n" * 60, "without clicks; give that of train or dev"),
+    "pipes and blanks": (b"1|Toy Story (1995)|01-Jan-1995\n2|GoldenEye (1995)|01-Jan-1995\n" * 60, 'separated by "|" without'),
+    "uneven header": (b"user,item\n" + b"1,2,0\n" * 60, "names 2 columns, but the rows below have 3"),
+    "Avro": (b"Obj\x01" + bytes(90), "an Avro file"),
+    "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(90), "an HDF5 file"),
+    "7z": (b"7z\xbc\xaf\x27\x1c" + bytes(90), "a 7z archive"),
+    "lcs": (bytes.fromhex("f0debc9a78563412") + bytes(1100), "libCacheSim's own lcs trace"),
+    "git-annex": (b"/annex/objects/SHA256E-s12--1f.csv\n", "a pointer of git-annex"),
 }
 
 
@@ -85,7 +95,9 @@ def test_a_foreign_file_hears_what_it_looks_like(what: str, tmp_path: Path) -> N
     (tmp_path / "own").write_bytes(content)
     with pytest.raises(BadFile) as refused:
         read(tmp_path / "own")
-    assert words in str(refused.value) and "own" in str(refused.value) and len(str(refused.value)) <= 300
+    sentence, _, remedy = str(refused.value).partition("\n")
+    assert words in sentence and "own" in sentence and len(sentence) <= 300
+    assert bool(remedy) == sentence.endswith(":")
 
 
 def test_the_check_of_records_is_the_published_one() -> None:

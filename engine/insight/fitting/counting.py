@@ -21,6 +21,18 @@ class Lookups(Protocol):
         """The file's name."""
 
     @property
+    def format(self) -> str:
+        """The name of its format."""
+
+    @property
+    def order(self) -> str:
+        """In which order its samples stand."""
+
+    @property
+    def hashed(self) -> bool:
+        """Whether ids say nothing of how many rows there are."""
+
+    @property
     def tables(self) -> int:
         """How many tables there are."""
 

@@ -17,7 +17,7 @@ from ...workload.popularity import zipf
 from ...workload.readers import formats
 from ...workload.readers.recording import Recording
 from ...workload.readers.samples import Watch, unwatched
-from ...workload.readers.traces import torch_save
+from ...workload.readers.traces import kinds
 from ...workload.sampling import Recipe
 from .bag_fit import BagFit, bag_fit
 from .counting import MOST_LOOKUPS, MOST_SAMPLES, Lookups, Measured, blocks, counted, generated, measured, rarity
@@ -88,7 +88,7 @@ class Fitted:
 
 def lookups_of(path: Path, watch: Watch = unwatched) -> Lookups:
     """Open a file of lookups, with labels or without; raises BadFile."""
-    return torch_save.read(path, watch) if torch_save.is_trace(path) else formats.read(path, watch)
+    return kinds.read(path, watch) if kinds.is_trace(path) else formats.read(path, watch)
 
 
 def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = unwatched) -> Fitted:
@@ -97,8 +97,7 @@ def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, w
     At most `most` samples are counted, spread over the file. Tables of hashed ids get the rows that such data is expected to
     use in the long run where it is `open_ended`, else those that were seen. `watch` is told how far it is, and at what.
     """
-    whole = not (isinstance(file, Recording) and file.hashed)
-    found, sizes, rare = _laws(file, most, open_ended, whole, watch)
+    found, sizes, rare = _laws(file, most, open_ended, not file.hashed, watch)
     if not sizes:
         raise BadFile(f"{file.name} has no lookups to fit, or too few to hold some back; give a file that has some.")
     locality, hits = _locality(file, [found[table] for table in sizes], watch)
@@ -110,8 +109,8 @@ def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, w
     clicks = float(f"{np.clip(file.labels.mean(), 0.001, 0.999):.4g}") if isinstance(file, Recording) else None
     return Fitted(
         file.name,
-        getattr(file, "format", "meta"),
-        getattr(file, "order", "one batch, table by table"),
+        file.format,
+        file.order,
         file.samples,
         min(file.samples, most),
         tuple(found),

@@ -50,9 +50,10 @@ def warnings(found: Fitted) -> Iterator[str]:
     if far:
         worst = ", ".join(f"{one.table + 1} by {100 * one.file.apart(one.fit):.0f}" for one in far[:NAMED])
         more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
+        instead = "take the shares of `workload count`" if found.click_rate is None else "train on the file itself"
         yield (
             f"The form does not fit {len(far)} of {len(found.tables)} tables: on held-back blocks a share of lookups is off "
-            f"by more than {100 * FAR:.0f} points, in table {worst}{more}; train on the file itself where these matter."
+            f"by more than {100 * FAR:.0f} points, in table {worst}{more}; {instead} where these matter."
         )
     apart = max(abs(of - fit) for of, fit in zip(*found.hits[:2], strict=True))
     if apart > FAR_HITS and found.counted >= FEW:
@@ -82,7 +83,12 @@ def warnings(found: Fitted) -> Iterator[str]:
             "not, so samples are more alike."
         )
     if found.click_rate is None:
-        yield "The file is one batch without labels: numbered files of a trace are independent, and clicks are the generator's."
+        batch = (
+            "is one batch without labels: numbered files of a trace are independent, and"
+            if found.format == "meta"
+            else "has no labels:"
+        )
+        yield f"The file {batch} clicks are the generator's."
 
 
 def report(found: Fitted) -> str:

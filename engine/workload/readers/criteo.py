@@ -1,38 +1,87 @@
-"""The layout of Criteo's click logs: TSV without a header, or CSV with one.
+"""The layout of Criteo's click logs: TSV without a header, or CSV with one; known by what is in the rows, or in the header.
 
 A line is `label, I1..I13, C1..C26`, in CSV with an optional leading `Id`.
 """
 
+import re
+
 from ...errors import BadFile
 from .layouts import Layout
+from .mapping_text import mapping_text
+from .sniffing import NUMBER, FirstRows, Row
 
 DENSE, IDS = tuple(f"I{i}" for i in range(1, 14)), tuple(f"C{i}" for i in range(1, 27))
-NAMES = ("label", *DENSE, *IDS)
+FEATURES = (*DENSE, *IDS)
+NAMES = ("label", *FEATURES)
 LONGEST_ID = 32
+HEXADECIMAL, UNLIKE_A_NUMBER = (
+    re.compile(f"[0-9A-Fa-f]{{0,{LONGEST_ID}}}"),
+    re.compile(r"[0-9A-Fa-f]*[A-Fa-f][0-9A-Fa-f]*|[0-9]{8}"),
+)
+MOST_OF = 0.5  # of the first rows or of the names of a header: with so many a file is one of Criteo's
 
 
-def layout(name: str, first: str) -> Layout:
-    """Return the layout of a Criteo file by its first line; raises BadFile."""
-    delimiter = "\t" if "\t" in first else ","
-    words = tuple(word.strip() for word in first.split(delimiter))
-    headed = words[0].lower() in ("id", "label")
-    if headed:
-        words = words[words[0].lower() == "id" :]
-        _check_header(name, words)
-    elif delimiter == "," and first.strip() and first.isprintable():
-        raise BadFile(
-            f"{name}:1: {first[:40]!r} starts neither a tab-separated sample nor a CSV header; "
-            "a Criteo CSV starts with Id,Label,I1,... or label,I1,..."
-        )
-    label, *others = words if headed else NAMES
+def is_headed(words: Row) -> bool:
+    """Return whether a header is Criteo's, perhaps with faults: most of I1 to C26 are there."""
+    return len({word.lower() for word in words} & {name.lower() for name in FEATURES}) > MOST_OF * len(FEATURES)
+
+
+def is_unlabelled(rows: FirstRows) -> bool:
+    """Return whether a file has all that Criteo's have but labels, as test.txt."""
+    words = _besides_id(rows)
+    headed = len(words) == len(FEATURES) and is_headed(words) and words[0].lower() == "i1"
+    return headed or is_sampled(rows, labelled=False)
+
+
+def is_sampled(rows: FirstRows, labelled: bool = True) -> bool:
+    """Return whether rows without a header are samples of Criteo's: with a label 40 columns, else 39, the last 26 hexadecimal."""
+    if rows.header or rows.width != len(FEATURES) + labelled or rows.even <= MOST_OF:
+        return False
+    good = [row for row in rows.rows if _is_sample(row, labelled)]
+    ids = [cell for row in good for cell in row[-len(IDS) :] if cell]
+    return len(good) > MOST_OF * len(rows.rows) and (not ids or any(map(UNLIKE_A_NUMBER.fullmatch, ids)))
+
+
+def _is_sample(row: Row, labelled: bool) -> bool:
+    dense, ids = row[labelled : -len(IDS)], row[-len(IDS) :]
+    numbers = all(NUMBER.fullmatch(cell) for cell in dense if cell)
+    return numbers and all(map(HEXADECIMAL.fullmatch, ids)) and (not labelled or row[0] in ("0", "1", "0.0", "1.0"))
+
+
+def layout(name: str, rows: FirstRows) -> Layout:
+    """Return the layout of a Criteo file by its header, or of samples without one; raises BadFile."""
+    words = _besides_id(rows)
+    if words:
+        _check_header(name, words, rows)
+    label, *others = words or NAMES
     dense, ids = tuple(others[: len(DENSE)]), tuple(others[len(DENSE) :])
-    columns, delimiter = ((), delimiter) if headed else (NAMES, "\t")
+    columns, delimiter = ((), rows.delimiter) if words else (NAMES, rows.delimiter if rows.width == len(NAMES) else "\t")
     return Layout("criteo", label, ids, dense, columns=columns, delimiter=delimiter, longest_id=LONGEST_ID)
 
 
-def _check_header(name: str, words: tuple[str, ...]) -> None:
+def unlabelled(name: str, rows: FirstRows) -> BadFile:
+    """Return the refusal of a file such as Criteo's test.txt, with a mapping for what needs no labels."""
+    return BadFile(
+        f"{name} is a file of Criteo's without labels, such as test.txt: a run needs labels, give train.txt or day_0; `workload "
+        f"fit` and `workload count` need none, save these lines as {name}.toml for them:",
+        remedy=mapping_text(rows.header or FEATURES, rows.delimiter, not rows.header),
+    )
+
+
+def _besides_id(rows: FirstRows) -> Row:
+    return rows.header[bool(rows.header and rows.header[0].lower() == "id") :]
+
+
+def _check_header(name: str, words: Row, rows: FirstRows) -> None:
+    what = ""
     if len(words) != len(NAMES):
-        raise BadFile(f"{name}:1: the header names {len(words)} columns besides Id; write {len(NAMES)}: label, I1..I13, C1..C26.")
-    for word, wanted in zip(words, NAMES, strict=True):
-        if word.lower() != wanted.lower():
-            raise BadFile(f"{name}:1: the header has {word[:40]!r} where {wanted} is expected: label, I1..I13, C1..C26.")
+        what = f"names {len(words)} columns besides Id, where Criteo's has {len(NAMES)}"
+    else:
+        wrong = [pair for pair in zip(words, NAMES, strict=True) if pair[0].lower() != pair[1].lower()]
+        what = f"has {wrong[0][0][:40]!r} where {wrong[0][1]} is expected" if wrong else ""
+    if what:
+        raise BadFile(
+            f"{name}:1: the header {what}: label, I1..I13, C1..C26. Mend the header, or if it is right, save these lines as "
+            f"{name}.toml:",
+            remedy=mapping_text(rows.header, rows.delimiter, rows=[row for row in rows.rows if len(row) == len(rows.header)]),
+        )

@@ -2,90 +2,109 @@
 
 import json
 import re
+import struct
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from ...errors import BadFile
+from . import conversions as ways
+from .blocks import opened, shown
+from .conversions import Conversion
 
-COLUMNAR = "write it as Parquet, and say in FILE.parquet.toml what its columns mean"
-ROWS = "write its rows as CSV or Parquet with a label and ids"
-RATINGS = "write it as CSV under the header userId,movieId,rating,timestamp"
-UNPACK = "unpack it and give what is inside"
+POINTERS = (
+    (rb"version https://git-lfs", "Git LFS", ways.PULL),
+    (rb"(\.git|\.\.)?/(\.\./)*(\.git/)?annex/objects/", "git-annex", ways.ANNEX),
+)
 MAGIC = (
-    (rb"ARROW1", "an Arrow or Feather file", COLUMNAR),
-    (rb"\xff\xff\xff\xff", "a stream of Arrow", COLUMNAR),
-    (rb"ORC[^\w ,;|\"]", "an ORC file", COLUMNAR),
-    (rb"Obj\x01", "an Avro file", COLUMNAR),
-    (rb"\x89HDF\r\n", "an HDF5 file", "write its arrays with numpy.save under TorchRec's names, such as day_0_sparse.npy"),
-    (rb"SQLite format 3", "an SQLite database", ROWS),
-    (rb"BZh[1-9]1AY", "a bzip2 archive", UNPACK),
-    (rb"\x1f\x8b", "a file that was gzipped twice", UNPACK),
-    (rb"\xfd7zXZ", "an xz archive", UNPACK),
-    (rb"\x28\xb5\x2f\xfd", "a zstd archive", UNPACK),
-    (rb"\x04\x22\x4d\x18", "an lz4 archive", UNPACK),
-    (rb"7z\xbc\xaf", "a 7z archive", UNPACK),
-    (rb"\xd0\xcf\x11\xe0", "an old Excel workbook", "save its sheet as CSV"),
-    (rb"%PDF", "a PDF document", ROWS),
-    (rb"\x89PNG", "a picture", ROWS),
-    (rb"version https://git-lfs", "a pointer of Git LFS, not the file itself", "fetch it with git lfs pull"),
-    (rb".{257}ustar", "a tar archive", UNPACK),
+    (rb"ARROW1|FEA1", "an Arrow or Feather file", ways.FEATHER),
+    (rb"\xff\xff\xff\xff", "a stream of Arrow", ways.STREAM),
+    (rb"ORC[^\w ,;|\"]", "an ORC file", ways.ORC),
+    (rb"Obj\x01", "an Avro file", ways.AVRO),
+    (rb"\x89HDF\r\n", "an HDF5 file", ways.HDF5),
+    (rb"MATLAB 5\.0 MAT-file", "a MATLAB file", ways.MATLAB),
+    (rb"<stata_dta>|[q-s][\x01\x02]\x01\0", "a Stata file", ways.STATA),
+    (rb"\0{12}\xc2\xea\x81\x60\xb3\x14\x11\xcf", "a SAS file", ways.SAS),
+    (rb"SQLite format 3", "an SQLite database", ways.SQLITE),
+    (rb"BZh[1-9]1AY", "a bzip2 archive", ways.BUNZIP),
+    (rb"\x1f\x8b", "a file that was gzipped twice", ways.GUNZIP),
+    (rb"\xfd7zXZ", "an xz archive", ways.UNXZ),
+    (rb"\x28\xb5\x2f\xfd", "a zstd archive", ways.UNZSTD),
+    (rb"\x04\x22\x4d\x18", "an lz4 archive", ways.UNLZ4),
+    (rb"7z\xbc\xaf", "a 7z archive", ways.UN7Z),
+    (rb"\xd0\xcf\x11\xe0", "an old Excel workbook", ways.SHEET),
+    (rb"%PDF", "a PDF document", ways.ROWS),
+    (rb"\x89PNG|\xff\xd8\xff|GIF8", "a picture", ways.ROWS),
+    (rb".{257}ustar", "a tar archive", ways.UNTAR),
+    (rb"\xf0\xde\xbc\x9a\x78\x56\x34\x12", "libCacheSim's own lcs trace", ways.LCS),
     (
         rb"\x80[\x02-\x05][\x8a\x8c\x95cX\]}(]|\(?[ld]p\d+\n",
         "a Python pickle, which may run anything and is never opened",
-        "write its data as CSV or Parquet",
+        ways.PICKLE,
     ),
 )
 SHAPES = (
-    (r"[+-]?[\d.]+(\s+\d+:\d+:\S+)+", "a libFFM file", ROWS),
-    (r"[+-]?[\d.]+(\s+(qid|\d+):\S+)+", "a LibSVM file", ROWS),
-    (r"[-+\d. ]*\|\w* *\S+ \S[^,\t]*", "a Vowpal Wabbit file", ROWS),
-    (
-        r"\d+::\d+::[\d.]+::\d+",
-        "MovieLens' older ratings.dat",
-        RATINGS,
-    ),
-    (r"\d+\t\d+\t[\d.]+\t\d+", "MovieLens' older u.data", RATINGS),
-    (r"(?i)<(!doctype|html|\?xml).*", "a page of the web, not the file itself", "load the file again"),
+    (r"[+-]?[\d.]+(\s+\d+:\d+:\S+)+", "a libFFM file", ways.LIBFFM),
+    (r"[+-]?[\d.]+(\s+(qid|\d+):\S+)+(\s*#.*)?", "a LibSVM file", ways.LIBSVM),
+    (r"([-+\d. ]+ ('?\w+)?)?\|\w* +[^|,\t]+( \|[^|,\t]*)*", "a Vowpal Wabbit file", ways.VOWPAL),
+    (r"\d+::\d+::[\d.]+::\d+", "MovieLens' older ratings.dat", ways.RATINGS),
+    (r"[^:]*(::[^:]*)+", 'a table separated by "::"', ways.COLONS),
+    (r"(?i)<(!doctype|html|\?xml).*", "a page of the web, not the file itself", Conversion("load the file again")),
 )
+LONG_LINE = 4096  # characters that are looked at
+VSCSI = (("<3I2H2Q", 4, 1, ways.VSCSI), ("<2H3I3Q", 1, 2, ways.VSCSI_2))  # a record, which number of it is the version, and that
 
 
-def check(path: Path, name: str, head: bytes) -> None:
-    """Raise BadFile for a file whose first bytes are those of a format that is not read."""
-    for magic, what, remedy in MAGIC:
+def check_pointer(path: Path) -> None:
+    """Raise BadFile for a file that cannot be opened, and for what stands for a file that was not fetched."""
+    with opened(path) as file:
+        head = file.read(1024)
+    for mark, what, way in POINTERS:
+        if re.match(mark, head):
+            raise looks(shown(path.name), f"a pointer of {what}, not the file itself", way)
+
+
+def check(path: Path, name: str, head: bytes, packed: bool = False) -> None:
+    """Raise BadFile for a file whose first bytes, unpacked if it is `packed`, are those of a format that is not read."""
+    for magic, what, way in MAGIC:
         if re.match(magic, head, re.S):
-            raise _looks(name, what, remedy, _columns(path, head))
+            inside = packed and way not in (ways.GUNZIP, ways.UNTAR)
+            raise looks(name, f"{what} in gzip" if inside else what, ways.GUNZIP if inside else way, _columns(path, head), head)
     if len(head) > 12 and head[8:12] == masked_crc(head[:8]):
-        raise _looks(name, "a TFRecord file", ROWS)
+        raise looks(name, "a TFRecord file", ways.EXAMPLES)
+    for record, place, version, way in VSCSI:
+        many = min(len(head) // struct.calcsize(record), 100)
+        records = list(struct.iter_unpack(record, head[: many * struct.calcsize(record)]))
+        if many > 1 and all(each[place] >> 8 == version for each in records):
+            raise looks(name, "a VSCSI trace of blocks", ways.GUNZIP if packed else way)
 
 
 def check_zip(path: Path, name: str) -> None:
     """Raise BadFile for a zip archive that holds no arrays."""
     with suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError), zipfile.ZipFile(path) as archive:
         inside = archive.namelist()
-        if any(one.startswith("xl/") for one in inside):
-            raise _looks(name, "an Excel workbook", "save its sheet as CSV")
-        if inside and not any(one.endswith((".npy", "data.pkl")) for one in inside):
-            raise _looks(name, "a zip archive", f"{UNPACK}: {inside[0][:60]}")
+        if any(member.startswith("xl/") for member in inside):
+            raise looks(name, "an Excel workbook", ways.SHEET)
+        if inside and not any(member.endswith((".npy", "data.pkl")) for member in inside):
+            way = ways.UNZIP._replace(words=f"unpack it and give what is inside, such as {shown(inside[0], 60)}:")
+            raise looks(name, "a zip archive", way)
 
 
-def check_text(name: str, first: str) -> None:
+def check_text(name: str, first: str, packed: bool = False) -> None:
     """Raise BadFile for a text whose first line is that of a format that is not read."""
-    first = first[:4096].strip()
+    first = first[: LONG_LINE + 1].strip()
+    found: tuple[str, Conversion, tuple[str, ...]] | None = None
     if first.startswith(("{", "[")):
-        raise _looks(name, "JSON", ROWS, tuple(_keys(first)))
-    if "\r" in first and first.translate({9: "", 13: ""}).isprintable():
-        raise _looks(name, "a text whose lines end with CR alone", "write it again with lines that end with LF")
-    for shape, what, remedy in SHAPES:
-        if re.fullmatch(shape, first):
-            raise _looks(name, what, remedy)
-    for mark in ";|\t":
-        cells = tuple(cell.strip('"') for cell in first.split(mark))
-        if "," not in first and len(cells) > 1 and all(cell[:1].isalpha() for cell in cells) and cells[0].lower() != "label":
-            told = repr(mark).replace("'", '"')
-            remedy = f'say what they mean in {name}.toml: delimiter = {told}, label = "COLUMN", ids = ["COLUMN", ...]'
-            raise _looks(name, f"a table separated by {told}", remedy, cells)
+        lines = first.startswith("{") and (first.endswith("}") or len(first) > LONG_LINE)
+        found = "JSON", ways.JSON_LINES if lines else ways.JSON, tuple(_keys(first))
+    elif "\r" in first and first.translate({9: "", 13: ""}).isprintable():
+        found = "a text whose lines end with CR alone", ways.LINE_ENDS, ()
+    else:
+        found = next(((what, way, ()) for shape, what, way in SHAPES if re.fullmatch(shape, first)), None)
+    if found:
+        what, way, columns = found
+        raise looks(name, f"{what} in gzip" if packed else what, ways.GUNZIP if packed else way, columns)
 
 
 def masked_crc(data: bytes) -> bytes:
@@ -99,15 +118,17 @@ def masked_crc(data: bytes) -> bytes:
     return (((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-def _looks(name: str, what: str, remedy: str, columns: tuple[str, ...] = ()) -> BadFile:
+def looks(name: str, what: str, way: Conversion, columns: tuple[str, ...] = (), head: bytes = b"") -> BadFile:
+    """Return the refusal of a file that looks like something else, with the way out."""
     there = f"; its columns are {named(columns)}" if columns else ""
-    return BadFile(f"{name} looks like {what}{there}; {remedy}.")
+    end = "" if way.words.endswith(":") else "."
+    return BadFile(f"{name} looks like {what}{there}; {way.words}{end}", remedy=way.remedy(name, head))
 
 
 def named(columns: tuple[str, ...]) -> str:
     """Return some columns as a message lists them."""
-    shown = ("".join(filter(str.isprintable, one))[:24] for one in columns[:6])
-    return ", ".join(shown) + (", ..." if len(columns) > 6 else "")
+    listed = ("".join(filter(str.isprintable, column))[:24] for column in columns[:6])
+    return ", ".join(listed) + (", ..." if len(columns) > 6 else "")
 
 
 def _columns(path: Path, head: bytes) -> tuple[str, ...]:

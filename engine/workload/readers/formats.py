@@ -7,23 +7,16 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from ...errors import BadFile, nearest
-from . import arrays, criteo, foreign, mapping
-from .blocks import GZIP, MARK, Blocks, opened, shown, unchanged
-from .layouts import AVAZU, EVENTS, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
+from . import arrays, foreign, mapping, recognition
+from .blocks import GZIP, Blocks, opened, shown, unchanged
+from .layouts import TEXTS, YAMBDA, Layout
 from .recording import Recording
 from .samples import Watch, unwatched
-from .traces import torch_save
+from .traces import kinds
 
-HEAD = 1 << 16
 PARQUET, ZIP, NPY = b"PAR1", b"PK\x03\x04", b"\x93NUMPY"
 BY_NAME: Mapping[str, Layout] = {one.name: one for one in (*TEXTS, YAMBDA)}
 NAMES = ("criteo", "torchrec", "mlperf", *BY_NAME)
-TITLES = {
-    AVAZU: "Avazu's click-through data",
-    TAOBAO: "Taobao's UserBehavior.csv",
-    TAOBAO_ADS: "Taobao's raw_sample.csv",
-    MOVIELENS: "MovieLens' ratings.csv",
-}
 
 
 def read(path: Path | str, watch: Watch = unwatched) -> Recording:
@@ -32,17 +25,13 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
     `watch` is told how far the reading is, from 0 to 1, and of what.
     """
     path = Path(path)
+    if kinds.is_trace(path):
+        raise BadFile(kinds.untrainable(path, watch))
     given, (head, packed) = mapping.content(path), _head(path)
     name, wanted = shown(path.name), str(given.get("format", ""))
     if wanted and wanted not in NAMES:
         raise BadFile(f"{mapping.beside(path).name}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
-    if torch_save.is_trace(path):
-        trace = torch_save.read(path, watch)
-        raise BadFile(
-            f"{name} is a trace of lookups in {trace.tables} tables, without labels and with bags of unlike sizes: "
-            f"`python -m engine workload fit {name}` counts it; a run trains on data that is fitted to it."
-        )
-    foreign.check(path, name, head)
+    foreign.check(path, name, head, packed)
     if packed and head.startswith((NPY, ZIP, PARQUET)):
         raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
     if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
@@ -52,13 +41,16 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
     if head.startswith(PARQUET):
         from . import parquet  # late, as below
 
-        return _unchanged(path, lambda: parquet.read(path, name, lambda names: layout or _parquet_layout(name, names), watch))
-    layout = layout or _text_layout(name, head, wanted == "criteo")
+        return _unchanged(
+            path, lambda: parquet.read(path, name, lambda names: layout or recognition.parquet_layout(name, names), watch)
+        )
+    layout = layout or recognition.text_layout(name, head, packed, wanted == "criteo")
     return _unchanged(path, lambda: _text(path, name, layout, watch))
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
     """Return all files that belong to a data file: those beside it, and its mapping."""
+    foreign.check_pointer(path)
     own = arrays.files(path) if path.suffix in (".npy", ".npz") else (path,)
     there = mapping.beside(path)
     return (*own, there) if there.exists() else own
@@ -84,7 +76,7 @@ def _head(path: Path) -> tuple[bytes, bool]:
         head = b""
         for piece in Blocks(shown(path.name), file).pieces():
             head += piece
-            if len(head) >= HEAD:
+            if len(head) >= recognition.HEAD:
                 break
         return head, packed
 
@@ -108,45 +100,3 @@ def _text(path: Path, name: str, layout: Layout, watch: Watch) -> Recording:
         blocks = Blocks(name, file, os.fstat(file.fileno()).st_size, watch=watch)
         found = text_table.decode(blocks, layout)
     return found if mapping.beside(path).exists() else replace(found, digest=blocks.digest())
-
-
-def _parquet_layout(name: str, columns: tuple[str, ...]) -> Layout:
-    if {"uid", "item_id", "timestamp", "is_organic"} <= set(columns):
-        if "played_ratio_pct" not in columns:
-            raise BadFile(
-                f"{name} looks like a file of Yambda, but without played_ratio_pct, from which its labels follow; "
-                "give listens.parquet or multi_event.parquet."
-            )
-        events = ("event_type", "listen") if "event_type" in columns else ()
-        return replace(YAMBDA, where=events)
-    raise _foreign(name, "a Parquet file", columns)
-
-
-def _text_layout(name: str, head: bytes, criteo_alone: bool) -> Layout:
-    """Return the layout of a text by its first line; raises BadFile."""
-    first = head.removeprefix(MARK).partition(b"\n")[0].decode("utf-8", "replace").rstrip("\r")
-    cells = tuple(cell.strip().strip('"') for cell in first.split(","))
-    words = [cell.lower() for cell in cells]
-    if criteo_alone or words[0] == "label" or words[:2] == ["id", "label"] or {"i1", "i13", "c26"} <= set(words):
-        return criteo.layout(name, first)
-    for layout in TEXTS:
-        if not layout.columns and set(layout.wanted) <= set(cells):
-            return layout
-    if len(cells) == 5 and cells[3] in EVENTS and all(cells[at].isdigit() for at in (0, 1, 2, 4)):
-        return TAOBAO
-    foreign.check_text(name, first)
-    if "\t" in first or len(cells) < 2 or not first.isprintable():
-        return criteo.layout(name, first)
-    near = [layout for layout in TEXTS if not layout.columns and len(set(layout.wanted) & set(cells)) > 1]
-    raise _foreign(name, TITLES[near[0]] if near else "a table in CSV", cells, near[0] if near else None)
-
-
-def _foreign(name: str, what: str, columns: tuple[str, ...], near: Layout | None = None) -> BadFile:
-    lacks = f" but lacks {', '.join(one for one in near.wanted if one not in columns)[:60]}" if near else ""
-    bare = all(cell.replace(".", "", 1).lstrip("-").isdigit() for cell in columns)
-    there = f"its first line has {foreign.named(columns)}" if bare else f"its columns are {foreign.named(columns)}"
-    more = "columns = [...], " if bare else ""
-    return BadFile(
-        f"{name} looks like {what}{' without a header' if bare else lacks}; {there}. Say what they mean in {name}.toml: "
-        f'{more}label = "COLUMN", ids = ["COLUMN", ...].'
-    )

@@ -42,6 +42,10 @@ class LookupTrace:
     offsets: Any
     lengths: Any
 
+    hashed = False  # indices are rows' numbers
+    format = "meta"
+    order = "one batch, table by table"
+
     @property
     def tables(self) -> int:
         """How many tables there are."""

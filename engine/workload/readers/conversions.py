@@ -1,0 +1,143 @@
+"""How a file of another format becomes one that is read: what to do, and a command or lines of Python to copy."""
+
+import re
+import shlex
+from pathlib import PurePath
+from typing import NamedTuple
+
+SQL_TABLE = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(?!sqlite_)(\w+)")
+
+
+class Conversion(NamedTuple):
+    """What to do with a file, and `lines` to copy that read {file} and write {new}, which ends with `suffix`.
+
+    Lines of Python take both names, and that of an SQL {table}, as Python writes them; a `shell` command as a shell does.
+    Without a suffix the new file has the name of the file inside.
+    """
+
+    words: str
+    lines: str = ""
+    suffix: str = ""
+    shell: bool = False
+
+    def remedy(self, name: str, head: bytes = b"") -> str:
+        """Return the lines for the file `name`, which begins with `head`."""
+        path = PurePath(name)
+        new = f"{path.stem}{self.suffix}" if self.suffix or path.suffix else f"{name}.plain"
+        table = SQL_TABLE.search(head)
+        quoted = shlex.quote if self.shell else repr
+        names = {"file": quoted(name), "new": quoted(new if new != name else f"new-{new}")}
+        return self.lines.format(**names, table=table[1].decode() if table else "TABLE")
+
+
+def _by_pandas(reader: str, library: str = "") -> Conversion:
+    words = f"write it as Parquet, in Python{' with ' if library else ''}{library}:"
+    imports = "\n".join(("import pandas", *(f"import {each}" for each in library.split(" and ") if each)))
+    return Conversion(words, f"{imports}\n{reader}.to_parquet({{new}})", ".parquet")
+
+
+def _by_shell(command: str, words: str = "unpack it and give what is inside:", suffix: str = "") -> Conversion:
+    return Conversion(words, command, suffix, shell=True)
+
+
+def _by_rows(parse: str, ids: str) -> Conversion:
+    """Return a script that writes a label and a list of ids a row as CSV, and its mapping."""
+    return Conversion(
+        "write a label and a list of ids a row as CSV, in Python:",
+        "with open({file}) as rows, open({new}, 'w') as table:\n"
+        "    print('label,ids', file=table)\n"
+        "    for row in rows:\n"
+        f"        {parse}\n"
+        f"        print(label.split()[0], ' '.join({ids}), sep=',', file=table)\n"
+        "with open({new} + '.toml', 'w') as mapping:\n"
+        "    print('label = \"label > 0\"', 'ids = [\"ids\"]', 'lists = \" \"', sep='\\n', file=mapping)",
+        ".csv",
+    )
+
+
+ROWS = Conversion("write its rows as CSV or Parquet with a label and ids")
+EXAMPLES = Conversion("write its examples as CSV or Parquet with a label and ids, such as with tf.data.TFRecordDataset")
+SHEET = Conversion("save its sheet as CSV")
+FEATHER = _by_pandas("pandas.read_feather({file})")
+STREAM = _by_pandas("ipc.open_stream({file}).read_all().to_pandas()", "pyarrow.ipc as ipc")
+ORC = _by_pandas("pandas.read_orc({file})")
+STATA, SAS = _by_pandas("pandas.read_stata({file})"), _by_pandas("pandas.read_sas({file})")
+AVRO = _by_pandas("pandas.DataFrame(fastavro.reader(open({file}, 'rb')))", "fastavro")
+SQLITE = _by_pandas("pandas.read_sql('SELECT * FROM {table}', sqlite3.connect({file}))", "sqlite3")
+PICKLE = _by_pandas("pandas.read_pickle({file})")._replace(
+    words="if it is a table that you trust, write it as Parquet, in Python:"
+)
+JSON_LINES, JSON = _by_pandas("pandas.read_json({file}, lines=True)"), _by_pandas("pandas.read_json({file})")
+HDF5 = Conversion(
+    "write its arrays as .npz, in Python with h5py:",
+    "import h5py, numpy\n"
+    "with h5py.File({file}) as file:\n"
+    "    numpy.savez({new}, **{{name: array[:] for name, array in file.items() if hasattr(array, 'shape')}})",
+    ".npz",
+)
+MATLAB = Conversion(
+    "write its arrays as .npz, in Python:",
+    "import numpy, scipy.io\n"
+    "arrays = scipy.io.loadmat({file}, squeeze_me=True)\n"
+    "numpy.savez({new}, **{{name: array for name, array in arrays.items() if name[0] != '_'}})",
+    ".npz",
+)
+ARCHIVE = Conversion(
+    "put it into an archive, whose arrays a mapping describes, in Python:",
+    "import numpy\n"
+    "array = numpy.load({file})\n"
+    "numpy.savez({new}, **({{name: array[name] for name in array.dtype.names}} if array.dtype.names else {{'x': array}}))",
+    ".npz",
+)
+SPARSE = Conversion(
+    "write what is in its cells as Parquet, in Python:",
+    "import pandas, scipy.sparse\n"
+    "cells = scipy.sparse.load_npz({file}).tocoo()\n"
+    "pandas.DataFrame({{'row': cells.row, 'column': cells.col, 'rating': cells.data}}).to_parquet({new})",
+    ".parquet",
+)
+GUNZIP, BUNZIP, UNXZ, UNZSTD, UNLZ4 = (
+    _by_shell(f"{tool} -dc < {{file}} > {{new}}") for tool in ("gzip", "bzip2", "xz", "zstd", "lz4")
+)
+UNTAR, UN7Z, UNZIP = _by_shell("tar xf {file}"), _by_shell("7z x {file}"), _by_shell("python -m zipfile -e {file} .")
+PULL = _by_shell("git lfs pull --include {file}", "fetch it in its repository:")
+ANNEX = _by_shell("git annex get {file}", "fetch it in its repository:")
+LINE_ENDS = _by_shell("tr '\\r' '\\n' < {file} > {new}", "write it again with lines that end with LF:", ".csv")
+COLONS = _by_shell("sed 's/::/,/g' {file} > {new}", "write it with commas:", ".csv")
+BLANKS = _by_shell("sed -E 's/^ +//; s/ +/,/g' {file} > {new}", "write it with commas:", ".csv")
+RATINGS = _by_shell(
+    "(echo userId,movieId,rating,timestamp; sed 's/::/,/g' {file}) > {new}", "write it as CSV under the newer header:", ".csv"
+)
+LATIN = _by_shell("iconv -f ISO-8859-1 -t UTF-8 {file} > {new}", "if it is Latin-1, write it as UTF-8:", ".csv")
+LIBSVM = _by_rows("label, *cells = row.partition('#')[0].split()", "cell.split(':')[0] for cell in cells if cell[:4] != 'qid:'")
+LIBFFM = _by_rows("label, *cells = row.split()", "':'.join(cell.split(':')[:2]) for cell in cells")
+VOWPAL = _by_rows(
+    "label, bar, cells = row.partition('|')", "cell.split(':')[0] for cell in (bar + cells).split() if cell[0] != '|'"
+)
+
+
+def _vscsi(names: str, kinds: str) -> Conversion:
+    return Conversion(
+        "write its blocks' numbers, which `workload fit` and `workload count` take, in Python:",
+        "import numpy\n"
+        f"record = numpy.dtype(list(zip('{names}'.split(), '{kinds}'.split())))\n"
+        "numpy.savetxt({new}, numpy.fromfile({file}, record)['block'], '%d')",
+        ".txt",
+    )
+
+
+VSCSI = _vscsi("number length parts command version block time", "<u4 <u4 <u4 <u2 <u2 <u8 <u8")
+VSCSI_2 = _vscsi("command version number length parts block time taken", "<u2 <u2 <u4 <u4 <u4 <u8 <u8 <u8")
+LCS = _by_shell("traceConv {file} lcs -o {new}", "write it as oracleGeneral, by libCacheSim's own program:", ".oracleGeneral")
+MIND = Conversion(
+    "write a row for each article shown, in Python:",
+    "import pandas\n"
+    "names = ['impression', 'user', 'time', 'history', 'news']\n"
+    "log = pandas.read_csv({file}, sep='\\t', names=names, quoting=3, usecols=['user', 'time', 'news'])\n"
+    "log = log.assign(news=log['news'].str.split(), time=pandas.to_datetime(log['time'])).explode('news')\n"
+    "log = log.assign(click=log['news'].str[-1].astype('int8'), news=log['news'].str[:-2])\n"
+    "log.to_parquet({new}, index=False)\n"
+    "with open({new} + '.toml', 'w') as mapping:\n"
+    "    print('label = \"click\"', 'ids = [\"user\", \"news\"]', 'time = \"time\"', sep='\\n', file=mapping)",
+    ".parquet",
+)

@@ -1,0 +1,64 @@
+"""Published tables that need a mapping or another shape: known by their columns, named, with the way to read them."""
+
+import re
+from collections.abc import Mapping
+
+from ...errors import BadFile
+from . import conversions as ways
+from .conversions import Conversion
+from .foreign import looks
+from .mapping_text import mapping_text
+from .sniffing import FirstRows
+
+WATCHED = {"user_id", "video_id", "watch_ratio"}
+SIDE_TABLES: Mapping[str, set[str]] = {
+    "users": {"user_id", "user_active_degree"},
+    "videos": {"video_id", "author_id", "video_type"},
+    "categories": {"video_id", "feat"},
+}
+RATINGS = "user", "item", "rating", "timestamp"
+USER, NEWS, SHOWN = re.compile(r"U\d+"), re.compile(r"N\d+"), re.compile(r"(N\d+-[01] ?)+")
+
+
+def check(name: str, rows: FirstRows, packed: bool) -> None:
+    """Raise BadFile for a published table that is known, but not read as it stands."""
+    if set(rows.header) >= WATCHED:
+        raise _kuairec(name, rows)
+    for what, columns in SIDE_TABLES.items():
+        if columns <= set(rows.header):
+            raise looks(name, f"KuaiRec's table of {what}, which has no clicks", Conversion("give big_matrix.csv"))
+    if rows.delimiter == "\t" and not rows.header and rows.rows:
+        _check_mind(name, rows, packed)
+        if rows.width == len(RATINGS) and all(map(_is_rating, rows.rows)):
+            raise described(name, "MovieLens' u.data", mapping_text(RATINGS, "\t", True, rows.rows))
+
+
+def described(name: str, what: str, mapping: str) -> BadFile:
+    """Return the refusal of a table that a known mapping describes."""
+    return BadFile(f"{name} looks like {what}; save these lines as {name}.toml:", remedy=mapping)
+
+
+def _kuairec(name: str, rows: FirstRows) -> BadFile:
+    """Return how KuaiRec's log is read: small_matrix.csv lacks the times of some rows, and cannot be sorted by them."""
+    timed = "timestamp" in rows.header and "small_matrix" not in name and all(map(all, rows.rows))
+    lines = ['label = "watch_ratio >= 1"  # watched to the end; the paper takes >= 2', 'ids = ["user_id", "video_id"]']
+    lines += ['dense = ["video_duration"]'] if "video_duration" in rows.header else []
+    lines += ['time = "timestamp"'] if timed else []
+    return described(name, "KuaiRec's log of watched videos", "\n".join(lines))
+
+
+def _check_mind(name: str, rows: FirstRows, packed: bool) -> None:
+    """Raise BadFile for a table of MIND, the news of Microsoft: behaviors.tsv has an impression a row, of many articles."""
+    first = rows.rows[0]
+    if rows.width == 5 and all(USER.fullmatch(row[1]) for row in rows.rows):
+        if SHOWN.fullmatch(first[4]):
+            raise looks(name, "MIND's behaviors.tsv", ways.GUNZIP if packed else ways.MIND)
+        if NEWS.match(first[4]):
+            raise looks(name, "MIND's behaviors.tsv of its test set, without clicks", Conversion("give that of train or dev"))
+    if rows.width in (7, 8) and all(NEWS.fullmatch(row[0]) for row in rows.rows):
+        raise looks(name, "MIND's news.tsv, articles without clicks", Conversion("give behaviors.tsv"))
+
+
+def _is_rating(row: tuple[str, ...]) -> bool:
+    user, item, rating, time = row
+    return user.isdigit() and item.isdigit() and rating in "12345" and len(rating) == 1 and time.isdigit() and len(time) > 8

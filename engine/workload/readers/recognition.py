@@ -1,0 +1,129 @@
+"""What a table is that no mapping describes: known by its header or first rows, or refused with a mapping to copy."""
+
+import re
+from dataclasses import replace
+
+from ...errors import BadFile
+from . import conversions as ways
+from . import criteo, foreign, published
+from .layouts import AVAZU, EVENTS, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
+from .mapping_text import UNLABELLED, mapping_text
+from .sniffing import FirstRows, first_rows
+
+HEAD = 1 << 16  # bytes that are looked at
+TITLES = {
+    AVAZU: "Avazu's click-through data",
+    TAOBAO: "Taobao's UserBehavior.csv",
+    TAOBAO_ADS: "Taobao's raw_sample.csv",
+    MOVIELENS: "MovieLens' ratings.csv",
+}
+CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")  # bytes that no text has
+
+
+def text_layout(name: str, head: bytes, packed: bool = False, is_criteo: bool = False) -> Layout:
+    """Return the layout of a text that begins with `head`; raises BadFile for one that needs a mapping.
+
+    `packed` says that the file is gzipped, `is_criteo` that its mapping calls it Criteo's.
+    """
+    head = head[:HEAD]
+    first = head.partition(b"\n")[0].decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r")
+    rows = first_rows(head, len(head) < HEAD)
+    if is_criteo or not rows.width:  # an empty text is refused as it is read
+        return criteo.layout(name, rows)
+    foreign.check_text(name, first, packed)
+    if criteo.is_unlabelled(rows):
+        raise criteo.unlabelled(name, rows)
+    if criteo.is_headed(rows.header) or (criteo.is_sampled(rows) and rows.delimiter == "\t"):
+        return criteo.layout(name, rows)
+    if known := _known(rows):
+        return known
+    _check_plain(name, head, first, rows)
+    published.check(name, rows, packed)
+    raise _unmapped(name, rows)
+
+
+def _known(rows: FirstRows) -> Layout | None:
+    """Return the layout of a published table, whatever parts its columns."""
+    for layout in TEXTS:
+        if not layout.columns and set(layout.wanted) <= set(rows.header):
+            return replace(layout, delimiter=rows.delimiter)
+    first = rows.rows[0] if rows.rows and not rows.header else ()
+    if len(first) == 5 and first[3] in EVENTS and all(first[column].isdigit() for column in (0, 1, 2, 4)):
+        return replace(TAOBAO, delimiter=rows.delimiter)
+    return None
+
+
+def _check_plain(name: str, head: bytes, first: str, rows: FirstRows) -> None:
+    """Raise BadFile for what is no text, or has no columns."""
+    try:
+        head[: -3 if len(head) >= HEAD else None].decode("utf-8")
+    except UnicodeDecodeError as error:
+        line, byte = 1 + head.count(b"\n", 0, error.start), head[error.start]
+        sentence, way = f"{name}:{line}: byte 0x{byte:02x} is not UTF-8 text; data files are text, Parquet or arrays", ways.LATIN
+        if CONTROL.search(head):
+            raise BadFile(f"{sentence}, and this is of no format that is known.") from error
+        raise BadFile(f"{sentence}; {way.words}", remedy=way.remedy(name)) from error
+    long = f"is longer than {HEAD:,} bytes" if b"\n" not in head and len(head) == HEAD else ""
+    if b"\0" in head:
+        line = 1 + head.count(b"\n", 0, head.index(b"\0"))
+        also = f"has NUL bytes, which are no text, and {long}" if long else "has a NUL byte"
+        raise BadFile(f"{name}:{line}: the line {also}; data files are plain text, Parquet or arrays.")
+    if long and rows.width > 1:
+        raise BadFile(f"{name}:1: the line {long}; write one sample per line.")
+    if rows.width < 2:
+        what = "starts neither a tab-separated sample nor a CSV header"
+        raise BadFile(f"{name}:1: {first[:40]!r} {what}; write a sample a line, its columns parted by tabs or commas.")
+
+
+def _unmapped(name: str, rows: FirstRows) -> BadFile:
+    """Return the refusal of a table whose columns nobody has described, with a mapping to copy."""
+    if rows.delimiter == " " and rows.even < 1:
+        return foreign.looks(name, "a table in columns of blanks", ways.BLANKS)
+    if rows.header and rows.rows and len(rows.header) != len(rows.rows[0]):
+        what = f"{name}:1: the header names {len(rows.header)} columns, but the rows below have {len(rows.rows[0])}"
+        return BadFile(f"{what}; mend the header, or take away what stands above it.")
+    near = next((layout for layout in TEXTS if _is_near(layout, rows)), None)
+    kind = "in CSV" if rows.delimiter == "," else f'separated by "{_written(rows.delimiter)}"'
+    what = TITLES[near] if near else f"a table {kind}"
+    lacks = f" but lacks {', '.join(each for each in near.wanted if each not in rows.header)[:60]}" if near else ""
+    there = f"its {rows.width} columns are {foreign.named(rows.header)}" if rows.header else f"it has {rows.width} columns"
+    mapping = mapping_text(rows.columns, rows.delimiter, not rows.header, rows.rows)
+    if not rows.header and criteo.is_sampled(rows):
+        mapping = 'format = "criteo"\n'
+    return _guessed(name, f"{what}{lacks if rows.header else ' without a header'}; {there}", mapping)
+
+
+def _is_near(layout: Layout, rows: FirstRows) -> bool:
+    """Return whether a header has most of the columns of a published table."""
+    return not layout.columns and 2 * len(set(layout.wanted) & set(rows.header)) > len(layout.wanted)
+
+
+def _guessed(name: str, what: str, mapping: str) -> BadFile:
+    """Return the refusal of a table by what it looks like, with the guess of its mapping."""
+    no_label = " No column is plainly the label; `workload fit` and `workload count` need none." if UNLABELLED in mapping else ""
+    return BadFile(
+        f"{name} looks like {what}.{no_label} Save these lines as {name}.toml, and mend what they guess wrong:", remedy=mapping
+    )
+
+
+def _written(delimiter: str) -> str:
+    return {"\t": "\\t"}.get(delimiter, delimiter if delimiter.isprintable() else f"\\x{ord(delimiter):02x}")
+
+
+def parquet_layout(name: str, columns: tuple[str, ...]) -> Layout:
+    """Return the layout of a Parquet file by its columns; raises BadFile for one that needs a mapping."""
+    if {"uid", "item_id", "timestamp", "is_organic"} <= set(columns):
+        if "played_ratio_pct" not in columns:
+            raise BadFile(
+                f"{name} looks like a file of Yambda, but without played_ratio_pct, from which its labels follow; "
+                "give listens.parquet or multi_event.parquet."
+            )
+        events = ("event_type", "listen") if "event_type" in columns else ()
+        return replace(YAMBDA, where=events)
+    what = f"a Parquet file; its {len(columns)} columns are {foreign.named(columns)}"
+    raise _guessed(name, what, mapping_text(columns))
+
+
+def arrays_unmapped(name: str, shapes: str, mapping: str) -> BadFile:
+    """Return the refusal of arrays whose meaning nobody has described."""
+    return _guessed(name, f"an archive of arrays: {shapes}", mapping)

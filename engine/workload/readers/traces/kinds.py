@@ -1,0 +1,30 @@
+"""Traces of every kind: told from tables by name or content, and opened."""
+
+from pathlib import Path
+
+from ..foreign import check_pointer
+from ..samples import Watch, unwatched
+from . import requests, torch_save
+
+Trace = torch_save.LookupTrace | requests.RequestTrace
+
+
+def is_trace(path: Path) -> bool:
+    """Return whether a file has lookups without labels; raises BadFile for one that cannot be opened."""
+    check_pointer(path)
+    return torch_save.is_trace(path) or requests.is_trace(path)
+
+
+def read(path: Path, watch: Watch = unwatched) -> Trace:
+    """Return a trace; raises BadFile."""
+    return torch_save.read(path, watch) if torch_save.is_trace(path) else requests.read(path, watch)
+
+
+def untrainable(path: Path, watch: Watch = unwatched) -> str:
+    """Return why a run cannot train on a trace, and what can be done with it."""
+    trace = read(path, watch)
+    bags = "with bags of unlike sizes" if isinstance(trace, torch_save.LookupTrace) else f"of {trace.samples:,} requests"
+    return (
+        f"{trace.name} is a trace of lookups in {trace.tables} table{'s' * (trace.tables > 1)}, without labels and {bags}: "
+        f"`python -m engine workload fit {trace.name}` counts it; a run trains on data that is fitted to it."
+    )
