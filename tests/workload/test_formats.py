@@ -253,11 +253,6 @@ def pickled(path: Path) -> None:
     np.save(path, np.array([[{}] * 26] * ROWS, dtype=object), allow_pickle=True)
 
 
-def compressed(path: Path) -> None:
-    with np.load(path) as arrays:
-        np.savez_compressed(path, **arrays)
-
-
 def zero(path: Path) -> None:
     path.write_bytes(np.lib.format.MAGIC_PREFIX + b"\x01\x00" + b"\0" * 60)
 
@@ -271,7 +266,6 @@ ARRAYS = {
     "no header": (False, zero, "no .npy header"),
     "no labels": (False, lambda path: path.with_name("day_3_labels.npy").unlink(), "needs day_3_labels.npy beside it"),
     "archive cut off": (True, cut, "damaged or cut off .npz"),
-    "archive compressed": (True, compressed, "is compressed; store its arrays uncompressed"),
     "archive of others": (True, lambda path: np.savez(path, ids=np.zeros((ROWS, 1), np.int32)), "members other than 0.npy"),
 }
 

@@ -5,32 +5,34 @@ Beside `day_0_sparse.npy`, `day_0_sparse_contig_freq.npy` or `day_0_sparse_multi
 """
 
 import re
-import struct
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 
 from ...errors import BadFile
-from .mapped import mapped, touched
+from . import conversions, zipped
+from .foreign import check_pointer
+from .mapped import touched
 from .recording import Recording, beside, check_samples
+from .samples import Watch, unwatched
+from .zipped import Header
 
 PARTS = re.compile(r"(?P<day>.*?)_?(?P<part>sparse_multi_hot\.npz|sparse\w*\.npy|dense\.npy|labels\.npy)")
 MOST_FIELDS, MOST_LOOKUPS = 10_000, 1_000_000
 AT_ONCE = 1 << 20  # samples
-LOCAL_HEADER = struct.Struct("<4s22xHH")  # zip: signature, then lengths of name and extra field at its end
 
 
 def files(path: Path) -> tuple[Path, Path, Path]:
     """Return the files of dense features, ids and labels that belong together; raises BadFile for one that is missing."""
     match = PARTS.fullmatch(path.name)
     if match is None:
+        way = conversions.ARCHIVE
         raise BadFile(
             f"{path.name} is an array file of unknown use; name it as TorchRec does: day_0_dense.npy, day_0_sparse.npy, "
-            "day_0_labels.npy."
+            f"day_0_labels.npy; or {way.words}",
+            remedy=way.remedy(path.name),
         )
     day = f"{match['day']}_" if match["day"] else ""
     sparse = path
@@ -49,12 +51,12 @@ def files(path: Path) -> tuple[Path, Path, Path]:
     return beside(path, f"{day}dense.npy"), sparse, beside(path, f"{day}labels.npy")
 
 
-def read(path: Path, name: str) -> Recording:
+def read(path: Path, name: str, watch: Watch = unwatched) -> Recording:
     """Map the three files; raises BadFile where they are damaged or do not belong together."""
     dense_file, sparse, labels_file = files(path)
     dense, labels = _mapped(dense_file, "f"), _mapped(labels_file, "fiub")
     multi_hot = sparse.name.endswith(".npz")
-    ids = _members(sparse) if multi_hot else [_mapped(sparse, "iu")]
+    ids = _members(sparse, watch) if multi_hot else [_mapped(sparse, "iu")]
     if dense.ndim != 2 or any(one.ndim != 2 for one in ids):
         raise BadFile(f"{name} has arrays of other than two axes; dense features and ids are (samples, features).")
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
@@ -89,59 +91,43 @@ def _check_values(name: str, array: Any, good: Callable[[Any], Any], what: str) 
 
 def _mapped(path: Path, kinds: str) -> Any:
     """Map one .npy file."""
+    check_pointer(path)
     try:
         with path.open("rb") as file:
-            return _array(path, path.name, file, 0, path.stat().st_size, kinds)
+            found = zipped.header(file, path.name)
+            _check_kind(path.name, found, kinds)
+            left = path.stat().st_size - found.nbytes
     except OSError as error:
         raise BadFile(f"{path.name} cannot be read: {error.strerror or error}; give a readable file.") from error
+    if found.size > left:
+        raise BadFile(
+            f"{path.name} says that it holds {found.shape} of {found.kind}, which its {left:,} bytes do not; copy it again."
+        )
+    return zipped.whole(path, found, found.nbytes)
 
 
-def _members(path: Path) -> list[Any]:
-    """Map the arrays 0.npy, 1.npy, ... inside an uncompressed .npz."""
-    found = []
-    try:
-        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
-            infos = {info.filename: info for info in archive.infolist()}
-            names = [f"{at}.npy" for at in range(len(infos))]
-            if not infos or set(names) != set(infos):
-                raise BadFile(f"{path.name} has members other than 0.npy, 1.npy, ...; MLPerf's multi-hot files have one a field.")
-            for name in names:
-                info = infos[name]
-                if info.compress_type != zipfile.ZIP_STORED:
-                    raise BadFile(
-                        f"{path.name} is compressed; store its arrays uncompressed (numpy.savez), so they can be mapped."
-                    )
-                file.seek(info.header_offset)
-                signature, longer, extra = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
-                if signature != b"PK\x03\x04":
-                    raise zipfile.BadZipFile("a member is not where the directory says")
-                start = info.header_offset + LOCAL_HEADER.size + longer + extra
-                found.append(_array(path, f"{path.name}/{name}", file, start, start + info.file_size, "iu"))
-    except (zipfile.BadZipFile, OSError, struct.error, ValueError, NotImplementedError) as error:
-        raise BadFile(f"{path.name} is a damaged or cut off .npz file: {error}; copy it again.") from error
-    return found
+def _members(path: Path, watch: Watch) -> list[Any]:
+    """Map the arrays 0.npy, 1.npy, ... of an .npz."""
+    check_pointer(path)
+    headers = zipped.headers(path)
+    names = [str(field) for field in range(len(headers))]
+    if not headers or set(names) != set(headers):
+        raise BadFile(f"{path.name} has members other than 0.npy, 1.npy, ...; MLPerf's multi-hot files have one a field.")
+    for name in names:
+        _check_kind(f"{path.name}/{name}.npy", headers[name], "iu")
+    return [zipped.array(path, name, watch) for name in names]
 
 
-def _array(path: Path, name: str, file: BinaryIO, start: int, end: int, kinds: str) -> Any:
-    """Map an array whose .npy header stands at `start`; nothing in it is ever unpickled."""
-    file.seek(start)
-    try:
-        version = npy.read_magic(file)
-        if version not in ((1, 0), (2, 0)):
-            raise ValueError(f"version {version}")
-        reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, kind = reader(file, max_header_size=10_000)
-    except (ValueError, EOFError, SyntaxError) as error:
-        raise BadFile(f"{name} has no .npy header that can be read ({str(error)[:80]}); copy it again.") from error
-    if kind.byteorder == ">":
-        raise BadFile(f"{name} holds numbers of the byte order of other computers ({kind}); save it again with astype('<i4').")
-    if kind.hasobject or kind.kind not in kinds:
-        raise BadFile(f"{name} holds {kind}, but {'floats' if kinds == 'f' else 'whole numbers'} are expected; write those.")
-    size = kind.itemsize
-    for part in shape:
-        size *= int(part)
-    if fortran and len(shape) > 1:
+def _check_kind(name: str, found: Header, kinds: str) -> None:
+    """Raise BadFile for an array of another type, byte order or order of axes than is read."""
+    if found.kind.byteorder == ">":
+        raise BadFile(
+            f"{name} holds numbers of the byte order of other computers ({found.kind}); save it again with astype('<i4')."
+        )
+    if found.kind.kind not in kinds:
+        what = "floats" if kinds == "f" else "whole numbers"
+        raise BadFile(f"{name} holds {found.kind}, but {what} are expected; write those.")
+    if found.by_column:
         raise BadFile(f"{name} is stored column by column; save it again with numpy.ascontiguousarray.")
-    if min(shape, default=0) < 0 or file.tell() + size > end or not size:
-        raise BadFile(f"{name} says that it holds {shape} of {kind}, which its {end - start:,} bytes do not; copy it again.")
-    return mapped(path, kind, file.tell(), shape)
+    if not found.size:
+        raise BadFile(f"{name} says that it holds {found.shape} of {found.kind}, which is nothing; copy it again.")

@@ -16,7 +16,7 @@ from .traces import kinds
 
 PARQUET, ZIP, NPY = b"PAR1", b"PK\x03\x04", b"\x93NUMPY"
 BY_NAME: Mapping[str, Layout] = {one.name: one for one in (*TEXTS, YAMBDA)}
-NAMES = ("criteo", "torchrec", "mlperf", *BY_NAME)
+NAMES = ("criteo", "torchrec", "mlperf", "dlrm", *BY_NAME)
 
 
 def read(path: Path | str, watch: Watch = unwatched) -> Recording:
@@ -36,8 +36,13 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
         raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
     if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
         foreign.check_zip(path, name)
-        return _unchanged(path, lambda: arrays.read(path, name))
+        if arrays.PARTS.fullmatch(path.name) or wanted in ("torchrec", "mlperf") or head.startswith(NPY):
+            return _unchanged(path, lambda: arrays.read(path, name, watch))
     layout = mapping.layout(path, given) if given and not wanted else BY_NAME.get(wanted)
+    if head.startswith(ZIP):
+        from . import array_table  # late, as below
+
+        return _unchanged(path, lambda: array_table.read(path, name, layout, watch))
     if head.startswith(PARQUET):
         from . import parquet  # late, as below
 
@@ -51,7 +56,7 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
 def files_of(path: Path) -> tuple[Path, ...]:
     """Return all files that belong to a data file: those beside it, and its mapping."""
     foreign.check_pointer(path)
-    own = arrays.files(path) if path.suffix in (".npy", ".npz") else (path,)
+    own = arrays.files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
     there = mapping.beside(path)
     return (*own, there) if there.exists() else own
 

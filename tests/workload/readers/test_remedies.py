@@ -20,6 +20,8 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
+import scipy.io
+import scipy.sparse
 from pyarrow import ipc
 
 from engine.__main__ import main
@@ -31,6 +33,7 @@ from engine.workload.readers.mapping_text import mapping_text
 from engine.workload.readers.sniffing import first_rows
 from tests.cases import each
 from tests.workload.made_up_criteo import HEADER, rows
+from tests.workload.test_formats import a_day
 
 RANDOM = np.random.default_rng(5)
 COUNT = 120
@@ -139,6 +142,7 @@ FILES: dict[str, tuple[str, Callable[[Path], object] | bytes | str, int]] = {
     "json lines": ("own.jsonl", FRAME.to_json(orient="records", lines=True), 2),
     "json": ("own.json", FRAME.to_json(orient="records"), 2),
     "json by column": ("own.json", json.dumps(FRAME.to_dict("list"), indent=1), 2),
+    "matlab": ("own.mat", lambda path: scipy.io.savemat(path, {name: FRAME[name].to_numpy() for name in FRAME}), 2),
     "bzip2": ("own.csv.bz2", bz2.compress(CSV.encode()), 2),
     "xz": ("own.csv.xz", lzma.compress(CSV.encode()), 2),
     "gzip twice": ("own.csv.gz", gzip.compress(gzip.compress(CSV.encode())), 2),
@@ -162,6 +166,7 @@ FILES: dict[str, tuple[str, Callable[[Path], object] | bytes | str, int]] = {
     "ml-100k": ("u.data", text(RATINGS, sep="\t", header=False), 1),
     "ml-1m": ("ratings.dat", text(RATINGS, header=False).replace(",", "::"), 1),
     "parquet": ("own.parquet", lambda path: FRAME.to_parquet(path, index=False), 1),
+    "sparse": ("own.npz", lambda path: scipy.sparse.save_npz(path, scipy.sparse.coo_array(STARS)), 2),
     "LibSVM": ("own.svm", "".join(f"{n % 2 * 2 - 1} 1:0.5 {n % 7 + 3}:1 # {n}\n" for n in range(COUNT)), 1),
     "libFFM": ("own.ffm", "".join(f"{n % 2} 0:1:0.5 1:{n % 7}:1\n" for n in range(COUNT)), 1),
     "Vowpal Wabbit": ("own.vw", "".join(f"{n % 2 * 2 - 1} |a x:1 u{n % 7} |b y_3\n" for n in range(COUNT)), 1),
@@ -169,6 +174,9 @@ FILES: dict[str, tuple[str, Callable[[Path], object] | bytes | str, int]] = {
     "zip": ("own.zip", zipped, 2),
     "zstd": ("own.csv.zst", lambda path: compressed(path, "zstd"), 2),
     "lz4": ("own.csv.lz4", lambda path: compressed(path, "lz4"), 2),
+    "array": ("own.npy", lambda path: np.save(path, FRAME[["click", "user"]].to_numpy()), 2),
+    "array with names": ("own.npy", lambda path: np.save(path, FRAME.to_records(index=False)), 2),
+    "arrays": ("own.npz", lambda path: np.savez_compressed(path, **FRAME), 1),
     "MIND": ("behaviors.tsv", MIND, 1),
     "KuaiRec": ("big_matrix.csv", text(WATCHED), 1),
     "KuaiRec without some times": ("small_matrix.csv", text(WATCHED.replace({"timestamp": {70.5: np.nan}})), 1),
@@ -205,6 +213,13 @@ def test_a_pointer_of_git_lfs_is_named_under_any_name_before_all_else(name: str,
         with pytest.raises(BadFile, match=r"a pointer of Git LFS, not the file itself; fetch it") as refused:
             opened(tmp_path / name)
         assert refused.value.remedy == f"git lfs pull --include {name}"
+
+
+def test_a_pointer_beside_a_day_of_arrays_is_named_too(tmp_path: Path) -> None:
+    path = a_day(tmp_path)
+    (tmp_path / "day_3_labels.npy").write_bytes(POINTER)
+    with pytest.raises(BadFile, match=r"day_3_labels.npy looks like a pointer of Git LFS"):
+        read(path)
 
 
 def test_criteos_test_file_is_said_to_have_no_labels_with_a_mapping_that_needs_none(tmp_path: Path) -> None:

@@ -19,11 +19,11 @@ import numpy as np
 
 from ....core.arrays import Ints, Words
 from ....errors import BadFile
-from ..arrays import LOCAL_HEADER
 from ..blocks import GZIP, opened, shown
 from ..mapped import mapped, touched
 from ..recording import words
 from ..samples import Watch, unwatched
+from ..zipped import LOCAL_HEADER
 from .unpacking import unpacked
 
 KINDS = {"LongStorage": np.int64, "IntStorage": np.int32, "ShortStorage": np.int16, "ByteStorage": np.uint8}

@@ -1,0 +1,153 @@
+"""Reads an .npz of arrays of one length as a table: DLRM's own processed files, or any by a mapping over the arrays' names.
+
+An array (N,) is a column. One of two axes (N, k) gives k lookups a sample, or k dense features; NAME.0 to NAME.k-1 are its
+columns, a table each where they are ids.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+
+from ...errors import BadFile
+from . import conversions, zipped
+from .columns import Rows, samples_of
+from .foreign import looks
+from .layouts import Layout
+from .mapped import touched
+from .mapping_text import mapping_text
+from .numbering import AS_THEY_ARE
+from .recognition import arrays_unmapped
+from .recording import Recording
+from .samples import Watch, unwatched
+from .zipped import Header
+
+DLRM = {"X_int", "X_cat", "y"}
+UNPROCESSED = {"X_int", "X_cat_t", "y"}
+COUNTS = "counts", "total_per_file"
+KINDS = "biufUSM"  # booleans, whole numbers, floats, texts, dates
+AT_ONCE, FIRST = 1 << 16, 200  # samples read together, and looked at for a guess
+MOST_COLUMNS, MOST_GUESSED = 10_000, 100
+
+
+def read(path: Path, name: str, layout: Layout | None, watch: Watch = unwatched) -> Recording:
+    """Read an archive of arrays, as DLRM's where no mapping gives a `layout`; raises BadFile."""
+    headers = zipped.headers(path)
+    if layout is None:
+        layout = _dlrm(headers) if set(headers) >= DLRM else None
+    if layout is None:
+        raise _unmapped(path, name, headers)
+    wanted = {column: _place(name, layout, headers, column) for column in layout.wanted}
+    lengths = {array: headers[array].shape[0] for array, _ in wanted.values()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{array} {length:,}" for array, length in list(lengths.items())[:6])
+        raise BadFile(f"{name} has arrays of unlike lengths ({said}); a sample has a row in each that is mapped.")
+    if not next(iter(lengths.values())):
+        raise BadFile(f"{name} has 0 samples; give arrays that have some.")
+    arrays = {array: zipped.array(path, array, watch) for array in lengths}
+    layout = _spread(layout, headers, wanted)
+    columns = {column: _place(name, layout, headers, column) for column in layout.wanted}
+    return samples_of(name, layout, _tables(name, arrays, columns, watch), watch)
+
+
+def _dlrm(headers: Mapping[str, Header]) -> Layout:
+    """Return the layout of what DLRM's data_utils.py writes: counts, rows' numbers and targets."""
+    width = {array: (headers[array].shape[1:] or (1,))[0] for array in DLRM}
+    ids = tuple(f"X_cat.{column}" for column in range(min(width["X_cat"], MOST_COLUMNS)))
+    return Layout("dlrm", "y", ids, ("X_int",), rows=AS_THEY_ARE)
+
+
+def _place(name: str, layout: Layout, headers: Mapping[str, Header], column: str) -> tuple[str, int | None]:
+    """Return the array that a column is of, and which of its columns it is; None for the whole array; raises BadFile."""
+    array, _, number = column.rpartition(".")
+    part = int(number) if column not in headers and array in headers and number.isdecimal() and number.isascii() else None
+    array = column if part is None else array
+    if array not in headers:
+        there = ", ".join(list(headers)[:12])
+        raise BadFile(f"{name} has no array {column[:40]!r}, which {layout.name} needs; its arrays are {there[:200]}.")
+    found = headers[array]
+    axes = len(found.shape) - (part is not None)
+    if found.kind.kind not in KINDS or not found.shape or axes not in (1, 2) or (part or 0) >= (*found.shape, 1)[1]:
+        what = f"{array[:40]} is {_said(found)}"
+        raise BadFile(f"{name}: {what}, from which {column[:40]!r} cannot be taken; map an array of one or two axes.")
+    if axes == 2 and column in (layout.label, layout.time) and found.shape[1] != 1:
+        raise BadFile(
+            f"{name}: {column[:40]!r} is {_said(found)}; a sample has one: map a column of it, such as {column[:40]}.0."
+        )
+    return array, 0 if axes == 2 and found.shape[1] == 1 else part
+
+
+def _said(found: Header) -> str:
+    return f"{' x '.join(f'{length:,}' for length in found.shape) or 'one'} of {found.kind}"
+
+
+def _spread(layout: Layout, headers: Mapping[str, Header], places: Mapping[str, tuple[str, int | None]]) -> Layout:
+    """Return the layout with a dense feature for each column of arrays that have several."""
+    dense: list[str] = []
+    for column in layout.dense:
+        array, part = places[column]
+        several = part is None and len(headers[array].shape) == 2
+        dense += [f"{array}.{number}" for number in range(headers[array].shape[1])] if several else [column]
+    return replace(layout, dense=tuple(dense))
+
+
+def _tables(name: str, arrays: Mapping[str, Any], columns: Mapping[str, tuple[str, int | None]], watch: Watch) -> Iterator[Rows]:
+    samples = min(map(len, arrays.values()))
+    for low in range(0, samples, AT_ONCE):
+        high = min(low + AT_ONCE, samples)
+        parts = {array: _native(there[low:high]) for array, there in arrays.items()}
+        touched(sum(part.nbytes for part in parts.values()))
+        held = {column: _column(parts[array], part) for column, (array, part) in columns.items()}
+        yield Rows(name, np.arange(low + 1, high + 1), held)
+        watch(high / samples, f"reading {name}")
+
+
+def _native(part: Any) -> Any:
+    """Return numbers in the byte order of this computer, of types that Arrow computes with."""
+    kind = part.dtype.newbyteorder("=")
+    kind = {"b": np.dtype(np.uint8), "f": np.dtype(np.float64 if kind.itemsize > 4 else np.float32)}.get(kind.kind, kind)
+    return part.astype(kind, copy=False)
+
+
+def _column(part: Any, number: int | None) -> Any:
+    """Return a column of Arrow's: cells, or of an array of two axes lists of one length."""
+    if number is not None:
+        return pyarrow.array(np.ascontiguousarray(part[:, number]))
+    if part.ndim == 1:
+        return pyarrow.array(np.ascontiguousarray(part))
+    return pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(np.ascontiguousarray(part).reshape(-1)), part.shape[1])
+
+
+def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
+    """Return the refusal of an archive that nobody has described: its arrays, and a mapping over their names."""
+    if {"indices", "indptr", "format"} <= set(headers) or {"row", "col", "format"} <= set(headers):
+        return looks(name, "a sparse matrix of scipy's", conversions.SPARSE)
+    lengths = [found.shape[0] for found in headers.values() if found.shape and found.kind.kind in KINDS]
+    samples = max(lengths, key=lengths.count, default=0)
+    said = ", ".join(f"{array[:24]} ({_said(found)})" for array, found in list(headers.items())[:6])
+    said += ", ..." if len(headers) > 6 else ""
+    if set(headers) <= {*COUNTS}:
+        return BadFile(f"{name} holds counts that DLRM keeps ({said}), and no samples; give its processed or reordered file.")
+    if set(headers) >= UNPROCESSED:
+        return BadFile(f"{name} is a day that DLRM has not processed yet ({said}); give its processed or reordered file.")
+    columns = [array for array, found in headers.items() if found.shape[:1] == (samples,) and _fits(found)][:MOST_GUESSED]
+    if not samples or not columns:
+        return BadFile(f"{name} holds {said}; samples are arrays of one length and of one or two axes: give those.")
+    parts = {array: _native(zipped.first(path, array, FIRST)) for array in columns}
+    if len(columns) == 1:  # all that a sample has
+        ((array, part),) = parts.items()
+        part = _native(zipped.array(path, array)[:FIRST]) if headers[array].by_column else part
+        parts = {f"{array}.{column}": part[:, column : column + 1] for column in range(headers[array].shape[-1])[:MOST_GUESSED]}
+    rows = zip(*([_written(value) for value in part[:, 0].tolist()] for part in parts.values()), strict=True)
+    return arrays_unmapped(name, said, mapping_text(list(parts), rows=list(rows)))
+
+
+def _written(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _fits(found: Header) -> bool:
+    return found.kind.kind in KINDS and len(found.shape) in (1, 2) and found.size > 0
