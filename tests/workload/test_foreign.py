@@ -80,7 +80,11 @@ FOREIGN = {
     "MIND's news": (b'N1\tlifestyle\troyals\tThe "Brands\tx\thttps://a/b\t[]\t[]\n' * 60, "articles without clicks"),
     "MIND's test set": (b"1\tU7\t11/11/2019 9:05:58 AM\tN1 N2\tN3 N4\n" * 60, "without clicks; give that of train or dev"),
     "pipes and blanks": (b"1|Toy Story (1995)|01-Jan-1995\n2|GoldenEye (1995)|01-Jan-1995\n" * 60, 'separated by "|" without'),
-    "uneven header": (b"user,item\n" + b"1,2,0\n" * 60, "names 2 columns, but the rows below have 3"),
+    "uneven header": (b"user,item\n" + b"1,2,0\n" * 60, "own:1: the line has 2 columns, but those below have 3; mend the header"),
+    "prose": (
+        b"Lorem ipsum dolor sit amet\nconsectetur adipiscing\n" * 60,
+        "own is no table: its first lines have unlike numbers",
+    ),
     "Avro": (b"Obj\x01" + bytes(90), "an Avro file"),
     "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(90), "an HDF5 file"),
     "7z": (b"7z\xbc\xaf\x27\x1c" + bytes(90), "a 7z archive"),

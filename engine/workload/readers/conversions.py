@@ -24,16 +24,15 @@ class Conversion(NamedTuple):
         """Return the lines for the file `name`, which begins with `head`."""
         path = PurePath(name)
         new = f"{path.stem}{self.suffix}" if self.suffix or path.suffix else f"{name}.plain"
+        names = {"file": name, "new": new if new != name else f"new-{name.lstrip('-')}"}
+        for which, each in names.items():
+            names[which] = shlex.quote(f"./{each}" if each.startswith("-") else each) if self.shell else repr(each)
         table = SQL_TABLE.search(head)
-        quoted = shlex.quote if self.shell else repr
-        names = {"file": quoted(name), "new": quoted(new if new != name else f"new-{new}")}
         return self.lines.format(**names, table=table[1].decode() if table else "TABLE")
 
 
-def _by_pandas(reader: str, library: str = "") -> Conversion:
-    words = f"write it as Parquet, in Python{' with ' if library else ''}{library}:"
-    imports = "\n".join(("import pandas", *(f"import {each}" for each in library.split(" and ") if each)))
-    return Conversion(words, f"{imports}\n{reader}.to_parquet({{new}})", ".parquet")
+def _by_pandas(reader: str, imports: str = "", words: str = "write it as Parquet, in Python:") -> Conversion:
+    return Conversion(words, f"import pandas{imports}\n{reader}.to_parquet({{new}})", ".parquet")
 
 
 def _by_shell(command: str, words: str = "unpack it and give what is inside:", suffix: str = "") -> Conversion:
@@ -59,15 +58,16 @@ ROWS = Conversion("write its rows as CSV or Parquet with a label and ids")
 EXAMPLES = Conversion("write its examples as CSV or Parquet with a label and ids, such as with tf.data.TFRecordDataset")
 SHEET = Conversion("save its sheet as CSV")
 FEATHER = _by_pandas("pandas.read_feather({file})")
-STREAM = _by_pandas("ipc.open_stream({file}).read_all().to_pandas()", "pyarrow.ipc as ipc")
+STREAM = _by_pandas("ipc.open_stream({file}).read_all().to_pandas()", ", pyarrow.ipc as ipc")
 ORC = _by_pandas("pandas.read_orc({file})")
 STATA, SAS = _by_pandas("pandas.read_stata({file})"), _by_pandas("pandas.read_sas({file})")
-AVRO = _by_pandas("pandas.DataFrame(fastavro.reader(open({file}, 'rb')))", "fastavro")
-SQLITE = _by_pandas("pandas.read_sql('SELECT * FROM {table}', sqlite3.connect({file}))", "sqlite3")
-PICKLE = _by_pandas("pandas.read_pickle({file})")._replace(
-    words="if it is a table that you trust, write it as Parquet, in Python:"
+AVRO = _by_pandas(
+    "pandas.DataFrame(fastavro.reader(open({file}, 'rb')))", ", fastavro", "write it as Parquet, in Python with fastavro:"
 )
+SQLITE = _by_pandas("pandas.read_sql('SELECT * FROM {table}', sqlite3.connect({file}))", ", sqlite3")
+PICKLE = _by_pandas("pandas.read_pickle({file})", words="if it is a table that you trust, write it as Parquet, in Python:")
 JSON_LINES, JSON = _by_pandas("pandas.read_json({file}, lines=True)"), _by_pandas("pandas.read_json({file})")
+LITERALS = _by_pandas("pandas.DataFrame(map(ast.literal_eval, pathlib.Path({file}).read_text().splitlines()))", ", ast, pathlib")
 HDF5 = Conversion(
     "write its arrays as .npz, in Python with h5py:",
     "import h5py, numpy\n"
@@ -105,6 +105,13 @@ ANNEX = _by_shell("git annex get {file}", "fetch it in its repository:")
 LINE_ENDS = _by_shell("tr '\\r' '\\n' < {file} > {new}", "write it again with lines that end with LF:", ".csv")
 COLONS = _by_shell("sed 's/::/,/g' {file} > {new}", "write it with commas:", ".csv")
 BLANKS = _by_shell("sed -E 's/^ +//; s/ +/,/g' {file} > {new}", "write it with commas:", ".csv")
+COMMENTS = _by_shell("grep -v '^#' {file} > {new}", "take the lines that begin with # away:", ".csv")
+TITLE = _by_shell("tail -n +2 {file} > {new}", "take the first line away:", ".csv")
+NETFLIX = _by_shell(
+    "(echo movie,user,rating,date; awk -F: '/:$/ {{movie = $1; next}} {{print movie \",\" $0}}' {file}) > {new}",
+    "write the movie into each row:",
+    ".csv",
+)
 RATINGS = _by_shell(
     "(echo userId,movieId,rating,timestamp; sed 's/::/,/g' {file}) > {new}", "write it as CSV under the newer header:", ".csv"
 )

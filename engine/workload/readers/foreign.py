@@ -96,8 +96,7 @@ def check_text(name: str, first: str, packed: bool = False) -> None:
     first = first[: LONG_LINE + 1].strip()
     found: tuple[str, Conversion, tuple[str, ...]] | None = None
     if first.startswith(("{", "[")):
-        lines = first.startswith("{") and (first.endswith("}") or len(first) > LONG_LINE)
-        found = "JSON", ways.JSON_LINES if lines else ways.JSON, tuple(_keys(first))
+        found = _json(first)
     elif "\r" in first and first.translate({9: "", 13: ""}).isprintable():
         found = "a text whose lines end with CR alone", ways.LINE_ENDS, ()
     else:
@@ -105,6 +104,14 @@ def check_text(name: str, first: str, packed: bool = False) -> None:
     if found:
         what, way, columns = found
         raise looks(name, f"{what} in gzip" if packed else what, ways.GUNZIP if packed else way, columns)
+
+
+def _json(first: str) -> tuple[str, Conversion, tuple[str, ...]]:
+    """Return what a text in JSON looks like by its first line, how it is converted, and its columns."""
+    if re.match(r"\{u?'", first):
+        return "dictionaries of Python's, a line each, which are no JSON", ways.LITERALS, ()
+    lines = first.startswith("{") and (first.endswith("}") or len(first) > LONG_LINE)
+    return "JSON", ways.JSON_LINES if lines else ways.JSON, tuple(_keys(first))
 
 
 def masked_crc(data: bytes) -> bytes:
@@ -127,7 +134,7 @@ def looks(name: str, what: str, way: Conversion, columns: tuple[str, ...] = (), 
 
 def named(columns: tuple[str, ...]) -> str:
     """Return some columns as a message lists them."""
-    listed = ("".join(filter(str.isprintable, column))[:24] for column in columns[:6])
+    listed = ("".join(filter(str.isprintable, column))[:24] or '""' for column in columns[:6])
     return ", ".join(listed) + (", ..." if len(columns) > 6 else "")
 
 

@@ -27,6 +27,8 @@ def check(name: str, rows: FirstRows, packed: bool) -> None:
     for what, columns in SIDE_TABLES.items():
         if columns <= set(rows.header):
             raise looks(name, f"KuaiRec's table of {what}, which has no clicks", Conversion("give big_matrix.csv"))
+    if re.fullmatch(r"\d+:", "".join(rows.header)) and rows.delimiter == "," and rows.width == 3:
+        raise looks(name, "the Netflix Prize's ratings", ways.GUNZIP if packed else ways.NETFLIX)
     if rows.delimiter == "\t" and not rows.header and rows.rows:
         _check_mind(name, rows, packed)
         if rows.width == len(RATINGS) and all(map(_is_rating, rows.rows)):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from ...errors import BadFile
 from . import conversions as ways
 from . import criteo, foreign, published
+from .conversions import Conversion
 from .layouts import AVAZU, EVENTS, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
 from .mapping_text import UNLABELLED, mapping_text
 from .sniffing import FirstRows, first_rows
@@ -17,6 +18,7 @@ TITLES = {
     TAOBAO_ADS: "Taobao's raw_sample.csv",
     MOVIELENS: "MovieLens' ratings.csv",
 }
+LEAST_EVEN = 0.6  # of the first lines of a table have as many columns as most
 CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")  # bytes that no text has
 
 
@@ -37,9 +39,9 @@ def text_layout(name: str, head: bytes, packed: bool = False, is_criteo: bool = 
         return criteo.layout(name, rows)
     if known := _known(rows):
         return known
-    _check_plain(name, head, first, rows)
+    _check_plain(name, head, first, rows, packed)
     published.check(name, rows, packed)
-    raise _unmapped(name, rows)
+    raise _uneven(name, rows, packed) or _unmapped(name, rows)
 
 
 def _known(rows: FirstRows) -> Layout | None:
@@ -53,13 +55,16 @@ def _known(rows: FirstRows) -> Layout | None:
     return None
 
 
-def _check_plain(name: str, head: bytes, first: str, rows: FirstRows) -> None:
+def _check_plain(name: str, head: bytes, first: str, rows: FirstRows, packed: bool) -> None:
     """Raise BadFile for what is no text, or has no columns."""
     try:
         head[: -3 if len(head) >= HEAD else None].decode("utf-8")
     except UnicodeDecodeError as error:
         line, byte = 1 + head.count(b"\n", 0, error.start), head[error.start]
-        sentence, way = f"{name}:{line}: byte 0x{byte:02x} is not UTF-8 text; data files are text, Parquet or arrays", ways.LATIN
+        sentence, way = (
+            f"{name}:{line}: byte 0x{byte:02x} is not UTF-8 text; data files are text, Parquet or arrays",
+            _unpacked(ways.LATIN, packed),
+        )
         if CONTROL.search(head):
             raise BadFile(f"{sentence}, and this is of no format that is known.") from error
         raise BadFile(f"{sentence}; {way.words}", remedy=way.remedy(name)) from error
@@ -77,11 +82,6 @@ def _check_plain(name: str, head: bytes, first: str, rows: FirstRows) -> None:
 
 def _unmapped(name: str, rows: FirstRows) -> BadFile:
     """Return the refusal of a table whose columns nobody has described, with a mapping to copy."""
-    if rows.delimiter == " " and rows.even < 1:
-        return foreign.looks(name, "a table in columns of blanks", ways.BLANKS)
-    if rows.header and rows.rows and len(rows.header) != len(rows.rows[0]):
-        what = f"{name}:1: the header names {len(rows.header)} columns, but the rows below have {len(rows.rows[0])}"
-        return BadFile(f"{what}; mend the header, or take away what stands above it.")
     near = next((layout for layout in TEXTS if _is_near(layout, rows)), None)
     kind = "in CSV" if rows.delimiter == "," else f'separated by "{_written(rows.delimiter)}"'
     what = TITLES[near] if near else f"a table {kind}"
@@ -91,6 +91,27 @@ def _unmapped(name: str, rows: FirstRows) -> BadFile:
     if not rows.header and criteo.is_sampled(rows):
         mapping = 'format = "criteo"\n'
     return _guessed(name, f"{what}{lacks if rows.header else ' without a header'}; {there}", mapping)
+
+
+def _uneven(name: str, rows: FirstRows, packed: bool) -> BadFile | None:
+    """Return the refusal of rows that have unlike numbers of columns, or another one than the header, None where they do not."""
+    if rows.delimiter == " " and rows.even < 1 and rows.aligned:
+        return foreign.looks(name, "a table in columns of blanks", _unpacked(ways.BLANKS, packed))
+    if rows.even <= LEAST_EVEN:
+        return BadFile(f"{name} is no table: its first lines have unlike numbers of columns; write a sample a line, in CSV.")
+    if rows.header and rows.rows and len(rows.header) != len(rows.rows[0]):
+        below = f"those below have {len(rows.rows[0])}"
+        if len(rows.header) == 1:
+            way = _unpacked(ways.COMMENTS if rows.header[0].startswith("#") else ways.TITLE, packed)
+            return BadFile(f"{name}:1: the line has 1 column, but {below}; {way.words}", remedy=way.remedy(name))
+        what = f"{name}:1: the line has {len(rows.header)} columns, but {below}"
+        return BadFile(f"{what}; mend the header, or take away what stands above it.")
+    return None
+
+
+def _unpacked(way: Conversion, packed: bool) -> Conversion:
+    """Return how to unpack a gzipped file, which no other command could read, or the way itself."""
+    return ways.GUNZIP if packed else way
 
 
 def _is_near(layout: Layout, rows: FirstRows) -> bool:

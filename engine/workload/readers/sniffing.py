@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from .blocks import MARK
@@ -25,13 +25,15 @@ class FirstRows:
     """The first rows of a text, parted by `delimiter`; "" where each line is one cell.
 
     `header` are the columns' names where the first line has them, perhaps too few or too many; `rows` are those below that have
-    as many cells as most. `even` is the share of lines that have so many.
+    as many cells as most. `even` is the share of lines that have so many; `aligned` says that all have where several blanks count
+    as one.
     """
 
     delimiter: str
     header: Row
     rows: tuple[Row, ...]
     even: float
+    aligned: bool = False
 
     @property
     def columns(self) -> Row:
@@ -41,7 +43,7 @@ class FirstRows:
     @property
     def width(self) -> int:
         """How many columns there are."""
-        return len(self.header or (self.rows[0] if self.rows else ()))
+        return len(self.rows[0] if self.rows else self.header)
 
 
 def first_rows(head: bytes, whole: bool) -> FirstRows:
@@ -50,12 +52,13 @@ def first_rows(head: bytes, whole: bool) -> FirstRows:
     lines = [line for line in (lines if whole or len(lines) == 1 else lines[:-1]) if line.strip()][:MOST_ROWS]
     parted = [(delimiter, [parts(line, delimiter) for line in lines]) for delimiter in DELIMITERS]
     tables = [(delimiter, rows, *_evenness(rows)) for delimiter, rows in parted]
-    wide = [table for table in tables if table[2] > 1]
+    wide = [table for table in tables if table[2] > 1 + (table[0] == ":")]  # a web address has two parts
     if not wide:
         rows = [(line.strip(),) for line in lines]
         return _headed("", rows, 1, 1.0)
     strict = [table for table in wide if table[0] not in LAST_RESORTS] or wide
-    return _headed(*max(strict, key=lambda table: (round(table[3], 1), table[2])))
+    found = _headed(*max(strict, key=lambda table: (round(table[3], 1), table[2])))
+    return replace(found, aligned=len({len(line.split()) for line in lines}) == 1)
 
 
 def parts(line: str, delimiter: str) -> Row:

@@ -130,6 +130,7 @@ SHOWN = [" ".join(f"N{n * 7 % 40}-{int(n % 3 == 0)}" for n in range(row, row + r
 MIND = "".join(
     f"{row}\tU{row % 9}\t11/{row % 9 + 1}/2019 9:05:{row % 60:02} AM\tN1 N2\t{shown}\n" for row, shown in enumerate(SHOWN)
 )
+NETFLIX = "".join(f"{m}:\n" + "".join(f"{m * 7 % 9},{n % 5 + 1},2005-09-06\n" for n in range(12)) for m in range(10))
 WIDE = table([[f"{row % 2}", *(f"w{row % 7}-{column}" for column in range(39))] for row in range(COUNT)], "\t")
 # What is refused: its name, how it is written, how many tries it takes, and the lookups of a sample that are read at last.
 FILES: dict[str, tuple[str, Callable[[Path], object] | bytes | str, int]] = {
@@ -147,6 +148,14 @@ FILES: dict[str, tuple[str, Callable[[Path], object] | bytes | str, int]] = {
     "xz": ("own.csv.xz", lzma.compress(CSV.encode()), 2),
     "gzip twice": ("own.csv.gz", gzip.compress(gzip.compress(CSV.encode())), 2),
     "json in gzip": ("own.json.gz", gzip.compress(FRAME.to_json(orient="records").encode()), 3),
+    "Python's dictionaries": ("own.json", "".join(f"{row}\n" for row in FRAME.to_dict("records")), 2),
+    "a title": ("own.csv", "Clicks of May\n" + CSV, 2),
+    "comments": ("own.csv", "# of May\n# by us\n" + CSV, 2),
+    "comments in gzip": ("own.csv.gz", gzip.compress(b"# of May\n" + CSV.encode()), 3),
+    "latin in gzip": ("own.csv.gz", gzip.compress(CSV.replace("user", "usér").encode("latin-1")), 3),
+    "a name like an option": ("-r.csv", "Clicks of May\n" + CSV, 2),
+    "a name to quote": ("it's $HOME.csv.bz2", bz2.compress(CSV.encode()), 2),
+    "Netflix": ("combined_data_1.txt", NETFLIX, 2),
     "lines of CR": ("own", CSV.replace("\n", "\r"), 2),
     "two colons": ("own.dat", CSV.replace(",", "::"), 2),
     "blanks": ("own.txt2", FRAME.to_string(index=False), 2),
