@@ -26,10 +26,10 @@ TITLES = {
 }
 
 
-def read(path: Path | str, watch: Watch = unwatched) -> Recording:
+def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Recording:
     """Read a data file from disk; raises BadFile with the file's name and, where there is one, the line.
 
-    `watch` is told how far the reading is, from 0 to 1, and of what.
+    `watch` is told how far the reading is, from 0 to 1, and of what. A file without `labels` is refused if they are needed.
     """
     path = Path(path)
     given, (head, packed) = mapping.content(path), _head(path)
@@ -37,6 +37,7 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
     if wanted and wanted not in NAMES:
         raise BadFile(f"{mapping.beside(path).name}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
     if torch_save.is_trace(path):
+        mapping.refuse_idle(path, given, "a trace", mapping.KEYS)
         trace = torch_save.read(path, watch)
         raise BadFile(
             f"{name} is a trace of lookups in {trace.tables} tables, without labels and with bags of unlike sizes: "
@@ -47,14 +48,32 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
         raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
     if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
         foreign.check_zip(path, name)
+        mapping.refuse_idle(path, given, "arrays, whose names say what they are", mapping.KEYS[1:])
         return _unchanged(path, lambda: arrays.read(path, name))
-    layout = mapping.layout(path, given) if given and not wanted else BY_NAME.get(wanted)
     if head.startswith(PARQUET):
         from . import parquet  # late, as below
 
-        return _unchanged(path, lambda: parquet.read(path, name, lambda names: layout or _parquet_layout(name, names), watch))
-    layout = layout or _text_layout(name, head, wanted == "criteo")
+        mapping.refuse_idle(path, given, "Parquet, which names and parts its columns itself", mapping.TEXT_ALONE)
+
+        def meaning(names: tuple[str, ...]) -> Layout:
+            base = BY_NAME.get(wanted) or (None if given else _parquet_layout(name, names))
+            return _labelled(path, mapping.layout(path, given, base) if given else base, labels)
+
+        return _unchanged(path, lambda: parquet.read(path, name, meaning, watch))
+    base = BY_NAME.get(wanted) or (None if given and wanted != "criteo" else _text_layout(name, head, wanted == "criteo"))
+    layout = _labelled(path, mapping.layout(path, given, base) if given else base, labels)
     return _unchanged(path, lambda: _text(path, name, layout, watch))
+
+
+def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
+    """Return the layout; raises BadFile for one without a label where one is asked for."""
+    assert layout is not None
+    if labels and not layout.label:
+        raise BadFile(
+            f"{mapping.beside(path).name} names no label, without which a file can only be fitted and counted; write "
+            'label = "COLUMN" to train on it.'
+        )
+    return layout
 
 
 def files_of(path: Path) -> tuple[Path, ...]:

@@ -4,24 +4,32 @@
     ids = ["user", "item"]       # one table each
     dense = ["age"]              # numbers, log(1 + x) of them is trained on
     time = "timestamp"           # sort by it; without it rows are trained as they stand
+    time_format = "%d/%m/%Y"     # how times are written, where that could be read in two ways
     columns = ["user", "item"]   # of a text without a header
     delimiter = "|"              # of a text; a comma without it
     rows = "hashed"              # into the model's rows; or "as they are", "first seen first", "hashed into 100000"
-    lists = " "                  # between the ids of a cell that holds several, of a text; lists in Parquet are ids as they are
+    lists = " "                  # between the ids of a cell that holds several; lists in Parquet are ids as they are
+    quotes = "none"              # quotation marks are part of the text; "multiline": quoted cells may hold line ends
 
-Or `format = "taobao"` names one that is known.
+Without `rows` a column's ids are numbered in the order first seen if all of them fit into its table, else hashed. Without a
+`label` the file has lookups alone, to which the generator can be fitted. `format = "taobao"` names a format that is known;
+other keys then lie over its layout. A key that would do nothing is refused.
 """
 
 import re
 import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import BadFile, nearest
 from .layouts import Layout
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, known
+from .records import LITERAL, MULTILINE, QUOTES
 
-KEYS = ("format", "label", "ids", "dense", "time", "columns", "delimiter", "rows", "lists")
+KEYS = ("format", "label", "ids", "dense", "time", "columns", "delimiter", "rows", "lists", "quotes", "time_format")
+TEXT_ALONE = ("columns", "delimiter", "quotes")
 RULE = re.compile(r"\s*(?P<column>.+?)\s*(?:(?P<rule>>=|<=|!=|==|>|<)\s*(?P<value>.+?)\s*)?")
 LARGEST = 100_000  # bytes of a mapping
 MOST_COLUMNS = 1000
@@ -40,7 +48,7 @@ def content(path: Path) -> dict[str, Any]:
     try:
         if there.stat().st_size > LARGEST or not there.is_file():
             raise BadFile(f"{there.name} is no mapping, which is a short text; take it away.")
-        found = tomllib.loads(there.read_text(encoding="utf-8"))
+        found = tomllib.loads(there.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadFile(f"{there.name} is not valid TOML: {error}; mend it.") from error
     for key in found:
@@ -49,44 +57,62 @@ def content(path: Path) -> dict[str, Any]:
     return found
 
 
-def layout(path: Path, given: dict[str, Any]) -> Layout:
-    """Return the layout that a mapping describes; raises BadFile."""
+def layout(path: Path, given: dict[str, Any], base: Layout | None = None) -> Layout:
+    """Return the layout that a mapping describes, over that of the format `base`; raises BadFile."""
     name = beside(path).name
-    texts = {key: _texts(name, key, given.get(key, [])) for key in ("ids", "dense", "columns")}
-    for key in ("label", "time", "delimiter", "rows", "lists"):
+    texts = {key: _texts(name, key, given[key]) for key in ("ids", "dense", "columns") if key in given}
+    for key in ("label", "time", "delimiter", "rows", "lists", "quotes", "time_format"):
         if not isinstance(given.get(key, ""), str):
             raise BadFile(f"{name}: {key} is no text; write it in quotes.")
-    if not texts["ids"] or not given.get("label"):
-        raise BadFile(
-            f'{name} names no {"ids" if given.get("label") else "label"}; write label = "COLUMN" and ids = ["COLUMN", ...].'
-        )
-    match = RULE.fullmatch(given["label"])
-    if match is None:
-        raise BadFile(f"{name}: label={given['label'][:40]!r} is no rule; write a column, or a column and a rule such as >= 4.")
-    rule, value = match["rule"] or "", _value(match["value"])
-    if isinstance(value, str) and rule not in ("==", "!="):
-        raise BadFile(f"{name}: label={given['label'][:40]!r} compares with no number; texts are only == or != something.")
-    rows, delimiter, lists = _said(name, given)
-    read = match["column"], texts["ids"], texts["dense"], rule, value, given.get("time", ""), texts["columns"]
-    found = Layout(f"mapped by {name}", *read, delimiter, rows, lists=lists)
-    for column in found.wanted if texts["columns"] else ():
-        if texts["columns"].count(column) != 1:
-            raise BadFile(f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], texts['columns'])}")
+    changes: dict[str, Any] = dict(texts) | {
+        key: given[key] for key in ("time", "delimiter", "rows", "lists", "quotes", "time_format") if key in given
+    }
+    if given.get("label"):
+        changes |= _label(name, given["label"])
+    found = replace(base or Layout(f"mapped by {name}", "", ()), **changes)
+    if not found.ids:
+        raise BadFile(f'{name} names no ids; write ids = ["COLUMN", ...], and label = "COLUMN" to train on it.')
+    _check(name, found)
     return found
 
 
-def _said(name: str, given: dict[str, Any]) -> tuple[str, str, str]:
-    """Return how ids become rows, what parts columns, and what parts ids of a cell; raises BadFile."""
-    rows, delimiter, lists = (given.get(key, usual) for key, usual in (("rows", HASHED), ("delimiter", ","), ("lists", "")))
+def _label(name: str, text: str) -> dict[str, Any]:
+    """Return what a label's text changes in a layout; raises BadFile."""
+    match = RULE.fullmatch(text)
+    if match is None:
+        raise BadFile(f"{name}: label={text[:40]!r} is no rule; write a column, or a column and a rule such as >= 4.")
+    rule, value = match["rule"] or "", _value(match["value"])
+    if isinstance(value, str) and rule not in ("==", "!="):
+        raise BadFile(f"{name}: label={text[:40]!r} compares with no number; texts are only == or != something.")
+    return {"label": match["column"], "rule": rule, "value": value, "known": ()}
+
+
+def _check(name: str, found: Layout) -> None:
+    """Raise BadFile for a layout whose parts do not go together."""
+    rows, delimiter, lists, quotes = found.rows, found.delimiter, found.lists, found.quotes
     if not known(rows):
         raise BadFile(
             f"{name}: rows={rows[:40]!r} is not known; write {HASHED!r}, {AS_THEY_ARE!r}, {FIRST_SEEN!r} or 'hashed into 100000'."
         )
-    if lists == delimiter or '"' in lists:
+    if quotes not in QUOTES:
+        raise BadFile(f"{name}: quotes={quotes[:20]!r} is not known; write {LITERAL!r} or {MULTILINE!r}, or leave it out.")
+    if (lists == delimiter and quotes == LITERAL) or '"' in lists:
         raise BadFile(f"{name}: lists={lists[:10]!r} cannot part ids, as it parts columns or quotes; write another one.")
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise BadFile(f"{name}: delimiter={delimiter[:10]!r} is not one character; write one such as a comma or \\t.")
-    return rows, delimiter, lists
+    if found.time_format and (not found.time or "%" not in found.time_format):
+        why = "names no time" if not found.time else "is no format of strptime"
+        raise BadFile(f'{name}: time_format={found.time_format[:40]!r} {why}; write time = "COLUMN", time_format = "%d/%m/%Y".')
+    for column in found.wanted if found.columns else ():
+        if found.columns.count(column) != 1:
+            raise BadFile(f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], found.columns)}")
+
+
+def refuse_idle(path: Path, given: dict[str, Any], what: str, idle: Sequence[str]) -> None:
+    """Raise BadFile for a key of a mapping that does nothing for `what` the file is."""
+    for key in given:
+        if key in idle:
+            raise BadFile(f"{beside(path).name}: {key} does nothing for {what}; take it away.")
 
 
 def _texts(name: str, key: str, given: Any) -> tuple[str, ...]:
