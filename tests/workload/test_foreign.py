@@ -322,8 +322,11 @@ def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) 
     lists = [RANDOM.integers(0, 50, size).tolist() for size in RANDOM.geometric(0.4, 900) - 1]
     file = read(uneven(tmp_path / "own.parquet", lists))
     shape = {"model.num_tables": 4, "model.num_embeddings": (400, 60, 300, 70), "model.bottom_mlp": (1, 4)}
+    with pytest.raises(BadInput, match=r"model.num_tables, .* must suit the data file: own.parquet has .* of uneven length, but"):
+        source(with_values(TINY, {**shape, "model.pooling": file.pooling * 2}), file)
+    shape["model.field_copies"] = 2
     asked = with_values(TINY, {**shape, "model.pooling": file.pooling * 2, "data.batch_size": 64})
-    with pytest.raises(BadInput, match=r"data.bag_length_cv does not suit own.parquet, which has uneven bags; set it to 0.0;"):
+    with pytest.raises(BadInput, match=r"--set 'data.bag_length_cv=0.0;.*;0.0;"):
         source(asked, file)
     given = source(with_values(asked, {"data.bag_length_cv": file.length_cv * 2}), file)
     first, most = offsets(asked.model), np.zeros(4)
@@ -342,7 +345,7 @@ def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) 
     assert (given.room >= most).all() and (given.room <= 1.5 * most).all()
     assert len(given.held_out().starts) == 4 * 90 + 1
     asked, even = with_values(asked, {"data.bag_length_cv": (1.0,), "model.pooling": (1, 3) * 2}), tmp_path / "even.parquet"
-    with pytest.raises(BadInput, match="bags of one length; set it to nothing"):
+    with pytest.raises(BadInput, match=r"set --set 'data\.bag_length_cv='"):
         source(asked, read(uneven(even, LISTS.tolist())))
 
 

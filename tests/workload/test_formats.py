@@ -172,7 +172,7 @@ def test_multi_hot_ids_are_mapped_inside_the_archive_and_keep_their_bags(tmp_pat
         wanted = inside[str(table)][16:24].reshape(-1) % (first[table + 1] - first[table])
         assert (ids[layout[table] : layout[table + 1]] - first[table]).tolist() == wanted.tolist()
     assert simulate(scenario, path).ran
-    with pytest.raises(BadInput, match="set it to 3;2;1;12"):
+    with pytest.raises(BadInput, match=r"set --set 'model\.pooling=3;2;1;12'"):
         source(with_values(scenario, {"model.pooling": (1,)}), found)
 
 

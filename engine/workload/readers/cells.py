@@ -30,6 +30,8 @@ def plain(column: Any) -> Any:
 def numbers(column: Any, place: Place, remedy: str = "write one, or nothing where it is missing") -> Floats:
     """Return each cell as a number, what is missing as 0; raises BadFile with the remedy for a cell that is none."""
     column = plain(column)
+    if types.is_temporal(column.type):
+        raise BadFile(f"{place(0)} is a column of {column.type}, which is no number; write seconds, or map another one.")
     try:
         found = _read(column.fill_null("")) if is_text(column.type) else _cast(column)
     except (ArrowInvalid, ArrowNotImplementedError) as error:
@@ -42,8 +44,7 @@ def numbers(column: Any, place: Place, remedy: str = "write one, or nothing wher
 
 
 def _cast(column: Any) -> Floats:
-    whole = column.cast("int64") if types.is_temporal(column.type) else column
-    found: Floats = whole.cast("float64", safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+    found: Floats = column.cast("float64", safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
     return found
 
 

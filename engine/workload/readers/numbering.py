@@ -51,15 +51,14 @@ class IdIndex:
         while start < len(tokens) and not self.full:
             done, self.count = _insert(tokens[start:], self.keys, self.ranks, self.count)
             start += done
-            if start < len(tokens):
+            if self.count > MOST_SEEN or (start < len(tokens) and self.count == MOST_SEEN and 2 * self.count >= len(self.keys)):
+                self.full, (self.keys, self.ranks) = True, _slots(1)
+            elif start < len(tokens):
                 self._grow()
         touched(min(self.keys.nbytes, PAGE * len(tokens)) if self.keys.nbytes > PAGE * PAGE else 0)
         return not self.full
 
     def _grow(self) -> None:
-        if self.count >= MOST_SEEN:
-            self.full, (self.keys, self.ranks) = True, _slots(1)
-            return
         before, ranks = self.keys, self.ranks
         self.keys, self.ranks = _slots(2 * len(before))
         _rehash(before, ranks, self.keys, self.ranks)

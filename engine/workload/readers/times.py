@@ -38,7 +38,7 @@ class Times:
     def __call__(self, column: Any, place: Place) -> Floats:
         """Return each cell's time: of dates the microseconds since 1970, of numbers the number; raises BadFile."""
         column = plain(column)
-        if types.is_temporal(column.type) and not types.is_duration(column.type):
+        if types.is_temporal(column.type):
             return _microseconds(column, place)
         if not is_text(column.type) or not len(column):
             return numbers(column, place, REMEDY)
