@@ -26,7 +26,7 @@ class Data:
         "How a column's ids become rows: numbered in the order first seen if all of them fit into its table, else hashed; "
         "or always hashed. A mapping's `rows` comes before it.",
         choices=("first-seen", "hashed"),
-        acts="full run",
+        acts="file",
     )
     popularity: str = knob(
         "kaggle",

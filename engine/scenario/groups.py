@@ -29,7 +29,7 @@ class Model:
         "How many tables each field of a data file fills, each by a hash of its own, for models that are several copies of one.",
         low=1,
         high=1000,
-        acts="full run",
+        acts="file",
     )
     bottom_mlp: Annotated[tuple[int, ...], "widths"] = knob(
         (13, 512, 256, 64, 16), "Bottom MLP", "Layer widths, dense features first, e.g. 13-512-16.", low=1, high=10**6
