@@ -99,7 +99,7 @@ def settings(changes: Mapping[str, Any]) -> str:
 def numbered(scenario: Scenario, file: Recording) -> tuple[bool, ...]:
     """Return for each table whether its ids are rows in the order first seen; those of all others are hashed, or row numbers."""
     rows, distinct = per_table(scenario.model, "num_embeddings"), file.distinct
-    chosen = scenario.data.id_numbering != HASHED and bool(file.indexes)
+    chosen = scenario.data.id_numbering != HASHED and file.where_they_fit
     return tuple(
         chosen and table < file.tables and distinct[table] is not None and (distinct[table] or 0) <= count
         for table, count in enumerate(rows)
@@ -126,30 +126,32 @@ def row_use(scenario: Scenario, file: Recording) -> tuple[RowUse, ...]:
         index = file.indexes[field] if file.indexes else None
         used = None
         if index is not None:
-            used = index.count if number else _used(index.tokens(), table, rows)
+            rule = number or not file.hashed  # as the file's own numbers, modulo the rows
+            used = min(index.count, rows) if rule else _used(index.tokens(), table, rows)
         found.append(RowUse(rows, index.count if index else None, number, used))
     return tuple(found)
 
 
 def numbering_note(scenario: Scenario, file: Recording) -> str:
-    """Return the sentence that says how a file's ids become rows, and how many rows stay empty; "" where ids are row numbers."""
-    if not file.hashed:
+    """Return the sentence that says how a file's ids become rows, and how many rows stay empty; "" where nobody counted."""
+    if not file.indexes:
         return ""
     every = row_use(scenario, file)
-    number = sum(one.numbered for one in every)
-    told = [f"{number} of {len(every)} tables have their file's ids in the order first seen"] if number else []
-    shared = [one for one in every if not one.numbered and one.used is not None]
-    merged = sum(max((one.distinct or 0) - (one.used or 0), 0) for one in shared)
-    if shared:
-        told.append(
-            f"{len(shared)} {'tables have' if len(shared) > 1 else 'table has'} hashed ids, {merged:,} of which share a row"
-        )
-    many = len(every) - number - len(shared)
-    if many:
-        told.append(f"{many} {'tables have' if many > 1 else 'table has'} hashed ids, more than are counted")
-    known = [one for one in every if one.used is not None]
-    empty, rows = sum(one.rows - (one.used or 0) for one in known), sum(one.rows for one in known)
-    return "; ".join(told) + (f"; {empty:,} of {rows:,} rows stay empty." if known else ".")
+    ordered = [one for one in every if one.numbered or not file.hashed]
+    hashed = [one for one in every if file.hashed and not one.numbered]
+    counted = [one for one in every if one.used is not None]
+    words = [f"Ids are rows in the order first seen in {_tables(len(ordered), len(every))}"] if ordered else []
+    words += [f"{'they are' if ordered else 'Ids are'} hashed into rows in {_tables(len(hashed), len(every))}"] if hashed else []
+    merged = sum(max((one.distinct or 0) - (one.used or 0), 0) for one in counted)
+    words += [f"{merged:,} of {sum(one.distinct or 0 for one in counted):,} ids share another id's row"] if merged else []
+    if len(counted) < len(every):
+        words.append(f"{_tables(len(every) - len(counted), len(every))} have more ids than are counted")
+    empty, rows = sum(one.rows - (one.used or 0) for one in counted), sum(one.rows for one in counted)
+    return "; ".join(words) + (f"; {empty:,} of {rows:,} rows stay empty." if counted else ".")
+
+
+def _tables(some: int, whole: int) -> str:
+    return ("all" if some == whole > 1 else f"{some} of {whole}") + " tables"
 
 
 def _used(tokens: Words, table: int, rows: int) -> int:

@@ -23,7 +23,7 @@ from engine.workload import readers
 from engine.workload.batch import offsets, table_ends
 from engine.workload.readers import blocks, foreign, numbering
 from engine.workload.readers.formats import read
-from engine.workload.readers.numbering import FirstSeen
+from engine.workload.readers.numbering import IdIndex
 from engine.workload.readers.traces import torch_save, unpacking
 from engine.workload.source import ids_of, source
 from tests.cases import each
@@ -257,11 +257,14 @@ def test_ids_are_numbered_as_they_are_first_seen_as_pandas_factorizes_them(
 
 def test_first_seen_first_grows_and_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = RANDOM.integers(0, 2**63, 9_000).astype(np.uint64)[RANDOM.integers(0, 9_000, 40_000)]
-    number = FirstSeen("own.csv", "user")
-    assert np.concatenate([number(part) for part in np.array_split(tokens, 13)]).tolist() == pd.factorize(tokens)[0].tolist()
+    index, parts = IdIndex(), []
+    for part in np.array_split(tokens, 13):
+        index.add(part)
+        parts.append(index.numbers_or_refusal(part, "own.csv: user"))
+    assert np.concatenate(parts).tolist() == pd.factorize(tokens)[0].tolist()
     monkeypatch.setattr(numbering, "MOST_SEEN", 1000)
     with pytest.raises(BadFile, match=r'own.csv: user has more than 1,000 different ids.* rows = "hashed"'):
-        FirstSeen("own.csv", "user")(tokens)
+        index.add(tokens[:1]) or index.numbers_or_refusal(tokens, "own.csv: user")
 
 
 def test_ids_are_hashed_into_as_many_rows_as_are_named(tmp_path: Path) -> None:

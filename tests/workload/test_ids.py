@@ -272,7 +272,7 @@ def test_keys_beside_a_format_lie_over_its_layout(tmp_path, key):
     found = read(mapped(tmp_path / "ratings.csv", f'format = "movielens"\n{key}\n'))
     name = key.split(" ")[0]
     assert (found.tables == 1) == (name == "ids") and (found.tokens[0, 0] == 0) == (name == "time")
-    assert found.labels.mean() == pytest.approx(0.6 if name == "label" else 0.4) and (found.indexes == ()) == (name == "rows")
+    assert found.labels.mean() == pytest.approx(0.6 if name == "label" else 0.4) and found.where_they_fit == (name != "rows")
     assert bool(found.dense.any()) == (name == "dense")
 
 

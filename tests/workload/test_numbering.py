@@ -93,8 +93,13 @@ def test_what_is_said_of_rows_is_what_a_count_of_them_says(tmp_path):
         uses = row_use(scenario, read(path))
         assert [one.used for one in uses] == used and [one.distinct for one in uses] == list(DISTINCT)
         assert f"{sum(rows) - sum(used):,} of {sum(rows):,} rows stay empty" in numbering_note(scenario, read(path))
-    assert "2 of 2 tables have their file's ids in the order first seen" in numbering_note(asked(DISTINCT), read(path))
-    assert "2 tables have hashed ids" in numbering_note(asked(DISTINCT, **{"data.id_numbering": "hashed"}), read(path))
+    said = numbering_note(asked(DISTINCT), read(path))
+    assert said == f"Ids are rows in the order first seen in all tables; 0 of {sum(DISTINCT):,} rows stay empty."
+    assert "Ids are hashed into rows in all tables; " in numbering_note(
+        asked(DISTINCT, **{"data.id_numbering": "hashed"}), read(path)
+    )
+    said = numbering_note(asked((DISTINCT[0], 100)), read(log(tmp_path, more='rows = "first seen first"\n')))
+    assert f"{DISTINCT[1] - 100} of {sum(DISTINCT):,} ids share another id's row" in said
     result = simulate(asked(DISTINCT, **{"run.batches": 3}), path)
     assert any("order first seen" in note for note in result.notes)
 
@@ -114,7 +119,7 @@ def test_too_many_ids_are_hashed_and_nothing_else_changes(tmp_path, monkeypatch)
     monkeypatch.setattr(numbering, "MOST_SEEN", 64)
     assert np.array_equal(rows_of(asked((1 << 20, 1 << 20)), path), hashed)
     assert read(path).distinct == (None, None)
-    assert "more than are counted" in numbering_note(asked((1 << 20, 1 << 20)), read(path))
+    assert "more ids than are counted" in numbering_note(asked((1 << 20, 1 << 20)), read(path))
 
 
 def test_a_mapping_that_says_hashed_and_a_link_of_before_stay_hashed(tmp_path):

@@ -14,7 +14,7 @@ from . import cells
 from .ids import Place, tokens
 from .layouts import OPERATORS, Layout
 from .lists import MOST_LENGTH, ListTexts, is_list, side_by_side
-from .numbering import AS_THEY_ARE, HASHED, WHERE_THEY_FIT, IdIndex, numbering
+from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, folded, into
 from .recording import Recording, check_samples
 from .samples import Samples, Watch, too_large, unwatched
 from .times import Times
@@ -41,12 +41,20 @@ class Columns:
 
     def __init__(self, name: str, layout: Layout) -> None:
         """Start with nothing seen."""
-        self.numbers = {column: numbering(layout.rows, name, column) for column in layout.ids}
-        self.indexes = {column: IdIndex() for column in layout.ids if layout.rows == WHERE_THEY_FIT}
+        self.name, self.rows = name, layout.rows
+        self.indexes = {column: IdIndex() for column in layout.ids if layout.rows in (WHERE_THEY_FIT, HASHED, FIRST_SEEN)}
         self.lists = {column: ListTexts(layout.lists) for column in layout.ids if layout.lists}
         self.times = Times(layout.time_format)
         self.values: dict[str, None] = {}  # of the label's column, in the order first seen
         self.records = 0
+
+    def numbered(self, column: str, ids: Words) -> Words:
+        """Return a column's next tokens, or row numbers where the layout makes these of them; raises BadFile."""
+        if index := self.indexes.get(column):
+            index.add(ids)
+            return index.numbers_or_refusal(ids, f"{self.name}: {column}") if self.rows == FIRST_SEEN else ids
+        rows = into(self.rows)
+        return folded(np.uint64(rows), ids) if rows else ids
 
 
 def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
@@ -76,6 +84,7 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
         raise too_large(name) from error
     check_samples(name, labels, columns.records, tuple(columns.values) if layout.rule else (), bool(layout.label))
     about: dict[str, Any] = {"hashed": layout.rows in (HASHED, WHERE_THEY_FIT), "format": layout.name, "order": layout.order}
+    about["where_they_fit"] = layout.rows == WHERE_THEY_FIT
     about["indexes"] = tuple(None if index.full else index for index in columns.indexes.values())
     about["labelled"] = bool(layout.label)
     if not some:
@@ -143,10 +152,7 @@ def _field(layout: Layout, rows: Rows, column: str, columns: Columns) -> tuple[W
         return rows.place(column, int(np.searchsorted(np.cumsum(sizes), at, side="right")))
 
     found = _row_numbers(flat, place) if layout.rows == AS_THEY_ARE else tokens(flat, place, layout.longest_id)
-    if column in columns.indexes:
-        columns.indexes[column].add(found)
-    number = columns.numbers[column]
-    return (number(found) if number else found), sizes
+    return columns.numbered(column, found), sizes
 
 
 def _bags(rows: Rows, column: str, lists: ListTexts | None) -> tuple[Any, Ints]:

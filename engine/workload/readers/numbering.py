@@ -1,8 +1,6 @@
 """The ways in which ids become row numbers, as a mapping names them, and an index that numbers ids in the order first seen."""
 
 import re
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ WHERE_THEY_FIT = "first seen where they fit"  # in the order first seen if all o
 INTO = re.compile(r"hashed into ([1-9][0-9_]{0,14})")
 MOST_SEEN = 1 << 25  # distinct ids of a column that are numbered: an index of .8 GiB
 PAGE = 4096
-Numbers = Callable[[Words], Words]
 
 
 def known(rows: str) -> bool:
@@ -27,11 +24,10 @@ def known(rows: str) -> bool:
     return rows in (WHERE_THEY_FIT, HASHED, AS_THEY_ARE, FIRST_SEEN) or bool(INTO.fullmatch(rows))
 
 
-def numbering(rows: str, name: str, column: str) -> Numbers | None:
-    """Return what numbers a column's tokens; None where they stay as they are, to be hashed into the model's rows or not."""
-    if match := INTO.fullmatch(rows):
-        return partial(_folded, np.uint64(int(match[1])))
-    return FirstSeen(name, column) if rows == FIRST_SEEN else None
+def into(rows: str) -> int:
+    """Return the number of rows that ids are hashed into before a model is known, 0 where they are not."""
+    match = INTO.fullmatch(rows)
+    return int(match[1]) if match else 0
 
 
 class IdIndex:
@@ -69,23 +65,15 @@ class IdIndex:
         _look_up(tokens, self.keys, self.ranks, found)
         return found
 
+    def numbers_or_refusal(self, tokens: Words, column: str) -> Words:
+        """Return the numbers of tokens; raises BadFile, naming the column, once there are too many to number."""
+        if self.full:
+            raise BadFile(f'{column} has more than {MOST_SEEN:,} different ids, too many to number; say rows = "{HASHED}".')
+        return self.numbers(tokens)
+
     def tokens(self) -> Words:
         """Return the distinct tokens, in the order of their slots."""
         return np.asarray(self.keys[self.ranks > 0])
-
-
-class FirstSeen:
-    """Numbers a column's tokens by when they are first seen, from 0 on."""
-
-    def __init__(self, name: str, column: str) -> None:
-        """Start with none seen; the file's and the column's name are for a message."""
-        self._column, self._index = f"{name}: {column}", IdIndex()
-
-    def __call__(self, tokens: Words) -> Words:
-        """Return the numbers of some tokens, in their order; raises BadFile where too many differ."""
-        if not self._index.add(tokens):
-            raise BadFile(f'{self._column} has more than {MOST_SEEN:,} different ids, too many to number; say rows = "{HASHED}".')
-        return self._index.numbers(tokens)
 
 
 def _slots(count: int) -> tuple[Any, Any]:
@@ -93,7 +81,7 @@ def _slots(count: int) -> tuple[Any, Any]:
 
 
 @entry
-def _folded(rows: np.uint64, tokens: Words) -> Words:
+def folded(rows: np.uint64, tokens: Words) -> Words:
     """Number tokens by SplitMix64 modulo so many rows."""
     found = np.empty(len(tokens), np.uint64)
     for i in range(len(tokens)):

@@ -26,8 +26,8 @@ class Recording:
     Where samples have lists of uneven length, `pooling` are their means, rounded, and 1 at least; `tokens` are (M,), those of a
     sample field by field from `begins` (N,) on, and `lengths` are (N, F).
     A token is a number of 64 bits, `hashed` into a table's rows, or else a row's number, with a sign, modulo them. `indexes` (F)
-    number the tokens of a field in the order first seen; None where they are too many, () where they need no number. A trace
-    without labels is not `labelled`: all of `labels` are 0.
+    number the distinct ids of a field in the order first seen; None where they are too many, () where nobody counted them. These
+    numbers are rows `where_they_fit` into a table. A trace without labels is not `labelled`: all of `labels` are 0.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Recording:
     begins: Any = None
     lengths: Any = None
     indexes: tuple[IdIndex | None, ...] = ()
+    where_they_fit: bool = False
     labelled: bool = True
 
     @property

@@ -26,10 +26,11 @@ from .samples import unwatched
 
 def decode(blocks: Blocks, layout: Layout) -> Recording:
     """Read a text of rows and columns; raises BadFile with file and line."""
-    return samples_of(blocks.name, layout, _tables(blocks, layout), blocks.watch or unwatched)
+    return samples_of(blocks.name, layout, rows_of(blocks, layout), blocks.watch or unwatched)
 
 
-def _tables(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
+def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
+    """Yield the columns that a layout wants of a text, block by block; raises BadFile with file and line."""
     columns, blank, text, line = layout.columns, 0, b"", 1
     for block in blocks:
         if blocks.line == 1:
