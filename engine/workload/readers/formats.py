@@ -35,7 +35,7 @@ def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Rec
     given, (head, packed) = mapping.content(path), _head(path)
     name, wanted = shown(path.name), str(given.get("format", ""))
     if wanted and wanted not in NAMES:
-        raise BadFile(f"{mapping.beside(path).name}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
+        raise BadFile(f"{mapping.name_of(path)}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
     if torch_save.is_trace(path):
         mapping.refuse_idle(path, given, "a trace", mapping.KEYS)
         trace = torch_save.read(path, watch)
@@ -70,7 +70,7 @@ def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
     assert layout is not None
     if labels and not layout.label:
         raise BadFile(
-            f"{mapping.beside(path).name} names no label, without which a file can only be fitted and counted; write "
+            f"{mapping.name_of(path)} names no label, without which a file can only be fitted and counted; write "
             'label = "COLUMN" to train on it.'
         )
     return layout
@@ -79,8 +79,8 @@ def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
 def files_of(path: Path) -> tuple[Path, ...]:
     """Return all files that belong to a data file: those beside it, and its mapping."""
     own = arrays.files(path) if path.suffix in (".npy", ".npz") else (path,)
-    there = mapping.beside(path)
-    return (*own, there) if there.exists() else own
+    there = mapping.place(path)
+    return (*own, there) if there else own
 
 
 def digest_of(path: Path) -> str:
@@ -126,7 +126,7 @@ def _text(path: Path, name: str, layout: Layout, watch: Watch) -> Recording:
     with opened(path) as file:
         blocks = Blocks(name, file, os.fstat(file.fileno()).st_size, watch=watch)
         found = text_table.decode(blocks, layout)
-    return found if mapping.beside(path).exists() else replace(found, digest=blocks.digest())
+    return found if mapping.place(path) else replace(found, digest=blocks.digest())
 
 
 def _parquet_layout(name: str, columns: tuple[str, ...]) -> Layout:

@@ -16,10 +16,12 @@ Without `rows` a column's ids are numbered in the order first seen if all of the
 other keys then lie over its layout. A key that would do nothing is refused.
 """
 
+import os
 import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ from .records import LITERAL, MULTILINE, QUOTES
 KEYS = ("format", "label", "ids", "dense", "time", "columns", "delimiter", "rows", "lists", "quotes", "time_format")
 TEXT_ALONE = ("columns", "delimiter", "quotes")
 RULE = re.compile(r"\s*(?P<column>.+?)\s*(?:(?P<rule>>=|<=|!=|==|>|<)\s*(?P<value>.+?)\s*)?")
+SAVED = "# A guess of the columns, accepted in the explorer."
+KEPT = Path(".emberpool") / "mappings"
 LARGEST = 100_000  # bytes of a mapping
 MOST_COLUMNS = 1000
 
@@ -40,10 +44,94 @@ def beside(path: Path) -> Path:
     return Path(f"{path}.toml")
 
 
+def place(path: Path) -> Path | None:
+    """Return the mapping of a data file: `clicks.csv.toml`, `clicks.toml` if that is one, or one kept by the file's digest."""
+    if beside(path).exists():
+        return beside(path)
+    sibling = path.with_suffix(".toml")
+    if path.suffix != ".toml" and sibling.is_file() and _is_mapping(sibling):
+        return sibling
+    kept = _kept(path)
+    return kept if kept and kept.is_file() else None
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a data file's mapping, as a message begins; where there is none, of the one to write."""
+    return (place(path) or beside(path)).name
+
+
+def _is_mapping(there: Path) -> bool:
+    """Return whether a TOML file is a mapping, and no scenario or settings of something else."""
+    try:
+        found = tomllib.loads(there.read_text(encoding="utf-8-sig")) if there.stat().st_size <= LARGEST else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return False
+    return bool(found) and set(found) <= set(KEYS)
+
+
+def _kept(path: Path) -> Path | None:
+    """Return where the mapping of a file would be that could not be written beside it; None where no such mapping is kept."""
+    if not KEPT.is_dir() or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return KEPT / f"{file_digest(file, 'sha256').hexdigest()}.toml"
+
+
+def save(path: Path, text: str) -> Path:
+    """Write a mapping beside its data file, or where that cannot be, in the data folder by the file's digest; raises BadFile.
+
+    One that is there already, and was not saved so, is never written over.
+    """
+    there = place(path)
+    if there is not None and not is_saved(there):
+        raise BadFile(f"{there.name} is there already and is not ours to write over; change it yourself, or move it away.")
+    try:
+        return _written(there or beside(path), text)
+    except OSError:
+        try:
+            KEPT.mkdir(parents=True, exist_ok=True)
+            kept = _kept(path)
+            if kept is None:
+                raise BadFile(f"{path.name} cannot be read; give a readable file.")
+            return _written(kept, text)
+        except OSError as error:
+            why = error.strerror or error
+            raise BadFile(f"The mapping can be written neither beside {path.name} nor in {KEPT} ({why}); make room.") from error
+
+
+def _written(there: Path, text: str) -> Path:
+    unfinished = there.with_name(f"{there.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(f"{SAVED}\n{text}", encoding="utf-8")
+        unfinished.replace(there)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return there
+
+
+def is_saved(there: Path) -> bool:
+    """Return whether a mapping was accepted in the explorer, and so may be taken back there."""
+    try:
+        with there.open(encoding="utf-8") as file:
+            return file.readline().rstrip("\n") == SAVED
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def take_back(path: Path) -> None:
+    """Remove the mapping of a data file if it was accepted in the explorer; raises BadFile where it cannot be removed."""
+    there = place(path)
+    if there is not None and is_saved(there):
+        try:
+            there.unlink()
+        except OSError as error:
+            raise BadFile(f"{there.name} cannot be removed: {error.strerror}; remove it yourself.") from error
+
+
 def content(path: Path) -> dict[str, Any]:
     """Return what the mapping of a data file says, nothing where there is none; raises BadFile."""
-    there = beside(path)
-    if not there.exists():
+    there = place(path)
+    if there is None:
         return {}
     try:
         if there.stat().st_size > LARGEST or not there.is_file():
@@ -59,7 +147,7 @@ def content(path: Path) -> dict[str, Any]:
 
 def layout(path: Path, given: dict[str, Any], base: Layout | None = None) -> Layout:
     """Return the layout that a mapping describes, over that of the format `base`; raises BadFile."""
-    name = beside(path).name
+    name = name_of(path)
     texts = {key: _texts(name, key, given[key]) for key in ("ids", "dense", "columns") if key in given}
     for key in ("label", "time", "delimiter", "rows", "lists", "quotes", "time_format"):
         if not isinstance(given.get(key, ""), str):
@@ -112,7 +200,7 @@ def refuse_idle(path: Path, given: dict[str, Any], what: str, idle: Sequence[str
     """Raise BadFile for a key of a mapping that does nothing for `what` the file is."""
     for key in given:
         if key in idle:
-            raise BadFile(f"{beside(path).name}: {key} does nothing for {what}; take it away.")
+            raise BadFile(f"{name_of(path)}: {key} does nothing for {what}; take it away.")
 
 
 def _texts(name: str, key: str, given: Any) -> tuple[str, ...]:
