@@ -22,7 +22,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_mapping_named_after_the_stem_is_found_and_a_scenario_of_that_name_is_none(log):
     log.with_suffix(".toml").write_text('preset = "tiny"\n[run]\nbatches = 3\n')
-    with pytest.raises(BadFile, match="clicks.csv"):
+    with pytest.raises(BadFile, match=r"clicks\.csv"):
         read(log)
     log.with_suffix(".toml").write_text(TEXT)
     before = digest_of(log)
