@@ -5,6 +5,7 @@
     │   ├── BadKnob     an unknown knob, or a value outside its range
     │   ├── BadLink     a link that cannot be opened
     │   └── BadFile     a data, scenario or store file that cannot be used
+    │       └── UnlikeModel     a data file of another shape than the model
     ├── CannotRun       a valid scenario that this machine cannot run: exit status 3
     ├── NoRoom          one that this computer lacks the memory to simulate, and another may not: exit status 3
     └── Cancelled       a computation was stopped because nobody waits for it any more
@@ -58,6 +59,13 @@ class BadFile(BadInput):
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (super().__str__(), self.remedy)))
+
+
+class UnlikeModel(BadFile):
+    """A data file has another shape than the model; the message carries settings to copy, of which nothing is cut."""
+
+    def _short(self, sentence: str) -> str:
+        return sentence
 
 
 class CannotRun(EmberpoolError):

@@ -19,6 +19,7 @@ from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
 from .systems.system import medium_cache
+from .workload.file_tables import numbering_note
 from .workload.readers.formats import read
 from .workload.readers.recording import Recording
 from .workload.source import num_batches, repeats, source
@@ -54,19 +55,19 @@ def _simulate(
 ) -> Result:
     settled = machine.scenario
     batches, origin, training = num_batches(settled, file), source(settled, file), trains(settled, shelf)
-    meter, note = Meter(progress, batches), repeats(settled, origin)
+    meter = Meter(progress, batches)
+    notes = tuple(filter(None, (repeats(settled, origin), numbering_note(settled, file) if file else "")))
 
     def on_progress(what: str, finishes: bool) -> None:
         meter.step(what, counts=finishes and not training)
 
     if not settled.run.training:  # without a fault either, arrays of times are enough
         plan = planned(settled, scenario.system, medium_cache(settled, scenario.system), file=file, on_progress=on_progress)
-        notes = (note,) if note else ()
         points = [DesignPoint(scenario, machine, plan)]
         (found,) = evaluate(points, lambda points, seen: undisturbed_results(points, seen, notes), TIMELINES)
         if isinstance(found, Result):
             return found
     traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
-    told = tuple(filter(None, (learned.note, note)))
+    told = tuple(filter(None, (learned.note, *notes)))
     return run_result(scenario, run, report(run, traffic, learned.scores), learned, told)

@@ -79,7 +79,7 @@ def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
         "memories": "" if filled else f"system {scenario.system} has no cache that a run could begin with filled.",
         "training": "" if scenario.run.training else "functional training is off.",
         "outages": "" if active(scenario) else "no fault is asked for.",
-        "file": "" if scenario.data.digest else "it counts passes over a data file, and there is none.",
+        "file": "" if scenario.data.digest else "it acts on a data file, and there is none.",
     }
     missing = off.get(knob.acts, "") or _needed(scenario, knob.needs)
     where = "a campaign, on the page Failures" if knob.acts == "campaign" else "a full run"

@@ -20,6 +20,14 @@ class Data:
     digest: str = knob(
         "", "Data file", "SHA-256 of a data file; empty for the generator. Opening a link asks for the file.", acts="full run"
     )
+    id_numbering: str = knob(
+        "first-seen",
+        "Ids of a file",
+        "How a column's ids become rows: numbered in the order first seen if all of them fit into its table, else hashed; "
+        "or always hashed. A mapping's `rows` comes before it.",
+        choices=("first-seen", "hashed"),
+        acts="file",
+    )
     popularity: str = knob(
         "kaggle",
         "Popularity",

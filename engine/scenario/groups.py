@@ -23,6 +23,14 @@ class Model:
     pooling: tuple[int, ...] = knob(
         (1,), "Pooling factor", "Lookups per sample and table; one number, or one per table.", low=1, high=10_000
     )
+    field_copies: int = knob(
+        1,
+        "Copies of a file's fields",
+        "How many tables each field of a data file fills, each by a hash of its own, for models that are several copies of one.",
+        low=1,
+        high=1000,
+        acts="file",
+    )
     bottom_mlp: Annotated[tuple[int, ...], "widths"] = knob(
         (13, 512, 256, 64, 16), "Bottom MLP", "Layer widths, dense features first, e.g. 13-512-16.", low=1, high=10**6
     )

@@ -11,12 +11,13 @@ from ..core.arrays import Ints
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry, inner
 from ..errors import BadInput
-from ..scenario.scenario import Scenario, per_table
+from ..scenario.scenario import Scenario
 from . import generator
-from .bags import length_cv
 from .batch import Batch, offsets
+from .file_tables import check_fits, numbered, shape
 from .generator import HELD_OUT, clicks, logits, prepare, teacher
 from .locality import UseStream
+from .readers.numbering import numbered_rows
 from .readers.recording import Recording
 from .sampling import Recipe, recipe
 
@@ -68,12 +69,14 @@ class Recorded:
     """The same of a file, whose last samples are held out; `first` (T+1,) are tables' first rows, in copies of the file's fields.
 
     `training_samples` is the length of a pass. Where batches differ in their lookups, `room` (T,) are the most of each table.
+    `numbered` (T,) tables have their ids in the order first seen.
     """
 
     file: Recording
     first: Ints
     batch_size: int
     drawn: tuple[Ints, ...] = ()
+    numbered: tuple[bool, ...] = ()
 
     @property
     def training_samples(self) -> int:
@@ -127,7 +130,14 @@ class Recorded:
         return Batch(dense, self._ids(rows), labels, self._starts(rows))
 
     def _ids(self, rows: Ints) -> Ints:
-        return ids_of(*self.file.some(rows), self.first, self.file.hashed)
+        tokens, begins, lengths = self.file.some(rows)
+        ids = ids_of(tokens, begins, lengths, self.first, self.file.hashed)
+        ends = np.cumsum(np.concatenate(([0], np.tile(lengths.sum(axis=0), self._copies))))
+        for table, index in enumerate(self.file.indexes):
+            if index is not None and self.numbered[table]:
+                part = ids[ends[table] : ends[table + 1]]
+                numbered_rows(tokens, begins[:, table], lengths[:, table], index.keys, index.ranks, int(self.first[table]), part)
+        return ids
 
     def _starts(self, rows: Ints) -> Ints | None:
         if self.file.lengths is None:
@@ -147,8 +157,8 @@ def source(scenario: Scenario, file: Recording | None = None) -> Source:
         raise BadInput(f"data.digest={wanted[:12]}... names a data file, but {given}; give the file with that SHA-256.")
     data = scenario.data
     if file is not None:
-        check_fits(scenario, file.name, file.dense.shape[1], file.pooling, file.length_cv)
-        return Recorded(file, offsets(scenario.model), data.batch_size)
+        check_fits(scenario, shape(file))
+        return Recorded(file, offsets(scenario.model), data.batch_size, numbered=numbered(scenario, file))
     made_of = recipe(scenario)
     stream = UseStream(made_of, data.batch_size, data.locality) if data.locality > 0 else None
     return Generated(made_of, data.batch_size, data.held_out_samples, stream)
@@ -166,32 +176,6 @@ def repeats(scenario: Scenario, origin: Source) -> str:
     size, samples = scenario.data.batch_size, origin.training_samples or scenario.data.batch_size
     short = f"Each batch of {size:,} samples repeats the file's {samples:,}; lower data.batch_size to see its own rows."
     return short if size > samples else ""
-
-
-def check_fits(scenario: Scenario, name: str, dense: int, pooling: tuple[int, ...], cv: tuple[float, ...]) -> None:
-    """Raise BadInput where a model has another shape than samples of so many numbers, and of lookups by field.
-
-    Where a field's bags are uneven, by the spread `cv` of their lengths, so are they to be in the estimate.
-    """
-    model, fields = scenario.model, len(pooling)
-    if model.bottom_mlp[0] != dense:
-        raise BadInput(
-            f"model.bottom_mlp starts with {model.bottom_mlp[0]}, but {name} has {dense} dense features; start with {dense}."
-        )
-    if model.num_tables % fields:
-        raise BadInput(
-            f"model.num_tables={model.num_tables} does not suit {name}, which has {fields} categorical fields; "
-            f"choose {fields} or a multiple of it."
-        )
-    every = pooling * (model.num_tables // fields)
-    if per_table(model, "pooling") != every:
-        wanted = ";".join(map(str, (1,) if set(pooling) == {1} else every))
-        has = "one id per field" if wanted == "1" else "bags of other sizes"
-        raise BadInput(f"model.pooling={max(model.pooling)} does not suit {name}, which has {has}; set it to {wanted}.")
-    spreads = cv * (model.num_tables // fields)
-    if [one > 0 for one in length_cv(scenario)] != [one > 0 for one in spreads]:
-        has, wanted = ("uneven bags", ";".join(map(repr, spreads))) if any(cv) else ("bags of one length", "nothing")
-        raise BadInput(f"data.bag_length_cv does not suit {name}, which has {has}; set it to {wanted}.")
 
 
 def ids_of(tokens: Any, begins: Ints, lengths: Ints, first: Ints, hashed: bool = True) -> Ints:

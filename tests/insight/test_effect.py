@@ -117,6 +117,11 @@ def shows_in_a_full_run(path):
         return full(with_values(READS_FILE, {path: "0.0001 gpu-crash"})) != full(READS_FILE)
     if KNOBS[path].acts == "memories":
         return full(small("mtrains")) != full(small("mtrains", **{path: False}))
+    if path == "data.id_numbering":
+        return full(READS_FILE, True) != full(with_values(READS_FILE, {path: "hashed"}), True)
+    if path == "model.field_copies":
+        copies = {"model.num_tables": 52, "model.num_embeddings": (1000,), "model.interaction": "concat", path: 2}
+        return full(with_values(READS_FILE, copies), True) != full(READS_FILE, True)
     if KNOBS[path].acts == "file":
         return full(with_values(READS_FILE, {path: 1}), True) != full(with_values(READS_FILE, {path: 2}), True)
     bases = (with_values(TINY, {**EVENTFUL, **struck(path), **changes}) for changes in ({}, LONG_ROWS))
@@ -178,7 +183,7 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
         (CRASH, "faults.fail_slow_seconds", f"{NOTHING}: no fail-slow is asked for."),
         ({"faults.rates": "llama3"}, "faults.late_detection_seconds", f"{NOTHING}: faults.late_detection_share is 0."),
         ({"faults.rates": "llama3"}, "faults.flush_failure_share", f"{NOTHING}: no power loss is asked for."),
-        ({}, "run.passes", f"{NOTHING}: it counts passes over a data file, and there is none."),
+        ({}, "run.passes", f"{NOTHING}: it acts on a data file, and there is none."),
     ],
 )
 def test_a_knob_without_effect_says_why(changes, path, sentence):

@@ -71,9 +71,13 @@ def test_every_preset_of_the_other_systems_runs_a_file_or_says_what_does_not_sui
     asked = with_values(asked, {"data.batch_size": min(asked.data.batch_size, 4096), "machine.num_gpus": 16})
     if not load("systems", asked.system).scales:
         asked = with_values(asked, {"machine.num_gpus": 1})
-    fits = len(set(asked.model.pooling)) == 1 and asked.model.num_tables % 26 == 0 and asked.model.bottom_mlp[0] == 13
+    fits = (
+        len(set(asked.model.pooling)) == 1
+        and asked.model.num_tables == 26 * asked.model.field_copies
+        and asked.model.bottom_mlp[0] == 13
+    )
     if not fits:
-        with pytest.raises(BadInput, match=r"does not suit|start with 13"):
+        with pytest.raises(BadInput, match=r"must suit the data file: .*(set --set|workload fit)"):
             simulate(asked, other_shape)
         return
     found = simulate(asked, other_shape)

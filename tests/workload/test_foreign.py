@@ -23,7 +23,7 @@ from engine.workload import readers
 from engine.workload.batch import offsets, table_ends
 from engine.workload.readers import blocks, foreign, numbering
 from engine.workload.readers.formats import read
-from engine.workload.readers.numbering import FirstSeen
+from engine.workload.readers.numbering import IdIndex
 from engine.workload.readers.traces import torch_save, unpacking
 from engine.workload.source import ids_of, source
 from tests.cases import each
@@ -273,11 +273,14 @@ def test_ids_are_numbered_as_they_are_first_seen_as_pandas_factorizes_them(
 
 def test_first_seen_first_grows_and_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = RANDOM.integers(0, 2**63, 9_000).astype(np.uint64)[RANDOM.integers(0, 9_000, 40_000)]
-    number = FirstSeen("own.csv", "user")
-    assert np.concatenate([number(part) for part in np.array_split(tokens, 13)]).tolist() == pd.factorize(tokens)[0].tolist()
+    index, parts = IdIndex(), []
+    for part in np.array_split(tokens, 13):
+        index.add(part)
+        parts.append(index.numbers_or_refusal(part, "own.csv: user"))
+    assert np.concatenate(parts).tolist() == pd.factorize(tokens)[0].tolist()
     monkeypatch.setattr(numbering, "MOST_SEEN", 1000)
     with pytest.raises(BadFile, match=r'own.csv: user has more than 1,000 different ids.* rows = "hashed"'):
-        FirstSeen("own.csv", "user")(tokens)
+        index.add(tokens[:1]) or index.numbers_or_refusal(tokens, "own.csv: user")
 
 
 def test_ids_are_hashed_into_as_many_rows_as_are_named(tmp_path: Path) -> None:
@@ -338,8 +341,11 @@ def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) 
     lists = [RANDOM.integers(0, 50, size).tolist() for size in RANDOM.geometric(0.4, 900) - 1]
     file = read(uneven(tmp_path / "own.parquet", lists))
     shape = {"model.num_tables": 4, "model.num_embeddings": (400, 60, 300, 70), "model.bottom_mlp": (1, 4)}
+    with pytest.raises(BadInput, match=r"model.num_tables, .* must suit the data file: own.parquet has .* of uneven length, but"):
+        source(with_values(TINY, {**shape, "model.pooling": file.pooling * 2}), file)
+    shape["model.field_copies"] = 2
     asked = with_values(TINY, {**shape, "model.pooling": file.pooling * 2, "data.batch_size": 64})
-    with pytest.raises(BadInput, match=r"data.bag_length_cv does not suit own.parquet, which has uneven bags; set it to 0.0;"):
+    with pytest.raises(BadInput, match=r"--set 'data.bag_length_cv=0.0;.*;0.0;"):
         source(asked, file)
     given = source(with_values(asked, {"data.bag_length_cv": file.length_cv * 2}), file)
     first, most = offsets(asked.model), np.zeros(4)
@@ -358,7 +364,7 @@ def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) 
     assert (given.room >= most).all() and (given.room <= 1.5 * most).all()
     assert len(given.held_out().starts) == 4 * 90 + 1
     asked, even = with_values(asked, {"data.bag_length_cv": (1.0,), "model.pooling": (1, 3) * 2}), tmp_path / "even.parquet"
-    with pytest.raises(BadInput, match="bags of one length; set it to nothing"):
+    with pytest.raises(BadInput, match=r"set --set 'data\.bag_length_cv='"):
         source(asked, read(uneven(even, LISTS.tolist())))
 
 
@@ -373,7 +379,8 @@ def test_bags_too_long_and_odd_numberings_are_refused(tmp_path: Path) -> None:
     for more, words in (
         ('rows = "hashed into 0"', "or 'hashed into 100000'"),
         ('rows = "sorted"', "is not known; write 'hashed'"),
-        ('lists = ","', "cannot part ids"),
+        ("lists = '\"'", "cannot part ids"),
+        ('lists = ","', "has no text in its columns of ids .*take lists away"),
     ):
         with pytest.raises(BadFile, match=words):
             read(mapped(path, f'ids = "seen"\n{more}'))

@@ -88,7 +88,7 @@ class Fitted:
 
 def lookups_of(path: Path, watch: Watch = unwatched) -> Lookups:
     """Open a file of lookups, with labels or without; raises BadFile."""
-    return kinds.read(path, watch) if kinds.is_trace(path) else formats.read(path, watch)
+    return kinds.read(path, watch) if kinds.is_trace(path) else formats.read(path, watch, labels=False)
 
 
 def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = unwatched) -> Fitted:
@@ -106,7 +106,9 @@ def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, w
         found[table] = replace(
             found[table], fit=measured(generated(_stream(found[table], locality), sizes[table]), found[table].law.rows)
         )
-    clicks = float(f"{np.clip(file.labels.mean(), 0.001, 0.999):.4g}") if isinstance(file, Recording) else None
+    log = file if isinstance(file, Recording) else None
+    clicks = float(f"{np.clip(log.labels.mean(), 0.001, 0.999):.4g}") if log and log.labelled else None
+    dense = log.dense.shape[1] if log and (log.labelled or log.dense.shape[1] > 1) else None
     return Fitted(
         file.name,
         file.format,
@@ -118,7 +120,7 @@ def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, w
         hits,
         _together(rare),
         clicks,
-        file.dense.shape[1] if isinstance(file, Recording) else None,
+        dense,
     )
 
 

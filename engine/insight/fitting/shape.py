@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import BadInput
 from ...scenario.scenario import Scenario
+from ...workload.file_tables import Shape, differences
 from ...workload.readers.formats import read
-from ...workload.source import check_fits
 from .counting import MOST_SAMPLES, blocks, counted
 
 
@@ -28,25 +27,15 @@ class FileShape:
 
     def changes(self, base: Scenario) -> Mapping[str, Any]:
         """Return the knobs that let a model train on the file: none where it can."""
-        try:
-            check_fits(base, self.name, self.dense, self.pooling, self.length_cv)
-        except BadInput:
-            return {
-                "model.num_tables": len(self.pooling),
-                "model.num_embeddings": self.rows,
-                "model.pooling": self.pooling,
-                "model.bottom_mlp": (self.dense, *base.model.bottom_mlp[1:]),
-                "data.popularity": "zipf",
-                "data.bag_length_cv": self.length_cv if any(self.length_cv) else (),
-            }
-        return {}
+        return differences(base, Shape(self.name, self.dense, self.pooling, self.length_cv, self.rows))
 
 
 def shape_of(path: str, digest: str, most: int = MOST_SAMPLES) -> FileShape:
     """Return the shape of a file, which stays the same while its `digest` does; raises BadFile."""
     file = read(Path(path))
     parts = blocks(file.samples, most)
-    rows = tuple(counted(file, table, parts, not file.hashed).rows for table in range(file.tables))
+    distinct = enumerate(file.distinct)
+    rows = tuple(count or max(counted(file, table, parts, not file.hashed).rows, 1) for table, count in distinct)
     clicks = float(file.labels.mean())
     return FileShape(
         file.name, file.format, file.order, file.samples, clicks, file.dense.shape[1], file.pooling, rows, file.length_cv

@@ -4,7 +4,7 @@ An array (N,) is a column. One of two axes (N, k) gives k lookups a sample, or k
 columns, a table each where they are ids.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,10 @@ AT_ONCE, FIRST = 1 << 16, 200  # samples read together, and looked at for a gues
 MOST_COLUMNS, MOST_GUESSED = 10_000, 100
 
 
-def read(path: Path, name: str, layout: Layout | None, watch: Watch = unwatched) -> Recording:
-    """Read an archive of arrays, as DLRM's where no mapping gives a `layout`; raises BadFile."""
+def read(path: Path, name: str, meaning: Callable[[Layout | None], Layout | None], watch: Watch = unwatched) -> Recording:
+    """Read an archive of arrays by the `meaning` of its arrays, given DLRM's own layout where it is that; raises BadFile."""
     headers = zipped.headers(path)
-    if layout is None:
-        layout = _dlrm(headers) if set(headers) >= DLRM else None
+    layout = meaning(_dlrm(headers) if set(headers) >= DLRM else None)
     if layout is None:
         raise _unmapped(path, name, headers)
     wanted = {column: _place(name, layout, headers, column) for column in layout.wanted}
@@ -142,7 +141,8 @@ def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
         part = _native(zipped.array(path, array)[:FIRST]) if headers[array].by_column else part
         parts = {f"{array}.{column}": part[:, column : column + 1] for column in range(headers[array].shape[-1])[:MOST_GUESSED]}
     rows = zip(*([_written(value) for value in part[:, 0].tolist()] for part in parts.values()), strict=True)
-    return arrays_unmapped(name, said, mapping_text(list(parts), rows=list(rows)))
+    lists = [array for array, part in parts.items() if part.shape[1] > 1 and part.dtype.kind in "iuUS"]
+    return arrays_unmapped(name, said, mapping_text(list(parts), rows=list(rows), lists=lists))
 
 
 def _written(value: Any) -> str:

@@ -6,16 +6,21 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from pyarrow import array, compute, types
+from pyarrow import array, compute
 
 from ...core.arrays import Flags, Ints, Words
 from ...errors import BadFile
 from . import cells
+from .ids import Place, tokens
 from .layouts import OPERATORS, Layout
-from .lists import MOST_LENGTH, side_by_side
-from .numbering import AS_THEY_ARE, HASHED, Numbers, numbering
+from .lists import MOST_LENGTH, ListTexts, is_list, side_by_side
+from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, folded, into
 from .recording import Recording, check_samples
 from .samples import Samples, Watch, too_large, unwatched
+from .times import Times
+
+MOST_VALUES = 12  # of a label's column, for a message
+BOOLEANS = ("false", "true")
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,27 @@ class Rows:
         return f"{self.name}:{self.lines[row]}: {column}"
 
 
+class Columns:
+    """What is remembered of a file's columns from block to block: how ids and times are written, which ids have been seen."""
+
+    def __init__(self, name: str, layout: Layout) -> None:
+        """Start with nothing seen."""
+        self.name, self.rows = name, layout.rows
+        self.indexes = {column: IdIndex() for column in layout.ids if layout.rows in (WHERE_THEY_FIT, HASHED, FIRST_SEEN)}
+        self.lists = {column: ListTexts(layout.lists) for column in layout.ids if layout.lists}
+        self.times = Times(layout.time_format)
+        self.values: dict[str, None] = {}  # of the label's column, in the order first seen
+        self.records = 0
+
+    def numbered(self, column: str, ids: Words) -> Words:
+        """Return a column's next tokens, or row numbers where the layout makes these of them; raises BadFile."""
+        if index := self.indexes.get(column):
+            index.add(ids)
+            return index.numbers_or_refusal(ids, f"{self.name}: {column}") if self.rows == FIRST_SEEN else ids
+        rows = into(self.rows)
+        return folded(np.uint64(rows), ids) if rows else ids
+
+
 def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
     """Put the blocks of a file together, sorted by time where the layout has one; raises BadFile.
 
@@ -38,27 +64,39 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
     """
     held: Samples | None = None
     lists, some = Samples([np.zeros(0, np.uint64)]), False  # ids of all fields, where one of them has lists
-    numbers = {column: numbering(layout.rows, name, column) for column in layout.ids}
+    columns = Columns(name, layout)
     try:
         for table in tables:
-            some = layout.lists != "" or any(_is_list(table.columns[column].type) for column in layout.ids)
-            dense, fields, labels, *more = _parts(layout, table, numbers)
+            if not columns.records:
+                _check_lists(layout, table)
+            some = layout.lists != "" or any(is_list(table.columns[column].type) for column in layout.ids)
+            dense, fields, labels, *more = _parts(layout, table, columns)
             ids = [tokens for tokens, _ in fields]
             if some:
-                tokens, begins, lengths = side_by_side(fields)
+                flat, begins, lengths = side_by_side(fields)
                 ids, more = [(begins + lists.count).astype(np.uint64)], [*more, lengths]
-                lists.add(tokens)
+                lists.add(flat)
             held = held or _samples(layout, some)
             held.add(dense, np.stack(ids, axis=1), labels, *more)
-        dense, tokens, labels, *more = (held or _samples(layout, some)).whole(watch)
-        check_samples(name, labels)
+        dense, rows, labels, *more = (held or _samples(layout, some)).whole(watch)
         flat = lists.whole()[0]
     except MemoryError as error:
         raise too_large(name) from error
-    about = (layout.rows == HASHED, layout.name, layout.order)
+    check_samples(name, labels, columns.records, tuple(columns.values) if layout.rule else (), bool(layout.label))
+    about: dict[str, Any] = {"hashed": layout.rows in (HASHED, WHERE_THEY_FIT), "format": layout.name, "order": layout.order}
+    about["where_they_fit"] = layout.rows == WHERE_THEY_FIT
+    about["indexes"] = tuple(None if index.full else index for index in columns.indexes.values())
+    about["labelled"] = bool(layout.label)
     if not some:
-        return Recording(name, dense, tokens, labels, (1,) * len(layout.ids), *about)
-    return _of_lists(Recording(name, dense, flat, labels, (), *about), tokens[:, 0].astype(np.int64), more[-1])
+        return Recording(name, dense, rows, labels, (1,) * len(layout.ids), **about)
+    return _of_lists(Recording(name, dense, flat, labels, (), **about), rows[:, 0].astype(np.int64), more[-1])
+
+
+def _check_lists(layout: Layout, table: Rows) -> None:
+    """Raise BadFile where the layout parts lists in cells, and no column of ids has text."""
+    if layout.lists and not any(cells.is_text(cells.plain(table.columns[column]).type) for column in layout.ids):
+        kinds = ", ".join(f"{column} of {table.columns[column].type}"[:60] for column in layout.ids[:4])
+        raise BadFile(f"{table.name} has no text in its columns of ids ({kinds}), so lists does nothing; take lists away.")
 
 
 def _of_lists(read: Recording, begins: Ints, lengths: Any) -> Recording:
@@ -81,18 +119,19 @@ def _samples(layout: Layout, lists: bool) -> Samples:
     return Samples([np.zeros((0, *shape), kind) for kind, shape in kinds], 3 if layout.time else None)
 
 
-def _parts(layout: Layout, given: Rows, numbers: Mapping[str, Numbers | None]) -> list[Any]:
+def _parts(layout: Layout, given: Rows, columns: Columns) -> list[Any]:
     """Return a block's dense features, log(1 + x) of what is not negative, tokens and lengths of fields, labels and times."""
+    columns.records += len(given.lines)
     rows = _chosen(layout, given)
     for column in filter(None, (layout.label, layout.time)):
         if (lacks := cells.missing(rows.columns[column])).any():
             raise BadFile(f"{rows.place(column, int(lacks.argmax()))} is missing; write it, or take the sample away.")
-    labels = _clicks(layout, rows).astype(np.float32)
+    labels = _clicks(layout, rows, columns).astype(np.float32)
     dense = np.zeros((len(labels), max(len(layout.dense), 1)), np.float32)
     for at, column in enumerate(layout.dense):
         dense[:, at] = np.log1p(np.maximum(cells.numbers(rows.columns[column], partial(rows.place, column)), 0.0))
-    fields = [_field(layout, rows, column, numbers[column]) for column in layout.ids]
-    times = [cells.times(rows.columns[column], partial(rows.place, column)) for column in filter(None, (layout.time,))]
+    fields = [_field(layout, rows, column, columns) for column in layout.ids]
+    times = [columns.times(rows.columns[column], partial(rows.place, column)) for column in filter(None, (layout.time,))]
     return [dense, fields, labels, *times]
 
 
@@ -105,23 +144,23 @@ def _chosen(layout: Layout, rows: Rows) -> Rows:
     return Rows(rows.name, rows.lines[chosen], {name: held.filter(array(chosen)) for name, held in rows.columns.items()})
 
 
-def _field(layout: Layout, rows: Rows, column: str, number: Numbers | None) -> tuple[Words, Ints]:
+def _field(layout: Layout, rows: Rows, column: str, columns: Columns) -> tuple[Words, Ints]:
     """Return the tokens of a column's ids, one after another, and how many each row has."""
-    flat, sizes = _bags(layout, rows, column)
+    flat, sizes = _bags(rows, column, columns.lists.get(column))
 
     def place(at: int) -> str:
         return rows.place(column, int(np.searchsorted(np.cumsum(sizes), at, side="right")))
 
-    found = _whole(flat, place) if layout.rows == AS_THEY_ARE else cells.tokens(flat, place, layout.longest_id)
-    return (number(found) if number else found), sizes
+    found = _row_numbers(flat, place) if layout.rows == AS_THEY_ARE else tokens(flat, place, layout.longest_id)
+    return columns.numbered(column, found), sizes
 
 
-def _bags(layout: Layout, rows: Rows, column: str) -> tuple[Any, Ints]:
+def _bags(rows: Rows, column: str, lists: ListTexts | None) -> tuple[Any, Ints]:
     """Return a column's ids one after another, and how many each row has; raises BadFile where these are too many."""
     held = rows.columns[column]
-    if layout.lists:
-        held = compute.if_else(compute.equal(held, ""), None, compute.split_pattern(held, layout.lists))
-    if not _is_list(held.type):
+    if lists and cells.is_text(cells.plain(held).type):
+        held = lists(held, partial(rows.place, column))
+    if not is_list(held.type):
         return held, np.ones(len(held), dtype=np.int64)
     sizes = np.asarray(compute.list_value_length(held).fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
     if sizes.max(initial=0) > MOST_LENGTH:
@@ -130,35 +169,51 @@ def _bags(layout: Layout, rows: Rows, column: str) -> tuple[Any, Ints]:
     return held.flatten(), sizes
 
 
-def _is_list(kind: Any) -> bool:
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
 def _among(held: Any, texts: Sequence[str]) -> Flags:
     """Return which values are one of some texts."""
-    return np.asarray(compute.is_in(held.cast("string"), array(texts)).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    words = cells.plain(cells.plain(held).cast("string"))
+    return np.asarray(compute.is_in(words, array(texts)).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _whole(held: Any, place: cells.Place) -> Words:
-    """Return ids that are rows' numbers."""
-    found = cells.numbers(held, place)
+def _row_numbers(held: Any, place: Place) -> Words:
+    """Return ids that are row numbers."""
+    if (lacks := cells.missing(held)).any():
+        raise BadFile(f"{place(int(lacks.argmax()))} is missing, and no row's number; write it, or say rows = {HASHED!r}.")
+    found = cells.numbers(held, place, "write a row's number")
     bad = np.flatnonzero((found < 0) | (found != np.floor(found)) | (found >= 2**53))
     if len(bad):
         raise BadFile(f"{place(bad[0])}={found[bad[0]]:g} is no row's number; write whole ones from 0 to 2^53.")
     return found.astype(np.uint64)
 
 
-def _clicks(layout: Layout, rows: Rows) -> Flags:
+def _clicks(layout: Layout, rows: Rows, columns: Columns) -> Flags:
+    if not layout.label:
+        return np.zeros(len(rows.lines), np.bool_)
     held, place = rows.columns[layout.label], partial(rows.place, layout.label)
+    if layout.rule and len(columns.values) <= MOST_VALUES:
+        columns.values |= dict.fromkeys(str(value) for value in compute.unique(held)[: MOST_VALUES + 1].to_pylist())
     if isinstance(layout.value, str):
         if layout.known and not (among := _among(held, layout.known)).all():
             row = int(among.argmin())
             raise BadFile(f"{place(row)}={held[row].as_py()[:40]!r} is not known; known are {', '.join(layout.known)}.")
         return np.asarray(_among(held, [layout.value]) == (layout.rule == "=="), dtype=np.bool_)
-    numbers = cells.numbers(held, place)
+    numbers = _truths(held) if not layout.rule else None
+    if numbers is None:
+        numbers = cells.numbers(held, place, "write one in every row, or give a rule for a text, such as == 'click'")
     if layout.rule:
         return np.asarray(OPERATORS[layout.rule](numbers, layout.value), dtype=np.bool_)
     bad = np.flatnonzero((numbers != 0) & (numbers != 1))
     if len(bad):
         raise BadFile(f"{place(bad[0])}={numbers[bad[0]]:g} is not a label; write 0 or 1, or give a rule such as >= 4.")
     return np.asarray(numbers == 1)
+
+
+def _truths(held: Any) -> Any:
+    """Return texts of true and false as 1 and 0, as pandas and others write them; None for any others."""
+    column = cells.plain(held)
+    if not cells.is_text(column.type):
+        return None
+    words = compute.utf8_lower(column)
+    if not compute.all(compute.is_in(words, array(BOOLEANS, words.type))).as_py():
+        return None
+    return np.asarray(compute.equal(words, BOOLEANS[1]).to_numpy(zero_copy_only=False), dtype=np.float64)

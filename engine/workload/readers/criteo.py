@@ -3,6 +3,7 @@
 A line is `label, I1..I13, C1..C26`, in CSV with an optional leading `Id`.
 """
 
+import json
 import re
 
 from ...errors import BadFile
@@ -64,8 +65,16 @@ def unlabelled(name: str, rows: FirstRows) -> BadFile:
     return BadFile(
         f"{name} is a file of Criteo's without labels, such as test.txt: a run needs labels, give train.txt or day_0; `workload "
         f"fit` and `workload count` need none, save these lines as {name}.toml for them:",
-        remedy=mapping_text(rows.header or FEATURES, rows.delimiter, not rows.header),
+        remedy=_mapping(rows),
     )
+
+
+def _mapping(rows: FirstRows) -> str:
+    """Return a mapping of samples without labels."""
+    names = [name for name in rows.header or FEATURES if name.lower() != "id"]
+    lines = [f"ids = {json.dumps(names[len(DENSE) :])}", f"dense = {json.dumps(names[: len(DENSE)])}"]
+    lines += [] if rows.header else [f"columns = {json.dumps(names)}"]
+    return "\n".join([*lines, *([] if rows.delimiter == "," else [f"delimiter = {json.dumps(rows.delimiter)}"])])
 
 
 def _besides_id(rows: FirstRows) -> Row:

@@ -19,10 +19,10 @@ BY_NAME: Mapping[str, Layout] = {one.name: one for one in (*TEXTS, YAMBDA)}
 NAMES = ("criteo", "torchrec", "mlperf", "dlrm", *BY_NAME)
 
 
-def read(path: Path | str, watch: Watch = unwatched) -> Recording:
+def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Recording:
     """Read a data file from disk; raises BadFile with the file's name and, where there is one, the line.
 
-    `watch` is told how far the reading is, from 0 to 1, and of what.
+    `watch` is told how far the reading is, from 0 to 1, and of what. A file without `labels` is refused if they are needed.
     """
     path = Path(path)
     if kinds.is_trace(path):
@@ -30,35 +30,58 @@ def read(path: Path | str, watch: Watch = unwatched) -> Recording:
     given, (head, packed) = mapping.content(path), _head(path)
     name, wanted = shown(path.name), str(given.get("format", ""))
     if wanted and wanted not in NAMES:
-        raise BadFile(f"{mapping.beside(path).name}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
+        raise BadFile(f"{mapping.name_of(path)}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
     foreign.check(path, name, head, packed)
     if packed and head.startswith((NPY, ZIP, PARQUET)):
         raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
     if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
         foreign.check_zip(path, name)
         if arrays.PARTS.fullmatch(path.name) or wanted in ("torchrec", "mlperf") or head.startswith(NPY):
+            mapping.refuse_idle(path, given, "arrays, whose names say what they are", mapping.KEYS[1:])
             return _unchanged(path, lambda: arrays.read(path, name, watch))
-    layout = mapping.layout(path, given) if given and not wanted else BY_NAME.get(wanted)
-    if head.startswith(ZIP):
         from . import array_table  # late, as below
 
-        return _unchanged(path, lambda: array_table.read(path, name, layout, watch))
+        mapping.refuse_idle(path, given, "an archive, which names its arrays itself", mapping.TEXT_ALONE)
+
+        def by_arrays(own: Layout | None) -> Layout | None:
+            base = BY_NAME.get(wanted) or (own if wanted == "dlrm" or not given else None)
+            return _labelled(path, mapping.layout(path, given, base) if given else base, labels) if given or base else None
+
+        return _unchanged(path, lambda: array_table.read(path, name, by_arrays, watch))
     if head.startswith(PARQUET):
         from . import parquet  # late, as below
 
-        return _unchanged(
-            path, lambda: parquet.read(path, name, lambda names: layout or recognition.parquet_layout(name, names), watch)
-        )
-    layout = layout or recognition.text_layout(name, head, packed, wanted == "criteo")
+        mapping.refuse_idle(path, given, "Parquet, which names and parts its columns itself", mapping.TEXT_ALONE)
+
+        def by_columns(names: tuple[str, ...]) -> Layout:
+            base = BY_NAME.get(wanted) or (None if given else recognition.parquet_layout(path, name, names))
+            return _labelled(path, mapping.layout(path, given, base) if given else base, labels)
+
+        return _unchanged(path, lambda: parquet.read(path, name, by_columns, watch))
+    base = BY_NAME.get(wanted)
+    if not base and (not given or wanted == "criteo"):
+        base = recognition.text_layout(name, head, packed, wanted == "criteo")
+    layout = _labelled(path, mapping.layout(path, given, base) if given else base, labels)
     return _unchanged(path, lambda: _text(path, name, layout, watch))
+
+
+def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
+    """Return the layout; raises BadFile for one without a label where one is asked for."""
+    assert layout is not None
+    if labels and not layout.label:
+        raise BadFile(
+            f"{mapping.name_of(path)} names no label, without which a file can only be fitted and counted; write "
+            'label = "COLUMN" to train on it.'
+        )
+    return layout
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
     """Return all files that belong to a data file: those beside it, and its mapping."""
     foreign.check_pointer(path)
     own = arrays.files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
-    there = mapping.beside(path)
-    return (*own, there) if there.exists() else own
+    there = mapping.place(path)
+    return (*own, there) if there else own
 
 
 def digest_of(path: Path) -> str:
@@ -104,4 +127,4 @@ def _text(path: Path, name: str, layout: Layout, watch: Watch) -> Recording:
     with opened(path) as file:
         blocks = Blocks(name, file, os.fstat(file.fileno()).st_size, watch=watch)
         found = text_table.decode(blocks, layout)
-    return found if mapping.beside(path).exists() else replace(found, digest=blocks.digest())
+    return found if mapping.place(path) else replace(found, digest=blocks.digest())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
-from .numbering import HASHED
+from .numbering import WHERE_THEY_FIT
 
 OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {">=": ge, "<=": le, "!=": ne, "==": eq, ">": gt, "<": lt}
 
@@ -18,7 +18,8 @@ class Layout:
     must be 0 or 1 where there is no rule. Rows are trained in the order of column `time`; without one as they stand. Rows
     whose column `where[0]` is not one of the texts that follow, or that have no label, are left out. `rows` says how ids
     become rows; a cell holds an id, or several between `lists`. A label that is a text is one of `known`, where these are. Ids
-    are hexadecimal, of at most `longest_id` digits, where that is not 0.
+    are hexadecimal, of at most `longest_id` digits, where that is not 0. `quotes` says what quotation marks in a text are
+    (records.py), `time_format` how times are written (times.py). Without a `label` there are lookups alone, to be fitted.
     """
 
     name: str
@@ -30,16 +31,18 @@ class Layout:
     time: str = ""
     columns: tuple[str, ...] = ()
     delimiter: str = ","
-    rows: str = HASHED
+    rows: str = WHERE_THEY_FIT
     where: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     lists: str = ""
     longest_id: int = 0
+    quotes: str = ""
+    time_format: str = ""
 
     @property
     def wanted(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return tuple(dict.fromkeys((self.label, *self.dense, *self.ids, *filter(None, (self.time, *self.where[:1])))))
+        return tuple(dict.fromkeys(filter(None, (self.label, *self.dense, *self.ids, self.time, *self.where[:1]))))
 
     @property
     def order(self) -> str:

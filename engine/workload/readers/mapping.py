@@ -4,25 +4,37 @@
     ids = ["user", "item"]       # one table each
     dense = ["age"]              # numbers, log(1 + x) of them is trained on
     time = "timestamp"           # sort by it; without it rows are trained as they stand
+    time_format = "%d/%m/%Y"     # how times are written, where that could be read in two ways
     columns = ["user", "item"]   # of a text without a header
     delimiter = "|"              # of a text; a comma without it
     rows = "hashed"              # into the model's rows; or "as they are", "first seen first", "hashed into 100000"
-    lists = " "                  # between the ids of a cell that holds several, of a text; lists in Parquet are ids as they are
+    lists = " "                  # between the ids of a cell that holds several; lists in Parquet are ids as they are
+    quotes = "none"              # quotation marks are part of the text; "multiline": quoted cells may hold line ends
 
-Or `format = "taobao"` names one that is known.
+Without `rows` a column's ids are numbered in the order first seen if all of them fit into its table, else hashed. Without a
+`label` the file has lookups alone, to which the generator can be fitted. `format = "taobao"` names a format that is known;
+other keys then lie over its layout. A key that would do nothing is refused.
 """
 
+import os
 import re
 import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 from ...errors import BadFile, nearest
 from .layouts import Layout
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, known
+from .records import LITERAL, MULTILINE, QUOTES
 
-KEYS = ("format", "label", "ids", "dense", "time", "columns", "delimiter", "rows", "lists")
+KEYS = ("format", "label", "ids", "dense", "time", "columns", "delimiter", "rows", "lists", "quotes", "time_format")
+TEXT_ALONE = ("columns", "delimiter", "quotes")
 RULE = re.compile(r"\s*(?P<column>.+?)\s*(?:(?P<rule>>=|<=|!=|==|>|<)\s*(?P<value>.+?)\s*)?")
+SAVED = "# A guess of the columns, accepted in the explorer."
+KEPT = Path(".emberpool") / "mappings"
 LARGEST = 100_000  # bytes of a mapping
 MOST_COLUMNS = 1000
 
@@ -32,15 +44,99 @@ def beside(path: Path) -> Path:
     return Path(f"{path}.toml")
 
 
+def place(path: Path) -> Path | None:
+    """Return the mapping of a data file: `clicks.csv.toml`, `clicks.toml` if that is one, or one kept by the file's digest."""
+    if beside(path).exists():
+        return beside(path)
+    sibling = path.with_suffix(".toml")
+    if path.suffix != ".toml" and sibling.is_file() and _is_mapping(sibling):
+        return sibling
+    kept = _kept(path)
+    return kept if kept and kept.is_file() else None
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a data file's mapping, as a message begins; where there is none, of the one to write."""
+    return (place(path) or beside(path)).name
+
+
+def _is_mapping(there: Path) -> bool:
+    """Return whether a TOML file is a mapping, and no scenario or settings of something else."""
+    try:
+        found = tomllib.loads(there.read_text(encoding="utf-8-sig")) if there.stat().st_size <= LARGEST else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return False
+    return bool(found) and set(found) <= set(KEYS)
+
+
+def _kept(path: Path) -> Path | None:
+    """Return where the mapping of a file would be that could not be written beside it; None where no such mapping is kept."""
+    if not KEPT.is_dir() or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return KEPT / f"{file_digest(file, 'sha256').hexdigest()}.toml"
+
+
+def save(path: Path, text: str) -> Path:
+    """Write a mapping beside its data file, or where that cannot be, in the data folder by the file's digest; raises BadFile.
+
+    One that is there already, and was not saved so, is never written over.
+    """
+    there = place(path)
+    if there is not None and not is_saved(there):
+        raise BadFile(f"{there.name} is there already and is not ours to write over; change it yourself, or move it away.")
+    try:
+        return _written(there or beside(path), text)
+    except OSError:
+        try:
+            KEPT.mkdir(parents=True, exist_ok=True)
+            kept = _kept(path)
+            if kept is None:
+                raise BadFile(f"{path.name} cannot be read; give a readable file.")
+            return _written(kept, text)
+        except OSError as error:
+            why = error.strerror or error
+            raise BadFile(f"The mapping can be written neither beside {path.name} nor in {KEPT} ({why}); make room.") from error
+
+
+def _written(there: Path, text: str) -> Path:
+    unfinished = there.with_name(f"{there.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(f"{SAVED}\n{text}", encoding="utf-8")
+        unfinished.replace(there)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return there
+
+
+def is_saved(there: Path) -> bool:
+    """Return whether a mapping was accepted in the explorer, and so may be taken back there."""
+    try:
+        with there.open(encoding="utf-8") as file:
+            return file.readline().rstrip("\n") == SAVED
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def take_back(path: Path) -> None:
+    """Remove the mapping of a data file if it was accepted in the explorer; raises BadFile where it cannot be removed."""
+    there = place(path)
+    if there is not None and is_saved(there):
+        try:
+            there.unlink()
+        except OSError as error:
+            raise BadFile(f"{there.name} cannot be removed: {error.strerror}; remove it yourself.") from error
+
+
 def content(path: Path) -> dict[str, Any]:
     """Return what the mapping of a data file says, nothing where there is none; raises BadFile."""
-    there = beside(path)
-    if not there.exists():
+    there = place(path)
+    if there is None:
         return {}
     try:
         if there.stat().st_size > LARGEST or not there.is_file():
             raise BadFile(f"{there.name} is no mapping, which is a short text; take it away.")
-        found = tomllib.loads(there.read_text(encoding="utf-8"))
+        found = tomllib.loads(there.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadFile(f"{there.name} is not valid TOML: {error}; mend it.") from error
     for key in found:
@@ -49,44 +145,62 @@ def content(path: Path) -> dict[str, Any]:
     return found
 
 
-def layout(path: Path, given: dict[str, Any]) -> Layout:
-    """Return the layout that a mapping describes; raises BadFile."""
-    name = beside(path).name
-    texts = {key: _texts(name, key, given.get(key, [])) for key in ("ids", "dense", "columns")}
-    for key in ("label", "time", "delimiter", "rows", "lists"):
+def layout(path: Path, given: dict[str, Any], base: Layout | None = None) -> Layout:
+    """Return the layout that a mapping describes, over that of the format `base`; raises BadFile."""
+    name = name_of(path)
+    texts = {key: _texts(name, key, given[key]) for key in ("ids", "dense", "columns") if key in given}
+    for key in ("label", "time", "delimiter", "rows", "lists", "quotes", "time_format"):
         if not isinstance(given.get(key, ""), str):
             raise BadFile(f"{name}: {key} is no text; write it in quotes.")
-    if not texts["ids"] or not given.get("label"):
-        raise BadFile(
-            f'{name} names no {"ids" if given.get("label") else "label"}; write label = "COLUMN" and ids = ["COLUMN", ...].'
-        )
-    match = RULE.fullmatch(given["label"])
-    if match is None:
-        raise BadFile(f"{name}: label={given['label'][:40]!r} is no rule; write a column, or a column and a rule such as >= 4.")
-    rule, value = match["rule"] or "", _value(match["value"])
-    if isinstance(value, str) and rule not in ("==", "!="):
-        raise BadFile(f"{name}: label={given['label'][:40]!r} compares with no number; texts are only == or != something.")
-    rows, delimiter, lists = _said(name, given)
-    read = match["column"], texts["ids"], texts["dense"], rule, value, given.get("time", ""), texts["columns"]
-    found = Layout(f"mapped by {name}", *read, delimiter, rows, lists=lists)
-    for column in found.wanted if texts["columns"] else ():
-        if texts["columns"].count(column) != 1:
-            raise BadFile(f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], texts['columns'])}")
+    changes: dict[str, Any] = dict(texts) | {
+        key: given[key] for key in ("time", "delimiter", "rows", "lists", "quotes", "time_format") if key in given
+    }
+    if given.get("label"):
+        changes |= _label(name, given["label"])
+    found = replace(base or Layout(f"mapped by {name}", "", ()), **changes)
+    if not found.ids:
+        raise BadFile(f'{name} names no ids; write ids = ["COLUMN", ...], and label = "COLUMN" to train on it.')
+    _check(name, found)
     return found
 
 
-def _said(name: str, given: dict[str, Any]) -> tuple[str, str, str]:
-    """Return how ids become rows, what parts columns, and what parts ids of a cell; raises BadFile."""
-    rows, delimiter, lists = (given.get(key, usual) for key, usual in (("rows", HASHED), ("delimiter", ","), ("lists", "")))
+def _label(name: str, text: str) -> dict[str, Any]:
+    """Return what a label's text changes in a layout; raises BadFile."""
+    match = RULE.fullmatch(text)
+    if match is None:
+        raise BadFile(f"{name}: label={text[:40]!r} is no rule; write a column, or a column and a rule such as >= 4.")
+    rule, value = match["rule"] or "", _value(match["value"])
+    if isinstance(value, str) and rule not in ("==", "!="):
+        raise BadFile(f"{name}: label={text[:40]!r} compares with no number; texts are only == or != something.")
+    return {"label": match["column"], "rule": rule, "value": value, "known": ()}
+
+
+def _check(name: str, found: Layout) -> None:
+    """Raise BadFile for a layout whose parts do not go together."""
+    rows, delimiter, lists, quotes = found.rows, found.delimiter, found.lists, found.quotes
     if not known(rows):
         raise BadFile(
             f"{name}: rows={rows[:40]!r} is not known; write {HASHED!r}, {AS_THEY_ARE!r}, {FIRST_SEEN!r} or 'hashed into 100000'."
         )
-    if lists == delimiter or '"' in lists:
+    if quotes not in QUOTES:
+        raise BadFile(f"{name}: quotes={quotes[:20]!r} is not known; write {LITERAL!r} or {MULTILINE!r}, or leave it out.")
+    if (lists == delimiter and quotes == LITERAL) or '"' in lists:
         raise BadFile(f"{name}: lists={lists[:10]!r} cannot part ids, as it parts columns or quotes; write another one.")
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise BadFile(f"{name}: delimiter={delimiter[:10]!r} is not one character; write one such as a comma or \\t.")
-    return rows, delimiter, lists
+    if found.time_format and (not found.time or "%" not in found.time_format):
+        why = "names no time" if not found.time else "is no format of strptime"
+        raise BadFile(f'{name}: time_format={found.time_format[:40]!r} {why}; write time = "COLUMN", time_format = "%d/%m/%Y".')
+    for column in found.wanted if found.columns else ():
+        if found.columns.count(column) != 1:
+            raise BadFile(f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], found.columns)}")
+
+
+def refuse_idle(path: Path, given: dict[str, Any], what: str, idle: Sequence[str]) -> None:
+    """Raise BadFile for a key of a mapping that does nothing for `what` the file is."""
+    for key in given:
+        if key in idle:
+            raise BadFile(f"{name_of(path)}: {key} does nothing for {what}; take it away.")
 
 
 def _texts(name: str, key: str, given: Any) -> tuple[str, ...]:

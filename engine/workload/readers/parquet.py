@@ -1,6 +1,7 @@
 """Reads Parquet files by a layout, some rows at a time: Yambda's, or any by a mapping."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,25 @@ FREE_ROWS = 1 << 20  # beyond these a row takes a byte at least: a column of one
 
 def read(path: Path, name: str, meaning: Callable[[tuple[str, ...]], Layout], watch: Watch = unwatched) -> Recording:
     """Read a Parquet file, by the `meaning` of its columns; raises BadFile."""
+    with _opened(path, name) as file:
+        layout = meaning(tuple(file.schema_arrow.names))
+        _check(name, file, layout, path.stat().st_size)
+        return samples_of(name, layout, _tables(name, file, layout, watch), watch)
+
+
+def rows_of(path: Path, name: str, watch: Watch = unwatched) -> Iterator[Rows]:
+    """Yield all columns of a Parquet file, some rows at a time; raises BadFile."""
+    with _opened(path, name) as file:
+        layout = Layout("unknown", "", tuple(file.schema_arrow.names))
+        _check(name, file, layout, path.stat().st_size)
+        yield from _tables(name, file, layout, watch)
+
+
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[Any]:
     try:
         with parquet.ParquetFile(path, memory_map=False) as file:
-            layout = meaning(tuple(file.schema_arrow.names))
-            _check(name, file, layout, path.stat().st_size)
-            return samples_of(name, layout, _tables(name, file, layout, watch), watch)
+            yield file
     except (pyarrow.ArrowException, OSError) as error:
         raise BadFile(
             f"{name} is a damaged or cut off Parquet file: {' '.join(str(error).split())[:150]}; copy it again."
@@ -59,3 +74,5 @@ def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows
         yield Rows(name, lines, {column: batch.column(column) for column in layout.wanted})
         row += batch.num_rows
         watch(row / (file.metadata.num_rows + 1), f"reading {name}")
+    if row - 1 != file.metadata.num_rows:
+        raise BadFile(f"{name} says that it has {file.metadata.num_rows:,} rows, but {row - 1:,} were read; write it again.")

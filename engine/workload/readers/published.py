@@ -7,7 +7,6 @@ from ...errors import BadFile
 from . import conversions as ways
 from .conversions import Conversion
 from .foreign import looks
-from .mapping_text import mapping_text
 from .sniffing import FirstRows
 
 WATCHED = {"user_id", "video_id", "watch_ratio"}
@@ -16,7 +15,12 @@ SIDE_TABLES: Mapping[str, set[str]] = {
     "videos": {"video_id", "author_id", "video_type"},
     "categories": {"video_id", "feat"},
 }
-RATINGS = "user", "item", "rating", "timestamp"
+RATINGS = """label = "rating >= 4"
+ids = ["user", "item"]
+time = "timestamp"
+columns = ["user", "item", "rating", "timestamp"]
+delimiter = "\\t"
+"""
 USER, NEWS, SHOWN = re.compile(r"U\d+"), re.compile(r"N\d+"), re.compile(r"(N\d+-[01] ?)+")
 
 
@@ -31,8 +35,8 @@ def check(name: str, rows: FirstRows, packed: bool) -> None:
         raise looks(name, "the Netflix Prize's ratings", ways.GUNZIP if packed else ways.NETFLIX)
     if rows.delimiter == "\t" and not rows.header and rows.rows:
         _check_mind(name, rows, packed)
-        if rows.width == len(RATINGS) and all(map(_is_rating, rows.rows)):
-            raise described(name, "MovieLens' u.data", mapping_text(RATINGS, "\t", True, rows.rows))
+        if rows.width == 4 and all(map(_is_rating, rows.rows)):
+            raise described(name, "MovieLens' u.data", RATINGS)
 
 
 def described(name: str, what: str, mapping: str) -> BadFile:

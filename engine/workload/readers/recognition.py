@@ -2,13 +2,14 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from ...errors import BadFile
 from . import conversions as ways
 from . import criteo, foreign, published
 from .conversions import Conversion
 from .layouts import AVAZU, EVENTS, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
-from .mapping_text import UNLABELLED, mapping_text
+from .mapping_text import has_label, mapping_text
 from .sniffing import FirstRows, first_rows
 
 HEAD = 1 << 16  # bytes that are looked at
@@ -18,6 +19,7 @@ TITLES = {
     TAOBAO_ADS: "Taobao's raw_sample.csv",
     MOVIELENS: "MovieLens' ratings.csv",
 }
+FIRST = 500  # rows of Parquet that are looked at
 LEAST_EVEN = 0.6  # of the first lines of a table have as many columns as most
 CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")  # bytes that no text has
 
@@ -87,7 +89,7 @@ def _unmapped(name: str, rows: FirstRows) -> BadFile:
     what = TITLES[near] if near else f"a table {kind}"
     lacks = f" but lacks {', '.join(each for each in near.wanted if each not in rows.header)[:60]}" if near else ""
     there = f"its {rows.width} columns are {foreign.named(rows.header)}" if rows.header else f"it has {rows.width} columns"
-    mapping = mapping_text(rows.columns, rows.delimiter, not rows.header, rows.rows)
+    mapping = mapping_text(rows.columns, rows.delimiter, not rows.header, rows.rows, rows.quotes)
     if not rows.header and criteo.is_sampled(rows):
         mapping = 'format = "criteo"\n'
     return _guessed(name, f"{what}{lacks if rows.header else ' without a header'}; {there}", mapping)
@@ -121,7 +123,7 @@ def _is_near(layout: Layout, rows: FirstRows) -> bool:
 
 def _guessed(name: str, what: str, mapping: str) -> BadFile:
     """Return the refusal of a table by what it looks like, with the guess of its mapping."""
-    no_label = " No column is plainly the label; `workload fit` and `workload count` need none." if UNLABELLED in mapping else ""
+    no_label = "" if has_label(mapping) else " No column is plainly the label; `workload fit` and `workload count` need none."
     return BadFile(
         f"{name} looks like {what}.{no_label} Save these lines as {name}.toml, and mend what they guess wrong:", remedy=mapping
     )
@@ -131,7 +133,7 @@ def _written(delimiter: str) -> str:
     return {"\t": "\\t"}.get(delimiter, delimiter if delimiter.isprintable() else f"\\x{ord(delimiter):02x}")
 
 
-def parquet_layout(name: str, columns: tuple[str, ...]) -> Layout:
+def parquet_layout(path: Path, name: str, columns: tuple[str, ...]) -> Layout:
     """Return the layout of a Parquet file by its columns; raises BadFile for one that needs a mapping."""
     if {"uid", "item_id", "timestamp", "is_organic"} <= set(columns):
         if "played_ratio_pct" not in columns:
@@ -142,7 +144,22 @@ def parquet_layout(name: str, columns: tuple[str, ...]) -> Layout:
         events = ("event_type", "listen") if "event_type" in columns else ()
         return replace(YAMBDA, where=events)
     what = f"a Parquet file; its {len(columns)} columns are {foreign.named(columns)}"
-    raise _guessed(name, what, mapping_text(columns))
+    raise _guessed(name, what, _parquet_mapping(path, name))
+
+
+def _parquet_mapping(path: Path, name: str) -> str:
+    """Return a mapping that is guessed from the first rows of a Parquet file."""
+    from . import parquet  # late: Arrow takes a third of a second
+    from .lists import is_list
+
+    first = next(parquet.rows_of(path, name), None)
+    held = {} if first is None else {column: cells[:FIRST] for column, cells in first.columns.items()}
+    rows = zip(*([_cell(cell) for cell in cells.to_pylist()] for cells in held.values()), strict=True)
+    return mapping_text(list(held), rows=list(rows), lists=[column for column, cells in held.items() if is_list(cells.type)])
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
 
 
 def arrays_unmapped(name: str, shapes: str, mapping: str) -> BadFile:

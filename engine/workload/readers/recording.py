@@ -11,6 +11,7 @@ from ...errors import BadFile
 from ..bags import spread
 from .lists import runs
 from .mapped import touched
+from .numbering import IdIndex
 
 FEWEST = 40
 HELD_OUT_LEAST = 20
@@ -24,7 +25,9 @@ class Recording:
     sample in each of F fields, W together: `tokens` is (N, W) in memory, or F arrays (N, lookups of the field) on the disk.
     Where samples have lists of uneven length, `pooling` are their means, rounded, and 1 at least; `tokens` are (M,), those of a
     sample field by field from `begins` (N,) on, and `lengths` are (N, F).
-    A token is a number of 64 bits, `hashed` into a table's rows, or else a row's number, with a sign, modulo them.
+    A token is a number of 64 bits, `hashed` into a table's rows, or else a row's number, with a sign, modulo them. `indexes` (F)
+    number the distinct ids of a field in the order first seen; None where they are too many, () where nobody counted them. These
+    numbers are rows `where_they_fit` into a table. A trace without labels is not `labelled`: all of `labels` are 0.
     """
 
     name: str
@@ -38,6 +41,9 @@ class Recording:
     digest: str = ""
     begins: Any = None
     lengths: Any = None
+    indexes: tuple[IdIndex | None, ...] = ()
+    where_they_fit: bool = False
+    labelled: bool = True
 
     @property
     def held_out_samples(self) -> int:
@@ -58,6 +64,11 @@ class Recording:
     def tables(self) -> int:
         """One a field."""
         return len(self.pooling)
+
+    @property
+    def distinct(self) -> tuple[int | None, ...]:
+        """How many distinct ids each field has; None where nobody counted them, or they are too many to be numbered."""
+        return tuple(index.count if index else None for index in self.indexes) or (None,) * self.tables
 
     @property
     def length_cv(self) -> tuple[float, ...]:
@@ -113,15 +124,23 @@ def words(numbers: Any) -> Words:
     return np.ascontiguousarray(numbers, dtype=wide).view(np.uint64)
 
 
-def check_samples(name: str, labels: Singles) -> None:
-    """Raise BadFile where there is too little to learn from."""
+def check_samples(
+    name: str, labels: Singles, records: int | None = None, values: tuple[str, ...] = (), labelled: bool = True
+) -> None:
+    """Raise BadFile where there is too little to learn from.
+
+    `records` are those of the file, of which a layout may leave some out; `values` are the first of the label's column.
+    """
     if len(labels) < FEWEST:
+        among = f" among {records:,} records" if records is not None and records > len(labels) else ""
         raise BadFile(
-            f"{name} has {len(labels)} samples; at least {FEWEST} are needed, of which the last 20 or more are held out."
+            f"{name} has {len(labels)} samples{among}; at least {FEWEST} are needed, of which the last 20 or more are held out."
         )
-    if labels.min() == labels.max():
+    if labelled and labels.min() == labels.max():
+        shown = ", ".join(repr(value[:24]) for value in sorted(values[:12])) + (", ..." if len(values) > 12 else "")
+        rule = f"; the label's column has {shown}: mend the rule" if values else ""
         raise BadFile(
-            f"{name} has one label only: all {len(labels):,} samples have {labels[0]:g}; "
+            f"{name} has one label only: all {len(labels):,} samples have {labels[0]:g}{rule}; "
             "give a file with clicks (1) and others (0), or nothing can be learned."
         )
 

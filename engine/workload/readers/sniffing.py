@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import NamedTuple
 
+from ...errors import BadFile
 from .blocks import MARK
+from .records import LITERAL, QUOTED, records
 
 MOST_ROWS = 500
 DELIMITERS = "\t", ",", ";", "|", "\x01", "^", "~", ":", " "  # the first of those that explain the rows equally well
@@ -25,14 +28,15 @@ class FirstRows:
     """The first rows of a text, parted by `delimiter`; "" where each line is one cell.
 
     `header` are the columns' names where the first line has them, perhaps too few or too many; `rows` are those below that have
-    as many cells as most. `even` is the share of lines that have so many; `aligned` says that all have where several blanks count
-    as one.
+    as many cells as most, and `even` is the share of lines that have so many. `quotes` says what quotation marks are, as in a
+    mapping; `aligned` that all lines have as many cells where several blanks count as one.
     """
 
     delimiter: str
     header: Row
     rows: tuple[Row, ...]
     even: float
+    quotes: str = QUOTED
     aligned: bool = False
 
     @property
@@ -50,37 +54,59 @@ def first_rows(head: bytes, whole: bool) -> FirstRows:
     """Return the first rows of a text that begins with `head`; `whole` says that nothing follows."""
     lines = [line.rstrip("\r") for line in head.removeprefix(MARK).decode("utf-8", "replace").split("\n")]
     lines = [line for line in (lines if whole or len(lines) == 1 else lines[:-1]) if line.strip()][:MOST_ROWS]
-    parted = [(delimiter, [parts(line, delimiter) for line in lines]) for delimiter in DELIMITERS]
-    tables = [(delimiter, rows, *_evenness(rows)) for delimiter, rows in parted]
-    wide = [table for table in tables if table[2] > 1 + (table[0] == ":")]  # a web address has two parts
+    tables = [_parted(lines, delimiter) for delimiter in DELIMITERS]
+    wide = [table for table in tables if table.width > 1 + (table.delimiter == ":")]  # a web address has two parts
     if not wide:
-        rows = [(line.strip(),) for line in lines]
-        return _headed("", rows, 1, 1.0)
-    strict = [table for table in wide if table[0] not in LAST_RESORTS] or wide
-    found = _headed(*max(strict, key=lambda table: (round(table[3], 1), table[2])))
+        return _headed(Table("", QUOTED, [(line.strip(),) for line in lines], 1, 1.0))
+    strict = [table for table in wide if table.delimiter not in LAST_RESORTS] or wide
+    found = _headed(max(strict, key=lambda table: (round(table.even, 1), table.width)))
     return replace(found, aligned=len({len(line.split()) for line in lines}) == 1)
 
 
-def parts(line: str, delimiter: str) -> Row:
+class Table(NamedTuple):
+    """Lines parted by a delimiter: their cells, the number of cells that most have, and the share of lines that have it."""
+
+    delimiter: str
+    quotes: str
+    rows: Sequence[Row]
+    width: int
+    even: float
+
+
+def _parted(lines: Sequence[str], delimiter: str) -> Table:
+    """Part lines; quotation marks are letters like others where one opens a cell and does not close in its line."""
+    quotes = QUOTED if all(_is_closed(line, delimiter) for line in lines) else LITERAL
+    rows = [_parts(line, delimiter, quotes) for line in lines]
+    width, count = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
+    return Table(delimiter, quotes, rows, width, count / max(len(rows), 1))
+
+
+def _is_closed(line: str, delimiter: str) -> bool:
+    if '"' not in line:
+        return True
+    try:
+        records(f"{line}\n".encode(), "", 1, delimiter, QUOTED)
+    except BadFile:
+        return False
+    return True
+
+
+def _parts(line: str, delimiter: str, quotes: str) -> Row:
     """Return the cells of a line, without their quotes and the blanks around them."""
-    with suppress(csv.Error, StopIteration):
-        return tuple(cell.strip() for cell in next(csv.reader([line], delimiter=delimiter)))
-    return (line,)
+    cells = line.split(delimiter)
+    if quotes == QUOTED and '"' in line:
+        with suppress(csv.Error, StopIteration):
+            cells = next(csv.reader([line], delimiter=delimiter))
+    return tuple(cell.strip() for cell in cells)
 
 
-def _evenness(rows: Sequence[Row]) -> tuple[int, float]:
-    """Return the number of cells that most rows have, and the share of rows that have it."""
-    if not rows:
-        return 0, 0.0
-    width, count = Counter(map(len, rows)).most_common(1)[0]
-    return width, count / len(rows)
-
-
-def _headed(delimiter: str, rows: Sequence[Row], width: int, even: float) -> FirstRows:
+def _headed(table: Table) -> FirstRows:
+    rows, width = table.rows, table.width
     below = tuple(row for row in rows[1:] if len(row) == width)
-    if rows and is_header(rows[0], below):
-        return FirstRows(delimiter, rows[0], below, even)
-    return FirstRows(delimiter, (), tuple(row for row in rows if len(row) == width), even)
+    header = rows[0] if rows and is_header(rows[0], below) else ()
+    return FirstRows(
+        table.delimiter, header, below if header else tuple(row for row in rows if len(row) == width), table.even, table.quotes
+    )
 
 
 def is_header(first: Row, below: Sequence[Row]) -> bool:

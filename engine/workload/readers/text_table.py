@@ -1,8 +1,14 @@
-"""Reads rows and columns of text by a layout: blocks of whole lines, each parsed by Arrow, a bad cell named by file and line."""
+"""Reads rows and columns of text by a layout: blocks of whole records, each parsed by Arrow, a bad cell named by file and line.
+
+Arrow's records are counted again, by records.py: a text whose counts differ is refused.
+"""
 
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from csv import Error, reader
 from typing import Any
 
 import numpy as np
@@ -10,68 +16,100 @@ import pyarrow
 from pyarrow import csv
 
 from ...errors import BadFile
-from .blocks import MARK, Blocks
+from .blocks import LONGEST_LINE, MARK, Blocks
 from .columns import Rows, samples_of
 from .layouts import Layout
 from .recording import Recording
+from .records import LITERAL, MULTILINE, QUOTED, records, stray_mark
 from .samples import unwatched
 
 
 def decode(blocks: Blocks, layout: Layout) -> Recording:
     """Read a text of rows and columns; raises BadFile with file and line."""
-    return samples_of(blocks.name, layout, _tables(blocks, layout), blocks.watch or unwatched)
+    return samples_of(blocks.name, layout, rows_of(blocks, layout), blocks.watch or unwatched)
 
 
-def _tables(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
-    columns, blank = layout.columns, 0
+def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
+    """Yield the columns that a layout wants of a text, block by block; raises BadFile with file and line."""
+    columns, blank, text, line = layout.columns, 0, b"", 1
     for block in blocks:
-        text, line = block.removeprefix(MARK) if blocks.line == 1 else block, blocks.line
-        blank = _check(blocks, text, blank)
+        if blocks.line == 1:
+            block = block.removeprefix(MARK)
+        _check_plain(blocks, block)
+        whole = block
         if not columns:
-            head, _, text = text.partition(b"\n")
-            columns, line = named(blocks.name, head, layout), line + 1
-        if text := text.rstrip(b"\r\n"):
-            yield _parsed(blocks.name, text, line, layout, columns)
+            head, _, block = block.partition(b"\n")
+            columns, line = named(blocks.name, head, layout), 2
+        text += block
+        if not text.strip(b"\r\n"):  # blank to its end, or to a line that _check refuses
+            blank, line, text = _blank(blocks, whole, blank), line + text.count(b"\n"), b""
+            continue
+        found = records(text, blocks.name, line, layout.delimiter, layout.quotes)
+        blank = 0 if layout.quotes == MULTILINE else _blank(blocks, whole, blank)
+        if table := text[: found.end].rstrip(b"\r\n"):
+            lines = found.lines[: np.searchsorted(found.begins, len(table))] + np.int32(line)
+            yield _parsed(blocks.name, table, lines, layout, columns)
+        line += text.count(b"\n", 0, found.end)
+        text = text[found.end :]
+        if len(text) > LONGEST_LINE:
+            raise stray_mark(blocks.name, line)
+    if text:
+        raise stray_mark(blocks.name, line)
 
 
-def _check(blocks: Blocks, text: bytes, blank: int) -> int:
-    """Raise BadFile for what is no plain text, and for a blank line, as at `blank`, that something follows, outside of quotes.
-
-    Return the line of the first one that ends the text so far, or 0.
-    """
-    ends = text.rstrip(b"\r\n")
-
-    def line(at: int) -> int:
-        return blocks.line + text.count(b"\n", 0, at)
-
+def _check_plain(blocks: Blocks, text: bytes) -> None:
+    """Raise BadFile for what is no plain text."""
     if not text.isascii():
         try:
             text.decode("utf-8")
         except UnicodeDecodeError as error:
-            where, byte = f"{blocks.name}:{line(error.start)}", text[error.start]
+            where, byte = f"{blocks.name}:{_line(blocks, text, error.start)}", text[error.start]
             raise BadFile(f"{where}: byte 0x{byte:02x} is not UTF-8 text; data files are plain text.") from error
-    if (at := ends.find(b"\0")) >= 0:
-        raise BadFile(f"{blocks.name}:{line(at)}: the line has a NUL byte; data files are plain text.")
-    inside = re.search(rb"\n\r?\n", ends) if b'"' not in ends else None
+    if (at := text.rstrip(b"\r\n").find(b"\0")) >= 0:
+        raise BadFile(f"{blocks.name}:{_line(blocks, text, at)}: the line has a NUL byte; data files are plain text.")
+
+
+def _blank(blocks: Blocks, text: bytes, blank: int) -> int:
+    """Return the first of the blank lines that end the text so far, or 0; raises BadFile for one that records follow.
+
+    `blank` is that of the text before.
+    """
+    ends = text.rstrip(b"\r\n")
+    inside = re.search(rb"\n\r?\n", ends)
     if ends and (blank or inside):
-        first = blank or (line(inside.start() + 1) if inside else 0)
+        first = blank or (_line(blocks, text, inside.start() + 1) if inside else 0)
         raise BadFile(f"{blocks.name}:{first}: the line has 1 columns, but samples follow; take the blank line away.")
     blanks = text.count(b"\n", len(ends)) - bool(ends)
-    return blank or (line(len(ends)) + bool(ends) if blanks > 0 else 0)
+    return blank or (_line(blocks, text, len(ends)) + bool(ends) if blanks > 0 else 0)
+
+
+def _line(blocks: Blocks, text: bytes, at: int) -> int:
+    return blocks.line + text.count(b"\n", 0, at)
 
 
 def named(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
     """Return the columns that a header names; raises BadFile where one that is read is missing or there twice."""
-    found = tuple(word.strip().strip('"') for word in head.decode("utf-8", "replace").rstrip("\r").split(layout.delimiter))
+    found = header_cells(head.decode("utf-8", "replace"), layout.delimiter, layout.quotes)
     for column in layout.wanted:
         if found.count(column) != 1:
             what = "twice or more" if column in found else "not"
             there = ", ".join(word[:40] for word in found[:12])
-            raise BadFile(f"{name}:1: column {column[:40]!r} is {what} in the header, which has {there}; mend the header.")
+            other = next((mark for mark in "\t;|," if mark != layout.delimiter and mark in head.decode("utf-8", "replace")), "")
+            way = f"say delimiter = {json.dumps(other)} in {name}.toml" if len(found) == 1 and other else "mend the header"
+            raise BadFile(f"{name}:1: column {column[:40]!r} is {what} in the header, which has {there}; {way}.")
     return found
 
 
-def _parsed(name: str, text: bytes, line: int, layout: Layout, columns: tuple[str, ...]) -> Rows:
+def header_cells(line: str, delimiter: str, quotes: str = QUOTED) -> tuple[str, ...]:
+    """Return the column names of a header line, without blanks and quotation marks around them."""
+    cells = line.rstrip("\r\n").split(delimiter)
+    if quotes != LITERAL and '"' in line:
+        with suppress(Error):  # what is no CSV is shown as it is
+            cells = next(reader([line], delimiter=delimiter, skipinitialspace=True), cells)
+    return tuple(cell.strip().strip('"') for cell in cells)
+
+
+def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[str, ...]) -> Rows:
     bad: list[Any] = []
 
     def refuse(row: Any) -> str:
@@ -83,7 +121,13 @@ def _parsed(name: str, text: bytes, line: int, layout: Layout, columns: tuple[st
         return csv.read_csv(
             io.BytesIO(text),
             csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=list(columns)),
-            csv.ParseOptions(delimiter=layout.delimiter, ignore_empty_lines=False, invalid_row_handler=refuse),
+            csv.ParseOptions(
+                delimiter=layout.delimiter,
+                quote_char=False if layout.quotes == LITERAL else '"',
+                newlines_in_values=layout.quotes == MULTILINE,
+                ignore_empty_lines=False,
+                invalid_row_handler=refuse,
+            ),
             csv.ConvertOptions(
                 column_types=kinds, include_columns=list(layout.wanted), null_values=[""], strings_can_be_null=False
             ),
@@ -96,10 +140,15 @@ def _parsed(name: str, text: bytes, line: int, layout: Layout, columns: tuple[st
             found = table(())
     except pyarrow.ArrowInvalid as error:
         if bad:
-            at, has = line + (bad[0].number or 1) - 1, bad[0].actual_columns
+            at, has = lines[min((bad[0].number or 1), len(lines)) - 1], bad[0].actual_columns
             what = f"{name}:{at}: the line has {has} columns, but {len(columns)} are expected"
             raise BadFile(f"{what}; mend it, or cut the file off before it.") from error
         raise BadFile(
-            f"{name}:{line}: {' '.join(str(error).split())[:150]}; the text is no table of {len(columns)} columns."
+            f"{name}:{lines[0]}: {' '.join(str(error).split())[:150]}; the text is no table of {len(columns)} columns."
         ) from error
-    return Rows(name, np.arange(line, line + found.num_rows), {one: found[one].combine_chunks() for one in layout.wanted})
+    if found.num_rows != len(lines):
+        raise BadFile(
+            f"{name}:{lines[0]}: {len(lines):,} records begin here, but {found.num_rows:,} were parsed; say quotes = "
+            f'"{LITERAL}" in {name}.toml, or write the text again without quotation marks and carriage returns.'
+        )
+    return Rows(name, lines, {one: found[one].combine_chunks() for one in layout.wanted})

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from .. import mapping
 from ..foreign import check_pointer
 from ..samples import Watch, unwatched
 from . import requests, torch_save
@@ -16,7 +17,8 @@ def is_trace(path: Path) -> bool:
 
 
 def read(path: Path, watch: Watch = unwatched) -> Trace:
-    """Return a trace; raises BadFile."""
+    """Return a trace; raises BadFile, also for a mapping, which it has no columns for."""
+    mapping.refuse_idle(path, mapping.content(path), "a trace", mapping.KEYS)
     return torch_save.read(path, watch) if torch_save.is_trace(path) else requests.read(path, watch)
 
 

@@ -18,9 +18,9 @@ from ....errors import BadFile
 from .. import conversions
 from ..blocks import GZIP, Blocks, opened, shown
 from ..foreign import looks
+from ..guess import WORDS
 from ..mapped import mapped, touched
-from ..mapping import beside
-from ..mapping_text import CLICKS
+from ..mapping import place
 from ..samples import Samples, Watch, too_large, unwatched
 from ..sniffing import FirstRows, first_rows
 
@@ -80,7 +80,7 @@ def is_trace(path: Path) -> bool:
     if NAMED.search(path.name):
         return True
     head, packed, size = _head(path)
-    return (not packed and is_oracle_general(head, size)) or (not beside(path).exists() and text_of(head) is not None)
+    return (not packed and is_oracle_general(head, size)) or (place(path) is None and text_of(head) is not None)
 
 
 def read(path: Path, watch: Watch = unwatched) -> RequestTrace:
@@ -194,7 +194,7 @@ def _is_number(cell: str) -> bool:
 def _column(rows: FirstRows) -> int | None:
     """Return the column of ids: named so beside a time and a size, or without a header proven by the numbers of next requests."""
     names = [_plain(name) for name in rows.header]
-    if not {*names}.isdisjoint(TIMES) and not {*names}.isdisjoint(SIZES) and {*names}.isdisjoint(CLICKS):
+    if not {*names}.isdisjoint(TIMES) and not {*names}.isdisjoint(SIZES) and not any(map(WORDS["label"].search, names)):
         return next((names.index(name) for name in IDS if name in names), None)
     return 1 if not names and rows.width == 4 and _is_converted(rows.rows) else None
 
@@ -229,7 +229,7 @@ def _tokens(name: str, rows: bytes, line: int, text: Text) -> Words:
     import pyarrow  # late: Arrow takes a third of a second
     from pyarrow import csv
 
-    from ..cells import tokens
+    from ..ids import tokens
 
     names = [str(column) for column in range(text.columns)]
     wanted = pyarrow.uint64() if text.numbers else pyarrow.string()

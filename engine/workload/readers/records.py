@@ -1,0 +1,108 @@
+"""Counts the records of a text on its own, so that what a parser returns can be checked against it.
+
+A quotation mark at the start of a field opens a quoted field, as in RFC 4180. Unless a mapping says that cells may hold line
+ends, a quoted field ends on its own line: one that does not is a stray mark, which would swallow the records that follow.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.arrays import Bytes
+from ...core.jit import entry, inner
+from ...errors import BadFile
+
+QUOTED, LITERAL, MULTILINE = "", "none", "multiline"  # what a mapping says of quotation marks
+QUOTES = (QUOTED, LITERAL, MULTILINE)
+NEWLINE, RETURN, MARK = ord("\n"), ord("\r"), ord('"')
+GOOD, OPEN, STRAY_MARK, STRAY_RETURN = 0, 1, 2, 3
+
+
+class Records(NamedTuple):
+    """The records of a text: where each begins, on which line (from 0), and where the last complete one ends."""
+
+    begins: Any  # (N,) int32
+    lines: Any  # (N,) int32
+    end: int
+
+
+def records(text: bytes, name: str, line: int, delimiter: str, quotes: str) -> Records:
+    """Return where the records of a text begin; its first line is `line` of the file.
+
+    Raises BadFile for a quoted field that does not end where it must, and for a carriage return inside a line.
+    """
+    if quotes == LITERAL or b'"' not in text:
+        if b"\r" not in text:
+            return _lines(text)
+        quotes = LITERAL
+    begins, lines = (np.empty(text.count(b"\n") + 1, np.int32) for _ in range(2))
+    found = _scan(np.frombuffer(text, np.uint8), ord(delimiter), quotes != LITERAL, quotes == MULTILINE, begins, lines)
+    count, end, fault, at = found
+    where = line + text.count(b"\n", 0, at)
+    if fault == STRAY_MARK:
+        raise stray_mark(name, where)
+    if fault == STRAY_RETURN:
+        raise BadFile(
+            f"{name}:{where}: a carriage return stands in the middle of the line, where parsers end a "
+            "record; write lines that end with LF or CR LF, and no carriage return in a cell."
+        )
+    return Records(begins[:count], lines[:count], end)
+
+
+def stray_mark(name: str, line: int) -> BadFile:
+    """Return the refusal of a quotation mark that opens a field on a line and does not close there."""
+    return BadFile(
+        f"{name}:{line}: a quotation mark opens a field and does not close on its line, so the records after it would be lost; "
+        f'say quotes = "{LITERAL}" in {name}.toml where marks are part of the text, or quotes = "{MULTILINE}" where cells hold '
+        "line ends."
+    )
+
+
+def _lines(text: bytes) -> Records:
+    """Return records that are lines, without looking at each byte in Python."""
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == NEWLINE)
+    count = len(ends) + (not text.endswith(b"\n"))
+    begins = np.zeros(count, np.int32)
+    begins[1:] = ends[: count - 1] + 1
+    return Records(begins, np.arange(count, dtype=np.int32), len(text))
+
+
+@entry
+def _scan(text: Bytes, delimiter: int, quoting: bool, multiline: bool, begins: Any, lines: Any) -> tuple[int, int, int, int]:
+    """Fill in where records begin; return their number, the end of the last complete one, the fault, and where that is."""
+    count, line, start = 0, 0, 0
+    while start < len(text):
+        begins[count], lines[count] = start, line
+        end, ends, fault, place = _record_end(text, start, delimiter, quoting, multiline)
+        if fault == OPEN and multiline:  # it may go on in the next block
+            return count, start, GOOD, place
+        if fault != GOOD:
+            return count, start, (STRAY_MARK if fault == OPEN else fault), place
+        count, line, start = count + 1, line + ends + 1, end + 1
+    return count, min(start, len(text)), GOOD, 0
+
+
+@inner
+def _record_end(text: Bytes, place: Any, delimiter: Any, quoting: Any, multiline: Any) -> Any:
+    """Return where the record's line end stands, the line ends inside it, its fault, and where that is."""
+    field, quoted, opened, ends = True, False, place, 0
+    while place < len(text):
+        byte = text[place]
+        if quoted and byte == MARK:
+            if place + 1 < len(text) and text[place + 1] == MARK:
+                place += 1
+            else:
+                quoted = False
+        elif byte == NEWLINE:
+            if not quoted:
+                return place, ends, GOOD, place
+            if not multiline:
+                return place, ends, STRAY_MARK, opened
+            ends += 1
+        elif not quoted and byte == RETURN and place + 1 < len(text) and text[place + 1] != NEWLINE:
+            return place, ends, STRAY_RETURN, place
+        elif byte == MARK and field and quoting:
+            quoted, opened = True, place
+        field = byte == delimiter and not quoted
+        place += 1
+    return place, ends, (OPEN if quoted else GOOD), opened
