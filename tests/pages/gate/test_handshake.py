@@ -1,6 +1,5 @@
 """The gate of a real server on loopback: which Host and Origin does it answer to, and who is trusted with paths?"""
 
-import asyncio
 import http.client
 import os
 import socket
@@ -19,6 +18,7 @@ from pages.gate import access
 from pages.gate.hosts import host_names
 from pages.gate.middleware import Gate
 from tests import ROOT
+from tests.pages.gate.loop import finished
 
 TOKEN, FOREIGN, ALLOWED = "a-token-of-this-test", "evil.example", ("lab.example", "deep.down.wild.example", "10.0.0.9")
 OWN, OTHERS = ("localhost", "127.0.0.1", "[::1]", "LOCALHOST"), (FOREIGN, "localhost.evil.example", "0.0.0.0")
@@ -146,7 +146,7 @@ def test_a_second_host_or_origin_does_not_hide_behind_the_first(kind, name):
     for more in ([], [f"{FOREIGN}:1" if name == "host" else f"http://{FOREIGN}:1"]):
         headers = [(key.encode(), text.encode()) for key in texts for text in texts[key] + (more if key == name else [])]
         scope = {"type": kind, "method": "GET", "path": "/", "query_string": b"", "headers": headers}
-        asyncio.run(Gate(inside, host_names(("127.0.0.1",)))(scope, None, send))
+        finished(Gate(inside, host_names(("127.0.0.1",)))(scope, None, send))
     assert len(reached) == 1, "one of each is answered, two are not"
     assert (sent[0]["status"] == 403) if kind == "http" else (sent == [{"type": "websocket.close", "code": 1008, "reason": ""}])
 

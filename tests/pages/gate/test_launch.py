@@ -3,6 +3,8 @@
 import asyncio
 import os
 import re
+from contextlib import suppress
+from socket import AF_INET, AF_INET6, SOCK_STREAM, socket
 
 import pytest
 
@@ -10,6 +12,17 @@ from engine.errors import BadInput
 from pages.gate import access, launch
 from pages.gate.hosts import HostNames, host_names, hostname, same_origin
 from tests.cases import each
+from tests.pages.gate.loop import finished
+
+
+def here(*addresses):
+    """Return those of some addresses that this computer has: not each has IPv6, or more of loopback than one address."""
+    found = []
+    for address in addresses:
+        with suppress(OSError), socket(AF_INET6 if ":" in address else AF_INET, SOCK_STREAM) as probe:
+            probe.bind((address.strip("[]"), 0))
+            found.append((address, "localhost" if address == "::" else address))
+    return found
 
 
 class Served:
@@ -27,7 +40,7 @@ class Served:
             async with self.lifespan(self):
                 await asyncio.sleep(2 * launch.OPEN_SECONDS)
 
-        asyncio.run(live())
+        finished(live())
 
 
 @pytest.fixture
@@ -61,7 +74,7 @@ def test_a_token_of_ones_own_is_taken_out_of_the_environment_that_workers_inheri
     assert "token=a-secret-of-my-own" in started()[0] and access.VARIABLE not in os.environ
 
 
-@each(("address", "host"), [("0.0.0.0", "localhost"), ("::", "localhost"), ("0", "localhost")])
+@each(("address", "host"), [("0.0.0.0", "localhost"), ("0", "localhost"), *here("::")])
 def test_who_lets_others_reach_the_server_is_told_what_they_can_do(started, address, host):
     printed, _ = started("--address", address)
     assert printed.count("The server listens on") == 1 and f"http://{host}:8501/" in printed
