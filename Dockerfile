@@ -5,7 +5,7 @@ USER emberpool
 WORKDIR /home/emberpool/app
 COPY --chown=emberpool requirements.txt constraints.txt ./
 RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
-COPY --chown=emberpool app.py LICENSE CITATION.cff ./
+COPY --chown=emberpool app.py LICENSE CITATION.cff pyproject.toml ./
 COPY --chown=emberpool engine engine
 COPY --chown=emberpool pages pages
 COPY --chown=emberpool presets presets

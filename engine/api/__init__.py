@@ -13,8 +13,11 @@ module stay; one that must go warns for a whole minor version first.
 from ..errors import BadInput, BadKnob, CannotRun, EmberpoolError
 from ..results.result import Result
 from ..scenario.scenario import Scenario
+from ..version import release
 from .calls import cite, enough, estimate, fit, knobs, link, load, presets, run, scenario, sweep
 from .table import Table
+
+__version__ = release()
 
 __all__ = [
     "BadInput",

@@ -186,7 +186,7 @@ def _traced(words: list[str], known: tuple[str, ...]) -> Traced:
     if not (isfinite(at) and at >= 0):
         raise BadKnob(f"faults.trace has {words[0][:40]!r} in {entry!r} where seconds of at least 0 belong.")
     if known and words[1] not in known:
-        raise BadKnob(f"faults.trace names the fault {words[1][:40]!r}; {nearest(words[1], known)}")
+        raise BadKnob(f"faults.trace names the fault {words[1][:40]!r}; {nearest(words[1], known, 'faults')}")
     node = words[2] if len(words) == 3 else "0"
     if not (node.isascii() and node.isdigit() and len(node) < 7):
         raise BadKnob(f"faults.trace has {node[:40]!r} in {entry!r} where the node's number from 0 belongs.")

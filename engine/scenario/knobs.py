@@ -130,7 +130,8 @@ def check(knob: Knob, value: Any) -> Any:
         return _assumptions(knob, value)
     if knob.kind == "choice":
         if value not in knob.allowed:
-            raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed)}")
+            listing = "systems" if knob.path == "system" else ""
+            raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed, listing)}")
         return value
     if knob.kind in SEPARATOR:
         return _sequence(knob, value)

@@ -123,7 +123,7 @@ def known(path: str) -> Knob:
     if path in RENAMED:
         raise BadKnob(f"{path!r} is no knob any more; {RENAMED[path].remedy}")
     if path not in KNOBS:
-        raise BadKnob(f"{path!r} is not a knob; {nearest(path, tuple(KNOBS))}")
+        raise BadKnob(f"{path!r} is not a knob; {nearest(path, tuple(KNOBS), 'knobs')}")
     return KNOBS[path]
 
 
