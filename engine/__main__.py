@@ -52,6 +52,7 @@ def _named(words: Sequence[str]) -> Sequence[str]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the words ask for and return the exit status; complaints are one line on standard error."""
+    output.open_streams()
     try:
         words = sys.argv[1:] if words is None else words
         arguments = parser(words).parse_args(words)

@@ -16,7 +16,7 @@ from ..results.csv_table import check_writable
 from ..scenario.presets import preset_names
 from ..validation.studies import findings, kept
 from ..validation.studies.kept import KINDS
-from . import progress_bar
+from . import output, progress_bar
 from .parser import Subparsers, jobs, whole_number
 
 batches = partial(whole_number, what="batches", most=10**6)
@@ -52,7 +52,7 @@ def call(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out)
     study = kept.begin(arguments.out, plan, date.today().isoformat())
     _train(arguments, study)
-    print(findings.table(kept.read(arguments.out)), end="")
+    output.write(output.STANDARD, findings.table(kept.read(arguments.out)))
     return 0
 
 
