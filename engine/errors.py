@@ -69,9 +69,10 @@ def nearest(name: str, known: list[str] | tuple[str, ...], listing: str = "") ->
 
     `listing` is the argument of `list` that names them all.
     """
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    lower = {word.lower(): word for word in known}
+    close = get_close_matches(name, known, n=1, cutoff=0.5) or get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
     if close:
-        return f"did you mean {close[0]}?"
+        return f"did you mean {lower.get(close[0], close[0])}?"
     if len(known) <= 12:
         return f"known are {', '.join(known)}."
     more = f"; `{PROGRAM} list {listing}` names them all" if listing else f", such as {', '.join(known[:3])}"

@@ -15,6 +15,7 @@ from ..results.result import Result
 from ..scenario.keys import How
 from ..scenario.scenario import KNOBS, values
 from ..sweep.links import link
+from .bases import ATTRS, row_attrs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,11 +26,12 @@ VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 
 @dataclass(frozen=True, eq=False)
 class Table(Sequence[Result]):
-    """Results in the order of their points; `varied` are the paths of the knobs that differ between them."""
+    """Results in the order of their points; `varied` are the paths of the knobs that differ, `around` the knobs set beside."""
 
     results: tuple[Result, ...]
     how: How
     varied: tuple[str, ...] = ()
+    around: tuple[tuple[str, Any], ...] = ()
 
     def __len__(self) -> int:
         """Return how many points there are."""
@@ -41,6 +43,8 @@ class Table(Sequence[Result]):
     def __getitem__(self, index: slice) -> tuple[Result, ...]: ...
     def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
         """Return a point's result."""
+        if isinstance(index, str):
+            raise BadInput(f"A table is indexed by a point's number; table.frame[{index!r}] is a column.")
         return self.results[index]
 
     @cached_property
@@ -55,7 +59,9 @@ class Table(Sequence[Result]):
             | {"Outcome": one.outcome}
             for one in self
         ]
-        return DataFrame(rows)
+        frame = DataFrame(rows)
+        frame.attrs[ATTRS] = row_attrs(self[0].scenario, self.varied, dict(self.around))
+        return frame
 
     @property
     def csv(self) -> str:
@@ -76,6 +82,8 @@ class Table(Sequence[Result]):
         titles = [KNOBS[path].title for path in self.varied]
         across = x or (titles[0] if titles else "Outcome")
         for name in (across, y):
+            if not isinstance(name, str):
+                raise BadInput(f"{name!r} is no column; a chart shows one, named by a text such as {STEP!r}.")
             if name not in columns:
                 raise BadInput(f"{name!r} is no column; {nearest(name, tuple(columns))}")
         others = [title for title in titles if title != across]

@@ -8,10 +8,10 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Any
 
 from ..errors import BadFile, BadInput
+from ..paths import written_path
 from ..results.csv_table import check_writable, write_atomically
 
 STANDARD = "-"
@@ -54,13 +54,13 @@ def check(arguments: argparse.Namespace) -> None:
         raise BadInput("Only one output can be - (standard output); name a file for the other.")
     for target in targets:
         if target != STANDARD:
-            check_writable(Path(target))
+            check_writable(written_path(target))
 
 
 def write(target: str, text: str | Iterable[str]) -> None:
     """Write the text, whole or in pieces, to the target; raises BadFile."""
     if target != STANDARD:
-        write_atomically(Path(target), text)
+        write_atomically(written_path(target), text)
         return
     if sys.stdout is None:
         raise BadFile("Standard output is closed; name a file instead.")

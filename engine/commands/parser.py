@@ -3,10 +3,10 @@
 import argparse
 from functools import partial
 from math import nan
-from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import BadInput
+from ..paths import written_path
 from ..store.database import DEFAULT
 
 Subparsers = Any  # argparse keeps this type private
@@ -31,7 +31,9 @@ def add_outputs(parser: argparse.ArgumentParser, csv_required: bool = False) -> 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare where finished points are kept, and how many are computed at once."""
-    parser.add_argument("--store", type=Path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})")
+    parser.add_argument(
+        "--store", type=written_path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})"
+    )
     parser.add_argument("--jobs", type=jobs, metavar="N", help="points computed at once (one per core)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="compute on the workers of a Dask scheduler, as in tcp://HOST:8786")
 

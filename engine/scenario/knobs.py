@@ -4,6 +4,7 @@ Declared once, it is parsed, validated, written into links, listed, drawn and ex
 """
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -154,7 +155,10 @@ def _assumption(knob: Knob, text: str) -> tuple[str, float]:
 
 def _assumptions(knob: Knob, value: Any) -> tuple[tuple[str, float], ...]:
     """Assumptions are kept sorted by name, so that their order makes no difference."""
-    pairs = tuple((str(name), number) for name, number in value)
+    try:
+        pairs = tuple((str(name), number) for name, number in value)
+    except (TypeError, ValueError):
+        raise BadKnob(f"{knob.path}={value!r} is no assumption; write device.constant=number, ';' between several.") from None
     names = [name for name, _ in pairs]
     strange = [name for name in names if not NAME.fullmatch(name)]
     if strange:
@@ -169,7 +173,10 @@ def _sequence(knob: Knob, value: Any) -> tuple[Any, ...]:
     if not items and knob.kind != "floats":
         raise BadKnob(f"{knob.path} is empty; write numbers separated by {SEPARATOR[knob.kind]!r}.")
     _counted(knob, len(items))
-    return _in_ranges(knob, items, frozenset(map(type, items)))
+    try:
+        return _in_ranges(knob, items, frozenset(map(type, items)))
+    except TypeError:  # a list or table among them, which cannot be remembered
+        raise BadKnob(f"{knob.path}={value!r} has more than numbers; write numbers alone{_range(knob)}.") from None
 
 
 def _counted(knob: Knob, items: int) -> None:
@@ -205,8 +212,9 @@ def _whole(number: float, knob: Knob, text: Any) -> int:
 def _in_range(knob: Knob, value: Any) -> float | int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadKnob(f"{knob.path}={value!r} is not a number{_range(knob)}.")
-    if not isfinite(value):
-        raise BadKnob(f"{knob.path}={value} is not finite; choose a number{_range(knob)}.")
+    if abs(value) > sys.float_info.max or value != value:
+        written = f"a number beyond {sys.float_info.max:g}" if isinstance(value, int) else str(value)
+        raise BadKnob(f"{knob.path}={written} is not finite; choose a number{_range(knob)}.")
     low, high = knob.low, knob.high
     if (low is not None and value < low) or (high is not None and value > high):
         unit = f" {knob.unit}" if knob.unit else ""
