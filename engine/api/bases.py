@@ -15,7 +15,7 @@ from typing import Any
 from ..analysis import linked
 from ..errors import BadInput
 from ..paths import written_path
-from ..registry import names
+from ..results.metrics import METRICS
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.keys import texts
@@ -25,7 +25,8 @@ from .knob_values import TITLES, by_path, plain, settings, shown
 
 Base = Any  # what `scenario_of` takes
 ATTRS = "emberpool"  # under which a frame says what it varies, in plain JSON, as files of frames keep it
-OUTCOMES = ("Outcome", "outcome", "scenario key", "model version", "arithmetic")
+ADDRESS = ("Outcome", "outcome", "scenario key", "model version", "arithmetic")
+MEASURED = frozenset((*ADDRESS, *(one.name for one in METRICS.values())))
 EXPECTED = "give a preset's name, a scenario, a result, a row of table.frame, or a link"
 
 
@@ -96,7 +97,7 @@ def _of_row(row: dict[Any, Any], attrs: Mapping[str, Any] | None) -> Scenario:
     if attrs:
         return _of_attrs(cells, attrs)
     start = cells.pop("preset", None)
-    measured = [name for name in cells if name in OUTCOMES or name in names("metrics")]
+    measured = [name for name in cells if name in MEASURED]
     if measured and start is None:
         raise BadInput(
             f"A row with {measured[0]!r}, but without the table's attrs, does not say which scenario it varies; give table[0], "

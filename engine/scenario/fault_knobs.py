@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadKnob, nearest
 from ..registry import NO_RATES, rate_names
-from .knobs import knob
+from .knobs import brief_group, knob
 
 MOST = 1e12
 MOST_TRACED = 2000
@@ -34,6 +34,8 @@ def _number(default: float, label: str, help: str, low: float, high: float, need
 @dataclass(frozen=True)
 class Faults:
     """When what fails, and how long it takes to notice and to start again; docs/faults.md explains each."""
+
+    __repr__ = brief_group
 
     power_loss_at_seconds: tuple[float, ...] = _at("Power loss")
     power_loss_mtbf_hours: float | None = _mtbf("Power loss", "site")

@@ -6,7 +6,7 @@ Declared once, it is parsed, validated, written into links, listed, drawn and ex
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from math import isfinite
 from types import UnionType
@@ -29,6 +29,7 @@ KINDS: Mapping[Any, Kind] = {
     tuple[tuple[str, float], ...]: "assumptions",
 }
 AUTO = "auto"
+SCREEN, SHORT = 400, 60  # characters of a value that a REPL shows, and of one knob in it
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
@@ -82,6 +83,23 @@ def typed(knob: Knob, path: str, annotation: Any) -> Knob:
     some = get_args(annotation)[0] if isinstance(annotation, UnionType) else annotation
     kind = "choice" if knob.choices else KINDS[some]
     return replace(knob, path=path, kind=kind, optional=some is not annotation)
+
+
+def brief(text: str, most: int = SCREEN) -> str:
+    """Return a text without its middle where it is longer than a screen."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 25]} ... {line[-20:]}"
+
+
+def brief_group(group: Any) -> str:
+    """Return a group of knobs as one line of those that differ from their defaults."""
+    differing = (f"{one.name}={_short(value)}" for one in fields(group) if (value := getattr(group, one.name)) != one.default)
+    return brief(f"{type(group).__name__}({', '.join(differing)})")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHORT else f"{text[:SHORT]}..."
 
 
 def parse(knob: Knob, text: str) -> Any:
