@@ -76,11 +76,24 @@ def test_a_chart_is_shown_without_a_network(kind: str, table: api.Table) -> None
     assert not [word for word in NETWORK if word in json.dumps(shown)]
 
 
+@pytest.mark.slow
 def test_a_file_of_a_chart_loads_nothing_either(table: api.Table, tmp_path: Path) -> None:
     table.chart().save(tmp_path / "chart.html")
     text = (tmp_path / "chart.html").read_text(encoding="utf-8")
     assert "jsdelivr" not in text and 'src="http' not in text and len(text) > 500_000
     assert "jsdelivr" in table.chart().to_html(inline=False)
+
+
+def test_files_of_a_chart_have_their_scripts_inside_unless_told_otherwise(
+    table: api.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = []
+    for name in ("to_html", "save"):
+        monkeypatch.setattr(altair.Chart, name, lambda self, *_, inline: inside.append(inline))
+    table.chart().to_html()
+    table.chart().save("chart.html")
+    table.chart().to_html(inline=False)
+    assert inside == [True, True, False]
 
 
 def test_a_chart_of_many_points_is_a_picture_of_pixels(table: api.Table, monkeypatch: pytest.MonkeyPatch) -> None:
