@@ -8,8 +8,11 @@ from fractions import Fraction
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from ..analysis.enough.question import Target
-from ..errors import BadInput
+from ..errors import BadInput, nearest
+from ..registry import names
 from ..sweep.sweep import Sampling, sampling
 from .knob_values import shown
 
@@ -49,6 +52,20 @@ def target(within_percent: Any, within: Any, step_ms: Any, stacklevel: int = 3) 
         stacklevel=stacklevel,
     )
     return Target(share)
+
+
+def switch(name: str, value: Any) -> bool:
+    """Return True or False as it stands; raises BadInput for a word or number that only counts as one."""
+    if not isinstance(value, bool | np.bool_):
+        raise BadInput(f"{name}={shown(value)} is neither True nor False; write one of them.")
+    return bool(value)
+
+
+def system(name: str, value: Any) -> str:
+    """Return the name of a system; raises BadInput."""
+    if not isinstance(value, str) or value not in names("systems"):
+        raise BadInput(f"{name}={shown(value)} is no system; {nearest(str(value), names('systems'), 'systems')}")
+    return str(value)
 
 
 def number(name: str, value: Any, unit: str, percent: float | None = None) -> float:

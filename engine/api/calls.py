@@ -95,14 +95,15 @@ def sweep(
     >>> len(sweep("tiny", "cxl_bandwidth_GBps=8:64", "system=pmem,cxl", sample="sobol:16"))
     16
     """
-    if data is not None and not full:
+    in_full = amounts.switch("full", full)
+    if data is not None and not in_full:
         raise BadInput("An estimate trains on no data; write full=True, or take ep.fit(FILE) as the base.")
     values, spanned = split(knobs, flat_lists=False)
     written = tuple(axis for one in axes for axis in _axes(one))
     points = Sweep(scenario_of(base), (*written, *spanned), tuple(values.items()), amounts.sampled(sample))
     count = amounts.workers(jobs)
     with data_file(data, mapping) as file:
-        return _computed(points, "full" if full else "estimate", file, count)
+        return _computed(points, "full" if in_full else "estimate", file, count)
 
 
 def enough(
@@ -123,7 +124,7 @@ def enough(
     ['bandwidth', 'both']
     """
     asked, target = scenario(base, **knobs), amounts.target(within_percent, within, step_ms)
-    answer = smallest(ask(asked, baseline_of(asked, baseline), target))
+    answer = smallest(ask(asked, baseline_of(asked, amounts.system("baseline", baseline)), target))
     return {name: sentence for name, sentence in vars(told(answer)).items() if sentence}
 
 

@@ -99,7 +99,7 @@ def _written(data: Any, mapping: Mapping[Any, Any] | None, folder: Path) -> Path
             for rows in _even(reader, wanted):
                 writer.write_table(rows.cast(schema), row_group_size=ROWS)
     except pyarrow.ArrowException as error:
-        raise BadInput(f"data cannot be read as a table: {' '.join(str(error).split())[:160]}") from error
+        raise _no_table(error) from error
     except OSError as error:
         full = error.errno == errno.ENOSPC
         remedy = "free some space, or set TMPDIR to a folder that has it" if full else "set TMPDIR to another folder"
@@ -119,7 +119,9 @@ def _reader(data: Any, mapping: Mapping[Any, Any] | None) -> Any:
         if hasattr(data, "iterrows"):
             data = data.set_axis(list(map(str, data.columns)), axis=1)
             _check_names(list(data.columns))
-            if mapping is not None:
+            if mapping is None:
+                _check_whole(data)
+            else:
                 data = data[list(_columns(mapping, tuple(data.columns)))]
             return pyarrow.Table.from_pandas(data, preserve_index=False).to_reader()
         if hasattr(data, "__arrow_c_stream__"):
@@ -127,9 +129,24 @@ def _reader(data: Any, mapping: Mapping[Any, Any] | None) -> Any:
         else:
             reader = pyarrow.Table.from_batches([pyarrow.record_batch(data)]).to_reader()
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise BadInput(f"data cannot be read as a table: {' '.join(str(error).split())[:160]}") from error
+        raise _no_table(error) from error
     _check_names(reader.schema.names)
     return reader
+
+
+def _no_table(error: Exception) -> BadInput:
+    why = " ".join(str(error).split())[:160].rstrip(".")
+    return BadInput(
+        f"data cannot be read as a table ({why}); give a pandas.DataFrame or an Arrow table of numbers, texts or lists."
+    )
+
+
+def _check_whole(frame: Any) -> None:
+    """Refuse to guess what whole numbers with gaps are: pandas makes numbers with a point of ids where one is missing."""
+    for name in frame.columns:
+        held = frame[name]
+        if held.dtype.kind == "f" and held.hasnans and (held.dropna() % 1 == 0).all():
+            raise BadInput(f"Column {name!r} of data has whole numbers and gaps: ids, or a dense feature? Say which: {EXAMPLE}.")
 
 
 def _check_names(names: list[str]) -> None:

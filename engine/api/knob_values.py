@@ -20,11 +20,15 @@ from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, known
 from ..sweep.axes import MOST_POINTS, Axis
 
-ELSEWHERE = {
-    "data": "an estimate reads no file; ep.fit(FILE) gives a scenario like one, and ep.run(data=FILE) trains on it.",
-    "mapping": "it goes with the data of ep.run, ep.sweep or ep.fit.",
-    "jobs": "only ep.run and ep.sweep compute with several processes.",
-    "within_percent": "only ep.enough has a target.",
+FIRST = "is the first argument, without a name: ep.estimate('tiny', ...)."
+COLUMNS = "is a key of mapping=, beside data=."
+ELSEWHERE = {  # names that are no knob, and where they belong
+    "data": "is read by ep.run(data=FILE) to train on it, by ep.fit(FILE) for a scenario like it; an estimate reads no file.",
+    "mapping": "goes with the data of ep.run, ep.sweep or ep.fit.",
+    "jobs": "is of ep.run and ep.sweep, which compute with several processes.",
+    "within_percent": "is of ep.enough, which has a target.",
+    **dict.fromkeys(("base", "preset", "scenario", "link"), FIRST),
+    **dict.fromkeys(("label", "ids", "dense"), COLUMNS),
 }
 TITLES = {knob.title: path for path, knob in KNOBS.items()}
 SHOWN = 60  # characters of a value in a sentence
@@ -41,7 +45,7 @@ def path_of(name: str) -> str:
     if len(paths) > 1:
         raise BadKnob(f"{name!r} is the last part of {' and '.join(paths)}; write one of them, with __ for the point.")
     if not paths and name in ELSEWHERE:
-        raise BadInput(f"{name}= is no knob: {ELSEWHERE[name]}")
+        raise BadInput(f"{name}= is no knob; it {ELSEWHERE[name]}")
     return paths[0] if paths else known(dotted).path
 
 

@@ -17,6 +17,7 @@ from ..scenario.scenario import KNOBS, values
 from ..sweep.links import link
 from .bases import ATTRS, row_attrs
 from .charts import chart
+from .knob_values import shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -45,8 +46,8 @@ class Table(Sequence[Result]):
     def __getitem__(self, index: slice) -> tuple[Result, ...]: ...
     def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
         """Return a point's result."""
-        if isinstance(index, str):
-            raise BadInput(f"A table is indexed by a point's number; table.frame[{index!r}] is a column.")
+        if not (isinstance(index, slice) or hasattr(index, "__index__")):
+            raise BadInput(f"table[{shown(index)}]: a table is indexed by a point's number; a column is of table.frame.")
         return self.results[index]
 
     @cached_property

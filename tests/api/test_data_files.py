@@ -137,6 +137,11 @@ def test_a_frame_is_fitted() -> None:
         (log().rename(columns={"clicked": "bought"}), "No column of data is named like label; its columns are bought, user"),
         (log().assign(y=1), "clicked and y could each be the label"),
         (log().assign(when=pd.Timestamp(0)), r"Column 'when' of data is of type timestamp\[\w+\], neither ids nor numbers"),
+        (
+            log().assign(shop=log()["shop"].where(log()["shop"] > 3)),
+            "Column 'shop' of data has whole numbers and gaps: ids, or a de",
+        ),
+        (log()["user"], r"cannot be read as a table \(.*\); give a pandas.DataFrame"),
         (log()[["clicked", "age"]], "has no column of ids beside 'clicked'"),
         (pd.concat([log(), log()[["user"]]], axis=1), "has several columns 'user'; name each column once"),
         (log().assign(item=[{1}, "a"] * (SIZE // 2)), "cannot be read as a table"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import altair
+import numpy as np
 import pytest
 
 from engine import api
@@ -58,6 +59,13 @@ def test_a_scenario_shows_what_differs(table: api.Table) -> None:
     shown = repr(api.scenario("tiny", batches=20, cxl_bandwidth_GBps=12.5))
     assert "run.batches=20" in shown and "machine.cxl_bandwidth_GBps=12.5" in shown and "num_tables" not in shown
     assert repr(api.scenario("tiny", batches=20).run) == "RunKnobs(batches=20)"
+
+
+def test_a_table_is_indexed_by_numbers(table: api.Table) -> None:
+    assert table[np.int64(1)] is table[1] and len(table[2:4]) == 2
+    for odd in ("Step time [ms]", 1.0, None, (1, 2)):
+        with pytest.raises(api.BadInput, match=r"a column is of table\.frame"):
+            table[odd]
 
 
 def test_a_long_table_shows_its_first_rows_and_its_last(table: api.Table) -> None:

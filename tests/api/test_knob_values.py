@@ -161,8 +161,10 @@ def test_assumptions_are_a_dict_or_pairs() -> None:
         ({"cxl_bandwidth_GBps": pd.DataFrame({"a": [8]})}, "is no value of a knob, but of type DataFrame"),
         ({"cxl_bandwidth_GBps": b"8"}, "of type bytes"),
         ({"cxl_bandwidth_GBps": 8, "CXL bandwidth [GB/s]": 9}, "are both machine.cxl_bandwidth_GBps; name it once"),
-        ({"data": "x.csv"}, r"data= is no knob: an estimate reads no file"),
-        ({"jobs": 2}, "jobs= is no knob"),
+        ({"data": "x.csv"}, r"data= is no knob; it is read by ep.run\(data=FILE\) .* an estimate reads no file"),
+        ({"jobs": 2}, "jobs= is no knob; it is of ep.run"),
+        ({"preset": "tiny"}, "preset= is no knob; it is the first argument, without a name"),
+        ({"ids": ["user"]}, "ids= is no knob; it is a key of mapping=, beside data="),
         ({"seed": 1}, "is the last part of data.seed and"),
     ],
 )
@@ -198,6 +200,12 @@ def test_a_scenario_has_one_value_of_each_knob() -> None:
         api.scenario("tiny", cxl_bandwidth_GBps=[8, 16])
     assert api.scenario("tiny", num_embeddings=[10, 20, 30]) == api.scenario("tiny", num_embeddings=(10, 20, 30))
     assert values(api.scenario("tiny", batches=np.int32(7), near_data_compute=np.bool_(False)))["run.batches"] == 7
+
+
+def test_switches_of_a_call_are_true_or_false() -> None:
+    for odd in ("no", 0, None, [True]):
+        with pytest.raises(api.BadInput, match="is neither True nor False"):
+            api.sweep("tiny", "system=pmem", full=odd)
 
 
 def test_axes_of_a_sweep_are_texts_dicts_lists_and_keywords() -> None:
