@@ -93,6 +93,7 @@ def _written(data: Any, mapping: Mapping[Any, Any] | None, folder: Path) -> Path
     wanted = _columns(mapping, tuple(reader.schema.names))
     fields = [pyarrow.field(name, _plain_type(reader.schema.field(name).type)) for name in wanted]
     schema, placed = pyarrow.schema(fields), folder / NAME
+    # Plain and without statistics: the reader refuses many rows in few bytes, as of a column of one value.
     always = {"compression": "none", "use_dictionary": False, "write_statistics": False, "store_schema": False}
     try:
         with parquet.ParquetWriter(placed, schema, **always) as writer:

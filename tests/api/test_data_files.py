@@ -32,6 +32,9 @@ def log(seed: int = 1) -> pd.DataFrame:
     )
 
 
+ARROW = [(field.name, field.type) for field in pa.Schema.from_pandas(log(), preserve_index=False)]
+
+
 class Stranger:
     """A frame of some library that speaks Arrow, cut into small pieces."""
 
@@ -48,6 +51,12 @@ KINDS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "categories": lambda frame: frame.assign(item=frame["item"].astype("category")),
     "truth": lambda frame: frame.assign(clicked=frame["clicked"].astype(bool)),
     "Arrow": lambda frame: pa.Table.from_pandas(frame),
+    "short texts": lambda frame: pa.Table.from_pandas(frame).cast(
+        pa.schema([(name, pa.string() if name == "item" else kind) for name, kind in ARROW])
+    ),
+    "required": lambda frame: pa.Table.from_pandas(frame, preserve_index=False).cast(
+        pa.schema([pa.field(name, kind, nullable=False) for name, kind in ARROW])
+    ),
     "batch": lambda frame: pa.RecordBatch.from_pandas(frame),
     "reader": lambda frame: pa.Table.from_pandas(frame).to_reader(max_chunksize=100),
     "stranger": lambda frame: Stranger(pa.Table.from_pandas(frame, preserve_index=False)),

@@ -20,7 +20,8 @@ INNER += "    if x < 0:\n        raise ValueError('less than nothing')\n    retu
 BETWEEN = (
     "from engine.core.jit import inner\nfrom made_up.inside import scaled\n\n\n@inner\ndef twice(x):\n    return 2 * scaled(x)\n"
 )
-ENTRY = """from engine.core.jit import by_zero, entry
+ENTRY = """import numpy as np
+from engine.core.jit import by_zero, entry
 from made_up import between
 from made_up.numbers import ADDED
 
@@ -38,6 +39,11 @@ def refused(x):
 @by_zero
 def infinite(x):
     return 1.0 / x
+
+
+@entry
+def place(x):  # by what numba has inside, which is compiled along
+    return np.searchsorted(x, 2.5)
 """
 
 
@@ -149,12 +155,13 @@ def test_a_users_own_kernels_are_compiled_as_numba_does() -> None:
 def test_numbers_are_the_same_where_a_user_has_disabled_compilation(written, tmp_path):
     written()
     code = (
-        "import numba; from made_up.entry import infinite, told; from engine.api import estimate;"
+        "import numba, numpy; from made_up.entry import infinite, place, told; from engine.api import estimate;"
         "own = type(numba.njit(lambda x: x)).__name__;"
-        "print(told(1), infinite(0.0), len(told.overloads), own, estimate('tiny')[0].results['Step time [ms]'])"
+        "print(told(1), infinite(0.0), place(numpy.arange(9.0)), len(told.overloads), own, end=' ');"
+        "print(estimate('tiny')[0].results['Step time [ms]'])"
     )
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     found = subprocess.run(
         [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert found.stdout == f"6 inf 1 function {estimate('tiny')[0].results['Step time [ms]']}\n"
+    assert found.stdout == f"6 inf 3 1 function {estimate('tiny')[0].results['Step time [ms]']}\n"
