@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from .version import PROGRAM
+
 LONG_WORD = re.compile(r"\S{161,}")
 SENTENCE, WITH_PATHS = 300, 2000  # characters; a sentence begins with what is wrong, and ends with the remedy
 LINE = re.compile(r":[0-9]+(?=: )|: (?:sample|row) [0-9,]+(?=[ :])")  # where a fault is, behind the name of its file
@@ -101,11 +103,16 @@ class Cancelled(EmberpoolError):
     """The progress callback asked the computation to stop; no result exists."""
 
 
-def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
-    """Return a hint naming the known word closest to `name`, or all of them when few."""
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
+def nearest(name: str, known: list[str] | tuple[str, ...], listing: str = "") -> str:
+    """Return a hint naming the known word closest to `name`, or all of them when few.
+
+    `listing` is the argument of `list` that names them all.
+    """
+    lower = {word.lower(): word for word in known}
+    close = get_close_matches(name, known, n=1, cutoff=0.5) or get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
     if close:
-        return f"did you mean {close[0]}?"
+        return f"did you mean {lower.get(close[0], close[0])}?"
     if len(known) <= 12:
         return f"known are {', '.join(known)}."
-    return f"there are {len(known)}; `python -m engine list` names them all."
+    more = f"; `{PROGRAM} list {listing}` names them all" if listing else f", such as {', '.join(known[:3])}"
+    return f"there are {len(known)}{more}."
