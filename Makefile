@@ -3,10 +3,11 @@
 PYTHON ?= python3
 PORT ?= 8501
 ADDRESS ?= 127.0.0.1
+ALLOW ?=
 DATA ?=
 NAME ?=
 SEED ?=
-export PYTHON PORT ADDRESS DATA NAME SEED
+export PYTHON PORT ADDRESS ALLOW DATA NAME SEED
 
 BIN := .venv/bin
 # What is installed: one stamp for each set of packages, so that no target waits for those of another.
@@ -42,9 +43,8 @@ $(COMPILED): $(RUN) $(shell find engine -name '*.py')
 	@$(BIN)/python scripts/compile.py >/dev/null
 	@touch $@
 
-run: $(RUN) # the explorer on http://localhost:8501 (PORT= another port, DATA= a Criteo file to train on)
-	@[ -z "$$DATA" ] || [ -r "$$DATA" ] || { echo "DATA=$$DATA cannot be read; give a Criteo file, plain or .gz." >&2; exit 2; }
-	@$(BIN)/streamlit run app.py --server.address "$$ADDRESS" --server.port "$$PORT" -- $${DATA:+--data "$$DATA"}
+run: $(RUN) # the explorer; the printed address carries its token (PORT= ADDRESS= ALLOW= names, DATA= a file or folder)
+	@$(BIN)/python explorer.py --address="$$ADDRESS" --port="$$PORT" --allow="$$ALLOW" --data="$$DATA"
 
 test: $(TEST) $(COMPILED) # the tests of every day, one job in the browser included; two to three minutes on two cores
 	@sh scripts/chromium.sh

@@ -10,6 +10,7 @@ from engine.errors import EmberpoolError  # noqa: E402
 from pages.bar import bar  # noqa: E402
 from pages.common import address, frame, session  # noqa: E402
 from pages.common.plain import plain  # noqa: E402
+from pages.data import data_file  # noqa: E402
 from pages.design import strips  # noqa: E402
 from pages.sidebar import sidebar  # noqa: E402
 
@@ -46,6 +47,6 @@ try:
             page.run()
             frame.spare(page.url_path)
 except EmberpoolError as error:
-    content.error(plain(str(error)))
+    content.error(plain(data_file.sentence(error, session.scenario())))
 if design:  # where a moved knob waits for its charts, not for what is behind a closed drawer
     drawer()

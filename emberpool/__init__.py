@@ -28,6 +28,7 @@ from .engine.api import (
     scenario,
     sweep,
 )
+from .engine.api import __version__ as __version__
 
 __all__ = [
     "BadInput",

@@ -11,7 +11,7 @@ from .commands import output
 from .commands.parser import BAD_INPUT, FAILED, INTERRUPTED, Parser
 from .core.process import TOO_LARGE
 from .errors import BadFile, BadInput, CannotRun, NoRoom
-from .version import PACKAGE
+from .version import LINK, MODEL, PROGRAM, release
 
 COMMANDS = (
     "list",
@@ -29,20 +29,30 @@ COMMANDS = (
     "serve",
 )
 MODULES = {"list": "listing"}  # where a command's module is called otherwise
-PROGRAM = "python -m engine" if PACKAGE == "engine" else "emberpool"
+VERSION = "--version"
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
     """Return the grammar of the command that the words begin with, or of the whole command line: a module loads for a second."""
     whole = Parser(prog=PROGRAM, description="Simulate DLRM training on machines with persistent memory behind CXL.")
+    versions = f"emberpool {release()}, model {MODEL}, links v{LINK}"
+    whole.add_argument(VERSION, action="version", version=versions, help="the versions of package, model and links")
     commands = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for command in words[:1] if set(words[:1]) & set(COMMANDS) else COMMANDS:
+    for command in _named(words):
         import_module(f"{__package__}.commands.{MODULES.get(command, command)}").add(commands)
     return whole
 
 
+def _named(words: Sequence[str]) -> Sequence[str]:
+    """Return the commands that the words can mean."""
+    if words[:1] == [VERSION]:
+        return ()
+    return words[:1] if set(words[:1]) & set(COMMANDS) else COMMANDS
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the words ask for and return the exit status; complaints are one line on standard error."""
+    output.open_streams()
     try:
         words = sys.argv[1:] if words is None else words
         arguments = parser(words).parse_args(words)

@@ -14,10 +14,26 @@ Each message is one sentence that names the thing, its value and unit, what is a
 """
 
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
+
+from .version import PROGRAM
 
 LONG_WORD = re.compile(r"\S{161,}")
 SENTENCE, WITH_PATHS = 300, 2000  # characters; a sentence begins with what is wrong, and ends with the remedy
+LINE = re.compile(r":[0-9]+(?=: )|: (?:sample|row) [0-9,]+(?=[ :])")  # where a fault is, behind the name of its file
+# Kinds of faults by words of a sentence, for a BadFile that was raised without one.
+KINDS = (
+    (r"\blooks like\b|\bis a trace\b|\bneither\b.*\bnor\b", "the format is none of those that are read"),
+    (r"\bTOML\b|\bmapping\b|\.toml: ", "the mapping cannot be used"),
+    (r"\bbeside (it|them)\b|\bbelong together\b", "a file that belongs to it is missing or another one"),
+    (r"\bUTF-|\bNUL byte\b|\bpickle\b", "the bytes are no plain text or arrays"),
+    (r"\bdamaged\b|\bcut off\b|\bcopy it again\b|\bcannot be read\b", "the file is damaged, cut off or cannot be read"),
+    (r"\bheader\b|\bcolumns?\b", "the columns are not those that are expected"),
+    (r"\bnumber\b|\blabel\b|\btime\b|\bids?\b|\bknown\b|\bmissing\b|\bfinite\b", "a value is not one that its column can have"),
+)
+UNUSABLE = "the file cannot be used as data"
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 class EmberpoolError(Exception):
@@ -48,17 +64,28 @@ class BadLink(BadInput):
 class BadFile(BadInput):
     """A file cannot be read; the message carries its name and, where there is one, the line, or a command with both.
 
-    `remedy` is text to copy, on lines of its own after the sentence: a mapping to save, or commands to run.
+    The message may quote the file. `kind` is the fault in words of the code alone, as in "a cell is not a number", for
+    readers who may not see what the file holds; without one it is a coarse one of `KINDS`. `remedy` is text to copy, on lines
+    of its own after the sentence: a mapping to save, or commands to run.
     """
 
     most = WITH_PATHS
 
-    def __init__(self, *said: object, remedy: str = "") -> None:
+    def __init__(self, *said: object, kind: str = "", remedy: str = "") -> None:
         super().__init__(*said)
-        self.remedy = remedy.rstrip("\n")
+        self.kind, self.remedy = kind, remedy.rstrip("\n")
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (super().__str__(), self.remedy)))
+
+    def outline(self, names: Iterable[str]) -> str:
+        """Return file, line and kind of the fault without a byte of what the file holds; `names` may begin the message."""
+        text = super().__str__()
+        name = next((name for name in sorted(names, key=len, reverse=True) if name and text.startswith(name)), "")
+        line = LINE.match(text, len(name)) if name else None
+        kind = self.kind or next((kind for words, kind in KINDS if re.search(words, QUOTED.sub("", text))), UNUSABLE)
+        place = (name or "A data file") + (line[0] if line else "")
+        return f"{place}: {kind}; `{PROGRAM} run --data FILE` shows what it holds there."
 
 
 class UnlikeModel(BadFile):
@@ -80,11 +107,16 @@ class Cancelled(EmberpoolError):
     """The progress callback asked the computation to stop; no result exists."""
 
 
-def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
-    """Return a hint naming the known word closest to `name`, or all of them when few."""
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
+def nearest(name: str, known: list[str] | tuple[str, ...], listing: str = "") -> str:
+    """Return a hint naming the known word closest to `name`, or all of them when few.
+
+    `listing` is the argument of `list` that names them all.
+    """
+    lower = {word.lower(): word for word in known}
+    close = get_close_matches(name, known, n=1, cutoff=0.5) or get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
     if close:
-        return f"did you mean {close[0]}?"
+        return f"did you mean {lower.get(close[0], close[0])}?"
     if len(known) <= 12:
         return f"known are {', '.join(known)}."
-    return f"there are {len(known)}; `python -m engine list` names them all."
+    more = f"; `{PROGRAM} list {listing}` names them all" if listing else f", such as {', '.join(known[:3])}"
+    return f"there are {len(known)}{more}."

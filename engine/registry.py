@@ -98,6 +98,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise BadFile(f"{path} cannot be read: {error}.") from error
     except tomllib.TOMLDecodeError as error:
         raise BadFile(f"{path} is not valid TOML: {error}.") from error
+    if not isinstance(content.get("knobs", {}), dict):
+        raise BadFile(f"{path}: knobs is no table; write [knobs] and a line for each, such as run.batches = 20.")
     content["knobs"] = dict(_dotted(content.get("knobs", {})))
     return content
 

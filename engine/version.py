@@ -1,10 +1,14 @@
-"""Versions that travel with results: MODEL changes when a result can change, CODE with each byte of the engine."""
+"""Versions that travel with results: MODEL changes when a result can change, CODE with each byte of the engine.
+
+PROGRAM is the command as users type it, for sentences that name it; `release` is the version of the package.
+"""
 
 import os
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -14,6 +18,42 @@ COUNTED = (".py", ".toml", ".json")  # what results can depend on; caches and fi
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed
 IMPORTED_FROM = Path(str(sys.modules[PACKAGE.partition(".")[0]].__file__)).parents[1]
 _ROOT = str(Path(__file__).parent)
+_NAME, _UNKNOWN = "emberpool", "0+unknown"
+
+
+@cache
+def _checkout() -> str:
+    """Return the version in the pyproject.toml beside the engine, "" outside a checkout."""
+    try:
+        project = tomllib.loads((Path(_ROOT).parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    except (OSError, KeyError, ValueError):
+        return ""
+    return str(project["version"]) if project.get("name") == _NAME else ""
+
+
+@cache
+def _installed() -> str:
+    """Return the version of the installed package, "" where none is."""
+    from importlib import metadata  # late: its imports take longer than all else here
+
+    try:
+        return metadata.version(_NAME)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def release() -> str:
+    """Return the version of the package, which pyproject.toml says; an installed one keeps it in its metadata."""
+    return _checkout() or _installed() or _UNKNOWN
+
+
+def _program() -> str:
+    """Return the command that exists: `emberpool` where it is installed, the module in a checkout."""
+    in_checkout = PACKAGE == "engine" or (_checkout() and not _installed())
+    return "python -m engine" if in_checkout else _NAME
+
+
+PROGRAM = _program()
 
 
 def _files() -> Iterator[str]:

@@ -27,7 +27,9 @@ most = st.session_state.get(MANY) or workload_tables.MOST_LOOKUPS
 try:
     with st.spinner("Working it out; the very first time takes some seconds more"):
         if file:
-            found = later.found(workload_tables.counted, given, most, str(data_file.path_for(given)))
+            known = data_file.of(given)
+            with data_file.refusals(known):
+                found = later.found(workload_tables.counted, given, most, str(known.path))
         else:
             find = workload_tables.expected
             found = later.found(find, given) if workload_tables.many(given) else find(given)

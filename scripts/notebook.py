@@ -3,6 +3,8 @@
     python scripts/notebook.py docs/notebook.ipynb [--check]
 
 A cell shows what it prints and the value of its last line: a table as HTML and text, a chart as its specification and a picture.
+The package and what it needs are enough. Pictures need vl-convert-python too: without it a chart that is as it was keeps its
+picture, and another has none.
 """
 
 import ast
@@ -11,6 +13,8 @@ import io
 import json
 import sys
 from base64 import b64encode
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +42,7 @@ def _data(value: Any, pictures: bool) -> dict[str, Any]:
         spec = value.to_dict()
         found = {"application/vnd.vegalite.v6+json": spec, "text/plain": ["A chart in Vega-Lite."]}
         if pictures:
-            import vl_convert
-
-            found[PICTURE] = b64encode(vl_convert.vegalite_to_png(json.dumps(spec), scale=2)).decode()
+            found[PICTURE] = b64encode(import_module("vl_convert").vegalite_to_png(json.dumps(spec), scale=2)).decode()
         return found
     found = {"text/plain": _lines(str(value))}
     return found | ({"text/html": _lines(value._repr_html_())} if hasattr(value, "_repr_html_") else {})
@@ -81,8 +83,12 @@ def main(words: list[str]) -> int:
                 f"{path}: cells {', '.join(map(str, changed))} show something else now; run `python scripts/notebook.py {path}`."
             )
         return int(bool(changed))
+    if not (pictures := find_spec("vl_convert") is not None):
+        print("Without vl-convert-python no picture is drawn anew; pip install it for those that change.", file=sys.stderr)
     cells = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
-    for number, (cell, outputs) in enumerate(zip(cells, run(book, True), strict=True), 1):
+    for number, (cell, outputs) in enumerate(zip(cells, run(book, pictures), strict=True), 1):
+        if not pictures and outputs == _plain(cell["outputs"]):
+            outputs = cell["outputs"]
         cell["execution_count"] = number
         for one in outputs:
             one |= {"execution_count": number} if "execution_count" in one else {}

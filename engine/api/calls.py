@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.enough.question import Target, ask, baseline_of
+from ..analysis.enough.question import ask, baseline_of
 from ..analysis.enough.smallest import enough as smallest
 from ..analysis.enough.told import told
-from ..errors import BadKnob
+from ..errors import BadInput, BadKnob
 from ..estimate import estimate as estimated
 from ..estimates import estimates
 from ..full_runs import runs
@@ -21,29 +22,35 @@ from ..results.result import Result
 from ..run.shared_training import TrainingShelf, functional_class
 from ..scenario import knobs as knob
 from ..scenario.keys import How
-from ..scenario.presets import preset, preset_names
-from ..scenario.scenario import KNOBS, Scenario, known, with_values
+from ..scenario.presets import DEFAULT, preset, preset_names
+from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..simulate import simulate
 from ..sweep import links
 from ..sweep.axes import Axis, parse
-from ..sweep.sweep import Sweep, sampling
+from ..sweep.sweep import Sweep
+from . import amounts
+from .bases import Base, opened, scenario_of
+from .data_files import data_file
+from .knob_values import path_of, settings, shown, split
 from .table import Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+Data = Any  # a path, a pandas.DataFrame, or whatever speaks Arrow
+MappingOfColumns = Mapping[str, Any] | None
 
-def scenario(base: str | Scenario = "dlrm-kaggle", /, **knobs: Any) -> Scenario:
-    """Return a preset, or a scenario, with some knobs changed; raises BadKnob with a sentence.
+
+def scenario(base: Base = DEFAULT, /, **knobs: Any) -> Scenario:
+    """Return a preset, a scenario, a result's or a row's, with some knobs changed; raises BadInput with a sentence.
 
     >>> scenario("tiny", batches=20).run.batches
     20
     """
-    start = preset(base).scenario if isinstance(base, str) else base
-    return with_values(start, {_path(name): _value(_path(name), value) for name, value in knobs.items()})
+    return with_values(scenario_of(base), settings(knobs))
 
 
-def estimate(base: str | Scenario = "dlrm-kaggle", /, **knobs: Any) -> Table:
+def estimate(base: Base = DEFAULT, /, **knobs: Any) -> Table:
     """Estimate a scenario's steady state, or a grid of them, in milliseconds each; faults and training are left out.
 
     What cannot run is a row without numbers whose outcome says why; raises BadKnob for what no scenario can have.
@@ -54,50 +61,75 @@ def estimate(base: str | Scenario = "dlrm-kaggle", /, **knobs: Any) -> Table:
     return _computed(_swept(base, knobs), "estimate", None, 1)
 
 
-def run(base: str | Scenario = "dlrm-kaggle", /, *, data: str | Path | None = None, jobs: int = 1, **knobs: Any) -> Table:
-    """Run scenarios in full: real ids, gradients, faults; `data` is a file of clicks, `jobs` are processes at once (joblib).
+def run(base: Base = DEFAULT, /, *, data: Data = None, mapping: MappingOfColumns = None, jobs: int = 1, **knobs: Any) -> Table:
+    """Run scenarios in full: real ids, gradients, faults; `jobs` are processes at once (joblib), -1 for one per core.
 
-    Points that share a training train once. Results are the same for any number of jobs.
+    `data` is a file of clicks or a frame of them, to train on; `mapping` says what its columns mean, with the keys of a
+    mapping file. A frame without one needs a column named like a label: its whole numbers, texts, categories and lists
+    are ids, its other numbers dense. Points that share a training train once, with equal results for any number of jobs.
 
     >>> table = run("tiny", batches=30)
     >>> table[0].training[-1]["Batch"]
     29
     """
-    return _computed(_swept(base, knobs), "full", Path(data) if data else None, jobs)
+    count = amounts.workers(jobs)
+    with data_file(data, mapping) as file:
+        return _computed(_swept(base, knobs), "full", file, count)
 
 
-def sweep(base: str | Scenario, /, *axes: str, sample: str = "grid", full: bool = False, jobs: int = 1, **knobs: Any) -> Table:
+def sweep(
+    base: Base,
+    /,
+    *axes: str | Mapping[str, Any],
+    sample: str | int = "grid",
+    full: bool = False,
+    data: Data = None,
+    mapping: MappingOfColumns = None,
+    jobs: int = 1,
+    **knobs: Any,
+) -> Table:
     """Estimate, or run in full, what axes span, written as on the command line; `sample` may be sobol:64, lhs:64 or random:64.
+
+    An axis may also be a dict of lists, or a list among the knobs; these are the last axes.
 
     >>> len(sweep("tiny", "cxl_bandwidth_GBps=8:64", "system=pmem,cxl", sample="sobol:16"))
     16
     """
-    named = (f"{_path(name.strip())}={rest}" for name, _, rest in (axis.partition("=") for axis in axes))
-    found = Sweep(scenario(base, **knobs), tuple(map(parse, named)), sampling=sampling(sample))
-    return _computed(found, "full" if full else "estimate", None, jobs)
+    in_full = amounts.switch("full", full)
+    if data is not None and not in_full:
+        raise BadInput("An estimate trains on no data; write full=True, or take ep.fit(FILE) as the base.")
+    values, spanned = split(knobs, flat_lists=False)
+    written = tuple(axis for one in axes for axis in _axes(one))
+    points = Sweep(scenario_of(base), (*written, *spanned), tuple(values.items()), amounts.sampled(sample))
+    count = amounts.workers(jobs)
+    with data_file(data, mapping) as file:
+        return _computed(points, "full" if in_full else "estimate", file, count)
 
 
 def enough(
-    base: str | Scenario = "dlrm-kaggle",
+    base: Base = DEFAULT,
     /,
     *,
     baseline: str = "dram",
-    within: float = 0.1,
+    within_percent: float | None = None,
     step_ms: float | None = None,
+    within: float | None = None,
     **knobs: Any,
 ) -> dict[str, str]:
-    """Say in sentences the smallest PMEM and CXL link at most `within` (0.1 is 10 %) slower than a baseline, or at `step_ms`.
+    """Say in sentences the smallest PMEM and CXL link at most `within_percent` (10) slower than a baseline, or at `step_ms`.
+
+    `within`, the same as a share, warns and goes in the next minor version.
 
     >>> sorted(enough("dlrm-kaggle"))[:2]
     ['bandwidth', 'both']
     """
-    one = scenario(base, **knobs)
-    answer = smallest(ask(one, baseline_of(one, baseline), Target(within, step_ms)))
+    asked, target = scenario(base, **knobs), amounts.target(within_percent, within, step_ms)
+    answer = smallest(ask(asked, baseline_of(asked, amounts.system("baseline", baseline)), target))
     return {name: sentence for name, sentence in vars(told(answer)).items() if sentence}
 
 
-def fit(file: str | Path, base: str | Scenario = "dlrm-kaggle", /, **knobs: Any) -> Scenario:
-    """Return a scenario whose tables and generated data are like a data file's, or a trace's; each reservation is a warning.
+def fit(file: Data, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None, **knobs: Any) -> Scenario:
+    """Return a scenario whose tables and generated data are like a file's, a frame's or a trace's; reservations are warnings.
 
     >>> from pathlib import Path
     >>> table = Path("clicks.csv").write_text("click,user\\n" + "".join(f"{i % 2},{i * i % 97}\\n" for i in range(4000)))
@@ -106,10 +138,14 @@ def fit(file: str | Path, base: str | Scenario = "dlrm-kaggle", /, **knobs: Any)
     ...     fit("clicks.csv", "tiny").model.num_tables
     1
     """
-    found = fit_file(lookups_of(Path(file)))
+    start = scenario(base, **knobs)
+    with data_file(file, mapping) as path:
+        if path is None:
+            raise BadInput("ep.fit(None) has no file to fit to; give a path or a frame.")
+        found = fit_file(lookups_of(path))
     for sentence in told_of_fit(found):
         warnings.warn(sentence, stacklevel=2)
-    return found.scenario(scenario(base, **knobs))
+    return found.scenario(start)
 
 
 def load(address: str) -> Scenario:
@@ -118,26 +154,21 @@ def load(address: str) -> Scenario:
     >>> load(link(scenario("tiny", batches=20))) == scenario("tiny", batches=20)
     True
     """
-    opened = links.read(address)
-    if opened.banner:
-        warnings.warn(opened.banner, stacklevel=2)
-    if opened.axes:
-        warnings.warn(f"The link sweeps {', '.join(opened.axes)}; this is its base.", stacklevel=2)
-    return opened.scenario
+    return opened(address)
 
 
-def link(one: Scenario) -> str:
+def link(base: Base, /, **knobs: Any) -> str:
     """Return the link that opens a scenario in the explorer, to be put behind its address."""
-    return links.link(one)
+    return links.link(scenario(base, **knobs))
 
 
-def cite(one: Scenario) -> str:
+def cite(base: Base, /, **knobs: Any) -> str:
     """Return BibTeX of the works that a scenario's results come from.
 
     >>> cite(scenario("trainingcxl-rm1")).count("kwon2023trainingcxl")
     1
     """
-    return bibtex(one)
+    return bibtex(scenario(base, **knobs))
 
 
 def presets() -> DataFrame:
@@ -163,30 +194,44 @@ def knobs() -> DataFrame:
     return DataFrame(rows, columns=["path", "title", "default", "choices", "help"])
 
 
-def _swept(base: str | Scenario, knobs: Mapping[str, Any]) -> Sweep:
+def _swept(base: Base, knobs: Mapping[str, Any]) -> Sweep:
     """Return the grid that lists among the knobs span."""
-    given = {_path(name): _listed(value) for name, value in knobs.items()}
-    axes = tuple(Axis(path, tuple(_value(path, one) for one in held)) for path, held in given.items() if isinstance(held, list))
-    set_ = {path: _value(path, held) for path, held in given.items() if not isinstance(held, list)}
-    start = preset(base).scenario if isinstance(base, str) else base
-    return Sweep(with_values(start, set_), axes)
+    values, axes = split(knobs)
+    return Sweep(scenario_of(base, 4), axes, tuple(values.items()))
+
+
+def _axes(written: Any) -> tuple[Axis, ...]:
+    """Return the axes of a text as on the command line, of a dict of lists, or of a list of such texts."""
+    if isinstance(written, Mapping):
+        values, axes = split(written)
+        if values:
+            raise BadKnob(f"The axis {next(iter(values))} has one value; give a list, or set the knob as a keyword.")
+        return axes
+    if isinstance(written, list | tuple) and all(isinstance(one, str) for one in written):
+        return tuple(axis for one in written for axis in _axes(one))
+    if not isinstance(written, str):
+        raise BadInput(f"{shown(written)} is no axis; write a text such as 'system=pmem,cxl', or system=['pmem', 'cxl'].")
+    name, sign, rest = re.match(r"([^=:]*)([=:]?)(.*)", written, re.DOTALL).groups()  # type: ignore[union-attr]
+    return (parse(f"{path_of(name.strip())}={rest}" if sign else written),)
 
 
 def _computed(points: Sweep, how: How, data: Path | None, jobs: int) -> Table:
     for refused in points.refused:
         raise BadKnob(refused.sentence)
     given = tuple(points)
-    varied = tuple(axis.path for axis in points.axes)
+    varied, around = tuple(axis.path for axis in points.axes), points.settings
     if how == "estimate":
-        return Table((estimated(given[0]),) if len(given) == 1 else tuple(estimates(given)), how, varied)
+        return Table((estimated(given[0]),) if len(given) == 1 else tuple(estimates(given)), how, varied, around)
     groups: dict[object, list[int]] = {}
-    for at, one in enumerate(given):
-        groups.setdefault(functional_class(one) or "alike", []).append(at)
+    for index, one in enumerate(given):
+        groups.setdefault(functional_class(one) or "alike", []).append(index)
     from joblib import Parallel, delayed
 
-    found = Parallel(n_jobs=jobs)(delayed(_ran)([given[at] for at in places], data) for places in groups.values())
-    placed = dict(zip((at for places in groups.values() for at in places), (one for some in found for one in some), strict=True))
-    return Table(tuple(placed[at] for at in range(len(given))), how, varied)
+    parts = Parallel(n_jobs=jobs)(delayed(_ran)([given[index] for index in group], data) for group in groups.values())
+    placed = {
+        index: one for group, part in zip(groups.values(), parts, strict=True) for index, one in zip(group, part, strict=True)
+    }
+    return Table(tuple(placed[index] for index in range(len(given))), how, varied, around)
 
 
 def _ran(some: Sequence[Scenario], data: Path | None) -> list[Result]:
@@ -195,26 +240,3 @@ def _ran(some: Sequence[Scenario], data: Path | None) -> list[Result]:
         return runs(some, tables=True)
     shelf: TrainingShelf = {}
     return [simulate(one, data, shelf=shelf) for one in some]
-
-
-def _path(name: str) -> str:
-    """Return the path of a knob by any of its names; raises BadKnob naming the nearest."""
-    dotted = name.replace("__", ".")
-    if dotted in KNOBS:
-        return dotted
-    found = [path for path in KNOBS if path.rpartition(".")[2] == dotted]
-    if len(found) > 1:
-        raise BadKnob(f"{name!r} is the last part of {' and '.join(found)}; write one of them, with __ for the point.")
-    return found[0] if found else known(dotted).path
-
-
-def _listed(value: Any) -> Any:
-    """Return numpy's arrays, pandas' columns and ranges as lists, and their numbers as Python's."""
-    value = value.tolist() if hasattr(value, "tolist") else value
-    return list(value) if isinstance(value, range) else value
-
-
-def _value(path: str, value: Any) -> Any:
-    """Return a value as its knob takes it: text is read as in links."""
-    value = _listed(value)
-    return knob.parse(KNOBS[path], value) if isinstance(value, str) else value

@@ -6,30 +6,35 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 from ..errors import BadInput, nearest
 from ..results.csv_table import csv_text
 from ..results.result import Result
 from ..scenario.keys import How
+from ..scenario.knobs import brief
 from ..scenario.scenario import KNOBS, values
 from ..sweep.links import link
+from .bases import ATTRS, row_attrs
+from .charts import chart
+from .knob_values import shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 STEP = "Step time [ms]"
+SHOWN, MOST_SHOWN = 20, 60  # rows of a notebook's table that has more than the second
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
 @dataclass(frozen=True, eq=False)
 class Table(Sequence[Result]):
-    """Results in the order of their points; `varied` are the paths of the knobs that differ between them."""
+    """Results in the order of their points; `varied` are the paths of the knobs that differ, `around` the knobs set beside."""
 
     results: tuple[Result, ...]
     how: How
     varied: tuple[str, ...] = ()
+    around: tuple[tuple[str, Any], ...] = ()
 
     def __len__(self) -> int:
         """Return how many points there are."""
@@ -41,6 +46,8 @@ class Table(Sequence[Result]):
     def __getitem__(self, index: slice) -> tuple[Result, ...]: ...
     def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
         """Return a point's result."""
+        if not (isinstance(index, slice) or hasattr(index, "__index__")):
+            raise BadInput(f"table[{shown(index)}]: a table is indexed by a point's number; a column is of table.frame.")
         return self.results[index]
 
     @cached_property
@@ -55,7 +62,9 @@ class Table(Sequence[Result]):
             | {"Outcome": one.outcome}
             for one in self
         ]
-        return DataFrame(rows)
+        frame = DataFrame(rows)
+        frame.attrs[ATTRS] = row_attrs(self[0].scenario, self.varied, dict(self.around))
+        return frame
 
     @property
     def csv(self) -> str:
@@ -76,6 +85,8 @@ class Table(Sequence[Result]):
         titles = [KNOBS[path].title for path in self.varied]
         across = x or (titles[0] if titles else "Outcome")
         for name in (across, y):
+            if not isinstance(name, str):
+                raise BadInput(f"{name!r} is no column; a chart shows one, named by a text such as {STEP!r}.")
             if name not in columns:
                 raise BadInput(f"{name!r} is no column; {nearest(name, tuple(columns))}")
         others = [title for title in titles if title != across]
@@ -93,11 +104,24 @@ class Table(Sequence[Result]):
         }
 
     def chart(self, y: str = STEP, x: str = "") -> Any:
-        """Return the same as an `altair.Chart`, for a notebook to show; it is imported only here."""
-        return import_module("altair").Chart.from_dict(self.spec(y, x))
+        """Return the same as an `altair.Chart`, which a notebook shows without a network; Altair is imported only here."""
+        return chart(self.spec(y, x))
+
+    def __repr__(self) -> str:
+        """Return a line: how many points, what varies, the range of step times, how many ran."""
+        kind = "full run" if self.how == "full" else "estimate"
+        steps = [step for one in self if (step := one.results.get(STEP)) is not None]
+        said = [f"{len(self):,} {kind}{'s' * (len(self) != 1)}"]
+        said += [f"varying {', '.join(KNOBS[path].title for path in self.varied)}"] if self.varied else []
+        said += [f"{STEP} {min(steps):.6g} to {max(steps):.6g}"] if steps else []
+        ran = sum(one.ran for one in self)
+        said += [] if ran == len(self) else [f"{ran:,} ran; the first other: {next(one.outcome for one in self if not one.ran)}"]
+        return brief(f"Table({'; '.join(said)})")
 
     def _repr_html_(self) -> str:
-        return str(self.frame.to_html())
+        """Return the frame as HTML; of a long one the first rows and the last."""
+        rows = SHOWN if len(self) > MOST_SHOWN else None
+        return str(self.frame.to_html(max_rows=rows, show_dimensions=rows is not None))
 
 
 def _plain(value: Any) -> Any:

@@ -82,7 +82,7 @@ def check(hazards: Mapping[str, Hazard]) -> None:
     """Raise BadKnob for a hazard that is no fault, or one that never strikes by itself."""
     for name in hazards:
         if name not in names("faults"):
-            raise BadKnob(f"hazards name the fault {name!r}; {nearest(name, names('faults'))}")
+            raise BadKnob(f"hazards name the fault {name!r}; {nearest(name, names('faults'), 'faults')}")
         if name not in struck_by():
             raise BadKnob(f"hazards name {name!r}, which a campaign cannot be struck by; leave it out.")
 

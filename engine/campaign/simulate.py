@@ -101,7 +101,7 @@ def campaign_under(terms: Terms, where: Site, arrivals: list[FaultArrival], end:
 def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: float | None = None) -> tuple[Terms, Site]:
     """Return what a campaign goes by, and the site that it follows from."""
     if protection not in names("protections"):
-        raise BadKnob(f"protection={protection!r} is not known; {nearest(protection, names('protections'))}")
+        raise BadKnob(f"protection={protection!r} is not known; {nearest(protection, names('protections'), 'protections')}")
     if period is not None and not 0 < period < MOST_HOURS * HOUR:
         raise BadKnob(f"A checkpoint period of {period:g} s is not possible; give more than 0 s, or nothing for the best one.")
     chosen: Protection = load("protections", protection)

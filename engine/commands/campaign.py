@@ -59,7 +59,7 @@ def call(arguments: argparse.Namespace) -> int:
     chosen = arguments.protection.split(",") if arguments.protection else names("protections")
     for name in chosen:
         if name not in names("protections"):
-            raise BadInput(f"--protection {name!r} is not known; {nearest(name, names('protections'))}")
+            raise BadInput(f"--protection {name!r} is not known; {nearest(name, names('protections'), 'protections')}")
     seeds = range(1, arguments.seeds + 1)
     rows = compare_protections(scenario, chosen, hazards, arguments.days * 24, seeds, arguments.period)
     if arguments.json:

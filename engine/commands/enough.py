@@ -1,21 +1,29 @@
 """`enough`: the smallest machine that meets a target, what it costs, and where each main knob stops to matter."""
 
 import argparse
-from collections.abc import Iterator
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
+from .. import version
 from ..analysis.enough.drawn import bands
 from ..analysis.enough.question import Question, Target, ask, baseline_of
 from ..analysis.enough.smallest import Enough, enough
 from ..analysis.enough.told import told
-from ..insight.knob_strips import strips
+from ..insight.knob_strips import Strip, strips
 from ..insight.running_costs import assumptions, running_costs
 from ..registry import names
 from ..results.result import Result
+from ..scenario import knobs
 from ..scenario.scenario import KNOBS
+from ..sweep import links
+from ..units import MS
 from . import output, scenario_arguments
-from .parser import Subparsers, amount
+from .parser import Subparsers, amount, percentage
 
+USUAL = 10.0
 MAIN = tuple(path for path, knob in KNOBS.items() if knob.main and path != "system")
 
 
@@ -25,33 +33,83 @@ def add(commands: Subparsers) -> None:
     scenario_arguments.add(parser)
     parser.add_argument("--baseline", default="dram", choices=names("systems"), metavar="SYSTEM", help="held against (dram)")
     target = parser.add_mutually_exclusive_group()
-    percent = partial(amount, what="percent", least=-99, most=100_000)
-    target.add_argument("--within", type=percent, default=10, metavar="PERCENT", help="of the baseline's step time (10)")
+    percent = partial(percentage, least=-99, most=100_000)
+    target.add_argument(
+        "--within-percent", type=percent, default=USUAL, metavar="P", help=f"of the baseline's step time ({USUAL:g})"
+    )
+    target.add_argument("--within", type=percent, metavar="P", help=argparse.SUPPRESS)
     step = partial(amount, what="milliseconds", least=1e-6, most=1e9)
     target.add_argument("--step-ms", type=step, metavar="MS", help="the step time itself")
+    parser.add_argument("--json", metavar="FILE", help="write machine, costs and sentences as JSON; - for standard output")
     parser.set_defaults(call=call)
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Print the answer; returns 0."""
+    """Write the answer; returns 0."""
+    percent = arguments.within_percent
+    if arguments.within is not None:
+        percent = arguments.within
+        print(f"--within goes in the next minor version; write --within-percent {percent:g}.", file=sys.stderr)
     scenario = scenario_arguments.chosen(arguments).scenario
-    question = ask(scenario, baseline_of(scenario, arguments.baseline), Target(arguments.within / 100, arguments.step_ms))
+    question = ask(scenario, baseline_of(scenario, arguments.baseline), Target(percent / 100, arguments.step_ms))
     answer = enough(question)
-    output.write(
-        output.STANDARD,
-        "\n".join([*filter(None, vars(told(answer, bands(answer))).values()), *_costs(question, answer), *_strips(question)])
-        + "\n",
-    )
+    sentences = {name: said for name, said in vars(told(answer, bands(answer))).items() if said}
+    if arguments.json:
+        content = _content(question, answer, None if arguments.step_ms else percent, sentences)
+        output.write(arguments.json, json.dumps(content, indent=1) + "\n")
+    if arguments.json != output.STANDARD:
+        lines = [*sentences.values(), *_costs(question, answer), *_strips(question)]
+        output.write(output.STANDARD, "\n".join(lines) + "\n")
     return 0
 
 
-def _costs(question: Question, answer: Enough) -> Iterator[str]:
-    machines: dict[str, Result] = {
+def _content(question: Question, answer: Enough, percent: float | None, sentences: Mapping[str, str]) -> dict[str, Any]:
+    """Return the answer for programs: the machine, what it and the others cost, and the sentences."""
+    cheapest = answer.both.machine
+    machines = {name: running_costs(result) for name, result in _machines(question, answer).items()}
+    return {
+        "link": links.link(question.scenario),
+        "model_version": version.MODEL,
+        "baseline": question.baseline.scenario.system,
+        "within_percent": percent,
+        "step_ms": question.own.results.get("Step time [ms]"),
+        "baseline_step_ms": question.baseline.results.get("Step time [ms]"),
+        "target_step_ms": question.goal / MS,
+        "meets": answer.both.meets,
+        "machine": {
+            "modules": cheapest.modules,
+            "link_GBps": cheapest.gbps,
+            "knobs": {path: knobs.write(KNOBS[path], value) for path, value in cheapest.changes.items()},
+            "outcome": cheapest.result.outcome,
+            "results": cheapest.result.results,
+            "link": links.link(cheapest.result.scenario),
+        },
+        "costs": {
+            name: {
+                "capital_usd": costs.capital,
+                "kwh_a_month": costs.kwh_month,
+                "electricity_usd_a_month": costs.electricity_month,
+                "usd_per_billion_samples": costs.billion,
+            }
+            for name, costs in machines.items()
+            if costs
+        },
+        "assumptions": assumptions(),
+        "sentences": dict(sentences),
+        "knobs": [{"path": one.path, "sentence": one.sentence} for one in _knob_strips(question)],
+    }
+
+
+def _machines(question: Question, answer: Enough) -> dict[str, Result]:
+    return {
         "As it is": question.own,
         f"Baseline {question.baseline.scenario.system}": question.baseline,
         "Cheapest": answer.both.machine.result,
     }
-    for name, result in machines.items():
+
+
+def _costs(question: Question, answer: Enough) -> Iterator[str]:
+    for name, result in _machines(question, answer).items():
         if found := running_costs(result):
             month = f"{found.kwh_month:,.0f} kWh ({found.electricity_month:,.0f} USD) a month"
             yield f"{name}: {found.capital:,.0f} USD, {month}, {found.billion:,.3g} USD for a billion samples."
@@ -59,5 +117,9 @@ def _costs(question: Question, answer: Enough) -> Iterator[str]:
 
 
 def _strips(question: Question) -> Iterator[str]:
-    for one in strips(question.scenario, MAIN, question.baseline.scenario):
+    for one in _knob_strips(question):
         yield f"{KNOBS[one.path].label}: {one.sentence}"
+
+
+def _knob_strips(question: Question) -> Sequence[Strip]:
+    return strips(question.scenario, MAIN, question.baseline.scenario)

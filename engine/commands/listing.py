@@ -70,7 +70,7 @@ def _rates() -> list[Entry]:
     """Each published failure rate, with what it was counted from and the source."""
     files = {name: published(name) for name in registry.rate_names() if name != registry.NO_RATES}
     return [
-        {"name": name, "fault": fault, **one, "mtbf_hours": f"{mtbfs(name)[fault] / HOUR:.4g} h", "of": content["source"]}
+        {"name": name, "fault": fault, **one, "mtbf_hours": mtbfs(name)[fault] / HOUR, "of": content["source"]}
         for name, content in files.items()
         for fault, one in content["faults"].items()
     ]
@@ -144,6 +144,8 @@ def _line(device: str, part: str, name: str, one: Entry) -> str:
 
 def _cell(entry: Entry, column: str) -> str:
     value = entry[column]
+    if column == "mtbf_hours":
+        return f"{value:.4g} h"
     return knobs.write(KNOBS[entry["path"]], value) if column == "default" else str(value)
 
 

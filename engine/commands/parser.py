@@ -3,10 +3,10 @@
 import argparse
 from functools import partial
 from math import nan
-from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import BadInput
+from ..paths import written_path
 from ..store.database import DEFAULT
 
 Subparsers = Any  # argparse keeps this type private
@@ -31,8 +31,10 @@ def add_outputs(parser: argparse.ArgumentParser, csv_required: bool = False) -> 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare where finished points are kept, and how many are computed at once."""
-    parser.add_argument("--store", type=Path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})")
-    parser.add_argument("--jobs", type=jobs, metavar="N", help="points computed at once (one per core)")
+    parser.add_argument(
+        "--store", type=written_path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})"
+    )
+    parser.add_argument("--jobs", type=jobs, metavar="N", help="points computed at once (-1, one per core)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="compute on the workers of a Dask scheduler, as in tcp://HOST:8786")
 
 
@@ -51,6 +53,11 @@ def amount(text: str, what: str, least: float, most: float) -> float:
     return number(text)
 
 
+def percentage(text: str, least: float, most: float) -> float:
+    """Read a number of percent, with its sign or without."""
+    return amount(text.strip().removesuffix("%"), "percent", least, most)
+
+
 def positive(text: str, what: str, most: float) -> float:
     """Read a number of something above 0 and up to `most`."""
     if not 0 < number(text) <= most:
@@ -65,5 +72,9 @@ def whole_number(text: str, what: str, most: int, least: int = 1) -> int:
     return int(text)
 
 
-jobs = partial(whole_number, what="workers", most=1024)
+def jobs(text: str) -> int | None:
+    """Read a number of workers; None is one per core, as is -1 in scripts and in joblib."""
+    return None if text.strip() == "-1" else whole_number(text, "workers", 1024)
+
+
 points = partial(whole_number, what="points", most=100_000)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..analysis import linked
 from ..errors import BadFile, BadInput
+from ..paths import written_path
 from ..scenario import knobs
 from ..scenario.presets import DEFAULT, preset, scenario_file
 from ..scenario.scenario import Scenario, known, values, with_values
@@ -37,7 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_start(parser)
     parser.add_argument(
         "--data",
-        type=Path,
+        type=written_path,
         metavar="FILE",
         help="train on a data file: Criteo, TorchRec, Avazu, ..., or any table with a mapping",
     )
@@ -49,7 +50,7 @@ def add_start(parser: argparse.ArgumentParser) -> None:
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--preset", metavar="NAME", help=f"start from a named scenario ({DEFAULT})")
     start.add_argument("--link", metavar="URL", help="start from a shared link")
-    start.add_argument("--scenario", type=Path, metavar="FILE.toml", help="start from a file")
+    start.add_argument("--scenario", type=written_path, metavar="FILE.toml", help="start from a file")
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="change a knob; can be repeated")
 
 

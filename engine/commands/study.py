@@ -12,11 +12,12 @@ from typing import Any
 
 from joblib import cpu_count
 
+from ..paths import written_path
 from ..results.csv_table import check_writable
 from ..scenario.presets import preset_names
 from ..validation.studies import findings, kept
 from ..validation.studies.kept import KINDS
-from . import progress_bar
+from . import output, progress_bar
 from .parser import Subparsers, jobs, whole_number
 
 batches = partial(whole_number, what="batches", most=10**6)
@@ -39,7 +40,7 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--staleness", type=_ages, metavar="G,...", help="study accuracy: ages of the MLPs in batches")
     parser.add_argument("--variants", type=_names, metavar="V,...", help="study protections: cpr-BATCHES, bits-BITS, mlp-BATCHES")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="seeds trained at once (one per core)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="keep finished seeds here (WHICH_study.jsonl)")
+    parser.add_argument("--out", type=written_path, metavar="FILE", help="keep finished seeds here (WHICH_study.jsonl)")
     parser.set_defaults(call=call)
 
 
@@ -52,7 +53,7 @@ def call(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out)
     study = kept.begin(arguments.out, plan, date.today().isoformat())
     _train(arguments, study)
-    print(findings.table(kept.read(arguments.out)), end="")
+    output.write(output.STANDARD, findings.table(kept.read(arguments.out)))
     return 0
 
 

@@ -23,6 +23,7 @@ from ..store import kept, requests, status
 from ..store.database import DEFAULT
 from ..store.owner import AlreadyOwned
 from ..sweep.sweep import Sweep
+from ..version import PROGRAM
 from . import output, progress_bar, scenario_arguments, sweep_arguments, sweep_tables
 from .parser import A_BUG, BAD_INPUT, FAILED, Subparsers, add_outputs, add_store
 
@@ -129,7 +130,7 @@ def computed(
         _until_ended(store, request, arguments.jobs, arguments.cluster)
     except KeyboardInterrupt:
         requests.cancel(store, request)
-        now, again = status.status(store, request), f"python -m engine {shlex.join(sys.argv[1:])}"
+        now, again = status.status(store, request), f"{PROGRAM} {shlex.join(sys.argv[1:])}"
         done = f"{now.done} of {now.total} points are finished and kept in {store}"
         print(f"Stopped: {done}; to resume, run the same again: {again}", file=sys.stderr)
         raise

@@ -1,6 +1,7 @@
 """`validate`: every claim of the presets, run and compared with its published value and with the accepted record."""
 
 import argparse
+import os
 from collections.abc import Sequence
 
 from ..campaign.reference_points import published_figures
@@ -39,7 +40,7 @@ def call(arguments: argparse.Namespace) -> int:
     verdicts = validate(arguments.names)
     found = scores(verdicts, () if arguments.names else published_figures())
     if arguments.accept is not None:
-        accept(found, arguments.accept)
+        accept(found, os.fsencode(arguments.accept).decode("utf-8", "replace"))
     broken = [f"{one.name}: outside our own limit." for one in verdicts if one.claim.published is None and one.passed is False]
     lost = [*worse(read(), found, every=not arguments.names), *broken]
     text = scoreboard(found) + "\n" + table(verdicts) + "".join(f"WORSE  {one}\n" for one in lost)

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 
 from ..insight.fitting import told
 from ..insight.fitting.counting import MOST_SAMPLES
 from ..insight.fitting.fit import fit_file, lookups_of
 from ..insight.fitting.tally import tallies
+from ..paths import written_path
 from ..scenario.presets import DEFAULT
 from ..sweep import links
 from ..validation.workload_figures import Figure, acceptance
 from . import output, progress_bar, scenario_arguments
 from .parser import FAILED, Subparsers, amount
+
+TAKEN = "any format that --data takes, or a trace: of dlrm_datasets, or libCacheSim's"
 
 
 def add(commands: Subparsers) -> None:
@@ -26,9 +28,7 @@ def add(commands: Subparsers) -> None:
     parser.set_defaults(call=call)
     parts = parser.add_subparsers(title="more", metavar="fit | count", required=False)
     fit = parts.add_parser("fit", help="fit the generator to a data file, or to a trace of lookups")
-    fit.add_argument(
-        "file", type=Path, metavar="FILE", help="any format that --data takes, or a trace: of dlrm_datasets, or libCacheSim's"
-    )
+    fit.add_argument("file", type=written_path, metavar="FILE", help=TAKEN)
     scenario_arguments.add_start(fit)
     fit.add_argument("--toml", metavar="FILE", help="write the fitted scenario for --scenario; - for standard output")
     fit.add_argument("--json", metavar="FILE", help="write tables and hit rates as JSON; - for standard output")
@@ -39,9 +39,7 @@ def add(commands: Subparsers) -> None:
     )
     fit.set_defaults(call=fitted)
     count = parts.add_parser("count", help="count every lookup of a data file or trace exactly, table by table")
-    count.add_argument(
-        "file", type=Path, metavar="FILE", help="any format that --data takes, or a trace: of dlrm_datasets, or libCacheSim's"
-    )
+    count.add_argument("file", type=written_path, metavar="FILE", help=TAKEN)
     count.add_argument("--json", metavar="FILE", help="write the counts as JSON; - for standard output")
     count.set_defaults(call=counted)
 

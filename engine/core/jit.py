@@ -4,6 +4,9 @@ An inner kernel becomes a part of each place that calls it; a shared one, which 
 
 Numba keeps an entry on disk until its own file changes, whatever becomes of what it calls and of the constants that it names.
 So the name of its cache file says what all of that was: after a change it is looked for under another name.
+
+NUMBA_DISABLE_JIT=1 is meant for kernels of a user's own. Ours are compiled all the same, since as Python they would count
+unsigned integers and divide by zero otherwise, and give other numbers.
 """
 
 import sys
@@ -11,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,11 +26,46 @@ from numba.extending import is_jitted
 
 from .linking import EntryCompiler, InnerCompiler, SharedCompiler
 
+config: Any = import_module("numba.core.config")  # its settings are made at run time
 # Wrappers for callers from outside unpack every array of every tuple; they took half of the time to compile.
 ENTRY: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler}
 # _nrt=False: inner kernels only borrow arrays, and counting references to them took 90 % of the time.
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True, "_nrt": False}
 INNER["pipeline_class"] = InnerCompiler
+
+
+class _Enabled(Listener):
+    """Lets numba compile a kernel with all that it has inside, where NUMBA_DISABLE_JIT is set."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def on_start(self, event: Event) -> None:
+        """Enable compilation; kernels are compiled within each other, one thread at a time."""
+        self.depth += 1
+        config.DISABLE_JIT = 0
+
+    def on_end(self, event: Event) -> None:
+        """Disable it after the outermost."""
+        self.depth -= 1
+        config.DISABLE_JIT = int(not self.depth)
+
+
+def _compiled(decorator: Callable[[Callable[..., Any]], Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator of numba's that makes kernels where NUMBA_DISABLE_JIT is set, too."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0
+        try:
+            return decorator(function)
+        finally:
+            config.DISABLE_JIT = disabled
+
+    return decorate
+
+
+if config.DISABLE_JIT:
+    register("numba:compile", _Enabled())  # type: ignore[no-untyped-call]
 
 
 def _kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -39,10 +78,10 @@ def _kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         kept = f"{name}.{function.__module__.partition('.')[0]}"  # what is kept names types by their package, too
         function.__qualname__ = f"{kept}-{made_of}"  # the cache's files are named by it, now and never again
         try:
-            found = njit(**ENTRY, **options)(function)
+            found = _compiled(njit(**ENTRY, **options))(function)
             _drop(found.stats.cache_path, f"{function.__module__.split('.')[-1]}.{kept}-", made_of)
         except RuntimeError:  # neither beside the file nor in the user's folder can anything be kept
-            found = njit(**{**ENTRY, "cache": False}, **options)(function)
+            found = _compiled(njit(**{**ENTRY, "cache": False}, **options))(function)
         function.__qualname__ = found.__qualname__ = name
         return found
 
@@ -112,5 +151,5 @@ def tell(say: Callable[[int, int], None]) -> None:
 
 entry = _kept()
 by_zero = _kept(error_model="numpy")  # an entry where x / 0 is infinite
-inner = njit(**INNER)
-shared = njit(**{**INNER, "forceinline": False, "pipeline_class": SharedCompiler})
+inner = _compiled(njit(**INNER))
+shared = _compiled(njit(**{**INNER, "forceinline": False, "pipeline_class": SharedCompiler}))

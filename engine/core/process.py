@@ -21,7 +21,7 @@ def physical() -> int:
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in CONTAINER_LIMITS:
         with suppress(OSError, ValueError):  # there is none, or it says "max"
-            whole = min(whole, int(limit.read_text()))
+            whole = min(whole, int(limit.read_text(encoding="ascii")))
     return whole
 
 

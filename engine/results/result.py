@@ -7,6 +7,7 @@ from typing import Any
 from .. import version
 from ..core.arithmetic import arithmetic, elsewhere
 from ..core.arrays import Row
+from ..scenario.knobs import brief
 from ..scenario.scenario import Scenario, values, with_values
 from ..sweep import links
 
@@ -46,6 +47,13 @@ class Result:
     warnings: tuple[str, ...] = ()
     finding: str = ""
     arithmetic: str = field(default_factory=arithmetic)
+
+    def __repr__(self) -> str:
+        """Return a line: system, model, step time, outcome; `as_json` has it all."""
+        step = self.results.get("Step time [ms]")
+        took = "" if step is None else f"step time {step:.6g} ms; "
+        noted = f"; {len(self.notes)} notes" if self.notes else ""
+        return brief(f"Result({self.scenario.system}, model {self.scenario.model.name}: {took}{self.outcome}{noted})")
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from .knobs import knob
+from .knobs import brief_group, knob
 
 BY_TABLE = ("zipf_exponents", "zipf_shifts", "hottest_shares", "once_shares")
 
@@ -16,6 +16,8 @@ def _each(label: str, what: str, high: float) -> Any:
 @dataclass(frozen=True)
 class Data:
     """What the model is trained on: the calibrated generator, or a data file known by its digest."""
+
+    __repr__ = brief_group
 
     digest: str = knob(
         "", "Data file", "SHA-256 of a data file; empty for the generator. Opening a link asks for the file.", acts="full run"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadKnob, nearest
 from ..registry import NO_RATES, rate_names
-from .knobs import knob
+from .knobs import brief_group, knob
 
 MOST = 1e12
 MOST_TRACED = 2000
@@ -34,6 +34,8 @@ def _number(default: float, label: str, help: str, low: float, high: float, need
 @dataclass(frozen=True)
 class Faults:
     """When what fails, and how long it takes to notice and to start again; docs/faults.md explains each."""
+
+    __repr__ = brief_group
 
     power_loss_at_seconds: tuple[float, ...] = _at("Power loss")
     power_loss_mtbf_hours: float | None = _mtbf("Power loss", "site")
@@ -186,7 +188,7 @@ def _traced(words: list[str], known: tuple[str, ...]) -> Traced:
     if not (isfinite(at) and at >= 0):
         raise BadKnob(f"faults.trace has {words[0][:40]!r} in {entry!r} where seconds of at least 0 belong.")
     if known and words[1] not in known:
-        raise BadKnob(f"faults.trace names the fault {words[1][:40]!r}; {nearest(words[1], known)}")
+        raise BadKnob(f"faults.trace names the fault {words[1][:40]!r}; {nearest(words[1], known, 'faults')}")
     node = words[2] if len(words) == 3 else "0"
     if not (node.isascii() and node.isdigit() and len(node) < 7):
         raise BadKnob(f"faults.trace has {node[:40]!r} in {entry!r} where the node's number from 0 belongs.")

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ..registry import names
-from .knobs import knob
+from .knobs import brief_group, knob
 from .storage import OPTIMIZERS, PRECISIONS
 
 
 @dataclass(frozen=True)
 class Model:
     """The recommendation model: embedding tables, two MLPs, their interaction, and the optimizer."""
+
+    __repr__ = brief_group
 
     name: str = knob(
         "dlrm-kaggle", "Model", "A named model; choosing one sets the other model knobs.", choices=lambda: names("models")
@@ -76,6 +78,8 @@ class Model:
 @dataclass(frozen=True)
 class Policy:
     """How the system keeps its promises; "auto" is the system's own way."""
+
+    __repr__ = brief_group
 
     log: str | None = knob(
         None, "Log", "Undo: old values before the update. Redo: new values after it.", choices=("undo", "redo")
@@ -173,6 +177,8 @@ class Policy:
 @dataclass(frozen=True)
 class RunKnobs:
     """How much is run, and within what budget of this computer."""
+
+    __repr__ = brief_group
 
     batches: int = knob(1000, "Batches", "Batches to train.", unit="batches", low=1, high=10**6)
     passes: int | None = knob(

@@ -4,8 +4,9 @@ Declared once, it is parsed, validated, written into links, listed, drawn and ex
 """
 
 import re
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from math import isfinite
 from types import UnionType
@@ -28,6 +29,7 @@ KINDS: Mapping[Any, Kind] = {
     tuple[tuple[str, float], ...]: "assumptions",
 }
 AUTO = "auto"
+SCREEN, SHORT = 400, 60  # characters of a value that a REPL shows, and of one knob in it
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
@@ -83,6 +85,23 @@ def typed(knob: Knob, path: str, annotation: Any) -> Knob:
     return replace(knob, path=path, kind=kind, optional=some is not annotation)
 
 
+def brief(text: str, most: int = SCREEN) -> str:
+    """Return a text without its middle where it is longer than a screen."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 25]} ... {line[-20:]}"
+
+
+def brief_group(group: Any) -> str:
+    """Return a group of knobs as one line of those that differ from their defaults."""
+    differing = (f"{one.name}={_short(value)}" for one in fields(group) if (value := getattr(group, one.name)) != one.default)
+    return brief(f"{type(group).__name__}({', '.join(differing)})")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHORT else f"{text[:SHORT]}..."
+
+
 def parse(knob: Knob, text: str) -> Any:
     """Read a value as written in a link or on the command line; raises BadKnob with a sentence."""
     word = text.strip()
@@ -130,7 +149,8 @@ def check(knob: Knob, value: Any) -> Any:
         return _assumptions(knob, value)
     if knob.kind == "choice":
         if value not in knob.allowed:
-            raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed)}")
+            listing = "systems" if knob.path == "system" else ""
+            raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed, listing)}")
         return value
     if knob.kind in SEPARATOR:
         return _sequence(knob, value)
@@ -153,7 +173,10 @@ def _assumption(knob: Knob, text: str) -> tuple[str, float]:
 
 def _assumptions(knob: Knob, value: Any) -> tuple[tuple[str, float], ...]:
     """Assumptions are kept sorted by name, so that their order makes no difference."""
-    pairs = tuple((str(name), number) for name, number in value)
+    try:
+        pairs = tuple((str(name), number) for name, number in value)
+    except (TypeError, ValueError):
+        raise BadKnob(f"{knob.path}={value!r} is no assumption; write device.constant=number, ';' between several.") from None
     names = [name for name, _ in pairs]
     strange = [name for name in names if not NAME.fullmatch(name)]
     if strange:
@@ -168,7 +191,10 @@ def _sequence(knob: Knob, value: Any) -> tuple[Any, ...]:
     if not items and knob.kind != "floats":
         raise BadKnob(f"{knob.path} is empty; write numbers separated by {SEPARATOR[knob.kind]!r}.")
     _counted(knob, len(items))
-    return _in_ranges(knob, items, frozenset(map(type, items)))
+    try:
+        return _in_ranges(knob, items, frozenset(map(type, items)))
+    except TypeError:  # a list or table among them, which cannot be remembered
+        raise BadKnob(f"{knob.path}={value!r} has more than numbers; write numbers alone{_range(knob)}.") from None
 
 
 def _counted(knob: Knob, items: int) -> None:
@@ -204,8 +230,9 @@ def _whole(number: float, knob: Knob, text: Any) -> int:
 def _in_range(knob: Knob, value: Any) -> float | int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadKnob(f"{knob.path}={value!r} is not a number{_range(knob)}.")
-    if not isfinite(value):
-        raise BadKnob(f"{knob.path}={value} is not finite; choose a number{_range(knob)}.")
+    if abs(value) > sys.float_info.max or value != value:
+        written = f"a number beyond {sys.float_info.max:g}" if isinstance(value, int) else str(value)
+        raise BadKnob(f"{knob.path}={written} is not finite; choose a number{_range(knob)}.")
     low, high = knob.low, knob.high
     if (low is not None and value < low) or (high is not None and value > high):
         unit = f" {knob.unit}" if knob.unit else ""

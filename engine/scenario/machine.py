@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from ..core.catalog import names
 from ..registry import domain_names
-from .knobs import knob
+from .knobs import brief_group, knob
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ NOTHING, _given = Given(), lru_cache(maxsize=512)(Given)
 @dataclass(frozen=True)
 class MachineKnobs:
     """The hardware: which parts, how many, how fast."""
+
+    __repr__ = brief_group
 
     gpu: str = knob("a100-80", "GPU", "Accelerator that trains the MLPs.", choices=lambda: names("gpu", "gpu-replay"))
     num_gpus: int = knob(1, "GPUs", "Accelerators over all nodes; a batch is split evenly among them.", low=1, high=4096)

@@ -38,7 +38,7 @@ def preset_names() -> tuple[str, ...]:
 def preset(name: str) -> Preset:
     """Return the preset called `name`; raises BadKnob naming the nearest known one."""
     if name not in preset_names():
-        raise BadKnob(f"preset={name!r} is not known; {nearest(name, preset_names())}")
+        raise BadKnob(f"preset={name!r} is not known; {nearest(name, preset_names(), 'presets')}")
     content = read_toml(FOLDER / f"{name}.toml")
     try:
         texts = {key: str(content[key]) for key in ("title", "description", "paper")}

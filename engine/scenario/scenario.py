@@ -48,6 +48,13 @@ class Scenario:
             knobs.check(KNOBS[path], value)
         _check_rules(self, GROUPS)
 
+    def __repr__(self) -> str:
+        """Return a line: system, model, and the knobs that differ from what these have by default."""
+        usual = {path: one.default for path, one in KNOBS.items()} | dict(named_model(self.model.name)) | {"system": self.system}
+        differing = ((path, value) for path, value in values(self).items() if value != usual[path])
+        written = (f"{path}={knobs.write(KNOBS[path], value)[: knobs.SHORT]}" for path, value in differing)
+        return knobs.brief(f"Scenario({', '.join([self.system, f'model {self.model.name}', *written])})")
+
 
 # What the rules between knobs look at; any value of another knob goes with any of others.
 RULED = frozenset(
@@ -123,7 +130,7 @@ def known(path: str) -> Knob:
     if path in RENAMED:
         raise BadKnob(f"{path!r} is no knob any more; {RENAMED[path].remedy}")
     if path not in KNOBS:
-        raise BadKnob(f"{path!r} is not a knob; {nearest(path, tuple(KNOBS))}")
+        raise BadKnob(f"{path!r} is not a knob; {nearest(path, tuple(KNOBS), 'knobs')}")
     return KNOBS[path]
 
 

@@ -45,7 +45,7 @@ class Compiling(threading.Thread):
     def run(self) -> None:
         """Follow the process to its end; whatever ends it, nobody waits longer."""
         try:
-            with subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+            with subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8") as process:
                 for line in process.stdout or ():
                     if line.strip() == READY:
                         self.ready.set()

@@ -21,7 +21,7 @@ from pkgutil import resolve_name
 
 from .. import version
 from ..core.process import TOO_LARGE
-from ..errors import Cancelled, EmberpoolError
+from ..errors import BadFile, Cancelled, EmberpoolError
 from ..results.result import Result
 from ..run.progress import Progress, Watcher
 from ..run.shared_training import TrainingShelf
@@ -182,21 +182,31 @@ def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str
 
 def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf | None) -> tuple[str, str]:
     """How one point ended, and its result or sentence. Every error ends here: a row, never a lost sweep."""
+    data = Path(chunk.turn.data) if chunk.turn.data else None
     try:
-        data = Path(chunk.turn.data) if chunk.turn.data else None
         scenario = _changed(_scenario(chunk.turn.base), changes)
         shared = {} if shelf is None else {"shelf": shelf}
         result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data, watcher, **shared)
         return "kept", row_text(result)
     except Cancelled:
         return "cancelled", ""
+    except BadFile as error:
+        return "failed", _outlined(error, data) if data else str(error)
     except EmberpoolError as error:
         return "failed", str(error)
     except MemoryError:
         return "failed", TOO_LARGE
     except Exception as error:  # a bug in one point must not end the others
         traceback.print_exc()
-        return "bug", f"{type(error).__name__}: {error}. This is a bug in Emberpool; please report it with this scenario's link."
+        said = "" if data else f": {error}"  # what Python says may quote the file, as a refusal does
+        return "bug", f"{type(error).__name__}{said}. This is a bug in Emberpool; please report it with this scenario's link."
+
+
+def _outlined(error: BadFile, data: Path) -> str:
+    """Return a refusal without a byte of the data file: every visitor of a page reads what the store keeps."""
+    from .outline import outlined
+
+    return str(outlined(error, data))
 
 
 def _watcher(store: sqlite3.Connection, key: str) -> Watcher:

@@ -14,6 +14,7 @@ from pathlib import Path
 from zlib import crc32
 
 from ..errors import BadFile
+from ..version import PROGRAM
 from . import schema, soundness
 from .files import backups, make_own, make_private, restored
 from .owner import is_owned
@@ -168,7 +169,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _remedy(path: Path) -> str:
-    return f"python -m engine serve --restore --store {path}"
+    return f"{PROGRAM} serve --restore --store {path}"
 
 
 def _bad_file(path: Path, error: Exception) -> BadFile:

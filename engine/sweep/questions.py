@@ -81,9 +81,8 @@ class Questions:
         if self.sample:
             sampling(self.sample)
         if self.against and self.against not in names("systems"):
-            raise BadLink(
-                f"The link's baseline against={self.against[:80]!r} is not known; {nearest(self.against, names('systems'))}"
-            )
+            hint = nearest(self.against, names("systems"), "systems")
+            raise BadLink(f"The link's baseline against={self.against[:80]!r} is not known; {hint}")
         if self.within and not (NUMBER.fullmatch(self.within) and float(self.within) <= MOST_WITHIN):
             raise BadLink(
                 f"The link's target within={self.within[:20]!r} cannot be read; write a percentage from 0 to {MOST_WITHIN}."

@@ -221,7 +221,8 @@ def _check(axes: Sequence[Axis], how: Sampling) -> None:
             raise BadKnob(f"axis {axis.path} is given twice; list all its values in one axis.")
         if not axis.values and (how.kind == "grid" or not axis.span):
             raise BadKnob(
-                f"axis {axis.path} is a range without COUNT; write LOW:HIGH:COUNT, or draw points with --sampling sobol."
+                f"axis {axis.path} is a range without COUNT; write LOW:HIGH:COUNT, or draw points by --sampling sobol "
+                "(in a script, sample='sobol:64')."
             )
         for value in axis.values:
             knobs.check(known(axis.path), value)

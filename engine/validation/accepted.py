@@ -40,7 +40,7 @@ class AcceptedRecord:
 def read(file: Path = FILE) -> AcceptedRecord:
     """Read the record; raises BadFile where it is missing or damaged."""
     try:
-        content = json.loads(file.read_text())
+        content = json.loads(file.read_text(encoding="utf-8"))
         numbers = {name: Accepted(**entry) for name, entry in content.pop("numbers").items()}
         return AcceptedRecord(**content, numbers=numbers)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -92,7 +92,7 @@ def accept(found: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> 
             for score in scores
         },
     }
-    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _number(model: str) -> tuple[int, ...]:

@@ -138,7 +138,7 @@ def _unknown_words(claim: Claim) -> Iterator[str]:
             yield f"{name}={word!r} is not known; {nearest(str(word), [word for word in known if word])}"
     for path, _ in (*claim.knobs, *claim.baseline_knobs, *claim.cause_knobs):
         if path not in KNOBS:
-            yield f"{path!r} is not a knob; {nearest(path, tuple(KNOBS))}"
+            yield f"{path!r} is not a knob; {nearest(path, tuple(KNOBS), 'knobs')}"
     for name in ("published", "tolerance", "tolerance_percent", "at_most", "at_least"):
         number = getattr(claim, name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number)):

@@ -136,7 +136,7 @@ class Recorded:
         for table, index in enumerate(self.file.indexes):
             if index is not None and self.numbered[table]:
                 part = ids[ends[table] : ends[table + 1]]
-                numbered_rows(tokens, begins[:, table], lengths[:, table], index.keys, index.ranks, int(self.first[table]), part)
+                numbered_rows(tokens, begins[:, table], lengths[:, table], index.known, index.slots, int(self.first[table]), part)
         return ids
 
     def _starts(self, rows: Ints) -> Ints | None:

@@ -1,45 +1,62 @@
-"""Data files that this server may train on: the one it was started with, and those given since; links know digests only."""
+"""Data files that this server may train on: named at start, uploaded, or typed with the token; links know digests only."""
 
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import streamlit as st
+
 from engine.errors import BadFile
 from engine.scenario.scenario import Scenario, with_values
+from engine.service.outline import outlined
 from engine.workload.readers.formats import digest_of
+from pages.data.typed_path import expanded
+from pages.gate import access
+
+START, TYPED, UPLOADED = "start", "typed", "uploaded"  # how a server comes to know a file, and whose its content thereby is
+UPLOADS = "uploads"
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file on the server, and the SHA-256 of its bytes by which links name it."""
+    """A file on the server, the SHA-256 of its bytes by which links name it, and how the server came to know it."""
 
     path: Path
     digest: str
+    origin: str = ""
 
 
-_KNOWN: dict[str, DataFile] = {}  # what this process may read, by digest: a link never names a path
+_KNOWN: dict[str, dict[str, DataFile]] = {}  # what this process may read, by digest and origin: a link never names a path
+
+
+def named_path() -> Path | None:
+    """Return the file or folder given as `make run DATA=PATH` or `streamlit run app.py -- --data PATH`; raises BadFile."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--data")
+    text = parser.parse_known_args(sys.argv[1:])[0].data
+    return expanded(text) if text and text.strip() else None
 
 
 @cache
 def served() -> DataFile | None:
-    """Return the file given as `streamlit run app.py -- --data PATH`; raises BadFile if it cannot be read."""
-    parser = ArgumentParser(add_help=False)
-    parser.add_argument("--data", type=Path)
-    path = parser.parse_known_args(sys.argv[1:])[0].data
-    return None if path is None else known(path)
+    """Return the file that was named at start; raises BadFile if it cannot be read."""
+    path = named_path()
+    return None if path is None or path.is_dir() else known(path, START)
 
 
-def known(path: Path) -> DataFile:
+def known(path: Path, origin: str = "") -> DataFile:
     """Return a file that this server may train on from now on; raises BadFile if it cannot be read."""
     try:
         if not path.is_file():
             raise BadFile(f"{path} is no file on this computer; give the path of a data file, such as Criteo's, plain or .gz.")
-        found = DataFile(path, digest_of(path))
+        found = DataFile(path, digest_of(path), origin)
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; give another one, or make run DATA=file.") from error
-    _KNOWN[found.digest] = found
+    _KNOWN.setdefault(found.digest, {})[origin] = found
     return found
 
 
@@ -55,12 +72,37 @@ def path_for(scenario: Scenario) -> Path | None:
 
 
 def of(scenario: Scenario) -> DataFile:
-    """Return the file that `scenario` trains on; raises BadFile if the server lacks it."""
+    """Return the file that `scenario` trains on, one that the visitor may see if there is; raises BadFile where none is known."""
     wanted = scenario.data.digest
     served()
-    if wanted in _KNOWN:
-        return _KNOWN[wanted]
+    if files := _KNOWN.get(wanted):
+        return next(filter(is_visible, files.values()), next(iter(files.values())))
     raise BadFile(
         f"data.digest={wanted[:12]} names a data file that this server does not have; start it with make run DATA=file, "
         "or empty the knob to train on generated data."
     )
+
+
+def is_visible(file: DataFile) -> bool:
+    """Return whether this visitor may see what a file holds: it was named at start, uploaded here, or typed with the token."""
+    if file.origin == TYPED:
+        return access.is_trusted()
+    return file.origin == START or (file.origin == UPLOADED and file.digest in st.session_state.get(UPLOADS, ()))
+
+
+@contextmanager
+def refusals(file: DataFile) -> Iterator[None]:
+    """Read a file in the block; its refusal loses each byte of the file that the visitor may not see."""
+    try:
+        yield
+    except BadFile as error:
+        if is_visible(file):
+            raise
+        raise outlined(error, file.path) from None
+
+
+def sentence(error: BaseException, scenario: Scenario) -> str:
+    """Return what a page may say of an error, which may be one of the file that `scenario` trains on."""
+    file = of(scenario) if scenario.data.digest in _KNOWN else None
+    hidden = isinstance(error, BadFile) and file is not None and not is_visible(file)
+    return str(outlined(error, file.path) if hidden else error)

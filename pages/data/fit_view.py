@@ -46,7 +46,7 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
     st.button("Fit the generator to this file", key="fit", help=tip, on_click=_ask, args=(file.digest,))
     if st.session_state.get(ASKED) != file.digest:
         return
-    with st.spinner("Counting and fitting; some seconds, for large files a minute"):
+    with st.spinner("Counting and fitting; some seconds, for large files a minute"), data_file.refusals(file):
         found = later.found(fitted, str(file.path), file.digest)
     st.markdown(f"**{plain(summary(found))}**")
     for sentence in told.warnings(found):

@@ -168,7 +168,7 @@ def _note(asked: Future[Yardsticks], auc: float) -> None:
     if error := asked.exception():
         if not isinstance(error, EmberpoolError | BrokenExecutor):
             raise error
-        st.caption(plain(str(error)))
+        st.caption(plain(data_file.sentence(error, session.scenario())))
         return
     found = asked.result()
     st.markdown(plain(learned(auc, found.regression[-1][1])))

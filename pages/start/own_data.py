@@ -1,13 +1,9 @@
-"""One's own data file: by its path on one's own computer, by upload on a server elsewhere."""
+"""One's own data file: uploaded, chosen from what was named at start, or with the token by its path."""
 
-import ipaddress
-import re
-from collections.abc import Mapping
-from hashlib import sha256
-from pathlib import Path
-from uuid import uuid4
+from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from engine.errors import BadFile, EmberpoolError
 from engine.insight.fitting.shape import shape_of
@@ -16,22 +12,23 @@ from engine.workload.readers.traces.kinds import is_trace
 from pages.common import session
 from pages.common.numbers import percent
 from pages.common.plain import plain
-from pages.data import data_file, fit_view
+from pages.data import data_file, data_folder, fit_view, uploads
+from pages.data.typed_path import expanded
 from pages.design import later
+from pages.gate import access
 from pages.start import questions
 from pages.start.questions import Question
 
-FOLDER = Path(".emberpool") / "uploads"
-OTHER, MOST_NAME = re.compile(r"[^A-Za-z0-9._-]"), 80
+PATH, UPLOAD, NAME = "data path", "data upload", "data name"
 
 
 def draw(asked: Question) -> None:
     """Draw the way to a file of click logs, what it is once it is known, and the presses that train on it or fit to it."""
     with st.expander("My own data: a file of clicks (Criteo, TorchRec, Avazu, Taobao, MovieLens, Yambda, any table) or a trace"):
         try:
-            found = _by_path() if at_home() else _by_upload()
-            if found:
-                _offer(asked, found)
+            if file := _given():
+                with data_file.refusals(file):
+                    _offer(asked, file)
         except EmberpoolError as error:
             remedy = error.remedy if isinstance(error, BadFile) else ""
             st.error(plain(str(error).removesuffix(remedy)))
@@ -57,50 +54,32 @@ def _offer(asked: Question, file: data_file.DataFile) -> None:
     fit_view.draw(file, base, lambda scenario: questions.put(asked, session.base(), scenario))
 
 
-def at_home() -> bool:
-    """Return whether only this computer can ask the server, so that a path may be read for whoever asks."""
-    try:
-        return ipaddress.ip_address(str(st.get_option("server.address"))).is_loopback
-    except ValueError:
-        return str(st.get_option("server.address")) == "localhost"
-
-
-def _by_path() -> data_file.DataFile | None:
-    path = st.text_input("Path of the file on this computer", key="data path", placeholder="/data/train.txt")
-    return data_file.known(Path(path).expanduser()) if path.strip() else data_file.served()
-
-
-def _by_upload() -> data_file.DataFile | None:
-    given = st.file_uploader(
-        "File, with those that belong to it",
-        key="data upload",
+def _given() -> data_file.DataFile | None:
+    """Draw each way in which this visitor may give a file; return the file, of several the first, or None."""
+    trusted, names = access.is_trusted(), data_folder.names()
+    path = st.text_input("Path of the file on this computer", key=PATH, placeholder="/data/train.txt") if trusted else ""
+    uploaded = st.file_uploader(
+        "Upload a file, with those that belong to it",
+        key=UPLOAD,
         accept_multiple_files=True,
         help="Kept under its digest, for your links.",
     )
-    if not given:
-        return data_file.served()
-    return kept({one.name: one.getvalue() for one in given})
+    name = st.selectbox("File of the folder that was named at start", names, index=None, key=NAME) if names else None
+    if not trusted:
+        st.caption(access.HOW)
+    if sum(map(bool, (path.strip(), uploaded, name))) > 1:
+        st.caption("Several files are given here, of which the first is taken; empty its field for the next.")
+    if path.strip():
+        return data_file.known(expanded(path), data_file.TYPED)
+    if uploaded:
+        return _kept(uploaded)
+    return data_folder.chosen(name) if name else data_file.served()
 
 
-def kept(files: Mapping[str, bytes]) -> data_file.DataFile:
-    """Keep uploaded files that belong together in a folder named by their digest; raises BadFile.
-
-    No other upload takes their place, whatever its name.
-    """
-    contents = {f"{OTHER.sub('_', name)[-MOST_NAME:].lstrip('.') or 'file'}": content for name, content in files.items()}
-    digest = sha256(repr([(name, sha256(contents[name]).hexdigest()) for name in sorted(contents)]).encode()).hexdigest()
-    target = FOLDER / digest
-    try:
-        if not target.exists():
-            unfinished = FOLDER / f"{digest}.{uuid4().hex}"
-            unfinished.mkdir(parents=True)
-            for name, content in contents.items():
-                (unfinished / name).write_bytes(content)
-            if not target.exists():
-                unfinished.replace(target)
-    except OSError as error:
-        raise BadFile(f"The file cannot be kept on the server ({error.strerror}); try again later.") from error
-    main = [name for name in sorted(contents) if not name.endswith(".toml")]
-    if not main:
-        raise BadFile("These are no data: give the file itself with its mapping.")
-    return data_file.known(target / next((name for name in main if "sparse" in name), main[0]))
+def _kept(uploaded: Sequence[UploadedFile]) -> data_file.DataFile:
+    """Keep what a visitor has uploaded, who may see it from now on; raises BadFile."""
+    if cut := next((file.name for file in uploaded if len(file.getvalue()) != file.size), ""):
+        raise BadFile(f"{cut} did not arrive whole; upload it again.")
+    file = uploads.keep((file.name, file.getvalue()) for file in uploaded)
+    st.session_state[data_file.UPLOADS] = {*st.session_state.get(data_file.UPLOADS, ()), file.digest}
+    return file

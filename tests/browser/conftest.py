@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Page, sync_playwright
 
 from engine.store.owner import is_owned, named_owner
+from pages.gate import access
 from tests import ROOT
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -27,6 +28,7 @@ QUIET = (
     "--disable-gpu",
 )
 WINDOWS = [("dark", 420), ("dark", 1400), ("light", 420)]  # the narrow dark one breaks first
+TOKEN = "the-token-of-browser-tests"
 READY = "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
 
 
@@ -65,10 +67,10 @@ def start_server(tmp_path_factory):
 
     def start():
         folder, port = tmp_path_factory.mktemp("server"), _free_port()
-        (folder / ".streamlit").symlink_to(ROOT / ".streamlit")
-        command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(port)]
+        command = [sys.executable, str(ROOT / "explorer.py"), "--port", str(port)]
+        environment = {**os.environ, access.VARIABLE: TOKEN, "STREAMLIT_SERVER_HEADLESS": "true"}
         with open(folder / "server.log", "wb") as log:
-            server = subprocess.Popen([*command, "--server.headless", "true"], cwd=folder, stdout=log, stderr=log)
+            server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment)
         started.append((server, folder))
         url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 60
         while not _answers(url):

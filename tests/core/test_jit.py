@@ -1,6 +1,8 @@
 """Does a compiled kernel on disk serve until something that it was made of changes, in whatever file?"""
 
 import importlib
+import os
+import subprocess
 import sys
 from typing import NamedTuple
 
@@ -9,14 +11,17 @@ import pytest
 from numba import njit, objmode, typeof
 from numba.core.datamodel.registry import default_manager
 
+from engine.api import estimate
 from engine.schedule.kernels.template import ONCE
+from tests import ROOT
 
 INNER = "from engine.core.jit import inner\n\nTIMES = {times}\n\n\n@inner\ndef scaled(x):\n"
 INNER += "    if x < 0:\n        raise ValueError('less than nothing')\n    return TIMES * x + {more}\n"
 BETWEEN = (
     "from engine.core.jit import inner\nfrom made_up.inside import scaled\n\n\n@inner\ndef twice(x):\n    return 2 * scaled(x)\n"
 )
-ENTRY = """from engine.core.jit import by_zero, entry
+ENTRY = """import numpy as np
+from engine.core.jit import by_zero, entry
 from made_up import between
 from made_up.numbers import ADDED
 
@@ -34,6 +39,11 @@ def refused(x):
 @by_zero
 def infinite(x):
     return 1.0 / x
+
+
+@entry
+def place(x):  # by what numba has inside, which is compiled along
+    return np.searchsorted(x, 2.5)
 """
 
 
@@ -140,3 +150,18 @@ def test_a_users_own_kernels_are_compiled_as_numba_does() -> None:
     assert summed(pair) == 4.0
     assert isinstance(default_manager.lookup(typeof(pair)).get_argument_type(), tuple)
     assert not isinstance(default_manager.lookup(typeof(ONCE)).get_argument_type(), tuple)
+
+
+def test_numbers_are_the_same_where_a_user_has_disabled_compilation(written, tmp_path):
+    written()
+    code = (
+        "import numba, numpy; from made_up.entry import infinite, place, told; from engine.api import estimate;"
+        "own = type(numba.njit(lambda x: x)).__name__;"
+        "print(told(1), infinite(0.0), place(numpy.arange(9.0)), len(told.overloads), own, end=' ');"
+        "print(estimate('tiny')[0].results['Step time [ms]'])"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == f"6 inf 3 1 function {estimate('tiny')[0].results['Step time [ms]']}\n"

@@ -15,7 +15,7 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.sweep import links
 from engine.workload.file_tables import numbering_note, row_use
-from engine.workload.readers import blocks, numbering, samples
+from engine.workload.readers import blocks, numbering
 from engine.workload.readers.formats import read
 from engine.workload.readers.numbering import IdIndex
 from engine.workload.source import source
@@ -161,14 +161,17 @@ def test_a_file_is_copied_onto_more_tables_only_where_the_model_says_so(tmp_path
     assert len(source(with_values(doubled, {"model.field_copies": 2}), read(path)).ids(0)) == 200
 
 
-@given(st.lists(st.lists(st.integers(0, 40), max_size=30), max_size=6), st.booleans())
-def test_the_index_numbers_tokens_as_pandas_does(parts, on_disk):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(samples, "MOST_SCRATCH", 0 if on_disk else 1 << 26)
-        index = IdIndex()
-        index.keys, index.ranks = index.keys[:2].copy(), index.ranks[:2].copy()  # it grows at once
-        for part in parts:
-            index.add(np.array(part, dtype=np.uint64))
-        every = np.array([token for part in parts for token in part], dtype=np.uint64)
-        assert index.numbers(every).tolist() == pd.factorize(every)[0].tolist()
-        assert index.count == len(set(every.tolist())) and sorted(index.tokens().tolist()) == sorted(set(every.tolist()))
+@given(st.lists(st.lists(st.integers(0, 400), max_size=300), max_size=12), st.integers(0, 1))
+def test_the_index_numbers_tokens_as_pandas_does(parts, grown):
+    index = IdIndex()
+    index.known, index.slots = (index.known[:64].copy(), index.slots[:128].copy()) if grown else (index.known, index.slots)
+    for part in parts:
+        index.add(np.array(part, dtype=np.uint64))
+    every = np.array([token for part in parts for token in part], dtype=np.uint64)
+    assert index.numbers(every).tolist() == pd.factorize(every)[0].tolist()
+    assert index.tokens().tolist() == list(dict.fromkeys(every.tolist())) and index.count == len(index.tokens())
+
+
+def test_columns_that_together_have_too_many_ids_are_hashed_from_the_largest_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(numbering.keep_within, "__defaults__", (sum(DISTINCT) - 1,))
+    assert DISTINCT[0] < DISTINCT[1] and read(log(tmp_path)).distinct == (DISTINCT[0], None)

@@ -69,7 +69,7 @@ class Study:
         kind = KINDS[self.which]
         ours, usual = _options(self.plan, kind), _options(kind.plan(), kind)
         others = [f" --{name} {value}" for name, value in ours.items() if value != usual[name]]
-        return f"python -m engine study {self.which} --seeds {len(self.seeds)}{''.join(others)}"
+        return f"{version.PROGRAM} study {self.which} --seeds {len(self.seeds)}{''.join(others)}"
 
 
 def _options(plan: Plan, kind: StudyKind) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from . import cells
 from .ids import Place, tokens
 from .layouts import OPERATORS, Layout
 from .lists import MOST_LENGTH, ListTexts, is_list, side_by_side
-from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, folded, into
+from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, folded, into, keep_within
 from .recording import Recording, check_samples
 from .samples import Samples, Watch, too_large, unwatched
 from .times import Times
@@ -78,6 +78,7 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
                 lists.add(flat)
             held = held or _samples(layout, some)
             held.add(dense, np.stack(ids, axis=1), labels, *more)
+            keep_within(columns.indexes.values())
         dense, rows, labels, *more = (held or _samples(layout, some)).whole(watch)
         flat = lists.whole()[0]
     except MemoryError as error:

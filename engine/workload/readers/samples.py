@@ -1,6 +1,5 @@
 """Samples as they are read: arrays that grow in memory, and beyond a bound in temporary files, mapped once all are there."""
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,7 +13,6 @@ from ...errors import BadFile
 from .mapped import mapped, touched
 
 IN_MEMORY, OF_MEMORY = 1 << 29, 0.125  # bytes of samples; at most this part of the memory
-MOST_SCRATCH = 1 << 26  # bytes of an array that stays in memory
 AT_ONCE, STRIDE = 1 << 19, 1 << 10  # samples that are put in order together; of which so many are looked at to cut ranges
 Watch = Callable[[float, str], None]
 
@@ -121,19 +119,6 @@ def _pieces(parts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     for low, high in parts:
         for start in range(low, high, AT_ONCE):
             yield start, min(start + AT_ONCE, high)
-
-
-def scratch(count: int, kind: Any) -> Any:
-    """Return an array of zeros: in memory, or beyond a bound in a temporary file; raises MemoryError where the disk is full."""
-    nbytes = count * np.dtype(kind).itemsize
-    if nbytes <= MOST_SCRATCH:
-        return np.zeros(count, kind)
-    with temporary() as file:
-        try:
-            os.posix_fallocate(file.fileno(), 0, nbytes)  # a full disk would end the process at the first write
-        except OSError as error:
-            raise MemoryError from error
-        return np.asarray(mapped(file, kind, 0, (count,), "r+"))
 
 
 def temporary() -> BinaryIO:

@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import io
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,9 +10,8 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
-from engine.workload.readers import formats
 from pages.data import data_file
-from pages.start import models, own_data, own_model, picture, questions
+from pages.start import models, own_model, picture, questions
 from tests import apps
 from tests.apps import text
 from tests.cases import each
@@ -78,8 +76,7 @@ def test_every_model_is_offered_under_its_paper_and_drawn():
         assert 1 <= len(bars) <= picture.MOST and bars == sorted(bars, reverse=True) and max(bars) <= picture.HEIGHT
 
 
-def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_data, "at_home", lambda: True)
+def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(tmp_path, trusted):
     path = tmp_path / "train.csv.gz"
     path.write_bytes(gzip.compress(made_up_criteo.csv(made_up_criteo.rows(60))))
     app = apps.opened("start")
@@ -99,8 +96,7 @@ def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(
     assert "looks like a table in CSV" in text(lacking.error) and not lacking.exception
 
 
-def test_a_file_of_another_shape_brings_a_model_of_it_and_can_be_fitted(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_data, "at_home", lambda: True)
+def test_a_file_of_another_shape_brings_a_model_of_it_and_can_be_fitted(tmp_path, trusted):
     random = np.random.default_rng(3)
     users, items, stars = (random.integers(1, most, 400) for most in (30, 50, 6))
     rows = "".join(f"{user},{item},{star},{n}\n" for n, (user, item, star) in enumerate(zip(users, items, stars, strict=True)))
@@ -130,8 +126,7 @@ def test_a_file_of_another_shape_brings_a_model_of_it_and_can_be_fitted(tmp_path
     assert len(numbers) and any(button.key == "fit" for button in data.button)
 
 
-def test_a_trace_can_be_fitted_and_not_trained_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_data, "at_home", lambda: True)
+def test_a_trace_can_be_fitted_and_not_trained_on(tmp_path, trusted):
     a_trace(tmp_path / "batch.pt", LENGTHS, INDICES)
     app = apps.opened("start")
     app.text_input(key="data path").set_value(str(tmp_path / "batch.pt")).run()
@@ -139,38 +134,3 @@ def test_a_trace_can_be_fitted_and_not_trained_on(tmp_path, monkeypatch):
     app.button(key="fit").click().run()
     app.button(key="take fit").click().run()
     assert asked(app).model.num_tables == 3 and not app.exception
-
-
-def test_an_uploaded_file_is_kept_under_its_digest_whatever_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_data, "FOLDER", tmp_path / "uploads")
-    one, other = (own_data.kept({"../train.txt": content}) for content in (b"one", b"other"))
-    assert (one.path.read_bytes(), other.path.read_bytes()) == (b"one", b"other")
-    assert one.path.parent.parent == tmp_path / "uploads" and one.path.name == "_train.txt"
-    assert own_data.kept({"../train.txt": b"one"}) == one and len(list((tmp_path / "uploads").iterdir())) == 2
-
-
-def test_files_that_belong_together_are_uploaded_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_data, "FOLDER", tmp_path / "uploads")
-    table = b"a,b\n" + b"".join(b"%d,%d\n" % (n % 2, n % 7) for n in range(80))
-    mapped = own_data.kept({"own.csv.toml": b'label = "a"\nids = ["b"]', "own.csv": table})
-    assert mapped.path.name == "own.csv" and formats.read(mapped.path).pooling == (1,)
-    parts = {
-        "dense": np.zeros((80, 2), np.float32),
-        "sparse": np.arange(80, dtype=np.int32)[:, None],
-        "labels": np.eye(2)[[0, 1] * 40, :1],
-    }
-    files = {}
-    for name, array in parts.items():
-        np.save(content := io.BytesIO(), array.astype(np.int32) if name == "labels" else array)
-        files[f"day_0_{name}.npy"] = content.getvalue()
-    assert formats.read(own_data.kept(files).path).format == "torchrec"
-    with pytest.raises(BadFile, match="no data"):
-        own_data.kept({"own.csv.toml": b""})
-    with pytest.raises(BadFile, match="day_0_labels"):
-        own_data.kept({name: content for name, content in files.items() if "labels" not in name})
-
-
-@each(("address", "home"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("10.0.0.7", False)])
-def test_a_path_is_asked_for_only_where_nobody_else_can_ask(address, home, monkeypatch):
-    monkeypatch.setattr(own_data.st, "get_option", lambda _: address)
-    assert own_data.at_home() == home

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ....version import PROGRAM
 from .. import mapping
 from ..foreign import check_pointer
 from ..samples import Watch, unwatched
@@ -28,5 +29,5 @@ def untrainable(path: Path, watch: Watch = unwatched) -> str:
     bags = "with bags of unlike sizes" if isinstance(trace, torch_save.LookupTrace) else f"of {trace.samples:,} requests"
     return (
         f"{trace.name} is a trace of lookups in {trace.tables} table{'s' * (trace.tables > 1)}, without labels and {bags}: "
-        f"`python -m engine workload fit {trace.name}` counts it; a run trains on data that is fitted to it."
+        f"`{PROGRAM} workload fit {trace.name}` counts it; a run trains on data that is fitted to it."
     )

@@ -1,0 +1,117 @@
+"""Starts the explorer behind its gate, and prints the address that carries the token."""
+
+import asyncio
+import os
+import sys
+import webbrowser
+from argparse import ArgumentParser
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from socket import AI_PASSIVE, SOCK_STREAM, getaddrinfo, socket
+from typing import NoReturn
+
+import streamlit as st
+from starlette.middleware import Middleware
+
+from engine.errors import BadInput
+from pages.data.typed_path import expanded
+from pages.gate import access
+from pages.gate.hosts import LOOPBACK, host_names, is_every_address, is_loopback
+from pages.gate.middleware import Gate
+
+SCRIPT = "app.py"
+OPEN_SECONDS = 1.0  # until the server listens
+BAD_INPUT, LAST_PORT = 2, 65_535
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until stopped; returns the exit status."""
+    parser = ArgumentParser(description="Serve Emberpool's explorer, and print its address.", allow_abbrev=False)
+    parser.add_argument("--address", default="127.0.0.1", help="listen on it (this computer only by default)")
+    parser.add_argument("--port", default="8501")
+    parser.add_argument("--allow", default="", metavar="NAMES", help="more names to answer to, between commas or blanks")
+    parser.add_argument("--data", default="", metavar="PATH", help="a data file to train on, or a folder to choose from")
+    given = parser.parse_args(arguments)
+    listens = given.address.strip().removeprefix("[").removesuffix("]") or LOOPBACK[1]
+    try:
+        numbers, port = _numbers(listens), _port(given.port)
+        names = host_names((listens, *numbers), given.allow.replace(",", " ").split())
+        _check_data(given.data)
+        token = access.begin(os.environ.pop(access.VARIABLE, ""))  # no process that is started from here has it
+    except BadInput as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+
+    @asynccontextmanager
+    async def announced(_: st.App) -> AsyncIterator[None]:
+        bound = st.get_option("server.port")
+        print(f"Emberpool: {address(listens, numbers, bound, token)}", flush=True)
+        print("Its token is for you alone: with it, files can be given by their path.", flush=True)
+        if not all(map(is_loopback, numbers)):
+            print(warning(listens, bound), flush=True)
+        if not st.get_option("server.headless"):
+            asyncio.get_running_loop().call_later(
+                OPEN_SECONDS, webbrowser.open, address(listens, numbers, bound, access.ticket())
+            )
+        yield
+
+    options = {
+        "server.address": listens,
+        "server.port": port,
+        "server.allowedHosts": names.options(),
+        "logger.hideWelcomeMessage": True,
+    }
+    st.App(SCRIPT, middleware=[Middleware(Gate, names=names)], lifespan=announced).run(config=options)
+    return 0
+
+
+def address(listens: str, numbers: Collection[str], port: int, token: str) -> str:
+    """Return the address of the explorer as a browser on its own computer takes it, with a token."""
+    near = LOOPBACK[1] in numbers or any(map(is_every_address, numbers))
+    host = LOOPBACK[0] if near else f"[{listens}]" if ":" in listens else listens
+    return f"http://{host}:{port}/?{access.PARAMETER}={token}"
+
+
+def warning(listens: str, port: int) -> str:
+    """Return the sentence for whoever lets other computers reach the server."""
+    return (
+        f"The server listens on {listens}: everyone who can reach port {port} may open links, upload files, start runs, and "
+        "cancel or delete those of others; only files by path need the token."
+    )
+
+
+def _check_data(text: str) -> None:
+    """Raise BadInput where the data named at start cannot be read, before anyone waits for it."""
+    path = expanded(text)
+    if text.strip() and not (os.access(path, os.R_OK) and (path.is_dir() or path.is_file())):
+        raise BadInput(f"DATA={text} cannot be read; give a data file, such as Criteo's, plain or .gz, or a folder of them.")
+
+
+def _numbers(address: str) -> tuple[str, ...]:
+    """Return the IP addresses of this computer that an address means; raises BadInput where a server cannot listen on any."""
+    try:
+        return tuple(filter(None, map(_bound, getaddrinfo(address, None, type=SOCK_STREAM, flags=AI_PASSIVE)))) or _not_here(
+            address
+        )
+    except (OSError, UnicodeError):
+        return _not_here(address)
+
+
+def _bound(info: tuple[int, int, int, str, tuple[str | int, ...]]) -> str:
+    family, kind, protocol, _, place = info
+    try:
+        with socket(family, kind, protocol) as probe:
+            probe.bind(place)
+        return str(place[0])
+    except OSError:
+        return ""
+
+
+def _not_here(address: str) -> NoReturn:
+    raise BadInput(f"ADDRESS={address} is no address of this computer; leave it out, or write 0.0.0.0 for all that it has.")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > LAST_PORT:
+        raise BadInput(f"PORT={text} is no port; write a number from 1 to {LAST_PORT}, or 0 for any that is free.")
+    return int(text)

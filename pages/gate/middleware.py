@@ -1,0 +1,57 @@
+"""Stands before every request and websocket: refuses other sites, and takes the token out of an address into a cookie."""
+
+from urllib.parse import parse_qsl, unquote_plus
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+from pages.gate import access
+from pages.gate.hosts import HostNames, same_origin
+
+POLICY_VIOLATION = 1008
+CORE = "/_stcore/"
+
+
+class Gate:
+    """An ASGI application around another one, which sees only requests to the server's own names from its own pages."""
+
+    def __init__(self, app: ASGIApp, names: HostNames) -> None:
+        self._app, self._names = app, names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request or a websocket's handshake."""
+        if scope["type"] not in ("http", "websocket"):  # the server's own start and end
+            return await self._app(scope, receive, send)
+        if refusal := self._refusal(Headers(scope=scope)):
+            refused = PlainTextResponse(refusal, 403, {"X-Content-Type-Options": "nosniff"})
+            return await (WebSocketClose(POLICY_VIOLATION) if scope["type"] == "websocket" else refused)(scope, receive, send)
+        return await (self._without_token(scope) or self._app)(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> str:
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or not self._names.allow(hosts[0]):
+            return (
+                "This is not a name under which this explorer answers. On its own computer it is localhost; "
+                "make run ALLOW=NAME lets it answer to another name.\n"
+            )
+        if len(origins) > 1 or (origins and not same_origin(origins[0], hosts[0])):
+            return "This explorer answers its own pages only, not those of another site or port.\n"
+        return ""
+
+    def _without_token(self, scope: Scope) -> Response | None:
+        """Return the way to the same address without a token, which a cookie keeps if it is right; None where none is in it."""
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"].startswith(CORE):
+            return None
+        query = scope["query_string"].decode("latin-1")
+        parts = query.split("&")
+        rest = [part for part in parts if unquote_plus(part.partition("=")[0]) != access.PARAMETER]
+        if len(rest) == len(parts):
+            return None
+        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").lstrip("/\\")  # "//host" would lead elsewhere
+        response = RedirectResponse(f"/{path}{'?' * bool(rest)}{'&'.join(rest)}", 303, {"Cache-Control": "no-store"})
+        if token := access.redeemed(dict(parse_qsl(query)).get(access.PARAMETER, "")):
+            name = access.cookie_name(Headers(scope=scope)["host"])
+            response.set_cookie(name, token, httponly=True, samesite="strict", secure=scope["scheme"] == "https")
+        return response

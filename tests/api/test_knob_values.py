@@ -1,0 +1,224 @@
+"""Does any iterable span an axis, is one value one value, and is what could be either refused?"""
+
+import itertools
+import time
+from collections import deque
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from engine import api
+from engine.api.knob_values import settings, split
+from engine.scenario import knobs
+from engine.scenario.scenario import KNOBS, values
+
+GBPS = "machine.cxl_bandwidth_GBps"
+ROWS = "model.num_embeddings"
+ITERABLES = {
+    "list": [8, 16.0],
+    "tuple": (8, 16),
+    "array": np.array([8, 16]),
+    "array of 32 bits": np.array([8, 16], np.float32),
+    "column": pd.Series([8, 16], index=["a", "b"]),
+    "index": pd.Index([8, 16]),
+    "set": {16, 8},
+    "frozen set": frozenset((16, 8)),
+    "generator": (x for x in (8, 16)),
+    "range": range(8, 17, 8),
+    "map": map(float, ("8", "16")),
+    "keys": {8: "a", 16: "b"}.keys(),
+    "dictionary's values": {"a": 8, "b": 16}.values(),
+    "deque": deque((8, 16)),
+    "texts": ["8", " 16.0 "],
+    "decimals": [Decimal("8"), Fraction(16)],
+    "Arrow": pa.array([8, 16]),
+    "chunked Arrow": pa.chunked_array([[8], [16]]),
+    "objects": np.array([8, "16"], object),
+}
+
+
+def odd_values() -> list[Any]:
+    return [
+        *(None, True, 0, -1, 10**400, 1.5, float("nan"), float("inf"), "", "x", "1,2", "1:2:3", "10%", "8 GB/s", b"8", 1j),
+        *(
+            (),
+            [],
+            set(),
+            {},
+            {"a": 1},
+            [[1, 2]],
+            [[[1]]],
+            [1, (2,)],
+            (1, (2, 3)),
+            [None],
+            ["x"],
+            [("a", 1)],
+            [{"a": 1}],
+            ("a", 1),
+        ),
+        *(
+            Path("x"),
+            object(),
+            len,
+            np.zeros((2, 2)),
+            np.array(8),
+            pd.NA,
+            pd.Timestamp(0),
+            pd.DataFrame({"a": [1]}),
+            Decimal("NaN"),
+        ),
+        *(iter(()), (x for x in "ab"), range(3), slice(3), pa.scalar(8), pa.scalar(None), np.datetime64("2020-01-01"), "\udcff"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ITERABLES)
+def test_any_iterable_spans_an_axis(kind: str) -> None:
+    (axis,) = split({"cxl_bandwidth_GBps": ITERABLES[kind]})[1]
+    assert (axis.path, axis.values) == (GBPS, (8.0, 16.0))
+
+
+def test_an_axis_of_names_keeps_its_order_and_a_set_is_sorted() -> None:
+    for names in (["pmem", "cxl"], ("pmem", "cxl"), dict.fromkeys(("pmem", "cxl")), np.array(["pmem", "cxl"])):
+        written = names.keys() if isinstance(names, dict) else names
+        assert split({"system": written})[1][0].values == ("pmem", "cxl")
+    assert split({"system": {"pmem", "cxl"}})[1][0].values == ("cxl", "pmem")
+    assert split({"cxl_bandwidth_GBps": {"10", 9, None}})[1][0].values == (None, 9.0, 10.0)
+
+
+def test_the_widths_of_an_mlp_are_one_value_and_lists_of_them_an_axis() -> None:
+    for widths in ([5, 8, 4], (5, 8, 4), np.array([5, 8, 4]), "5-8-4", range(4, 6), pd.Series([5, 8, 4])):
+        found, axes = split({"bottom_mlp": widths})
+        assert not axes and found == {"model.bottom_mlp": (4, 5) if isinstance(widths, range) else (5, 8, 4)}
+    for several in (
+        [[5, 4], [5, 8, 4]],
+        ((5, 4), (5, 8, 4)),
+        ["5-4", (5, 8, 4)],
+        [np.array([5, 4]), [5, 8, 4]],
+        ("5-4", "5-8-4"),
+    ):
+        (axis,) = split({"bottom_mlp": several})[1]
+        assert axis.values == ((5, 4), (5, 8, 4))
+    assert api.estimate("tiny", bottom_mlp=[5, 8, 4])[0].scenario.model.bottom_mlp == (5, 8, 4)
+
+
+def test_a_flat_tuple_is_one_value_and_a_flat_list_an_axis_where_both_may_be() -> None:
+    assert split({"num_embeddings": (10, 20, 30)}) == ({ROWS: (10, 20, 30)}, ())
+    for several in ([10, 20], np.array([10, 20]), range(10, 21, 10), {20, 10}, ["10", "20"], [(10,), [20]], ((10,), (20,))):
+        (axis,) = split({"num_embeddings": several})[1]
+        assert axis.values == ((10,), (20,))
+    (axis,) = split({"num_embeddings": np.array([[10, 20], [30, 40]])})[1]
+    assert axis.values == ((10, 20), (30, 40))
+    assert split({"power_loss_at_seconds": ()}) == ({"faults.power_loss_at_seconds": ()}, ())
+
+
+def test_what_could_be_one_value_or_an_axis_is_refused_with_both_ways() -> None:
+    for odd in ((10, (20, 30)), (10, [20])):
+        with pytest.raises(
+            api.BadKnob, match=r"mixes numbers and lists; write num_embeddings=\(8, 4\) for one value, \[\(8, 4\)"
+        ):
+            split({"num_embeddings": odd})
+    with pytest.raises(api.BadKnob, match="mixes numbers and lists"):
+        split({"bottom_mlp": [5, (4, 4)]})
+    with pytest.raises(api.BadKnob, match="can be one value or an axis"):
+        api.sweep("tiny", "system=pmem,cxl", num_embeddings=[10, 20])
+    with pytest.raises(api.BadKnob, match="can be one value or an axis; write a dict"):
+        split({"assume": [("a.b", 1), ("c.d", 2)]})
+
+
+def test_a_set_is_no_value_of_several_numbers_as_it_has_no_order() -> None:
+    for read in (split, settings):
+        with pytest.raises(api.BadKnob, match="is a set, which has no order"):
+            read({"bottom_mlp": {5, 8, 4}})
+    with pytest.raises(api.BadKnob, match="is a set, which has no order"):
+        settings({"num_embeddings": frozenset((10, 20, 30))})
+
+
+def test_assumptions_are_a_dict_or_pairs() -> None:
+    wanted = {"machine.assume": (("cxl.latency", 2.0), ("pmem.rate", 1.0))}
+    for pairs in ({"pmem.rate": 1, "cxl.latency": 2}, (("pmem.rate", 1), ("cxl.latency", 2)), "pmem.rate=1;cxl.latency=2"):
+        assert split({"assume": pairs}) == (wanted, ())
+    assert split({"assume": [{"pmem.rate": 1}, {}]})[1][0].values == ((("pmem.rate", 1.0),), ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"cxl_bandwidth_GBps": []}, "is given a list without a value; give at least one"),
+        ({"power_loss_at_seconds": []}, r"give at least one, or \(\) for none"),
+        ({"cxl_bandwidth_GBps": [8, "8.0"]}, "gives 8.0 twice; name each value once"),
+        ({"cxl_bandwidth_GBps": [[8, 16]]}, "is a list in a list; write one flat list"),
+        ({"cxl_bandwidth_GBps": "8,16"}, "is a text of several values; write a list for an axis"),
+        ({"cxl_bandwidth_GBps": "8:64:4"}, r"is a range; write it as ep.sweep\(BASE, 'machine.cxl_bandwidth_GBps=8:64:4'\)"),
+        ({"system": "pmem,cxl"}, r"write a list for an axis: system=\[...\]"),
+        ({"cxl_bandwidth_GBps": "8 GB/s"}, "is not a number; write the number alone, in GB/s"),
+        ({"cxl_bandwidth_GBps": {"a": 8}}, "is a dict; write one value, or a list"),
+        ({"cxl_bandwidth_GBps": pd.DataFrame({"a": [8]})}, "is no value of a knob, but of type DataFrame"),
+        ({"cxl_bandwidth_GBps": b"8"}, "of type bytes"),
+        ({"cxl_bandwidth_GBps": 8, "CXL bandwidth [GB/s]": 9}, "are both machine.cxl_bandwidth_GBps; name it once"),
+        ({"data": "x.csv"}, r"data= is no knob; it is read by ep.run\(data=FILE\) .* an estimate reads no file"),
+        ({"jobs": 2}, "jobs= is no knob; it is of ep.run"),
+        ({"preset": "tiny"}, "preset= is no knob; it is the first argument, without a name"),
+        ({"ids": ["user"]}, "ids= is no knob; it is a key of mapping=, beside data="),
+        ({"seed": 1}, "is the last part of data.seed and"),
+    ],
+)
+def test_a_refusal_says_what_to_write(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(api.BadInput, match=sentence):
+        api.estimate("tiny", **changes)
+
+
+def test_an_endless_axis_is_refused_at_once() -> None:
+    start = time.monotonic()
+    for endless in (itertools.count(1), range(1, 10**12), np.broadcast_to(8.0, 10**9)):
+        with pytest.raises(api.BadKnob, match="more than 100,000 values; take fewer"):
+            split({"cxl_bandwidth_GBps": endless})
+    assert time.monotonic() - start < 2.0
+
+
+def test_every_knob_takes_or_refuses_whatever_it_is_given() -> None:
+    """Nothing but BadInput comes out, and what is taken is a value that the knob can have."""
+    for path, knob in KNOBS.items():
+        for odd in odd_values():
+            for read in (split, lambda changes: (settings(changes), ())):
+                try:
+                    found, axes = read({path: odd})
+                except api.BadInput as error:
+                    assert str(error).endswith((".", "?")) and "\n" not in str(error)
+                    continue
+                taken = [*found.values(), *(value for axis in axes for value in axis.values)]
+                assert taken and all(knobs.parse(knob, knobs.write(knob, value)) == value for value in taken)
+
+
+def test_a_scenario_has_one_value_of_each_knob() -> None:
+    with pytest.raises(api.BadKnob, match=r"gives several values where one is needed; a list is an axis of ep.estimate"):
+        api.scenario("tiny", cxl_bandwidth_GBps=[8, 16])
+    assert api.scenario("tiny", num_embeddings=[10, 20, 30]) == api.scenario("tiny", num_embeddings=(10, 20, 30))
+    assert values(api.scenario("tiny", batches=np.int32(7), near_data_compute=np.bool_(False)))["run.batches"] == 7
+
+
+def test_switches_of_a_call_are_true_or_false() -> None:
+    for odd in ("no", 0, None, [True]):
+        with pytest.raises(api.BadInput, match="is neither True nor False"):
+            api.sweep("tiny", "system=pmem", full=odd)
+
+
+def test_axes_of_a_sweep_are_texts_dicts_lists_and_keywords() -> None:
+    wanted = api.sweep("tiny", "system=pmem,cxl", "cxl_bandwidth_GBps=8,16").csv
+    assert api.sweep("tiny", ["system=pmem,cxl", "cxl_bandwidth_GBps:8,16"]).csv == wanted
+    assert api.sweep("tiny", {"system": ("pmem", "cxl")}, cxl_bandwidth_GBps=[8, 16]).csv == wanted
+    for odd in (3, None, {"system": "pmem"}, [1], b"system=pmem", "system", {"system": []}):
+        with pytest.raises(api.BadInput):
+            api.sweep("tiny", odd)
+    spread = [
+        len(api.sweep("tiny", "cxl_bandwidth_GBps=8:64:9", sample=sample)) for sample in (None, 4, np.int64(4), " random:4")
+    ]
+    assert spread == [9, 4, 4, 4]
+    for odd in (2.5, True, "4", [4], 0, -3):
+        with pytest.raises(api.BadInput):
+            api.sweep("tiny", "cxl_bandwidth_GBps=8:64:9", sample=odd)

@@ -1,0 +1,235 @@
+"""My own data on Start: who may give which file, by which way, and what does a page say of a file's content?"""
+
+import os
+import re
+from concurrent.futures import Future
+
+import pytest
+
+from engine.errors import BadFile
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from pages.data import data_file, data_folder, fit_view, uploads
+from pages.design import training_panel
+from pages.gate import access
+from pages.start import own_data
+from tests import apps
+from tests.apps import text
+from tests.cases import each
+from tests.pages.start.test_uploads import MAPPING, TABLE, day
+
+SECRET = "q7zkv9wxjd3hunter2"
+HEADER = "userId,movieId,rating,timestamp\n"
+ROWS = [f"{n},{n % 9},{n % 6},{n}\n" for n in range(60)]
+RATINGS = HEADER + "".join(ROWS)
+
+
+def ratings(line, row):
+    """Return ratings with another row at a line of the file."""
+    return HEADER + "".join([*ROWS[: line - 2], row, *ROWS[line - 2 :]])
+
+
+# Files of which a reader's refusal quotes the secret, and the line that it names.
+FAULTS = {
+    "a cell": ({"own.csv": ratings(17, f"1,2,{SECRET},3\n")}, ":17"),
+    "a time": ({"own.csv": ratings(9, f"1,2,3,{SECRET}\n")}, ":9"),
+    "a header": ({"own.csv": f"{SECRET},b\n1,2\n"}, ""),
+    "a first line": ({"own.txt": f"{SECRET}\n" * 50}, ":1"),
+    "a passwd": ({"passwd": f"{SECRET}:x:0:0:root:/root:/bin/bash\n" * 50}, ":1"),
+    "a JSON": ({"own.json": f'{{"{SECRET}": 1}}\n'}, ""),
+    "a tab": ({"own.tsv": f"{SECRET}\tb\n1\t2\n"}, ""),
+    "a key of a mapping": ({"own.csv": TABLE.decode(), "own.csv.toml": f'"{SECRET}" = 1'}, ".toml"),
+    "a rule of a mapping": ({"own.csv": TABLE.decode(), "own.csv.toml": f'label = "a > {SECRET}"\nids = "b"'}, ".toml"),
+    "a column of a mapping": ({"own.csv": TABLE.decode(), "own.csv.toml": f'label = "{SECRET}"\nids = "b"'}, ":1"),
+}
+OUTLINE = re.compile(r": [a-z ,]+; `python -m engine run --data FILE` shows what it holds there\.")
+
+
+@pytest.fixture(autouse=True)
+def unknown(monkeypatch):
+    """Let no file be known to the server, and no token."""
+    monkeypatch.setattr(data_file, "_KNOWN", {})
+    monkeypatch.setattr(access, "_token", "")
+
+
+def written(folder, files):
+    """Write files into a folder and return the first."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder / next(iter(files))
+
+
+def shown(app):
+    """Return all that a page shows, in words."""
+    assert not app.exception
+    return " ".join(str(node.proto) for node in app._tree if getattr(node, "proto", None))
+
+
+def inputs(app):
+    """Return the keys of the ways in which a visitor may give a file."""
+    fields = [*app.text_input, *app.file_uploader, *app.selectbox]
+    return {field.key for field in fields} & {own_data.PATH, own_data.UPLOAD, own_data.NAME}
+
+
+def test_without_the_token_no_path_is_asked_for_and_none_that_is_sent_is_read(tmp_path, monkeypatch):
+    access.begin()
+    path = written(tmp_path, {"own.csv": RATINGS})
+    for token in ("", "wrong"):
+        monkeypatch.setattr(access, "shown_token", lambda token=token: token)
+        app = apps.opened("start", None, **{own_data.PATH: str(path)})
+        assert inputs(app) == {own_data.UPLOAD} and access.HOW in text(app.caption)
+        assert "own.csv" not in shown(app) and not app.error
+
+
+def test_with_the_token_a_path_is_read_as_people_type_it(tmp_path, monkeypatch, trusted):
+    path = written(tmp_path, {"own data.csv": RATINGS})
+    monkeypatch.setenv("HOME", str(tmp_path))
+    app = apps.opened("start")
+    assert inputs(app) == {own_data.PATH, own_data.UPLOAD} and access.HOW not in text(app.caption)
+    for typed in (f"  {path}\t", " ~/own data.csv "):
+        app.text_input(key=own_data.PATH).set_value(typed).run()
+        assert "movielens, 60 samples" in text(app.markdown) and not app.error
+    app.text_input(key=own_data.PATH).set_value("~nobody-of-this-name/x").run()
+    assert "no such user's folder" in text(app.error) and inputs(app) == {own_data.PATH, own_data.UPLOAD}
+
+
+def test_an_upload_is_read_with_all_its_files_or_refused_on_the_page(tmp_path):
+    app = apps.opened("start")
+    field = app.file_uploader(key=own_data.UPLOAD)
+    field.set_value([("own.csv", TABLE, "text/csv"), ("own.toml", MAPPING, "text/plain")]).run()
+    assert "80 samples; id fields: 1" in text(app.markdown) and not app.error
+    field = app.file_uploader(key=own_data.UPLOAD)
+    field.set_value([(name, content, "") for name, content in day(0) + day(1)]).run()
+    assert "2 recordings" in text(app.error) and not app.exception
+    wrong = RATINGS.replace("17,8,5,17", f"17,8,{SECRET},17").encode()
+    app.file_uploader(key=own_data.UPLOAD).set_value([("own.csv", wrong, "text/csv")]).run()
+    assert SECRET in text(app.error), "one's own upload is quoted"
+    assert SECRET not in shown(apps.opened("data", linked(wrong))), "another session's is not"
+
+
+def linked(content):
+    """Return the link to a file that the server knows."""
+    return {"preset": "tiny", "data.digest": uploads.keep([("own.csv", content)]).digest}
+
+
+@each("fault", FAULTS, few=7)
+def test_a_refusal_has_no_byte_of_a_file_but_for_those_who_may_see_it(fault, tmp_path, monkeypatch):
+    files, line = FAULTS[fault]
+    (tmp_path / fault).mkdir()
+    path = written(tmp_path / fault, files)
+    scenario = with_values(preset("tiny").scenario, {"data.digest": data_file.known(path, data_file.TYPED).digest})
+
+    def refused(trusted):
+        monkeypatch.setattr(access, "is_trusted", lambda: trusted)
+        with pytest.raises(BadFile) as error, data_file.refusals(data_file.of(scenario)):
+            own_data.shape_of(str(path), "")
+        return str(error.value)
+
+    open_to_all, closed = refused(True), refused(False)
+    assert SECRET[:6] in open_to_all, "the fault is one that a reader quotes"
+    assert not any(SECRET[at : at + 4] in closed for at in range(len(SECRET) - 3)), closed
+    assert closed.startswith(path.name + line) and OUTLINE.fullmatch(closed.removeprefix(path.name + line)), closed
+
+
+@each("page", ["data", "start", "design", "search", "failures", "runs"], few=2)
+def test_no_page_has_a_byte_of_a_file_that_was_typed_by_someone_with_the_token(page, tmp_path, monkeypatch):
+    path = written(tmp_path, FAULTS["a cell"][0])
+    link = {"preset": "tiny", "data.digest": data_file.known(path, data_file.TYPED).digest}
+    app = apps.opened(page, link)
+    assert not any(SECRET[at : at + 6] in shown(app) for at in range(len(SECRET) - 5))
+    if page == "data":
+        assert text(app.error).startswith("own.csv:17: ")
+        monkeypatch.setattr(access, "is_trusted", lambda: True)
+        assert SECRET in text(apps.opened(page, link).error), "who has the token may see it"
+
+
+def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, monkeypatch):
+    """Of a fault that shows up later than where a page looks for one."""
+    path = written(tmp_path, {"own.csv": RATINGS})
+    file = data_file.known(path, data_file.TYPED)
+    link = {"preset": "tiny", "data.digest": file.digest}
+    late = BadFile(f"own.csv:17: {SECRET}")
+
+    def stumble(*given):
+        raise late
+
+    app = apps.opened("data", link)
+    next(button for button in app.button if "of the file's shape" in button.label).click().run()
+    assert not app.error
+    fields = app.session_state["scenario"]
+    monkeypatch.setattr(fit_view, "fitted", stumble)
+    app.button(key="fit").click().run()
+    assert text(app.error).startswith("own.csv:17: ") and SECRET not in shown(app)
+    monkeypatch.setattr(fit_view, "draw", stumble)
+    app.run()
+    assert text(app.error).startswith("own.csv:17: ") and SECRET not in shown(app)
+    monkeypatch.setattr(own_data, "_given", lambda: file)
+    monkeypatch.setattr(own_data, "shape_of", stumble)
+    app = apps.opened("start")
+    assert text(app.error).startswith("own.csv:17: ") and SECRET not in shown(app)
+
+    said = []
+    monkeypatch.setattr(training_panel.st, "caption", said.append)
+    monkeypatch.setattr(training_panel.session, "scenario", lambda: fields)
+    (beside := Future()).set_exception(late)
+    training_panel._note(beside, 0.5)
+    assert "own.csv" in said[0] and SECRET not in said[0]
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """Return a function that names a path at start."""
+    yield lambda path: (monkeypatch.setattr("sys.argv", ["app.py", "--data", str(path)]), data_file.served.cache_clear())
+    monkeypatch.undo()
+    data_file.served.cache_clear()
+
+
+def test_of_a_folder_named_at_start_each_visitor_chooses_a_file_by_name(tmp_path, named):
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    written(
+        folder, {"ratings.csv": RATINGS, "own.csv": TABLE, "own.csv.toml": MAPPING, ".hidden.csv": RATINGS, "lone.toml": MAPPING}
+    )
+    written(folder / "deep", dict(day(0)) | {"wrong.csv": FAULTS["a cell"][0]["own.csv"]})
+    named(f" {folder} ")
+    app = apps.opened("start")
+    assert inputs(app) == {own_data.UPLOAD, own_data.NAME} and "data.digest" not in app.query_params
+    assert app.selectbox(key=own_data.NAME).options == ["deep/day_0_sparse.npy", "deep/wrong.csv", "own.csv", "ratings.csv"]
+    for name, words in (("ratings.csv", "movielens, 60 samples"), ("deep/day_0_sparse.npy", "torchrec, 80 samples")):
+        app.selectbox(key=own_data.NAME).set_value(name).run()
+        assert words in text(app.markdown) and not app.error
+    app.selectbox(key=own_data.NAME).set_value("deep/wrong.csv").run()
+    assert SECRET in text(app.error), "what was named at start is quoted"
+
+
+def test_a_folder_named_at_start_leads_nowhere_else(tmp_path, named):
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    folder.mkdir(), outside.mkdir()
+    secret = written(outside, {"secret.csv": RATINGS, "secret.toml": f'"{SECRET}" = 1'})
+    written(folder, {"own.csv": TABLE, "real.csv": RATINGS})
+    links = {"file.csv": secret, "folder.d": outside, "own.csv.toml": outside / "secret.toml", "inside.csv": folder / "real.csv"}
+    for name, there in (*links.items(), ("loop.csv", folder / "loop.csv"), ("gone.csv", folder / "none")):
+        (folder / name).symlink_to(there)
+    os.mkfifo(folder / "pipe.csv")
+    named(folder)
+    assert data_folder.names() == ("inside.csv", "own.csv", "real.csv")
+    for name in ("file.csv", "folder.d/secret.csv", "../outside/secret.csv", str(secret), "own.csv.toml", "pipe.csv", "", "."):
+        with pytest.raises(BadFile, match="is no data file of the folder"):
+            data_folder.chosen(name)
+    with pytest.raises(BadFile, match=r"own\.csv\.toml leads out"):
+        data_folder.chosen("own.csv")
+    assert data_folder.chosen("inside.csv").origin == data_file.START
+
+
+def test_a_blank_name_at_start_names_nothing(named):
+    named("  ")
+    assert data_file.named_path() is None and data_folder.names() == () and data_file.served() is None
+
+
+def test_a_file_is_seen_by_whoever_may_see_one_of_its_paths(tmp_path):
+    typed, again = (written(tmp_path, {name: RATINGS}) for name in ("a.csv", "b.csv"))
+    digest = data_file.known(typed, data_file.TYPED).digest
+    scenario = with_values(preset("tiny").scenario, {"data.digest": digest})
+    assert data_file.of(scenario).path == typed and not data_file.is_visible(data_file.of(scenario))
+    data_file.known(again, data_file.START)
+    assert data_file.of(scenario).path == again and data_file.is_visible(data_file.of(scenario))
