@@ -5,7 +5,8 @@ import tomllib
 import numpy as np
 import pytest
 
-from engine.workload.readers.guess import Guess, guesses, looks_headerless, mapping_text
+from engine.workload.readers.guess import Guess, guesses
+from engine.workload.readers.mapping_text import as_toml
 
 N = 400
 RANDOM = np.random.default_rng(4)
@@ -70,22 +71,6 @@ def test_rules_and_separators_are_guessed_too():
 @pytest.mark.parametrize("delimiter", [",", "\t", "|"])
 def test_a_mapping_is_toml_whatever_the_columns_are_called(delimiter):
     names = ['a "quoted" name', "back\\slash", "tab\tname", "ünïcode", "plain"]
-    text = mapping_text([Guess(name, "id") for name in names], delimiter, headerless=True)
+    text = as_toml([Guess(name, "id") for name in names], delimiter, names)
     found = tomllib.loads(text)
     assert found["ids"] == found["columns"] == names and found.get("delimiter", ",") == delimiter and "label" not in found
-
-
-@pytest.mark.parametrize(
-    ("first", "others", "headerless"),
-    [
-        (("user", "item", "click"), [("1", "2", "0")], False),
-        (("1", "2", "0"), [("3", "4", "1")], True),
-        (("2021-01-01", "a", "b"), [("2021-01-02", "c", "b")], True),
-        (("u1", "buy", "x"), [("u1", "buy", "y"), ("u2", "view", "x")], True),
-        (("user", "event", "page"), [("u1", "buy", "y"), ("u2", "view", "x")], False),
-        (("", "user", "item"), [("0", "u", "i")], False),
-        (("a", "a", "b"), [("a", "b", "c")], True),
-    ],
-)
-def test_a_first_record_is_a_header_or_data(first, others, headerless):
-    assert looks_headerless(first, others) == headerless

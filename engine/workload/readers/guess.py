@@ -1,6 +1,5 @@
-"""A guess of what the columns of an unknown table mean, by their names and the first records, and the mapping that says so."""
+"""A guess of what the columns of an unknown table mean, by their names and the first records."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .cells import is_number
-from .records import LITERAL, QUOTED
 
 Role = Literal["label", "id", "list", "number", "time", "text", "constant"]
 ISO_TIME = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?")
@@ -29,7 +27,6 @@ WORDS: Mapping[Role, re.Pattern[str]] = {
 RATING = re.compile(r"(^|_)(ratings?|stars?|score|watch_ratio|played_ratio_pct|overall)$")
 EVENT = re.compile(r"(^|_)(event(_?type)?|behaviou?r(_?type)?|action(_?type)?|interaction(_?type)?)$")
 WANTED_EVENTS = ("purchase", "buy", "transaction", "conversion", "click", "clk", "cart", "addtocart", "like", "fav")
-SEPARATORS = "|;, "
 FEW, MANY_VALUES = 20, 0.5  # distinct values of a class; share of distinct cells that makes text free
 SAMPLE = 1000  # records that are looked at
 
@@ -145,39 +142,3 @@ def _threshold(values: Sequence[float]) -> float:
     order = sorted(values)
     middle = order[len(order) // 2]
     return middle if order[0] < middle else min(value for value in order if value > order[0])
-
-
-def mapping_text(guessed: Sequence[Guess], delimiter: str = ",", headerless: bool = False, quotes: str = QUOTED) -> str:
-    """Return the mapping, as TOML, of guessed columns; without a label where none seems to be one."""
-    by_role = {role: [one for one in guessed if one.role == role] for role in ("label", "id", "list", "number", "time")}
-    lines = [
-        f"label = {json.dumps(' '.join(filter(None, (one.name, one.rule))), ensure_ascii=False)}" for one in by_role["label"]
-    ]
-    ids = [one.name for one in guessed if one.role in ("id", "list")]
-    lines += [f"ids = {_array(ids)}"]
-    lines += [f"dense = {_array([one.name for one in by_role['number']])}"] if by_role["number"] else []
-    lines += [f"time = {_text(one.name)}" for one in by_role["time"]]
-    lines += [f"lists = {_text(by_role['list'][0].separator)}"] if by_role["list"] else []
-    lines += [f"columns = {_array([one.name for one in guessed])}"] if headerless else []
-    lines += [f"delimiter = {_text(delimiter)}"] if delimiter not in ("", ",") else []
-    lines += [f"quotes = {_text(LITERAL)}"] if quotes == LITERAL else []
-    return "\n".join(lines) + "\n"
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _array(values: Sequence[str]) -> str:
-    return f"[{', '.join(map(_text, values))}]"
-
-
-def looks_headerless(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
-    """Return whether a table's first record is data: it has numbers or times, or an empty cell where names would stand."""
-    if any(is_number(cell.strip()) or ISO_TIME.fullmatch(cell.strip()) or OTHER_TIME.fullmatch(cell.strip()) for cell in first):
-        return True
-    if len(set(first)) < len(first):
-        return True
-    numeric = [all(is_number(row[at].strip() or "0") for row in others if at < len(row)) for at in range(len(first))]
-    later = {cell for row in others for cell in row}
-    return bool(others) and not any(numeric) and sum(cell in later for cell in first) > len(first) / 2

@@ -1,12 +1,12 @@
-"""Suggests a mapping for a table that nobody has described: TOML to copy, guessed from its columns' names and first rows."""
+"""The mapping of a table that nobody has described: TOML to copy, guessed from its columns' names and first rows."""
 
+import json
 import re
 from collections.abc import Collection, Sequence
 
-from . import guess
-from .guess import Guess, guesses
+from .guess import Guess, Role, guesses
 from .mapping import MOST_COLUMNS
-from .records import QUOTED
+from .records import LITERAL, QUOTED
 from .sniffing import Row
 
 LABEL = re.compile(r"^label = ", re.M)
@@ -22,16 +22,41 @@ def mapping_text(
     quotes: str = QUOTED,
     lists: Collection[str] = (),
 ) -> str:
-    """Return a mapping of columns as TOML of letters that can be seen; their roles are guessed from names and first `rows`.
+    """Return a mapping of columns as TOML; their roles are guessed from names and first `rows`.
 
     Columns that are `lists` by their type hold ids already parted.
     """
     cells = {name: [row[at] for row in rows] for at, name in enumerate(columns) if columns.count(name) == 1}
-    found = [Guess(one.name, "list") if one.name in lists else one for one in guesses(cells)]
-    found = found if headerless else _by_custom(found)
-    usable = _with_ids([one for one in found if 0 < len(one.name) <= LONGEST_NAME][:MOST_COLUMNS])
-    text = guess.mapping_text(_of_one_separator(usable), delimiter, headerless, quotes).replace('lists = ""\n', "")
-    return "".join(letter if letter == "\n" or letter.isprintable() else f"\\U{ord(letter):08X}" for letter in text)
+    return as_toml(mappable(columns_of(cells, lists, headerless)), delimiter, columns if headerless else (), quotes)
+
+
+def columns_of(cells: dict[str, list[str]], lists: Collection[str] = (), headerless: bool = False) -> list[Guess]:
+    """Return what columns seem to be, given by name and first cells; `lists` are lists by their type."""
+    guessed = [Guess(column.name, "list") if column.name in lists else column for column in guesses(cells)]
+    return guessed if headerless else _by_custom(guessed)
+
+
+def mappable(guessed: Sequence[Guess]) -> list[Guess]:
+    """Return the columns that one mapping can name, with one of ids at least."""
+    usable = [column for column in guessed if 0 < len(column.name) <= LONGEST_NAME][:MOST_COLUMNS]
+    return _of_one_separator(_with_ids(usable))
+
+
+def as_toml(guessed: Sequence[Guess], delimiter: str = ",", columns: Sequence[str] = (), quotes: str = QUOTED) -> str:
+    """Return the mapping of columns, in letters that can be seen, without a label where none is one.
+
+    `columns` are the names of all, where the file has no header.
+    """
+    by_role = {role: [column for column in guessed if column.role == role] for role in ("label", "list", "number", "time")}
+    lines = [f"label = {_text(' '.join(filter(None, (column.name, column.rule))))}" for column in by_role["label"]]
+    lines += [f"ids = {_array([column.name for column in guessed if column.role in ('id', 'list')])}"]
+    lines += [f"dense = {_array([column.name for column in by_role['number']])}"] if by_role["number"] else []
+    lines += [f"time = {_text(column.name)}" for column in by_role["time"]]
+    lines += [f"lists = {_text(column.separator)}" for column in by_role["list"][:1] if column.separator]
+    lines += [f"columns = {_array(columns)}"] if columns else []
+    lines += [f"delimiter = {_text(delimiter)}"] if delimiter not in ("", ",") else []
+    lines += [f"quotes = {_text(LITERAL)}"] if quotes == LITERAL else []
+    return "\n".join(lines) + "\n"
 
 
 def has_label(text: str) -> bool:
@@ -39,26 +64,37 @@ def has_label(text: str) -> bool:
     return LABEL.search(text) is not None
 
 
-def _with_ids(found: Sequence[Guess]) -> Sequence[Guess]:
+def _text(value: str) -> str:
+    written = json.dumps(value, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08X}" for letter in written)
+
+
+def _array(values: Sequence[str]) -> str:
+    return f"[{', '.join(map(_text, values))}]"
+
+
+def _with_ids(guessed: Sequence[Guess]) -> Sequence[Guess]:
     """Return guesses with one id at least: of columns of one value or of texts, else of numbers, where none seems to be one."""
     for roles in ((), ("text", "constant"), ("number",), ("time", "label")):
-        found = [Guess(one.name, "id") if one.role in roles else one for one in found]
-        if any(one.role in ("id", "list") for one in found):
+        guessed = [Guess(column.name, "id") if column.role in roles else column for column in guessed]
+        if any(column.role in ("id", "list") for column in guessed):
             break
-    return found
+    return guessed
 
 
-def _of_one_separator(found: Sequence[Guess]) -> Sequence[Guess]:
+def _of_one_separator(guessed: Sequence[Guess]) -> list[Guess]:
     """Return guesses without lists that another mark parts than those of the first list: a mapping names one."""
-    marks = [one.separator for one in found if one.role == "list"][:1]
-    return [Guess(one.name, "text") if one.role == "list" and one.separator not in marks else one for one in found]
+    marks = [column.separator for column in guessed if column.role == "list" and column.separator][:1]
+    other = [column.name for column in guessed if column.role == "list" and column.separator not in ("", *marks)]
+    return [Guess(column.name, "text") if column.name in other else column for column in guessed]
 
 
-def _by_custom(found: Sequence[Guess]) -> list[Guess]:
+def _by_custom(guessed: Sequence[Guess]) -> list[Guess]:
     """Return guesses in which I1, I2, ... are counts and C1, C2, ... ids, as in Criteo's files, where there are both."""
-    if not all(any(pattern.fullmatch(one.name) for one in found) for pattern in (COUNT, CATEGORY)):
-        return list(found)
+    if not all(any(pattern.fullmatch(column.name) for column in guessed) for pattern in (COUNT, CATEGORY)):
+        return list(guessed)
+    custom: dict[Role, re.Pattern[str]] = {"number": COUNT, "id": CATEGORY}
     return [
-        Guess(one.name, "number") if COUNT.fullmatch(one.name) else Guess(one.name, "id") if CATEGORY.fullmatch(one.name) else one
-        for one in found
+        next((Guess(column.name, role) for role, pattern in custom.items() if pattern.fullmatch(column.name)), column)
+        for column in guessed
     ]
