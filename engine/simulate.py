@@ -19,7 +19,7 @@ from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
 from .systems.system import medium_cache
-from .workload.file_tables import numbering_note
+from .workload.readers.file_tables import numbering_note
 from .workload.readers.formats import read
 from .workload.readers.recording import Recording
 from .workload.source import num_batches, repeats, source

@@ -14,9 +14,9 @@ from ..errors import BadInput
 from ..scenario.scenario import Scenario
 from . import generator
 from .batch import Batch, offsets
-from .file_tables import check_fits, numbered, shape
 from .generator import HELD_OUT, clicks, logits, prepare, teacher
 from .locality import UseStream
+from .readers.file_tables import check_fits, numbered, shape
 from .readers.numbering import numbered_rows
 from .readers.recording import Recording
 from .sampling import Recipe, recipe

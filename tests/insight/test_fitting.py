@@ -25,7 +25,7 @@ from engine.workload.sampling import Recipe
 from engine.workload.spectrum import head_mass, spectrum
 from tests.cases import each
 from tests.machines import TINY
-from tests.workload.test_formats import INDICES, LENGTHS, a_trace
+from tests.workload.readers.test_formats import INDICES, LENGTHS, a_trace
 
 RANDOM = np.random.default_rng(5)
 

@@ -16,7 +16,7 @@ from pages.data import data_file, workload_charts, workload_tables
 from tests import apps
 from tests.caches.reference_caches import cache_misses
 from tests.cases import each
-from tests.workload import made_up_criteo
+from tests.workload.readers import made_up_criteo
 
 QUERY = {"preset": "dlrm-kaggle", "policy.cache_load_factor": "0.015"}
 

@@ -26,7 +26,7 @@ from engine.workload.source import source
 from tests.cases import each
 from tests.machines import TINY
 from tests.training.test_training_step import reference
-from tests.workload import made_up_criteo
+from tests.workload.readers import made_up_criteo
 
 BATCH = {"data.batch_size": 64, "data.held_out_samples": 20, "run.batches": 3, "policy.cache_load_factor": 0.2}
 

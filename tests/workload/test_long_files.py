@@ -16,7 +16,7 @@ from engine.workload.readers import blocks, mapped, samples
 from engine.workload.readers.formats import read
 from engine.workload.readers.samples import Samples
 from tests import ROOT
-from tests.workload.test_formats import a_day
+from tests.workload.readers.test_formats import a_day
 
 RANDOM = np.random.default_rng(21)
 TIMES = {

@@ -14,8 +14,8 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.sweep import links
-from engine.workload.file_tables import numbering_note, row_use
 from engine.workload.readers import blocks, numbering
+from engine.workload.readers.file_tables import numbering_note, row_use
 from engine.workload.readers.formats import read
 from engine.workload.readers.numbering import IdIndex
 from engine.workload.source import source

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...scenario.scenario import Scenario
-from ...workload.file_tables import Shape, differences
+from ...workload.readers.file_tables import SampleShape, differences
 from ...workload.readers.formats import read
 from .counting import MOST_SAMPLES, blocks, counted
 
@@ -27,7 +27,7 @@ class FileShape:
 
     def changes(self, base: Scenario) -> Mapping[str, Any]:
         """Return the knobs that let a model train on the file: none where it can."""
-        return differences(base, Shape(self.name, self.dense, self.pooling, self.length_cv, self.rows))
+        return differences(base, SampleShape(self.name, self.dense, self.pooling, self.length_cv, self.rows))
 
 
 def shape_of(path: str, digest: str, most: int = MOST_SAMPLES) -> FileShape:

@@ -36,7 +36,7 @@ class Rows:
         return f"{self.name}:{self.lines[row]}: {column}"
 
 
-class Columns:
+class ColumnMemory:
     """What is remembered of a file's columns from block to block: how ids and times are written, which ids have been seen."""
 
     def __init__(self, name: str, layout: Layout) -> None:
@@ -64,7 +64,7 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
     """
     held: Samples | None = None
     lists, some = Samples([np.zeros(0, np.uint64)]), False  # ids of all fields, where one of them has lists
-    columns = Columns(name, layout)
+    columns = ColumnMemory(name, layout)
     try:
         for table in tables:
             if not columns.records:
@@ -120,7 +120,7 @@ def _samples(layout: Layout, lists: bool) -> Samples:
     return Samples([np.zeros((0, *shape), kind) for kind, shape in kinds], 3 if layout.time else None)
 
 
-def _parts(layout: Layout, given: Rows, columns: Columns) -> list[Any]:
+def _parts(layout: Layout, given: Rows, columns: ColumnMemory) -> list[Any]:
     """Return a block's dense features, log(1 + x) of what is not negative, tokens and lengths of fields, labels and times."""
     columns.records += len(given.lines)
     rows = _chosen(layout, given)
@@ -145,7 +145,7 @@ def _chosen(layout: Layout, rows: Rows) -> Rows:
     return Rows(rows.name, rows.lines[chosen], {name: held.filter(array(chosen)) for name, held in rows.columns.items()})
 
 
-def _field(layout: Layout, rows: Rows, column: str, columns: Columns) -> tuple[Words, Ints]:
+def _field(layout: Layout, rows: Rows, column: str, columns: ColumnMemory) -> tuple[Words, Ints]:
     """Return the tokens of a column's ids, one after another, and how many each row has."""
     flat, sizes = _bags(rows, column, columns.lists.get(column))
 
@@ -187,7 +187,7 @@ def _row_numbers(held: Any, place: Place) -> Words:
     return found.astype(np.uint64)
 
 
-def _clicks(layout: Layout, rows: Rows, columns: Columns) -> Flags:
+def _clicks(layout: Layout, rows: Rows, columns: ColumnMemory) -> Flags:
     if not layout.label:
         return np.zeros(len(rows.lines), np.bool_)
     held, place = rows.columns[layout.label], partial(rows.place, layout.label)

@@ -57,13 +57,13 @@ def first_rows(head: bytes, whole: bool) -> FirstRows:
     tables = [_parted(lines, delimiter) for delimiter in DELIMITERS]
     wide = [table for table in tables if table.width > 1 + (table.delimiter == ":")]  # a web address has two parts
     if not wide:
-        return _headed(Table("", QUOTED, [(line.strip(),) for line in lines], 1, 1.0))
+        return _headed(PartedLines("", QUOTED, [(line.strip(),) for line in lines], 1, 1.0))
     strict = [table for table in wide if table.delimiter not in LAST_RESORTS] or wide
     found = _headed(max(strict, key=lambda table: (round(table.even, 1), table.width)))
     return replace(found, aligned=len({len(line.split()) for line in lines}) == 1)
 
 
-class Table(NamedTuple):
+class PartedLines(NamedTuple):
     """Lines parted by a delimiter: their cells, the number of cells that most have, and the share of lines that have it."""
 
     delimiter: str
@@ -73,12 +73,12 @@ class Table(NamedTuple):
     even: float
 
 
-def _parted(lines: Sequence[str], delimiter: str) -> Table:
+def _parted(lines: Sequence[str], delimiter: str) -> PartedLines:
     """Part lines; quotation marks are letters like others where one opens a cell and does not close in its line."""
     quotes = QUOTED if all(_is_closed(line, delimiter) for line in lines) else LITERAL
     rows = [_parts(line, delimiter, quotes) for line in lines]
     width, count = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
-    return Table(delimiter, quotes, rows, width, count / max(len(rows), 1))
+    return PartedLines(delimiter, quotes, rows, width, count / max(len(rows), 1))
 
 
 def _is_closed(line: str, delimiter: str) -> bool:
@@ -100,7 +100,7 @@ def _parts(line: str, delimiter: str, quotes: str) -> Row:
     return tuple(cell.strip() for cell in cells)
 
 
-def _headed(table: Table) -> FirstRows:
+def _headed(table: PartedLines) -> FirstRows:
     rows, width = table.rows, table.width
     below = tuple(row for row in rows[1:] if len(row) == width)
     header = rows[0] if rows and is_header(rows[0], below) else ()

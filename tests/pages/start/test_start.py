@@ -15,8 +15,8 @@ from pages.start import models, own_model, picture, questions
 from tests import apps
 from tests.apps import text
 from tests.cases import each
-from tests.workload import made_up_criteo
-from tests.workload.test_formats import INDICES, LENGTHS, a_trace
+from tests.workload.readers import made_up_criteo
+from tests.workload.readers.test_formats import INDICES, LENGTHS, a_trace
 
 
 def asked(app):

@@ -20,7 +20,7 @@ from engine.workload.readers.formats import digest_of, read
 from tests import ROOT
 from tests.cases import each
 from tests.machines import TINY
-from tests.workload.test_formats import a_day
+from tests.workload.readers.test_formats import a_day
 
 COUNT = 500
 RANDOM = np.random.default_rng(11)

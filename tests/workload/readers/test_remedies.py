@@ -32,8 +32,8 @@ from engine.workload.readers.formats import digest_of, read
 from engine.workload.readers.mapping_text import mapping_text
 from engine.workload.readers.sniffing import first_rows
 from tests.cases import each
-from tests.workload.made_up_criteo import HEADER, rows
-from tests.workload.test_formats import a_day
+from tests.workload.readers.made_up_criteo import HEADER, rows
+from tests.workload.readers.test_formats import a_day
 
 RANDOM = np.random.default_rng(5)
 COUNT = 120

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Ints, Words
-from ..core.hashing import GOLDEN, mix
-from ..core.jit import entry
-from ..errors import UnlikeModel
-from ..scenario.data import BY_TABLE
-from ..scenario.knobs import write
-from ..scenario.scenario import KNOBS, Scenario, per_table
-from .readers.recording import Recording
+from ...core.arrays import Ints, Words
+from ...core.hashing import GOLDEN, mix
+from ...core.jit import entry
+from ...errors import UnlikeModel
+from ...scenario.data import BY_TABLE
+from ...scenario.knobs import write
+from ...scenario.scenario import KNOBS, Scenario, per_table
+from .recording import Recording
 
 MOST_SETTINGS = 600  # characters of knobs in a sentence; `workload fit --toml` writes any number
 MOST_COUNTED = 1 << 26  # rows of a table that are counted one by one
@@ -21,7 +21,7 @@ HASHED = "hashed"  # choice of data.id_numbering
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class SampleShape:
     """A file's samples: numbers of each, lookups by field, the spread of their lengths, and distinct ids where they are known."""
 
     name: str
@@ -31,12 +31,12 @@ class Shape:
     distinct: tuple[int | None, ...]
 
 
-def shape(file: Recording) -> Shape:
+def shape(file: Recording) -> SampleShape:
     """Return the shape of a file's samples."""
-    return Shape(file.name, file.dense.shape[1], file.pooling, file.length_cv, file.distinct)
+    return SampleShape(file.name, file.dense.shape[1], file.pooling, file.length_cv, file.distinct)
 
 
-def differences(scenario: Scenario, file: Shape) -> Mapping[str, Any]:
+def differences(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
     """Return the knobs, and their values, that a scenario must change to train on a file; none where it can."""
     model, fields = scenario.model, len(file.pooling)
     changes: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def _alike(values: tuple[Any, ...], tables: int) -> tuple[Any, ...]:
     return values * tables if len(values) == 1 else values
 
 
-def check_fits(scenario: Scenario, file: Shape) -> None:
+def check_fits(scenario: Scenario, file: SampleShape) -> None:
     """Raise UnlikeModel where a model has another shape than a file's samples, with all knobs that differ."""
     changes = differences(scenario, file)
     if not changes:

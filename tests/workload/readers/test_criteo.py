@@ -23,7 +23,7 @@ from engine.workload.readers.recording import Recording
 from engine.workload.source import num_batches, source
 from tests import ROOT
 from tests.cases import each, examples
-from tests.workload.made_up_criteo import HEADER, csv, rows, tsv
+from tests.workload.readers.made_up_criteo import HEADER, csv, rows, tsv
 
 OWN = ROOT / "tests/data/made_up_criteo.csv"
 FILES = [OWN, *([Path(os.environ["EMBERPOOL_CRITEO"])] if os.environ.get("EMBERPOOL_CRITEO") else [])]

@@ -28,7 +28,7 @@ from engine.workload.readers.traces import torch_save, unpacking
 from engine.workload.source import ids_of, source
 from tests.cases import each
 from tests.machines import TINY
-from tests.workload.test_formats import INDICES, LENGTHS, a_day, a_trace, movielens, yambda
+from tests.workload.readers.test_formats import INDICES, LENGTHS, a_day, a_trace, movielens, yambda
 
 LINES = range(60)
 TABLE = pyarrow.table({"user": [1, 2], "click": [0, 1]})
