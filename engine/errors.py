@@ -14,7 +14,7 @@ Each message is one sentence that names the thing, its value and unit, what is a
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from .version import PROGRAM
@@ -86,6 +86,14 @@ class BadFile(BadInput):
         kind = self.kind or next((kind for words, kind in KINDS if re.search(words, QUOTED.sub("", text))), UNUSABLE)
         place = (name or "A data file") + (line[0] if line else "")
         return f"{place}: {kind}; `{PROGRAM} run --data FILE` shows what it holds there."
+
+
+class Undescribed(BadFile):
+    """A table whose `columns` nobody has described; the remedy is a guess of its mapping."""
+
+    def __init__(self, *said: object, remedy: str = "", columns: Sequence[str] = ()) -> None:
+        super().__init__(*said, remedy=remedy)
+        self.columns = tuple(columns)
 
 
 class UnlikeModel(BadFile):

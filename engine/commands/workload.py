@@ -1,4 +1,4 @@
-"""`workload`: the generator's figures beside those of real click logs; `fit` fits it to a file, `count` counts one."""
+"""`workload`: the generator's figures beside those of real click logs; `fit` fits it to a file, `count` and `describe` one."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from itertools import groupby
 
 from ..insight.fitting import told
 from ..insight.fitting.counting import MOST_SAMPLES
+from ..insight.fitting.description import FileDescription, as_json, describe
 from ..insight.fitting.fit import fit_file, lookups_of
 from ..insight.fitting.tally import tallies
 from ..paths import written_path
@@ -26,7 +27,7 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser("workload", help="compare the generator with real click logs")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.set_defaults(call=call)
-    parts = parser.add_subparsers(title="more", metavar="fit | count", required=False)
+    parts = parser.add_subparsers(title="more", metavar="fit | count | describe", required=False)
     fit = parts.add_parser("fit", help="fit the generator to a data file, or to a trace of lookups")
     fit.add_argument("file", type=written_path, metavar="FILE", help=TAKEN)
     scenario_arguments.add_start(fit)
@@ -42,6 +43,10 @@ def add(commands: Subparsers) -> None:
     count.add_argument("file", type=written_path, metavar="FILE", help=TAKEN)
     count.add_argument("--json", metavar="FILE", help="write the counts as JSON; - for standard output")
     count.set_defaults(call=counted)
+    describe = parts.add_parser("describe", help="say what a file holds: records, columns with a guess of each, a mapping")
+    describe.add_argument("file", type=written_path, metavar="FILE", help=TAKEN)
+    describe.add_argument("--json", metavar="FILE", help="write the description as JSON; - for standard output")
+    describe.set_defaults(call=described)
 
 
 def call(arguments: argparse.Namespace) -> int:
@@ -78,6 +83,29 @@ def counted(arguments: argparse.Namespace) -> int:
         found = list(tallies(file, watch))
     output.write_json_or(arguments.json, told.counts(found), told.counts_report(file, found))
     return 0
+
+
+def described(arguments: argparse.Namespace) -> int:
+    """Print what a file holds, and the mapping that makes it data; returns 0."""
+    watch = progress_bar.Paced()
+    with progress_bar.shown():
+        description = describe(arguments.file, watch)
+    output.write_json_or(arguments.json, as_json(description), description_report(description))
+    return 0
+
+
+def description_report(description: FileDescription) -> str:
+    """Write a description for people."""
+    lines = [f"{description.name}: {description.format}, {description.records:,} records.", ""]
+    width = max(len(column.name) for column in description.columns)
+    lines.append(f" {'column':{width}}  guess        distinct      missing  first values")
+    for column in description.columns:
+        distinct = "many" if column.distinct is None else f"{column.distinct:,}"
+        values = ", ".join(column.examples)[:60]
+        lines.append(f" {column.name:{width}}  {column.guess:8} {distinct:>12} {column.missing:12,}  {values}")
+    if not description.is_known:
+        lines += ["", f"Save these lines as {description.name}.toml, and mend what they guess wrong:", "", description.mapping]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def table(figures: Sequence[Figure]) -> str:

@@ -4,7 +4,7 @@ An array (N,) is a column. One of two axes (N, k) gives k lookups a sample, or k
 columns, a table each where they are ids.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from ...errors import BadFile
+from ...errors import BadFile, Undescribed
 from . import conversions, zipped
 from .columns import Rows, samples_of
 from .foreign import looks
@@ -39,6 +39,21 @@ def read(path: Path, name: str, meaning: Callable[[Layout | None], Layout | None
     layout = meaning(_dlrm(headers) if set(headers) >= DLRM else None)
     if layout is None:
         raise _unmapped(path, name, headers)
+    arrays, columns, layout = _opened(path, name, layout, headers, watch)
+    return samples_of(name, layout, _tables(name, arrays, columns, watch), watch)
+
+
+def rows_of(path: Path, name: str, columns: Sequence[str], watch: Watch = unwatched) -> Iterator[Rows]:
+    """Yield the named columns of an archive, some samples at a time; raises BadFile."""
+    layout = Layout("unknown", "", tuple(columns))
+    arrays, places, _ = _opened(path, name, layout, zipped.headers(path), watch)
+    yield from _tables(name, arrays, places, watch)
+
+
+def _opened(
+    path: Path, name: str, layout: Layout, headers: Mapping[str, Header], watch: Watch
+) -> tuple[Mapping[str, Any], Mapping[str, tuple[str, int | None]], Layout]:
+    """Return the arrays that a layout needs, where each of its columns stands in them, and the layout with all columns."""
     wanted = {column: _place(name, layout, headers, column) for column in layout.wanted}
     lengths = {array: headers[array].shape[0] for array, _ in wanted.values()}
     if len(set(lengths.values())) > 1:
@@ -48,8 +63,20 @@ def read(path: Path, name: str, meaning: Callable[[Layout | None], Layout | None
         raise BadFile(f"{name} has 0 samples; give arrays that have some.")
     arrays = {array: zipped.array(path, array, watch) for array in lengths}
     layout = _spread(layout, headers, wanted)
-    columns = {column: _place(name, layout, headers, column) for column in layout.wanted}
-    return samples_of(name, layout, _tables(name, arrays, columns, watch), watch)
+    return arrays, {column: _place(name, layout, headers, column) for column in layout.wanted}, layout
+
+
+def is_dlrm(path: Path) -> bool:
+    """Return whether an archive is one that DLRM's data_utils.py writes; raises BadFile for one that is damaged."""
+    return set(zipped.headers(path)) >= DLRM
+
+
+def columns(path: Path, name: str) -> tuple[str, ...]:
+    """Return the columns of an archive that nobody has described; raises BadFile for one that has no samples."""
+    refusal = _unmapped(path, name, zipped.headers(path))
+    if not isinstance(refusal, Undescribed):
+        raise refusal
+    return refusal.columns
 
 
 def _dlrm(headers: Mapping[str, Header]) -> Layout:
@@ -142,7 +169,7 @@ def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
         parts = {f"{array}.{column}": part[:, column : column + 1] for column in range(headers[array].shape[-1])[:MOST_GUESSED]}
     rows = zip(*([_written(value) for value in part[:, 0].tolist()] for part in parts.values()), strict=True)
     lists = [array for array, part in parts.items() if part.shape[1] > 1 and part.dtype.kind in "iuUS"]
-    return arrays_unmapped(name, said, mapping_text(list(parts), rows=list(rows), lists=lists))
+    return arrays_unmapped(name, said, mapping_text(list(parts), rows=list(rows), lists=lists), list(parts))
 
 
 def _written(value: Any) -> str:

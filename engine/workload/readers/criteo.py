@@ -6,7 +6,7 @@ A line is `label, I1..I13, C1..C26`, in CSV with an optional leading `Id`.
 import json
 import re
 
-from ...errors import BadFile
+from ...errors import BadFile, Undescribed
 from .layouts import Layout
 from .mapping_text import mapping_text
 from .sniffing import NUMBER, FirstRows, Row
@@ -60,9 +60,9 @@ def layout(name: str, rows: FirstRows) -> Layout:
     return Layout("criteo", label, ids, dense, columns=columns, delimiter=delimiter, longest_id=LONGEST_ID)
 
 
-def unlabelled(name: str, rows: FirstRows) -> BadFile:
+def unlabelled(name: str, rows: FirstRows) -> Undescribed:
     """Return the refusal of a file such as Criteo's test.txt, with a mapping for what needs no labels."""
-    return BadFile(
+    return Undescribed(
         f"{name} is a file of Criteo's without labels, such as test.txt: a run needs labels, give train.txt or day_0; `workload "
         f"fit` and `workload count` need none, save these lines as {name}.toml for them:",
         remedy=_mapping(rows),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import file_digest, sha256
 from pathlib import Path
+from typing import Any
 
 from ...errors import BadFile, nearest
 from . import arrays, foreign, mapping, recognition
@@ -27,7 +28,7 @@ def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Rec
     path = Path(path)
     if kinds.is_trace(path):
         raise BadFile(kinds.untrainable(path, watch))
-    given, (head, packed) = mapping.content(path), _head(path)
+    given, (head, packed) = mapping.content(path), first_bytes(path)
     name, wanted = shown(path.name), str(given.get("format", ""))
     if wanted and wanted not in NAMES:
         raise BadFile(f"{mapping.name_of(path)}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
@@ -54,15 +55,28 @@ def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Rec
         mapping.refuse_idle(path, given, "Parquet, which names and parts its columns itself", mapping.TEXT_ALONE)
 
         def by_columns(names: tuple[str, ...]) -> Layout:
-            base = BY_NAME.get(wanted) or (None if given else recognition.parquet_layout(path, name, names))
-            return _labelled(path, mapping.layout(path, given, base) if given else base, labels)
+            return _labelled(path, parquet_layout(path, given, names), labels)
 
         return _unchanged(path, lambda: parquet.read(path, name, by_columns, watch))
+    layout = _labelled(path, text_layout(path, given, head, packed), labels)
+    return _unchanged(path, lambda: _text(path, name, layout, watch))
+
+
+def text_layout(path: Path, given: dict[str, Any], head: bytes, packed: bool) -> Layout:
+    """Return the layout of a text that begins with `head`, by what its mapping says; raises BadFile."""
+    wanted = str(given.get("format", ""))
     base = BY_NAME.get(wanted)
     if not base and (not given or wanted == "criteo"):
-        base = recognition.text_layout(name, head, packed, wanted == "criteo")
-    layout = _labelled(path, mapping.layout(path, given, base) if given else base, labels)
-    return _unchanged(path, lambda: _text(path, name, layout, watch))
+        base = recognition.text_layout(shown(path.name), head, packed, wanted == "criteo")
+    return mapping.layout(path, given, base) if given or base is None else base
+
+
+def parquet_layout(path: Path, given: dict[str, Any], names: tuple[str, ...]) -> Layout:
+    """Return the layout of a Parquet file with columns of these names, by what its mapping says; raises BadFile."""
+    base = BY_NAME.get(str(given.get("format", "")))
+    if not base and not given:
+        base = recognition.parquet_layout(path, shown(path.name), names)
+    return mapping.layout(path, given, base) if given or base is None else base
 
 
 def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
@@ -96,7 +110,7 @@ def digest_of(path: Path) -> str:
     return digests[0] if len(digests) == 1 else sha256("\n".join(digests).encode()).hexdigest()
 
 
-def _head(path: Path) -> tuple[bytes, bool]:
+def first_bytes(path: Path) -> tuple[bytes, bool]:
     """Return a file's first bytes, unpacked if it is gzipped, and whether it is; raises BadFile."""
     with opened(path) as file:
         packed = file.read(len(GZIP)) == GZIP

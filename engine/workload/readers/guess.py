@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ...errors import BadFile
 from .cells import is_number
 
 Role = Literal["label", "id", "list", "number", "time", "text", "constant"]
@@ -33,7 +34,7 @@ SAMPLE = 1000  # records that are looked at
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What a column seems to be; a `list` has its `separator`, a label perhaps a `rule` such as ">= 4"."""
+    """What a column seems to be; a `list` has its `separator`, a label perhaps a `rule` such as ">= 4", a time its format."""
 
     name: str
     role: Role
@@ -66,7 +67,7 @@ def _guess(name: str, cells: Sequence[str]) -> Guess:
     numeric = all(map(is_number, filled))
     whole = numeric and all(map(WHOLE.fullmatch, filled))
     if not numeric and all(ISO_TIME.fullmatch(cell) or OTHER_TIME.fullmatch(cell) for cell in filled):
-        return Guess(name, "time")
+        return _time(name, filled)
     if set(map(_truth, filled)) == {0, 1} and not WORDS["id"].search(word):
         return Guess(name, "label")
     if numeric and WORDS["time"].search(word):
@@ -80,6 +81,21 @@ def _guess(name: str, cells: Sequence[str]) -> Guess:
     if not numeric and _free(word, filled):
         return Guess(name, "text")
     return Guess(name, "id")
+
+
+def _time(name: str, cells: Sequence[str]) -> Guess:
+    """Return a column of times, with their format where a day could be a month; text where none is known that reads them."""
+    from pyarrow import array  # late: Arrow takes a third of a second
+
+    from .times import Times, time_formats
+
+    texts = array(cells, "large_string")
+    try:
+        Times()(texts, str)
+    except BadFile:
+        formats = time_formats(texts)
+        return Guess(name, "time", rule=formats[0]) if formats else Guess(name, "text")
+    return Guess(name, "time")
 
 
 def _truth(cell: str) -> int | None:

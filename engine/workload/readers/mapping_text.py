@@ -52,6 +52,7 @@ def as_toml(guessed: Sequence[Guess], delimiter: str = ",", columns: Sequence[st
     lines += [f"ids = {_array([column.name for column in guessed if column.role in ('id', 'list')])}"]
     lines += [f"dense = {_array([column.name for column in by_role['number']])}"] if by_role["number"] else []
     lines += [f"time = {_text(column.name)}" for column in by_role["time"]]
+    lines += [f"time_format = {_text(column.rule)}" for column in by_role["time"] if column.rule]
     lines += [f"lists = {_text(column.separator)}" for column in by_role["list"][:1] if column.separator]
     lines += [f"columns = {_array(columns)}"] if columns else []
     lines += [f"delimiter = {_text(delimiter)}"] if delimiter not in ("", ",") else []

@@ -38,6 +38,12 @@ def rows_of(path: Path, name: str, watch: Watch = unwatched) -> Iterator[Rows]:
         yield from _tables(name, file, layout, watch)
 
 
+def names(path: Path, name: str) -> tuple[str, ...]:
+    """Return the names of a Parquet file's columns; raises BadFile."""
+    with _opened(path, name) as file:
+        return tuple(file.schema_arrow.names)
+
+
 @contextmanager
 def _opened(path: Path, name: str) -> Iterator[Any]:
     try:

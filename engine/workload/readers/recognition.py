@@ -1,10 +1,11 @@
 """What a table is that no mapping describes: known by its header or first rows, or refused with a mapping to copy."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import BadFile
+from ...errors import BadFile, Undescribed
 from . import conversions as ways
 from . import criteo, foreign, published
 from .conversions import Conversion
@@ -82,7 +83,7 @@ def _check_plain(name: str, head: bytes, first: str, rows: FirstRows, packed: bo
         raise BadFile(f"{name}:1: {first[:40]!r} {what}; write a sample a line, its columns parted by tabs or commas.")
 
 
-def _unmapped(name: str, rows: FirstRows) -> BadFile:
+def _unmapped(name: str, rows: FirstRows) -> Undescribed:
     """Return the refusal of a table whose columns nobody has described, with a mapping to copy."""
     near = next((layout for layout in TEXTS if _is_near(layout, rows)), None)
     kind = "in CSV" if rows.delimiter == "," else f'separated by "{_written(rows.delimiter)}"'
@@ -121,11 +122,13 @@ def _is_near(layout: Layout, rows: FirstRows) -> bool:
     return not layout.columns and 2 * len(set(layout.wanted) & set(rows.header)) > len(layout.wanted)
 
 
-def _guessed(name: str, what: str, mapping: str) -> BadFile:
+def _guessed(name: str, what: str, mapping: str, columns: Sequence[str] = ()) -> Undescribed:
     """Return the refusal of a table by what it looks like, with the guess of its mapping."""
     no_label = "" if has_label(mapping) else " No column is plainly the label; `workload fit` and `workload count` need none."
-    return BadFile(
-        f"{name} looks like {what}.{no_label} Save these lines as {name}.toml, and mend what they guess wrong:", remedy=mapping
+    return Undescribed(
+        f"{name} looks like {what}.{no_label} Save these lines as {name}.toml, and mend what they guess wrong:",
+        remedy=mapping,
+        columns=columns,
     )
 
 
@@ -162,6 +165,6 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def arrays_unmapped(name: str, shapes: str, mapping: str) -> BadFile:
+def arrays_unmapped(name: str, shapes: str, mapping: str, columns: Sequence[str]) -> Undescribed:
     """Return the refusal of arrays whose meaning nobody has described."""
-    return _guessed(name, f"an archive of arrays: {shapes}", mapping)
+    return _guessed(name, f"an archive of arrays: {shapes}", mapping, columns)

@@ -18,6 +18,10 @@ NEWLINE, RETURN, MARK = ord("\n"), ord("\r"), ord('"')
 GOOD, OPEN, STRAY_MARK, STRAY_RETURN = 0, 1, 2, 3
 
 
+class StrayMark(BadFile):
+    """A quotation mark opens a field that does not close in its record."""
+
+
 class Records(NamedTuple):
     """The records of a text: where each begins, on which line (from 0), and where the last complete one ends."""
 
@@ -49,9 +53,9 @@ def records(text: bytes, name: str, line: int, delimiter: str, quotes: str) -> R
     return Records(begins[:count], lines[:count], end)
 
 
-def stray_mark(name: str, line: int) -> BadFile:
+def stray_mark(name: str, line: int) -> StrayMark:
     """Return the refusal of a quotation mark that opens a field on a line and does not close there."""
-    return BadFile(
+    return StrayMark(
         f"{name}:{line}: a quotation mark opens a field and does not close on its line, so the records after it would be lost; "
         f'say quotes = "{LITERAL}" in {name}.toml where marks are part of the text, or quotes = "{MULTILINE}" where cells hold '
         "line ends."

@@ -71,10 +71,7 @@ def _reader(texts: Any, place: Place) -> Instants:
     """Return what reads every cell of the first block; raises BadFile where nothing does, or two ways do."""
     if not np.isnat(_by_iso(texts)).any():
         return _by_iso
-    ways = [order.format(mark) + clock for order in ORDERS for mark in SEPARATORS for clock in CLOCKS]
-    sample = texts[: min(len(texts), 20)]
-    good = [way for way in ways if not np.isnat(_by_format(way, sample)).any()]
-    good = [way for way in good if not np.isnat(_by_format(way, texts)).any()]
+    good = time_formats(texts)
     if len(good) > 1:
         raise BadFile(
             f"{place(0)}={texts[0].as_py()[:40]!r} may be {' or '.join(good[:3])}; say which in the mapping: "
@@ -90,6 +87,14 @@ def _reader(texts: Any, place: Place) -> Instants:
         f"{place(bad)}={texts[bad].as_py()[:40]!r} is neither a number nor a time; {REMEDY}, or say in the mapping how it is "
         'written: time_format = "%d/%m/%Y %H:%M".'
     )
+
+
+def time_formats(texts: Any) -> list[str]:
+    """Return the strptime formats of days, months and years in numbers that read all texts: two where a day could be a month."""
+    ways = [order.format(mark) + clock for order in ORDERS for mark in SEPARATORS for clock in CLOCKS]
+    for some in (texts[: min(len(texts), 20)], texts):
+        ways = [way for way in ways if not np.isnat(_by_format(way, some)).any()]
+    return ways
 
 
 def _by_iso(texts: Any) -> Any:

@@ -1,0 +1,221 @@
+"""What a data file holds before anybody has said what its columns mean: records, columns with a guess of each, a mapping."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyarrow import array
+
+from ...errors import BadFile
+from ...workload.readers import mapping
+from ...workload.readers.blocks import shown
+from ...workload.readers.cells import missing
+from ...workload.readers.columns import Rows
+from ...workload.readers.dialects import Dialect, blocks_of, dialect_of, is_of_arrays
+from ...workload.readers.guess import SAMPLE, Guess
+from ...workload.readers.ids import tokens
+from ...workload.readers.layouts import Layout
+from ...workload.readers.lists import ListTexts, is_list
+from ...workload.readers.mapping_text import as_toml, columns_of, mappable
+from ...workload.readers.numbering import IdIndex, keep_within
+from ...workload.readers.recording import Recording
+from ...workload.readers.records import LITERAL, StrayMark
+from ...workload.readers.samples import Watch, unwatched
+from .fit import lookups_of
+from .tally import tallies
+
+EXAMPLES, FIRST_ROWS, LONGEST_EXAMPLE = 5, 8, 60  # of a column; records; characters
+FEW_LOOKUPS = 1000  # in which examples are looked for
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDescription:
+    """A column: what it seems to be, its distinct values (None where not counted), its missing cells, and the first values.
+
+    A list has its `separator`, a label perhaps a `rule`, a time perhaps its format.
+    """
+
+    name: str
+    guess: str
+    distinct: int | None
+    missing: int
+    examples: tuple[str, ...]
+    separator: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDescription:
+    """A data file: its records, its format ("text", "Parquet" or "arrays" where none is known), and the TOML of a mapping.
+
+    `rows` are the first records as texts; `is_known` says whether the file can be read without another word.
+    """
+
+    name: str
+    records: int
+    format: str
+    columns: tuple[ColumnDescription, ...]
+    mapping: str
+    rows: tuple[tuple[str, ...], ...] = ()
+    is_known: bool = True
+
+
+class ColumnCounts:
+    """The distinct values and missing cells of a column, counted block by block; a list's ids are counted one by one."""
+
+    def __init__(self, separator: str) -> None:
+        """Start with nothing counted; `separator` stands between the ids of a cell of text, if it has several."""
+        self.index, self.missing = IdIndex(), 0
+        self._lists = ListTexts(separator) if separator else None
+
+    def add(self, column: Any) -> None:
+        """Count a block of the column's cells; what is no id by its type is not counted."""
+        lacks = column.is_null() if is_list(column.type) else missing(column)
+        lacks = np.asarray(lacks, np.bool_) if isinstance(lacks, np.ndarray) else lacks.to_numpy(zero_copy_only=False)
+        self.missing += int(lacks.sum())
+        if lacks.any():
+            column = column.filter(array(~lacks))
+        if self._lists:
+            column = self._lists(column, str)
+        while is_list(column.type):
+            column = column.flatten()
+        try:
+            self.index.add(tokens(column, str))
+        except BadFile:  # times, structures and the like
+            self.index.drop()
+
+    @property
+    def distinct(self) -> int | None:
+        """How many distinct values there are, without what is missing; None beyond what an index holds."""
+        return None if self.index.full else self.index.count
+
+
+def describe(path: Path, watch: Watch = unwatched) -> FileDescription:
+    """Read a whole file and describe it; raises BadFile for what is no table, trace or format that is known.
+
+    `watch` is told how far the reading is, from 0 to 1, and may stop it by an exception.
+    """
+    if is_of_arrays(path):
+        return _of_lookups(path, watch)
+    dialect = dialect_of(path)
+    try:
+        return _described(path, dialect, blocks_of(path, dialect, watch), counted=True)
+    except StrayMark:
+        if dialect.layout is not None:
+            raise
+        literal = replace(dialect, quotes=LITERAL)
+        return _described(path, literal, blocks_of(path, literal, watch), counted=True)
+
+
+def look(path: Path) -> FileDescription:
+    """Describe a table by its first block alone, where nothing is counted and `records` is 0; raises BadFile."""
+    dialect = dialect_of(path)
+    try:
+        return _described(path, dialect, islice(blocks_of(path, dialect, unwatched), 1), counted=False)
+    except StrayMark:
+        literal = replace(dialect, quotes=LITERAL)
+        return _described(path, literal, islice(blocks_of(path, literal, unwatched), 1), counted=False)
+
+
+def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bool) -> FileDescription:
+    """Describe a table by its blocks."""
+    first = next(blocks, None)
+    if first is None:
+        raise BadFile(f"{shown(path.name)} has no records; give a file that has some.")
+    cells = {name: [_text(cell) for cell in column[:SAMPLE].to_pylist()] for name, column in first.columns.items()}
+    lists = [name for name, column in first.columns.items() if is_list(column.type)]
+    guessed = columns_of(cells, lists, bool(dialect.header))
+    if dialect.layout is not None:
+        guessed = [_known(dialect.layout, column) for column in guessed]
+    counts = {column.name: ColumnCounts(column.separator if column.name not in lists else "") for column in guessed}
+    records = 0
+    for rows in chain([first], blocks) if counted else ():
+        records += len(rows.lines)
+        for name, column in rows.columns.items():
+            counts[name].add(column)
+        keep_within([count.index for count in counts.values()])
+    columns = tuple(
+        ColumnDescription(
+            column.name,
+            column.role,
+            counts[column.name].distinct if counted else None,
+            counts[column.name].missing,
+            _examples(cells[column.name]),
+            column.separator,
+            column.rule,
+        )
+        for column in guessed
+    )
+    first_records = tuple(zip(*(column[:FIRST_ROWS] for column in cells.values()), strict=True))
+    format_name = dialect.format if dialect.layout is None else dialect.layout.name
+    text = mapping_of(columns, dialect) if dialect.layout is None else _own_mapping(path, dialect.layout)
+    return FileDescription(shown(path.name), records, format_name, columns, text, first_records, dialect.layout is not None)
+
+
+def mapping_of(columns: Sequence[ColumnDescription], dialect: Dialect) -> str:
+    """Return the mapping of columns as they are guessed, or as somebody has changed the guess."""
+    guessed = [Guess(column.name, column.guess, column.separator, column.rule) for column in columns]  # type: ignore[arg-type]
+    return as_toml(mappable(guessed), dialect.delimiter, dialect.header, dialect.quotes)
+
+
+def _known(layout: Layout, guess: Guess) -> Guess:
+    """Return what a column is by the layout of its file."""
+    roles = {layout.time: "time"} | dict.fromkeys(layout.dense, "number")
+    roles |= dict.fromkeys(layout.ids, "list" if layout.lists else "id") | {layout.label: "label"}
+    role = roles.get(guess.name, "text")
+    rule = f"{layout.rule} {layout.value}" if role == "label" and layout.rule else ""
+    return Guess(guess.name, role, layout.lists if role == "list" else "", rule)  # type: ignore[arg-type]
+
+
+def _own_mapping(path: Path, layout: Layout) -> str:
+    """Return what a known file's mapping says, or would say."""
+    there = mapping.place(path)
+    return there.read_text(encoding="utf-8-sig") if there else f'format = "{layout.name}"\n'
+
+
+def _text(cell: object) -> str:
+    if isinstance(cell, list):
+        return f"[{', '.join(map(_text, cell[:EXAMPLES]))}{', ...' if len(cell) > EXAMPLES else ''}]"
+    return "" if cell is None else str(cell)
+
+
+def _examples(cells: Sequence[str]) -> tuple[str, ...]:
+    shortened = (cell.strip()[:LONGEST_EXAMPLE] for cell in cells)
+    return tuple(dict.fromkeys(filter(None, shortened)))[:EXAMPLES]
+
+
+def _of_lookups(path: Path, watch: Watch) -> FileDescription:
+    """Describe a trace, or arrays by their fields: a column for each table of lookups."""
+    file = lookups_of(path, watch)
+    columns = []
+    for table, counts in enumerate(tallies(file, watch)):
+        some = file.lookups(table, 0, min(file.samples, FEW_LOOKUPS))
+        examples = () if file.hashed else tuple(dict.fromkeys(str(word) for word in some[:FEW_LOOKUPS].tolist()))[:EXAMPLES]
+        role = "list" if np.any(np.asarray(file.bag_lengths(table)) != 1) else "id"
+        columns.append(ColumnDescription(f"table {table + 1}", role, counts.seen, 0, examples))
+    text = f'format = "{file.format}"\n' if isinstance(file, Recording) else ""
+    return FileDescription(file.name, file.samples, file.format, tuple(columns), text)
+
+
+def as_json(description: FileDescription) -> Mapping[str, Any]:
+    """Return a description as `workload describe --json` writes it."""
+    columns = [
+        {
+            "name": column.name,
+            "guess": column.guess,
+            "distinct": column.distinct,
+            "missing": column.missing,
+            "examples": list(column.examples),
+        }
+        for column in description.columns
+    ]
+    return {
+        "name": description.name,
+        "records": description.records,
+        "format": description.format,
+        "columns": columns,
+        "mapping": description.mapping,
+    }

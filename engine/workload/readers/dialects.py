@@ -1,0 +1,104 @@
+"""How a file that nobody may have described is read as a table: its format, its columns' names, and how its text is parted."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import Undescribed
+from . import array_table, arrays, foreign, formats, mapping, parquet
+from .blocks import Blocks, opened, shown
+from .columns import Rows
+from .layouts import Layout
+from .recognition import HEAD
+from .samples import Watch
+from .sniffing import first_rows
+from .text_table import header_cells, rows_of
+from .traces import kinds
+
+TEXT, PARQUET, ARRAYS = "text", "Parquet", "arrays"
+OF_ARRAYS = "torchrec", "mlperf", "dlrm"  # formats without columns
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How to read a table: its format, what is known of its columns, and how its text is parted.
+
+    `header` are the names of all columns, where the file itself does not name them.
+    """
+
+    format: str
+    layout: Layout | None
+    names: tuple[str, ...]
+    header: tuple[str, ...] = ()
+    delimiter: str = ","
+    quotes: str = ""
+
+
+def is_of_arrays(path: Path) -> bool:
+    """Return whether a file is a trace, or holds arrays whose names say what they are: it has no columns to describe."""
+    if kinds.is_trace(path):
+        return True
+    (head, _), given = formats.first_bytes(path), mapping.content(path)
+    if head.startswith(formats.NPY) or arrays.PARTS.fullmatch(path.name) or given.get("format") in OF_ARRAYS:
+        return True
+    if given or not head.startswith(formats.ZIP):
+        return False
+    foreign.check_zip(path, shown(path.name))
+    return array_table.is_dlrm(path)
+
+
+def dialect_of(path: Path) -> Dialect:
+    """Return what kind of table a file is, and what is known of it; raises BadFile for what is none."""
+    given, (head, packed) = mapping.content(path), formats.first_bytes(path)
+    name = shown(path.name)
+    foreign.check(path, name, head, packed)
+    if head.startswith(formats.ZIP):
+        return _archive(path, given, name)
+    if head.startswith(formats.PARQUET):
+        return _parquet(path, given, name)
+    try:
+        layout = formats.text_layout(path, given, head, packed)
+    except Undescribed:
+        layout = None
+    rows = first_rows(head[:HEAD], len(head) < HEAD)
+    if layout is None:
+        columns, delimiter, quotes = () if rows.header else rows.columns, rows.delimiter, rows.quotes
+    else:
+        columns, delimiter, quotes = layout.columns, layout.delimiter, layout.quotes
+    first = head.partition(b"\n")[0].decode("utf-8-sig", "replace")
+    names = columns or header_cells(first, delimiter, quotes)
+    once = tuple(column for column in names if column and names.count(column) == 1)
+    return Dialect(TEXT, layout, once, columns, delimiter, quotes)
+
+
+def _archive(path: Path, given: dict[str, Any], name: str) -> Dialect:
+    """Return what kind of table an archive of arrays is."""
+    if given:
+        layout = mapping.layout(path, given)
+        return Dialect(ARRAYS, layout, layout.wanted)
+    return Dialect(ARRAYS, None, array_table.columns(path, name))
+
+
+def _parquet(path: Path, given: dict[str, Any], name: str) -> Dialect:
+    """Return what kind of table a Parquet file is."""
+    names = parquet.names(path, name)
+    try:
+        return Dialect(PARQUET, formats.parquet_layout(path, given, names), names)
+    except Undescribed:
+        return Dialect(PARQUET, None, names)
+
+
+def blocks_of(path: Path, dialect: Dialect, watch: Watch) -> Iterator[Rows]:
+    """Yield the columns of a table, block by block."""
+    name = shown(path.name)
+    if dialect.format == PARQUET:
+        yield from parquet.rows_of(path, name, watch)
+    elif dialect.format == ARRAYS:
+        yield from array_table.rows_of(path, name, dialect.names, watch)
+    else:
+        layout = Layout(
+            "unknown", "", dialect.names, columns=dialect.header, delimiter=dialect.delimiter or "\x1f", quotes=dialect.quotes
+        )
+        with opened(path) as file:
+            yield from rows_of(Blocks(name, file, path.stat().st_size, watch=watch), layout)
