@@ -40,6 +40,8 @@ except EmberpoolError as error:
 
 st.header(plain(workload_tables.answer(found, share)), anchor=False)
 st.caption(f"How is the data accessed? {plain(workload_tables.whence(found, file))}")
+if found.numbering:
+    st.caption(plain(found.numbering))
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cache_size.draw(found, share)
     st.caption(f"of {found.rows * found.row_bytes / 1e9:.4g} GB of tables", width="content")

@@ -46,7 +46,7 @@ class Unhurried:
 
 ANSWERS = later._ONE = later._LONG = Unhurried()  # type: ignore[assignment]
 ELSEWHERE, WATCHED = later.elsewhere, later.watched
-later.elsewhere = later.watched = lambda find, *given: find(*given)  # processes for each process of tests would cost seconds
+later.elsewhere = later.watched = lambda find, *given, **_: find(*given)  # processes for each process of tests would cost seconds
 
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None, **state: Any) -> AppTest:

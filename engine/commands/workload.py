@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from ..insight.fitting import told
 from ..insight.fitting.counting import MOST_SAMPLES
-from ..insight.fitting.description import FileDescription, as_json, describe
 from ..insight.fitting.fit import fit_file, lookups_of
 from ..insight.fitting.tally import tallies
 from ..paths import written_path
@@ -18,6 +18,9 @@ from ..sweep import links
 from ..validation.workload_figures import Figure, acceptance
 from . import output, progress_bar, scenario_arguments
 from .parser import FAILED, Subparsers, amount
+
+if TYPE_CHECKING:
+    from ..insight.fitting.description import FileDescription
 
 TAKEN = "any format that --data takes, or a trace: of dlrm_datasets, or libCacheSim's"
 
@@ -87,6 +90,8 @@ def counted(arguments: argparse.Namespace) -> int:
 
 def described(arguments: argparse.Namespace) -> int:
     """Print what a file holds, and the mapping that makes it data; returns 0."""
+    from ..insight.fitting.description import as_json, describe  # late: Arrow takes a third of a second
+
     watch = progress_bar.Paced()
     with progress_bar.shown():
         description = describe(arguments.file, watch)
@@ -94,7 +99,7 @@ def described(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def description_report(description: FileDescription) -> str:
+def description_report(description: "FileDescription") -> str:
     """Write a description for people."""
     lines = [f"{description.name}: {description.format}, {description.records:,} records.", ""]
     width = max(len(column.name) for column in description.columns)

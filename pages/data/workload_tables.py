@@ -13,6 +13,7 @@ from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profi
 from engine.scenario.scenario import Scenario, per_table
 from engine.workload.bags import chances, length_cv
 from engine.workload.popularity import alike
+from engine.workload.readers.file_tables import numbering_note
 from engine.workload.readers.formats import read
 from engine.workload.readers.recording import Recording
 from engine.workload.source import source
@@ -57,7 +58,8 @@ def counted(scenario: Scenario, most: int = MOST_LOOKUPS, path: str = "") -> Pro
     number = max(1, most // max(len(first), 1))
     if origin.training_samples:
         number = max(1, min(number, origin.training_samples // scenario.data.batch_size))
-    return data_profile.counted(scenario, [first, *(origin.ids(n) for n in range(1, number))])
+    profile = data_profile.counted(scenario, [first, *(origin.ids(n) for n in range(1, number))])
+    return replace(profile, numbering=numbering_note(scenario, file)) if file else profile
 
 
 def answer(found: Profile, share: float) -> str:

@@ -89,11 +89,15 @@ def found(find: Callable[..., Any], *given: Hashable) -> Any:
     return watched(find, *given)
 
 
-def watched(find: Callable[..., Any], *given: Hashable) -> Any:
-    """Return `find(*given)`, found in another process while this visitor's page waits; it is let go where the visitor leaves."""
+def watched(find: Callable[..., Any], *given: Hashable, meanwhile: Callable[[], None] = lambda: None) -> Any:
+    """Return `find(*given)`, found in another process while this visitor's page waits, and does something `meanwhile`.
+
+    It is let go where the visitor leaves.
+    """
     future = _PAGES.submit(elsewhere, find, *given)
     try:
         while not wait([future], REFRESH_SECONDS).done:
+            meanwhile()
             st.session_state.get(LEFT)  # whoever looks there is stopped by Streamlit once the visitor has left, or moved a knob
         return future.result()
     except BrokenExecutor as error:

@@ -1,22 +1,23 @@
 """One's own data file: uploaded, chosen from what was named at start, or with the token by its path."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from engine.errors import BadFile, EmberpoolError
-from engine.insight.fitting.shape import shape_of
+from engine.errors import BadFile, EmberpoolError, Undescribed
+from engine.insight.fitting.shape import FileShape, shape_of
 from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
 from engine.workload.readers.traces.kinds import is_trace
 from pages.common import session
 from pages.common.numbers import percent
 from pages.common.plain import plain
-from pages.data import data_file, data_folder, fit_view, uploads
+from pages.data import data_file, data_folder, fit_view, reading, uploads
 from pages.data.typed_path import expanded
-from pages.design import later
 from pages.gate import access
-from pages.start import questions
+from pages.start import guess_panel, questions
 from pages.start.questions import Question
 
 PATH, UPLOAD, NAME = "data path", "data upload", "data name"
@@ -27,8 +28,11 @@ def draw(asked: Question) -> None:
     with st.expander("My own data: a file of clicks (Criteo, TorchRec, Avazu, Taobao, MovieLens, Yambda, any table) or a trace"):
         try:
             if file := _given():
-                with data_file.refusals(file):
-                    _offer(asked, file)
+                try:
+                    with data_file.refusals(file):
+                        _offer(asked, file)
+                except Undescribed:
+                    guess_panel.draw(file)
         except EmberpoolError as error:
             remedy = error.remedy if isinstance(error, BadFile) else ""
             st.error(plain(str(error).removesuffix(remedy)))
@@ -42,16 +46,33 @@ def _offer(asked: Question, file: data_file.DataFile) -> None:
     if is_trace(file.path):
         st.markdown(f"**{plain(file.path.name)}** is a trace of lookups without labels: generated data can be fitted to it.")
     else:
-        with st.spinner("Reading it"):
-            shape = later.found(shape_of, str(file.path), file.digest)
-        fields = f"id fields: {len(shape.pooling)}, dense features: {shape.dense}, clicks: {percent(shape.clicks)}"
+        shape = reading.found(file.path.name, shape_of, str(file.path), file.digest)
+        clicks = "no labels" if shape.clicks is None else f"clicks: {percent(shape.clicks)}"
+        fields = f"id fields: {len(shape.pooling)}, dense features: {shape.dense}, {clicks}"
         told = f"{shape.format}, {shape.samples:,} samples; {fields}; order: {shape.order}"
         changes = dict(shape.changes(base))
         own = " The model gets as many tables, with the rows that the file shows." if changes else ""
         st.markdown(f"**{plain(file.path.name)}** is ready: {plain(told)}. {known}{own}")
-        changes["data.digest"] = file.digest
-        st.button("Train on this file", key="own data", on_click=questions.ask, args=(asked, session.base(), changes))
+        guess_panel.draw_accepted(file)
+        if shape.clicks is None:
+            st.caption("Without labels no run can train on it: generated data can be fitted to it.")
+        else:
+            _presses(asked, file, base, shape, changes)
     fit_view.draw(file, base, lambda scenario: questions.put(asked, session.base(), scenario))
+
+
+def _presses(asked: Question, file: data_file.DataFile, base: Scenario, shape: FileShape, changes: Mapping[str, object]) -> None:
+    """Draw how the file's ids become rows, and the presses that train on it and show how its rows are used."""
+    changes = {**changes, "data.digest": file.digest}
+    if numbering := shape.numbering(with_values(base, changes)):
+        st.caption(plain(numbering))
+    popularity = replace(asked, page="data", opens="")
+    with st.container(horizontal=True):
+        for words, key, question in (
+            ("Train on this file", "own data", asked),
+            ("Show how its rows are used", "own popularity", popularity),
+        ):
+            st.button(words, key=key, on_click=questions.ask, args=(question, session.base(), changes))
 
 
 def _given() -> data_file.DataFile | None:
@@ -80,6 +101,7 @@ def _kept(uploaded: Sequence[UploadedFile]) -> data_file.DataFile:
     """Keep what a visitor has uploaded, who may see it from now on; raises BadFile."""
     if cut := next((file.name for file in uploaded if len(file.getvalue()) != file.size), ""):
         raise BadFile(f"{cut} did not arrive whole; upload it again.")
-    file = uploads.keep((file.name, file.getvalue()) for file in uploaded)
+    contents = [(file.name, file.getvalue()) for file in uploaded]
+    file = guess_panel.with_mapping(uploads.keep(contents), contents)
     st.session_state[data_file.UPLOADS] = {*st.session_state.get(data_file.UPLOADS, ()), file.digest}
     return file

@@ -5,38 +5,68 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...scenario.scenario import Scenario
-from ...workload.readers.file_tables import SampleShape, differences
+from ...scenario.scenario import Scenario, per_table
+from ...workload.readers.file_tables import HASHED, SampleShape, differences
 from ...workload.readers.formats import read
+from ...workload.readers.samples import Watch, unwatched
 from .counting import MOST_SAMPLES, blocks, counted
 
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
-    """A file's samples: the numbers and lookups of each, the rows of each field that were counted, the order of training."""
+    """A file's samples: the numbers and lookups of each, the rows of each field that were counted, the order of training.
+
+    `clicks` is the share of clicks, None for a file without labels. Fields have so many `distinct` ids, None where nobody
+    counted, which are numbered `where_they_fit` into a table.
+    """
 
     name: str
     format: str
     order: str
     samples: int
-    clicks: float
+    clicks: float | None
     dense: int
     pooling: tuple[int, ...]
     rows: tuple[int, ...]
+    distinct: tuple[int | None, ...]
     length_cv: tuple[float, ...]
+    where_they_fit: bool
 
     def changes(self, base: Scenario) -> Mapping[str, Any]:
         """Return the knobs that let a model train on the file: none where it can."""
         return differences(base, SampleShape(self.name, self.dense, self.pooling, self.length_cv, self.rows))
 
+    def numbering(self, scenario: Scenario) -> str:
+        """Return how the file's ids become rows of a scenario's tables, and how many rows stay empty where that is known."""
+        pairs = list(zip(self.distinct, per_table(scenario.model, "num_embeddings"), strict=False))
+        if scenario.data.id_numbering == HASHED or not self.where_they_fit:
+            return ""
+        fits = [(ids, size) for ids, size in pairs if ids is not None and ids <= size]
+        hashed = len(pairs) - len(fits)
+        words = [f"hashed into fewer rows than there are ids in {hashed} of {len(pairs)} tables"] if hashed else []
+        if fits:
+            empty, sizes = sum(size - ids for ids, size in fits), sum(size for _, size in fits)
+            words.insert(0, f"numbered in the order first seen, and {empty:,} of {sizes:,} rows stay empty")
+        return f"Ids are {'; others are '.join(words)}." if words else ""
 
-def shape_of(path: str, digest: str, most: int = MOST_SAMPLES) -> FileShape:
+
+def shape_of(path: str, digest: str, most: int = MOST_SAMPLES, watch: Watch = unwatched) -> FileShape:
     """Return the shape of a file, which stays the same while its `digest` does; raises BadFile."""
-    file = read(Path(path))
+    file = read(Path(path), watch, labels=False)
     parts = blocks(file.samples, most)
     distinct = enumerate(file.distinct)
     rows = tuple(count or max(counted(file, table, parts, not file.hashed).rows, 1) for table, count in distinct)
-    clicks = float(file.labels.mean())
+    clicks = float(file.labels.mean()) if file.labelled else None
     return FileShape(
-        file.name, file.format, file.order, file.samples, clicks, file.dense.shape[1], file.pooling, rows, file.length_cv
+        file.name,
+        file.format,
+        file.order,
+        file.samples,
+        clicks,
+        file.dense.shape[1],
+        file.pooling,
+        rows,
+        file.distinct,
+        file.length_cv,
+        file.where_they_fit,
     )

@@ -19,7 +19,10 @@ WORDS: Mapping[Role, re.Pattern[str]] = {
         r"^(is_?)?(label|click(ed)?|clk|target|y|conversion|converted|purchased?|bought|liked?|like|install(ed)?)$"
     ),
     "time": re.compile(r"(^|_)(time|timestamp|ts|date|datetime|day|hour|unix|created|updated)(_|$)|time(stamp)?(ms)?$|_at$"),
-    "id": re.compile(r"(^|_)(u?id|uuid|key|code|user|item|movie|product|video|ad|site|device|sku|asin|hash|cat|category)s?$|id$"),
+    "id": re.compile(
+        r"(^|_)(u?id|uuid|key|code|user|item|movie|product|video|ad|site|device|sku|asin|hash|cat|category)s?$"
+        r"|(user|item|movie|product|video|ad|site|device|session|shop|store|news|song|track|artist|page|query|doc|customer)id$"
+    ),
     "number": re.compile(
         r"(^|_)(price|age|count|cnt|num|amount|duration|ratio|length|score|rate|size|width|height|views?|seconds|ms|pct|percent"
         r"|weight|quantity|qty|total|avg|mean|revenue|cost|budget|balance|year)(_|$)"
@@ -154,7 +157,6 @@ def _event_rule(cells: Sequence[str]) -> str:
 
 
 def _threshold(values: Sequence[float]) -> float:
-    """Return what half of the values or fewer reach: of ratings to 5 it is mostly 4."""
-    order = sorted(values)
-    middle = order[len(order) // 2]
-    return middle if order[0] < middle else min(value for value in order if value > order[0])
+    """Return the value that nearest to half of the values reach: of ratings to 5 it is mostly 4."""
+    possible = sorted(set(values), reverse=True)[:-1]
+    return min(possible, key=lambda least: abs(sum(value >= least for value in values) / len(values) - 0.5))

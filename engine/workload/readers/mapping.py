@@ -21,6 +21,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -73,8 +74,15 @@ def _kept(path: Path) -> Path | None:
     """Return where the mapping of a file would be that could not be written beside it; None where no such mapping is kept."""
     if not KEPT.is_dir() or not path.is_file():
         return None
+    now = path.stat()
+    return KEPT / f"{_digest(path, now.st_mtime_ns, now.st_size, now.st_ino)}.toml"
+
+
+@lru_cache(256)
+def _digest(path: Path, *version: int) -> str:
+    """Return the SHA-256 of a file of such a version: its place is asked for many times."""
     with path.open("rb") as file:
-        return KEPT / f"{file_digest(file, 'sha256').hexdigest()}.toml"
+        return file_digest(file, "sha256").hexdigest()
 
 
 def save(path: Path, text: str) -> Path:

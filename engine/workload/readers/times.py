@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pyarrow import ArrowInvalid, compute, types
 
 from ...core.arrays import Floats
@@ -101,17 +100,17 @@ def _by_iso(texts: Any) -> Any:
     """Read ISO dates and times, some or all with Z or an offset; those without are UTC. Arrow is quick where none has one."""
     with suppress(ArrowInvalid):
         return compute.cast(texts, "timestamp[us]").to_numpy(zero_copy_only=False)
-    return _naive(pd.to_datetime(pd.Series(texts.to_pylist()), format="ISO8601", utc=True, errors="coerce"))
+    return _by_format("ISO8601", texts)
 
 
 def _by_format(written: str, texts: Any) -> Any:
-    return _naive(pd.to_datetime(pd.Series(texts.to_pylist()), format=written, utc=True, errors="coerce"))
+    """Read texts by a format of strptime's or a word of pandas' for one, NaT for what is written otherwise; without zones."""
+    import pandas  # late: it takes a second, and most times are numbers
+
+    times = pandas.to_datetime(pandas.Series(texts.to_pylist()), format=written, utc=True, errors="coerce")
+    return times.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
 
 
 def _by_name(texts: Any) -> Any:
     """Read dates that name their month, which no order of numbers makes ambiguous."""
-    return _naive(pd.to_datetime(pd.Series(texts.to_pylist()), format="mixed", utc=True, errors="coerce"))
-
-
-def _naive(times: Any) -> Any:
-    return times.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+    return _by_format("mixed", texts)

@@ -150,7 +150,7 @@ def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, mo
     link = {"preset": "tiny", "data.digest": file.digest}
     late = BadFile(f"own.csv:17: {SECRET}")
 
-    def stumble(*given):
+    def stumble(*given, **_):
         raise late
 
     app = apps.opened("data", link)

@@ -93,7 +93,7 @@ def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(
     assert "is no file on this computer" in text(lacking.error)
     path.write_bytes(b"one,two\n1,2\n")
     lacking.text_input(key="data path").set_value(str(path)).run()
-    assert "looks like a table in CSV" in text(lacking.error) and not lacking.exception
+    assert "a table that nobody has described" in text(lacking.markdown) and not lacking.exception
 
 
 def test_a_file_of_another_shape_brings_a_model_of_it_and_can_be_fitted(tmp_path, trusted):

@@ -1,0 +1,155 @@
+"""A stranger's table: its first rows, a guess of what each column means to change or accept, and the mapping that comes of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.errors import BadFile
+from engine.insight.fitting.description import ColumnDescription, FileDescription, look, mapping_of
+from engine.workload.readers import mapping
+from engine.workload.readers.dialects import Dialect, dialect_of
+from engine.workload.readers.mapping_text import has_label
+from pages.common.plain import plain
+from pages.data import data_file, uploads
+from pages.data.data_file import DataFile
+from pages.design import later
+from pages.gate import access
+
+COLUMN, MEANING, HOW, VALUES = "Column", "Means", "How", "First values"
+MEANINGS = {
+    "label": "label",
+    "id": "id",
+    "list": "list of ids",
+    "number": "number",
+    "time": "time",
+    "text": "left out",
+    "constant": "left out",
+}
+ROLES = {"label": "label", "id": "id", "list of ids": "list", "number": "number", "time": "time", "left out": "text"}
+TIP = (
+    "Of a label from when on it is a click, such as >= 4 or == 'buy', nothing for 0 and 1; of a list what stands between ids; "
+    "of a time its format where a day could be a month, such as %d/%m/%Y."
+)
+ACCEPTED, OF = "mappings of uploads", "uploads without their mappings"  # texts, and digests, by digest
+FAULT = "mapping fault"
+
+
+def looked(path: str, digest: str) -> tuple[FileDescription, Dialect]:
+    """Return what the first rows of the file of this digest show; raises BadFile."""
+    return look(Path(path)), dialect_of(Path(path))
+
+
+def draw(file: DataFile) -> None:
+    """Draw the first rows of a table that nobody has described, the guess, and the press that accepts it; raises BadFile."""
+    with data_file.refusals(file):
+        found, dialect = later.found(looked, str(file.path), file.digest)
+    _draw_fault()
+    st.markdown(f"**{plain(found.name)}** is a table that nobody has described. These are its first rows:")
+    names = [column.name for column in found.columns]
+    st.dataframe(pd.DataFrame(found.rows, columns=names), key="first rows", hide_index=True)
+    st.markdown("This is our guess of its columns; change what is wrong, then accept it.")
+    columns = _changed(found)
+    text = mapping_of(columns, dialect)
+    if not has_label(text):
+        st.caption("No column is the label, of 0 and 1: lookups can be counted and fitted, but no run can train on the file.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if _may_write(file):
+            st.button("Accept, and read it so", key="accept guess", type="primary", on_click=_accept, args=(file, text))
+            st.caption(_place(file), width="content")
+        else:
+            st.caption(f"{access.HOW} Until then, save the lines below as {plain(found.name)}.toml beside the file.")
+    with st.expander("The mapping", expanded=not _may_write(file)):
+        st.code(text, language="toml")
+
+
+def _changed(found: FileDescription) -> list[ColumnDescription]:
+    """Draw the guess of each column, and return it with what the visitor has changed."""
+    table = pd.DataFrame(
+        {
+            COLUMN: [column.name for column in found.columns],
+            MEANING: [MEANINGS[column.guess] for column in found.columns],
+            HOW: [column.rule or column.separator for column in found.columns],
+            VALUES: [", ".join(column.examples) for column in found.columns],
+        }
+    )
+    config: Mapping[str, Any] = {
+        COLUMN: st.column_config.TextColumn(disabled=True),
+        MEANING: st.column_config.SelectboxColumn(options=list(ROLES), required=True),
+        HOW: st.column_config.TextColumn(help=TIP),
+        VALUES: st.column_config.TextColumn(disabled=True),
+    }
+    edited = st.data_editor(table, key="guess", hide_index=True, column_config=config, num_rows="fixed")
+    return [
+        _as_edited(column, ROLES[meaning], how or "")
+        for column, meaning, how in zip(found.columns, edited[MEANING], edited[HOW], strict=True)
+    ]
+
+
+def _as_edited(column: ColumnDescription, role: str, how: str) -> ColumnDescription:
+    """Return a column with the meaning that the visitor gave it."""
+    separator = how if role == "list" else ""
+    return replace(column, guess=role, separator=separator, rule=how if role in ("label", "time") else "")
+
+
+def _may_write(file: DataFile) -> bool:
+    """Return whether this visitor may say what a file means: of uploads their own, of files on this computer with the token."""
+    return file.origin == data_file.UPLOADED or access.is_trusted()
+
+
+def _place(file: DataFile) -> str:
+    if file.origin == data_file.UPLOADED:
+        return "The mapping is kept with your upload."
+    return f"Writes {plain(file.path.name)}.toml beside the file, or keeps it by the file's digest where that cannot be."
+
+
+def _accept(file: DataFile, text: str) -> None:
+    """Keep a mapping; only in a callback."""
+    if file.origin == data_file.UPLOADED:
+        st.session_state[ACCEPTED] = {**st.session_state.get(ACCEPTED, {}), file.digest: text}
+        return
+    try:
+        mapping.save(file.path, text)
+    except BadFile as error:
+        st.session_state[FAULT] = str(error)
+
+
+def draw_accepted(file: DataFile) -> None:
+    """Draw that a file is read by a guess that was accepted here, and the press that takes it back; else draw nothing."""
+    _draw_fault()
+    there = mapping.place(file.path)
+    saved = there is not None and mapping.is_saved(there) and access.is_trusted()
+    if (file.origin == data_file.UPLOADED and file.digest in st.session_state.get(OF, {})) or saved:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption("Its columns mean what was accepted here.", width="content")
+            st.button("Take the guess back", key="take back", type="tertiary", on_click=_take_back, args=(file,))
+
+
+def _draw_fault() -> None:
+    if fault := st.session_state.pop(FAULT, ""):
+        st.error(plain(fault))
+
+
+def _take_back(file: DataFile) -> None:
+    """Forget an accepted mapping; only in a callback."""
+    if file.origin == data_file.UPLOADED:
+        bare = st.session_state[OF][file.digest]
+        st.session_state[ACCEPTED] = {key: text for key, text in st.session_state[ACCEPTED].items() if key != bare}
+        return
+    try:
+        mapping.take_back(file.path)
+    except BadFile as error:
+        st.session_state[FAULT] = str(error)
+
+
+def with_mapping(bare: DataFile, files: Sequence[tuple[str, bytes]]) -> DataFile:
+    """Return uploaded files kept with the mapping that was accepted for them; themselves where none was. Raises BadFile."""
+    text = st.session_state.get(ACCEPTED, {}).get(bare.digest)
+    if text is None:
+        return bare
+    file = uploads.keep([*files, (f"{bare.path.name}.toml", text.encode())])
+    st.session_state[OF] = {**st.session_state.get(OF, {}), file.digest: bare.digest}
+    return file

@@ -1,0 +1,163 @@
+"""Does a stranger's table become data in three presses, for those alone who may say what it means, and is that taken back?"""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.service.followed import Stopped, closed, followed, opened, progress
+from pages.data import data_file, reading, uploads
+from pages.design import later
+from pages.gate import access
+from pages.start import guess_panel, own_data
+from tests import apps
+from tests.apps import text
+
+RANDOM = np.random.default_rng(2)
+TABLE = "shopper,product,paid,price\n" + "".join(
+    f"s{RANDOM.integers(30)},{RANDOM.integers(90)},{n % 2},{n % 7}.5\n" for n in range(90)
+)
+MAPPING = {"label": "paid", "ids": ["shopper", "product"], "dense": ["price"]}
+
+
+@pytest.fixture(autouse=True)
+def unknown(monkeypatch, tmp_path):
+    """Let no file be known to the server, nothing be kept of other tests, and no token be given."""
+    monkeypatch.setattr(data_file, "_KNOWN", {})
+    monkeypatch.setattr(access, "_token", "")
+    monkeypatch.setattr(uploads, "FOLDER", tmp_path / "uploads")
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return a table that nobody has described."""
+    path = tmp_path / "shop.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def typed(path: Path):
+    app = apps.opened("start")
+    return app.text_input(key=own_data.PATH).set_value(str(path)).run()
+
+
+def test_a_typed_table_is_guessed_accepted_and_shown_in_three_presses(path, trusted):
+    app = typed(path)
+    assert "a table that nobody has described" in text(app.markdown) and not app.error
+    rows = app.dataframe[0].value
+    assert list(rows.columns) == ["shopper", "product", "paid", "price"]
+    assert rows.iloc[0].tolist() == TABLE.splitlines()[1].split(",")
+    app.button(key="accept guess").click().run()
+    assert tomllib.loads(Path(f"{path}.toml").read_text()) == MAPPING
+    assert "shop.csv** is ready" in text(app.markdown) and "90 samples; id fields: 2" in text(app.markdown)
+    assert "0 of" in text(app.caption) and "rows stay empty" in text(app.caption)
+    app.button(key="own popularity").click().run()
+    assert not app.exception and not app.error
+    assert "Ids are rows in the order first seen in all tables" in text(app.caption), "the page of popularity is open"
+
+
+def test_a_guess_can_be_taken_back(path, trusted):
+    app = typed(path)
+    app.button(key="accept guess").click().run()
+    app.button(key="take back").click().run()
+    assert not Path(f"{path}.toml").exists() and "nobody has described" in text(app.markdown)
+    Path(f"{path}.toml").write_text('label = "paid"\nids = "shopper"\n')
+    app.run()
+    assert "id fields: 1" in text(app.markdown) and not any(button.key == "take back" for button in app.button)
+
+
+def test_what_a_visitor_changes_is_what_is_saved(path, trusted, monkeypatch):
+    def edited(table, **_):
+        table = table.set_index("Column")
+        table.loc["shopper", "Means"] = "left out"
+        table.loc["price", "Means"], table.loc["paid", "Means"], table.loc["price", "How"] = "label", "left out", ">= 3"
+        return table.reset_index()
+
+    monkeypatch.setattr(guess_panel.st, "data_editor", edited)
+    app = typed(path)
+    app.button(key="accept guess").click().run()
+    assert tomllib.loads(Path(f"{path}.toml").read_text()) == {"label": "price >= 3", "ids": ["product"]}
+
+
+def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
+    app = apps.opened("start")
+    field = [("shop.csv", TABLE.encode(), "text/csv")]
+    app.file_uploader(key=own_data.UPLOAD).set_value(field).run()
+    app.button(key="accept guess").click().run()
+    assert "shop.csv** is ready" in text(app.markdown) and not app.error
+    app.button(key="take back").click().run()
+    assert "nobody has described" in text(app.markdown)
+    app.button(key="accept guess").click().run()
+    app.button(key="own data").click().run()
+    digest = app.session_state["scenario"].data.digest
+    kept = data_file._KNOWN[digest][data_file.UPLOADED].path
+    assert kept.read_text() == TABLE and tomllib.loads(Path(f"{kept}.toml").read_text()) == MAPPING
+    stranger = apps.opened("start")
+    stranger.file_uploader(key=own_data.UPLOAD).set_value(field).run()
+    assert "nobody has described" in text(stranger.markdown), "another visitor's guess is another visitor's"
+
+
+def test_without_the_token_a_file_named_at_start_is_shown_but_not_described(path, monkeypatch):
+    monkeypatch.setattr(own_data, "_given", lambda: data_file.known(path, data_file.START))
+    app = apps.opened("start")
+    assert "nobody has described" in text(app.markdown) and access.HOW in text(app.caption)
+    assert not any(button.key == "accept guess" for button in app.button) and 'label = "paid"' in text(app.code)
+
+
+def test_a_file_without_labels_can_be_fitted_and_not_trained_on(tmp_path, trusted):
+    path = tmp_path / "visits.csv"
+    path.write_text("shopper,product\n" + "".join(f"s{n % 17},{n % 23}\n" for n in range(300)))
+    app = typed(path)
+    assert "No column is the label" in text(app.caption)
+    app.button(key="accept guess").click().run()
+    assert "no labels" in text(app.markdown) and "no run can train on it" in text(app.caption)
+    assert not any(button.key == "own data" for button in app.button) and any(button.key == "fit" for button in app.button)
+
+
+def test_a_mapping_that_cannot_be_saved_is_said(path, trusted, monkeypatch, tmp_path):
+    app = typed(path)
+    Path(f"{path}.toml").write_text("")  # by somebody else, meanwhile
+    app.button(key="accept guess").click().run()
+    assert "is there already" in text(app.error) and Path(f"{path}.toml").read_text() == ""
+
+
+def test_followed_work_says_how_far_it_is_and_stops_once_nobody_waits(monkeypatch):
+    monkeypatch.setattr("engine.service.followed.EVERY_SECONDS", 0.0)
+    place, seen = opened(), []
+
+    def work(number, watch):
+        for step in range(number):
+            watch(step / number, f"step {step}")
+            seen.append(progress(place))
+            if step == 3:
+                closed(place)
+        return number
+
+    with pytest.raises(Stopped):
+        followed(place, work, 10)
+    assert seen == [(step / 10, f"step {step}") for step in range(3)] + [(0.3, "step 3")]
+    assert progress(place) == (0.0, "") and not Path(place).exists()
+
+
+def test_a_long_reading_shows_its_share_and_is_cancelled_until_it_is_asked_for_again(path, trusted, monkeypatch):
+    Path(f"{path}.toml").write_text('label = "paid"\nids = "shopper"\n')
+    reading._found.cache_clear()
+    monkeypatch.setattr(reading, "SOON", 0.0)
+    bars = []
+
+    def slowly(find, place, *given, meanwhile):
+        Path(place).write_text("0.5 reading shop.csv")
+        meanwhile()
+        bars.append(Path(place).exists())
+        return find(place, *given)
+
+    monkeypatch.setattr(later, "watched", slowly)
+    app = typed(path)
+    assert bars == [True] and "is ready" in text(app.markdown)
+    file = data_file.known(path, data_file.TYPED)
+    app.session_state[reading.CANCELLED] = ("shape_of", (str(path), file.digest))
+    app.run()
+    assert "was cancelled" in text(app.info) and "is ready" not in text(app.markdown)
+    app.button(key="read again").click().run()
+    assert "is ready" in text(app.markdown) and not app.info
