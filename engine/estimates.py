@@ -18,6 +18,7 @@ from .results.explanation import ESTIMATED, passes, report_results, rounded_up, 
 from .results.report import undisturbed_report
 from .results.result import Result
 from .scenario.scenario import Scenario, with_checked
+from .scenario.sequences import sequence_notes
 from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observed, PlannedBatches, design_point, evaluate, plan
 from .schedule.steady_state import Steady
 from .schedule.window import run_window
@@ -70,6 +71,7 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
     s = point.scenario
     guessed = f"Estimated with the generator's popularity {s.data.popularity!r}; a full run counts the file's own ids."
     return (
+        *sequence_notes(s),
         *((guessed,) if s.data.digest else ()),
         *passes(s),
         *rounded_up(s, point.machine),
