@@ -18,6 +18,7 @@ from .results.explanation import ESTIMATED, passes, report_results, rounded_up, 
 from .results.report import undisturbed_report
 from .results.result import Result
 from .scenario.scenario import Scenario, with_checked
+from .scenario.sequences import sequence_notes
 from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observed, PlannedBatches, design_point, evaluate, plan
 from .schedule.steady_state import Steady
 from .schedule.window import run_window
@@ -62,7 +63,12 @@ def _results(points: Sequence[DesignPoint], seen: Observed) -> list[Result]:
     scenarios = [point.scenario for point in points]
     batches = np.array([scenario.run.batches for scenario in scenarios])
     report = undisturbed_report(points, seen, seen.whole, batches)
-    notes = [_notes(point, seconds) for point, seconds in zip(points, seen.whole.elapsed.tolist(), strict=True)]
+    models = {id(s.model): s for s in scenarios}  # few: looking at 856 tables of each point anew takes a tenth of its time
+    cautions = {key: sequence_notes(s) for key, s in models.items()}
+    notes = [
+        (*cautions[id(point.scenario.model)], *_notes(point, seconds))
+        for point, seconds in zip(points, seen.whole.elapsed.tolist(), strict=True)
+    ]
     return report_results(scenarios, report, ESTIMATED, notes, seen.whole.lines)
 
 

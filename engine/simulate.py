@@ -57,6 +57,7 @@ def _simulate(
     batches, origin, training = num_batches(settled, file), source(settled, file), trains(settled, shelf)
     meter = Meter(progress, batches)
     notes = tuple(filter(None, (repeats(settled, origin), numbering_note(settled, file) if file else "")))
+    lengths = file.mean_lengths * settled.model.field_copies if file else ()
 
     def on_progress(what: str, finishes: bool) -> None:
         meter.step(what, counts=finishes and not training)
@@ -64,10 +65,10 @@ def _simulate(
     if not settled.run.training:  # without a fault either, arrays of times are enough
         plan = planned(settled, scenario.system, medium_cache(settled, scenario.system), file=file, on_progress=on_progress)
         points = [DesignPoint(scenario, machine, plan)]
-        (found,) = evaluate(points, lambda points, seen: undisturbed_results(points, seen, notes), TIMELINES)
+        (found,) = evaluate(points, lambda points, seen: undisturbed_results(points, seen, notes, lengths), TIMELINES)
         if isinstance(found, Result):
             return found
     traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
     told = tuple(filter(None, (learned.note, *notes)))
-    return run_result(scenario, run, report(run, traffic, learned.scores), learned, told)
+    return run_result(scenario, run, report(run, traffic, learned.scores), learned, told, lengths)

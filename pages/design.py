@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.bar import question
+from pages.bar import caution, question
 from pages.common import address, estimates, frame, session
 from pages.common.headline import headline
 from pages.common.plain import plain
@@ -11,7 +11,7 @@ from pages.systems import systems_panel
 
 frame.guard()
 scenario = session.scenario()
-address.bar("design", systems_panel.to_share())
+address.bar("design", systems_panel.to_share(), caution=caution.of(scenario))
 against = question.against(scenario)
 with st.spinner("Estimating; the very first time takes some seconds more"):
     results = {**estimates.beside(scenario, bars.wanted(scenario)), against: estimates.of(question.baseline(scenario))}
@@ -35,7 +35,7 @@ with answer:  # before the strips, which take longer: the browser draws one whil
         fault_axis.draw(scenario, result)
 with knobs:
     strips.draw(scenario, session.refused())
-for warning in result.notes:
+for warning in caution.other_notes(result):
     st.caption(f"Note: {plain(warning)}")
 constants_panel.note(scenario)
 details.draw(scenario, result, base)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from engine.errors import EmberpoolError
+from pages.bar import caution
 from pages.common import address, downloads, estimates, frame, session
 from pages.common.plain import plain
 from pages.design import later
@@ -10,7 +11,7 @@ from pages.failures import campaigns, close_up_panel, crash_viewer, effects_pane
 
 frame.guard()
 asked = session.scenario()
-address.bar("failures", crash=session.crash())
+address.bar("failures", crash=session.crash(), caution=caution.of(asked))
 scenario = campaigns.supposed(asked)
 try:
     refused = campaigns.too_many(scenario)

@@ -39,7 +39,7 @@ def asked() -> Questions:
 
 questions = asked() if good else Questions()
 with address_bar:
-    address.bar("search", axes if good else (), questions=questions)
+    address.bar("search", axes if good else (), questions=questions, caution=sweep.sequence_note if good else "")
 if not good:
     st.error(plain(str(sweep))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
     st.stop()

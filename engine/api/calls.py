@@ -24,6 +24,7 @@ from ..scenario import knobs as knob
 from ..scenario.keys import How
 from ..scenario.presets import DEFAULT, preset, preset_names
 from ..scenario.scenario import KNOBS, Scenario, with_values
+from ..scenario.sequences import sequence_notes
 from ..simulate import simulate
 from ..sweep import links
 from ..sweep.axes import Axis, parse
@@ -124,6 +125,8 @@ def enough(
     ['bandwidth', 'both']
     """
     asked, target = scenario(base, **knobs), amounts.target(within_percent, within, step_ms)
+    for sentence in sequence_notes(asked):
+        warnings.warn(sentence, stacklevel=2)
     answer = smallest(ask(asked, baseline_of(asked, amounts.system("baseline", baseline)), target))
     return {name: sentence for name, sentence in vars(told(answer)).items() if sentence}
 

@@ -15,6 +15,7 @@ from ..campaign.reference_points import YARDSTICKS, llama
 from ..errors import BadInput, nearest
 from ..faults.fault import Hazard
 from ..registry import names
+from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
 from ..units import HOUR
 from . import output, scenario_arguments
@@ -76,6 +77,7 @@ def call(arguments: argparse.Namespace) -> int:
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     if arguments.json != output.STANDARD:
         output.write(output.STANDARD, table(rows))
+    output.note(sequence_note_of_points([scenario]))
     return 0
 
 

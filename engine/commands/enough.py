@@ -18,6 +18,7 @@ from ..registry import names
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.scenario import KNOBS
+from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
 from ..units import MS
 from . import output, scenario_arguments
@@ -60,6 +61,7 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.json != output.STANDARD:
         lines = [*sentences.values(), *_costs(question, answer), *_strips(question)]
         output.write(output.STANDARD, "\n".join(lines) + "\n")
+    output.note(sequence_note_of_points([scenario]))
     return 0
 
 

@@ -74,6 +74,12 @@ def write(target: str, text: str | Iterable[str]) -> None:
         raise BadFile(f"Standard output cannot be written: {error.strerror}; name a file instead.") from error
 
 
+def note(sentence: str) -> None:
+    """Tell a reservation about what a command wrote, if there is one, on standard error."""
+    if sentence:
+        print(f"Note: {sentence}", file=sys.stderr)
+
+
 def write_json_or(target: str | None, content: Any, text: str) -> None:
     """Write the content as JSON to the target; without one, the text for people to standard output."""
     write(target or STANDARD, json.dumps(content, indent=1) + "\n" if target else text)

@@ -17,6 +17,7 @@ from ..estimates import estimates
 from ..results import csv_table
 from ..results.result import Result
 from ..scenario.scenario import Scenario, values
+from ..scenario.sequences import sequence_note_of_points
 from ..store import kept
 from ..sweep.axes import Axis
 from . import output, progress_bar, scenario_arguments, sweep_arguments
@@ -69,6 +70,7 @@ def call(arguments: argparse.Namespace) -> int:
     lines = [csv_table.row(one, "estimate", _answers(one, full.get(one.scenario), names)) for one in shown]
     output.write(arguments.csv, csv_table.csv_lines(csv_table.header(lines), lines))
     _say(found, axes, full, wanted)
+    output.note(sequence_note_of_points([one.scenario for one in found.results]))
     return INTERRUPTED if found.interrupted else 0
 
 

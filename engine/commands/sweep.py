@@ -76,6 +76,7 @@ def call(arguments: argparse.Namespace) -> int:
     )
     output.write(arguments.csv, csv_table.csv_lines(ended.survey.header, (row for row, _ in rows)))
     sweep_arguments.print_answers(asked, points, columns, rank, points.fine)
+    output.note(points.sequence_note)
     if told := arithmetic.mixed(ended.survey.kernels):
         print(told, file=sys.stderr)
     return _exit_status(ended, points)

@@ -13,6 +13,7 @@ from ..hardware.devices.pmem import told_modules
 from ..run.run import Run
 from ..run.training_curve import TrainingOutcome
 from ..scenario.scenario import KNOBS, Scenario
+from ..scenario.sequences import sequence_notes
 from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine
 from ..schedule.timeline import Line
@@ -30,9 +31,16 @@ LATEST, MOST_STRIKES = 1.05, 1000  # an estimate may be short by 5 %
 MOST_REPAIRS = 20_000  # of all nodes that are struck, each of them drawn
 
 
-def run_result(asked: Scenario, run: Run, report: Report, learned: TrainingOutcome, notes: tuple[str, ...]) -> Result:
-    """Return the result of a full run of the scenario as it was asked for."""
-    told = (*notes, *warnings(asked, report.machine, report.batches, report.elapsed, run.completed))
+def run_result(
+    asked: Scenario,
+    run: Run,
+    report: Report,
+    learned: TrainingOutcome,
+    notes: tuple[str, ...],
+    lengths: tuple[float, ...] = (),
+) -> Result:
+    """Return the result of a full run of the scenario as it was asked for; `lengths` as in `warnings`."""
+    told = (*notes, *warnings(asked, report.machine, report.batches, report.elapsed, run.completed, lengths))
     (found,) = report_results([asked], report, run.outcome, [told], [run.planned])
     curve = tables.thinned(list(learned.rows))
     return replace(found, ran=run.completed, training=curve, events=tables.event_rows(run), arithmetic=learned.arithmetic)
@@ -58,10 +66,27 @@ def report_results(
     return results
 
 
-def warnings(asked: Scenario, machine: Machine, batches: int, elapsed: float, completed: bool = True) -> tuple[str, ...]:
-    """Return what a reader of a full run must know: that it is short, or that what was asked for never came."""
+def warnings(
+    asked: Scenario,
+    machine: Machine,
+    batches: int,
+    elapsed: float,
+    completed: bool = True,
+    lengths: tuple[float, ...] = (),
+) -> tuple[str, ...]:
+    """Return what a reader of a full run must know: that it is short, or that what was asked for never came.
+
+    `lengths` are the mean lookups a sample of each table in the data file; () without one.
+    """
     missed = _missed(asked, elapsed) if completed else ()
-    return (*_short(batches), *missed, *passes(asked), *rounded_up(asked, machine), *_inexact(machine))
+    return (
+        *sequence_notes(asked, lengths),
+        *_short(batches),
+        *missed,
+        *passes(asked),
+        *rounded_up(asked, machine),
+        *_inexact(machine),
+    )
 
 
 def _inexact(machine: Machine) -> tuple[str, ...]:
@@ -83,9 +108,11 @@ def unscheduled_result(one: NotScheduled) -> Result:
 
 
 def infeasible_result(asked: Scenario, problems: tuple[str, ...]) -> Result:
-    """Return the result of a scenario that does not fit: the first problem is the outcome, the rest are warnings."""
+    """Return the result of a scenario that does not fit: the first problem is the outcome, the rest and cautions are warnings."""
     nothing: dict[str, float | None] = {metric.name: None for metric in metrics()}
-    return Result(scenario=asked, ran=False, outcome=problems[0], results=nothing, warnings=problems[1:])
+    return Result(
+        scenario=asked, ran=False, outcome=problems[0], results=nothing, warnings=(*problems[1:], *sequence_notes(asked))
+    )
 
 
 def _short(batches: int) -> tuple[str, ...]:

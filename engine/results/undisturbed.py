@@ -31,15 +31,21 @@ def planned(
     return plan(s, system, amounts, amounts)
 
 
-def undisturbed_results(points: Sequence[DesignPoint], seen: Observed, notes: tuple[str, ...] = ()) -> Iterator[Result | None]:
-    """Yield runs as results, with tables if their timelines were observed; None if a fault strikes before one is over."""
+def undisturbed_results(
+    points: Sequence[DesignPoint], seen: Observed, notes: tuple[str, ...] = (), lengths: tuple[float, ...] = ()
+) -> Iterator[Result | None]:
+    """Yield runs as results, with tables if their timelines were observed; None if a fault strikes before one is over.
+
+    `lengths` are the mean lookups a sample of each table in the points' data file.
+    """
     if seen.whole is None:
         raise ValueError("whole runs have to be observed.")
     scenarios, batches = [point.scenario for point in points], points[0].plan.amounts.batches
     elapsed = seen.whole.elapsed.tolist()
     report = undisturbed_report(points, seen, seen.whole, batches)
     told = [
-        (*notes, *warnings(one.scenario, one.machine, batches, seconds)) for one, seconds in zip(points, elapsed, strict=True)
+        (*notes, *warnings(one.scenario, one.machine, batches, seconds, lengths=lengths))
+        for one, seconds in zip(points, elapsed, strict=True)
     ]
     found = report_results(scenarios, report, UNDISTURBED, told, seen.whole.lines)
     for point, seconds, result in zip(points, elapsed, found, strict=True):

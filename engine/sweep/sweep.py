@@ -16,6 +16,7 @@ from ..errors import BadKnob, nearest
 from ..scenario import knobs
 from ..scenario.keys import digest, texts
 from ..scenario.scenario import RULED, Scenario, known, with_values
+from ..scenario.sequences import sequence_note_of_points
 from .axes import MOST_POINTS, Array, Axis
 
 Kind = Literal["grid", "random", "sobol", "lhs"]
@@ -142,6 +143,13 @@ class Sweep(Sequence[Scenario]):
         lines += [f"{path}={knobs.write(known(path), value)}" for path, value in self.settings]
         lines += [*map(str, self.axes), str(self.sampling), str(seed)]
         return digest(lines)
+
+    @cached_property
+    def sequence_note(self) -> str:
+        """The sentence about points that pool a sequence as a bag; "" without any. Few points are made for it."""
+        shaping = [number for number, axis in enumerate(self.axes) if axis.path.startswith("model.")]
+        _, first, times = np.unique(self._numbers[self._good][:, shaping], axis=0, return_index=True, return_counts=True)
+        return sequence_note_of_points([self[index] for index in first.tolist()], times.tolist())
 
     @property
     def _seed(self) -> int:

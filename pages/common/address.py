@@ -117,8 +117,8 @@ def host() -> str:
     return f"{asked.scheme}://{asked.netloc}" if asked.netloc else ""
 
 
-def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: Questions = NO_QUESTIONS) -> None:
-    """Keep the address current, and draw the link to copy in the scenario's bar."""
+def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: Questions = NO_QUESTIONS, caution: str = "") -> None:
+    """Keep the address current, and draw the link to copy in the scenario's bar, and a caution on the page's numbers."""
     write(axes, crash, question.said(questions))
     with scenario_bar.slot():
         _share(
@@ -128,6 +128,8 @@ def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: Quest
             crash,
             questions,
         )
+    if caution:
+        st.warning(plain(caution))
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
     try:

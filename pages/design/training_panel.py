@@ -16,6 +16,7 @@ from engine.store.status import Status
 from engine.training.shape import larger_budget
 from engine.training.yardsticks import Yardsticks, yardsticks
 from engine.validation.chance import error_bar
+from pages.bar import caution
 from pages.common import charts, downloads, estimates, runs, session, tables
 from pages.common.headline import STEP
 from pages.common.numbers import change, duration, percent
@@ -100,7 +101,7 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
 
 def _finished(result: Result, estimate: Result) -> None:
     st.success(plain(result.outcome or "Completed."))
-    for warning in result.notes:
+    for warning in caution.other_notes(result):
         st.caption(f"Note: {plain(warning)}")
     tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
     if result.training:

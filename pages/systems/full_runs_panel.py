@@ -14,6 +14,7 @@ from engine.run import forecast
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.store.status import Status
+from pages.bar import caution
 from pages.common import charts, downloads, estimates, runs, session, tables
 from pages.common.numbers import duration
 from pages.common.plain import plain
@@ -140,7 +141,8 @@ def _table(done: Mapping[str, Result]) -> None:
             again, compare_charts.lost(tuple(again["system"])), key="lost", alt="Batches run again by training system"
         )
     downloads.show(full_runs.table(done), full_runs.SHOWN, pinned="Training system")
-    for warning in dict.fromkeys(warning for result in done.values() for warning in result.notes):
-        names = [name for name, result in done.items() if warning in result.notes]
+    notes = {name: caution.other_notes(result) for name, result in done.items()}
+    for warning in dict.fromkeys(warning for told in notes.values() for warning in told):
+        names = [name for name, told in notes.items() if warning in told]
         st.caption(f"Note on {', '.join(names)}: {plain(warning)}")
     downloads.csv(list(done.values()), "full", "emberpool-compare-full", "Download these runs as CSV")

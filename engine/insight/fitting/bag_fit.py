@@ -9,11 +9,12 @@ from ...workload.bags import chances, spread
 
 
 class BagFit(NamedTuple):
-    """Bags of a table: lookups a sample, a whole number, the spread of lengths, and the share of bags that are empty."""
+    """Bags of a table: lookups a sample, a whole number, the spread of lengths, the share of empty bags, the exact mean."""
 
     pooling: int = 1
     length_cv: float = 0.0
     empty: float = 0.0
+    mean: float = 1.0
 
     @property
     def generated_empty(self) -> float:
@@ -24,5 +25,6 @@ class BagFit(NamedTuple):
 def bag_fit(lengths: Ints | int) -> BagFit:
     """Fit to the lengths of a table's bags, or to the one that all have; the mean is rounded, and 1 at least."""
     if isinstance(lengths, int):
-        return BagFit(lengths)
-    return BagFit(max(round(float(lengths.mean())), 1), spread(lengths), float(np.mean(lengths == 0)))
+        return BagFit(lengths, mean=float(lengths))
+    mean = float(lengths.mean())
+    return BagFit(max(round(mean), 1), spread(lengths), float(np.mean(lengths == 0)), mean)

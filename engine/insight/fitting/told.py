@@ -7,6 +7,7 @@ from typing import Any
 from ...core.arrays import Row
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, values
+from ...scenario.sequences import sequence_note
 from .counting import TOP, Lookups
 from .fit import SHARES, Fitted, TableFit
 from .tally import Tallied
@@ -46,6 +47,8 @@ def hits(found: Fitted) -> list[Row]:
 
 def warnings(found: Fitted) -> Iterator[str]:
     """Yield a sentence for each reason not to trust the fit."""
+    if sequences := sequence_note([one.bags.mean for one in found.tables]):
+        yield sequences
     far = sorted((one for one in found.tables if one.file.apart(one.fit) > FAR), key=lambda one: -one.file.apart(one.fit))
     if far:
         worst = ", ".join(f"{one.table + 1} by {100 * one.file.apart(one.fit):.0f}" for one in far[:NAMED])

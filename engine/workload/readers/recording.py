@@ -76,6 +76,11 @@ class Recording:
         return tuple(spread(self.bag_lengths(field)) for field in range(self.tables))
 
     @property
+    def mean_lengths(self) -> tuple[float, ...]:
+        """The mean lookups of a sample in each field."""
+        return tuple(float(np.mean(self.bag_lengths(field))) for field in range(self.tables))
+
+    @property
     def samples(self) -> int:
         """All samples, those held out included."""
         return len(self.labels)
