@@ -24,7 +24,7 @@ from engine.scenario.sequences import sequence_note
 from engine.simulate import simulate
 from engine.workload.readers.formats import read
 from tests.machines import TINY
-from tests.workload.test_formats import a_trace
+from tests.workload.readers.test_formats import a_trace
 
 WORD = "sequence model"
 SMALL = {"data.batch_size": 16, "run.batches": 4, "run.training": False, "data.held_out_samples": 20}
