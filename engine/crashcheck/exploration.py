@@ -13,10 +13,10 @@ from dataclasses import replace
 from random import Random
 from time import perf_counter
 
-from ..core.timeout import NoEnd, time_limit
 from ..persistence.models import domain
 from ..registry import domain_names
 from . import far_rows, second_crash, states
+from .budget import NoEnd, time_limit
 from .reference_run import FAR, PASTS, Configuration, Wrap, configuration, configurations, reference_run
 from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Bytes, Ints
-from ..core.timeout import BREAKS
 from ..persistence import protocol
 from ..persistence.layout import DATA, MediumLayout
 from ..persistence.logs import LOGS
@@ -18,6 +17,7 @@ from ..persistence.media import WORD, Media
 from ..persistence.protocol import Position
 from ..persistence.records import Stamp
 from ..persistence.recovery import repaired
+from .budget import BREAKS
 from .judge import attach_limited
 from .reference_run import FLOAT32, SEED, Configuration, Wrap
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.timeout import BREAKS, MOST_OPERATIONS, OperationLimit, restart_clock
 from ..errors import CannotRun
 from ..persistence import protocol, records
 from ..persistence.crash_media import CrashMedia, Power
 from ..persistence.layout import DATA
 from ..persistence.media import HEALTH, LINE, FunctionalMedia, Media
 from ..persistence.recovery import Recovered, Scan, recover
+from .budget import BREAKS, MOST_OPERATIONS, OperationLimit, restart_clock
 from .reference_run import BATCH_SIZE, SEED, Configuration, Journal, ReferenceRun, Wrap, attach, train
 
 Places = tuple[int, ...]

@@ -6,12 +6,12 @@ from random import Random
 
 import numpy as np
 
-from ..core.timeout import BREAKS
 from ..errors import CannotRun
 from ..persistence.media import HEALTH
 from ..persistence.models import domain
 from ..persistence.recovery import recover
 from . import judge, states
+from .budget import BREAKS
 from .reference_run import Journal, ReferenceRun, Wrap, train
 from .states import Counts, CrashPoint, Observer
 from .visit import Search, power, visit

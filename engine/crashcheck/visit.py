@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from ..core.timeout import BREAKS
 from ..persistence.crash_media import Power
 from ..persistence.media import FunctionalMedia
 from ..persistence.models import domain
 from . import judge
+from .budget import BREAKS
 from .judge import CrashVerdict
 from .reference_run import Journal, ReferenceRun, Wrap, begin, train
 from .report import CrashReport, Inconsistency

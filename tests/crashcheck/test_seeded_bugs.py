@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from engine.core import timeout
+from engine.crashcheck import budget
 from engine.crashcheck import exploration as search
 from engine.crashcheck.bugs import broken, hunt, seeded
 from engine.crashcheck.exploration import explore
@@ -63,7 +63,7 @@ def test_patience_leaves_the_alarm_clock_as_it_was():
     import signal
 
     before = signal.getsignal(signal.SIGALRM)
-    with timeout.time_limit(5):
+    with budget.time_limit(5):
         pass
     assert signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
