@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import BadInput
 from ...scenario.scenario import Scenario
+from ...workload.readers.digest_check import digest_check
 from ...workload.readers.formats import read
 from ...workload.source import check_fits
 from .counting import MOST_SAMPLES, blocks, counted
@@ -43,11 +44,12 @@ class FileShape:
 
 
 def shape_of(path: str, digest: str, most: int = MOST_SAMPLES) -> FileShape:
-    """Return the shape of a file, which stays the same while its `digest` does; raises BadFile."""
-    file = read(Path(path))
-    parts = blocks(file.samples, most)
-    rows = tuple(counted(file, table, parts, not file.hashed).rows for table in range(file.tables))
-    clicks = float(file.labels.mean())
-    return FileShape(
-        file.name, file.format, file.order, file.samples, clicks, file.dense.shape[1], file.pooling, rows, file.length_cv
-    )
+    """Return the shape of the file of this digest; raises BadFile, also where it is another file now."""
+    with digest_check(Path(path), digest):
+        file = read(Path(path))
+        parts = blocks(file.samples, most)
+        rows = tuple(counted(file, table, parts, not file.hashed).rows for table in range(file.tables))
+        clicks = float(file.labels.mean())
+        return FileShape(
+            file.name, file.format, file.order, file.samples, clicks, file.dense.shape[1], file.pooling, rows, file.length_cv
+        )
