@@ -183,8 +183,8 @@ def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str
 def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf | None) -> tuple[str, str]:
     """How one point ended, and its result or sentence. Every error ends here: a row, never a lost sweep."""
     try:
-        data = Path(chunk.turn.data) if chunk.turn.data else None
         scenario = _changed(_scenario(chunk.turn.base), changes)
+        data = Path(chunk.turn.data) if chunk.turn.data and scenario.data.digest else None  # no other key says so
         shared = {} if shelf is None else {"shelf": shelf}
         result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data, watcher, **shared)
         return "kept", row_text(result)
