@@ -62,8 +62,9 @@ def _files() -> Iterator[str]:
         yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(COUNTED))
 
 
-def _stamps() -> list[tuple[str, int, int]]:
-    return [(path, (found := os.stat(path)).st_mtime_ns, found.st_size) for path in _files()]
+def _stamps() -> list[tuple[str, int, int, int]]:
+    # Not the files' own times: rsync -t and tar -x set them, and give another file of the same size the time of the old one.
+    return [(path, (found := os.stat(path)).st_ino, found.st_ctime_ns, found.st_size) for path in _files()]
 
 
 def digest_of_code() -> str:

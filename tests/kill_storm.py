@@ -5,6 +5,8 @@
 Three kinds of victims run on one store: services, apps that ask, wait and renew as pages do, and sweeps of the command
 line, which compute themselves when no one else does. Any of their children can be hit as well. What must hold: no
 finished point is lost, changed or kept twice, the final table has the same bytes, and no process is left over.
+A kill counts only if points were finished since the last kill: these are at stake. The storm goes on until it has hit every
+kind of victim so. It waits by its own looks, so that a computer that is busy or stopped does not fail it.
 Points are full runs of the smallest preset that train, in classes of four, or made-up ones that only take their time.
 """
 
@@ -27,13 +29,16 @@ from engine.service import service, worker
 from engine.store import kept, owner, requests
 from tests import ROOT
 from tests.machines import TINY
-from tests.service_fakes import COMPUTE, ask, finished, lives, scenarios, until
+from tests.service_fakes import COMPUTE, ask, finished, lives, scenarios
 
 MARK = "EMBERPOOL_STORM"
 FULL_SECONDS, ALIKE = 0.02, 4
 SLICES: dict[How, int] = {"full": 200, "estimate": 400}
 FIRST_SEED = 10_000
-GAP_SECONDS, PATIENCE_SECONDS, GONE_SECONDS = 0.2, 5.0, 30.0
+VICTIMS = ("worker", "service", "app", "command")
+GAP_SECONDS, LOOK_SECONDS = 0.2, 0.05
+STUCK_LOOKS, ORPHAN_LOOKS = 6_000, 1_200  # in a row without a finished point, or with an orphan alive
+EARLY_SHARE = 0.2  # of the kills that do not wait for a finished point
 OWNER = """
 import sys, time; from pathlib import Path; from engine.service import service; from engine.store import owner
 while True:
@@ -68,16 +73,17 @@ def asked(how: How, number: int, compute: str) -> Sequence[Scenario]:
 
 
 class Storm:
-    """The processes, how many were killed of each kind, and what had been finished when."""
+    """The processes, how many of each kind were killed with points at stake, and what had been finished when."""
 
     def __init__(self, store: Path, seed: int, compute: str) -> None:
         self.store, self.random, self.compute = store, random.Random(seed), compute
         self.living: dict[str, subprocess.Popen[bytes]] = {}
-        self.killed: Counter[str] = Counter()
+        self.killed: Counter[str] = Counter()  # with points at stake
+        self.early = self.points_at_stake = self.safe = 0  # kills without any; points; those finished at the last kill
         self.slice: dict[How, int] = dict.fromkeys(SLICES, 0)
         self.finished: dict[object, object] = {}
-        self.orphans: dict[int, float] = {}
-        self.longest = 0.0
+        self.orphans: dict[int, int] = {}  # looks since their owner was killed
+        self.longest = 0
 
     def start(self, kind: str, code: str, *words: str) -> None:
         """Start a process of this kind unless one lives."""
@@ -102,12 +108,16 @@ class Storm:
             name, victim = "worker", self.random.choice(workers)
         else:
             name, victim = self.random.choice(list(there.items()))
-            self.orphans |= dict.fromkeys(offspring(victim), time.monotonic())
+            self.orphans |= dict.fromkeys(offspring(victim), 0)
+        stake = finished(self.store) - self.safe
         try:
             os.kill(victim, signal.SIGKILL)
         except ProcessLookupError:
             return
-        self.killed[name] += 1
+        self.killed[name] += stake > 0
+        self.early += stake == 0
+        self.points_at_stake += stake
+        self.safe += stake
         if name != "worker":
             self.living[name].wait()
 
@@ -120,27 +130,35 @@ class Storm:
 
     def bury(self) -> None:
         """See that orphans are gone in time; one that was still starting learns of its owner's death when it has started."""
-        for child, since in list(self.orphans.items()):
-            age = time.monotonic() - since
-            assert age < GONE_SECONDS, f"process {child} outlived its owner by {age:.0f} s"
-            self.longest = max(self.longest, age)
+        for child, looks in list(self.orphans.items()):
+            assert looks < ORPHAN_LOOKS, f"process {child} outlived its owner by {looks} looks"
+            self.longest = max(self.longest, looks)
+            self.orphans[child] += 1
             if not lives(child):
                 del self.orphans[child]
 
-    def blow(self, kills: int) -> None:
-        """Kill so many times, half of the time only after some progress."""
-        while self.killed.total() < kills:
+    def wait(self) -> None:
+        """Wait for a finished point, which the next kill puts at stake."""
+        for _ in range(STUCK_LOOKS):
+            if finished(self.store) > self.safe:
+                return
             self.tend()
-            before, deadline = finished(self.store), time.monotonic() + PATIENCE_SECONDS
-            patient = self.random.random() < 0.4
+            self.bury()
+            time.sleep(LOOK_SECONDS)
+        raise AssertionError(f"no point was finished in {STUCK_LOOKS} looks, so a kill has nothing at stake")
+
+    def blow(self, kills: int) -> None:
+        """Kill so many times with points at stake, each kind of victim at least once."""
+        while self.killed.total() < kills or not all(self.killed[kind] for kind in VICTIMS):
+            self.tend()
+            if self.random.random() >= EARLY_SHARE:
+                self.wait()
             time.sleep(self.random.expovariate(1 / GAP_SECONDS))
-            while patient and finished(self.store) == before and time.monotonic() < deadline:
-                time.sleep(0.05)
             self.bury()
             self.kill()
-            if self.killed.total() % 10 == 0:
+            if (self.killed.total() + self.early) % 10 == 0:
                 self.look()
-                print(f"{self.killed.total()} killed, {len(self.finished)} finished", file=sys.stderr, flush=True)
+                print(f"{self.killed.total()} killed, {self.points_at_stake} points at stake", file=sys.stderr, flush=True)
         for process in self.living.values():
             process.kill()
             process.wait()
@@ -189,7 +207,10 @@ def storm(folder: Path, kills: int, seed: int = 0, compute: str = COMPUTE) -> di
     store, start = folder / "store.sqlite", time.monotonic()
     blown = Storm(store, seed, compute)
     blown.blow(kills)
-    until(lambda: not left_over(store), GONE_SECONDS)
+    for _ in range(ORPHAN_LOOKS):
+        if left_over(store):
+            time.sleep(LOOK_SECONDS)
+    assert not left_over(store)
     blown.look()
     blamed = len(ask(store, "SELECT 1 FROM failures"))
     disturbed = tables(store, blown.slice, compute)
@@ -201,8 +222,9 @@ def storm(folder: Path, kills: int, seed: int = 0, compute: str = COMPUTE) -> di
     assert disturbed == tables(folder / "calm.sqlite", blown.slice, compute), "the tables differ"
     begun = ask(store, "SELECT count(*), count(DISTINCT key) FROM claims")[0]
     assert not owner.is_owned(store)
-    return {**blown.killed, "finished": finished(store), "begun": begun[0], "blamed in the storm": blamed,
-            "longest orphan [s]": round(blown.longest, 1),
+    return {**blown.killed, "killed early": blown.early, "points at stake": blown.points_at_stake,
+            "finished": finished(store), "begun": begun[0], "blamed in the storm": blamed,
+            "longest orphan [looks]": blown.longest,
             "seconds": round(time.monotonic() - start)}  # fmt: skip
 
 

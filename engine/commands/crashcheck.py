@@ -9,7 +9,7 @@ from ..crashcheck.exploration import check
 from ..crashcheck.report import CrashReport
 from ..persistence.models import domain
 from . import output, progress_bar
-from .parser import FAILED, INTERRUPTED, Subparsers, whole_number
+from .parser import FAILED, INTERRUPTED, NO_VERDICT, Subparsers, whole_number
 
 STATES = 40_000
 SHOWN = 10
@@ -32,7 +32,7 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Explore, replay or climb; returns 3 if a state was inconsistent."""
+    """Explore, replay or climb; returns 3 if a state was inconsistent, 1 if one has no verdict and none was inconsistent."""
     models = (arguments.model,) if arguments.model else None
     for name in models or ():
         domain(name)
@@ -47,7 +47,9 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.broken:
         bug = bugs.broken(arguments.broken)
         report = bugs.hunt(bug, models, seed=arguments.seed, on_progress=progress_bar.draw)
-        return _tell(arguments, report, {"broken": bug.name, "caught": bool(report.inconsistent)})
+        evidence = report.caught_by(bug.evidence)
+        catch = {"caught": bool(evidence), "expected": bug.evidence or None, "caught_by": evidence or None}
+        return _tell(arguments, report, {"broken": bug.name} | catch)
     return _tell(arguments, check(arguments.states, models, arguments.seed, progress_bar.draw), {})
 
 
@@ -56,7 +58,7 @@ def _tell(arguments: argparse.Namespace, report: CrashReport, more: dict[str, An
     output.write_json_or(arguments.json, report.as_json() | more, report_text(report, more))
     if report.interrupted:
         return INTERRUPTED
-    return FAILED if report.inconsistent else 0
+    return FAILED if report.inconsistent else NO_VERDICT if report.no_verdict else 0
 
 
 def report_text(report: CrashReport, more: dict[str, Any]) -> str:
@@ -69,7 +71,12 @@ def report_text(report: CrashReport, more: dict[str, Any]) -> str:
         report.not_explored(),
     ]
     if "caught" in more:
-        lines.append(f"{more['broken']}: {'caught' if more['caught'] else 'not caught'}.")
+        lines.append(_catch(report, more))
+    if report.no_verdict:
+        lines.append(
+            f"{report.no_verdict} states have no verdict: it is not known whether their runs or recoveries end. Replay them:"
+        )
+        lines += [f"{state.line}\n    {state.problem}" for state in report.no_verdict_states[:SHOWN]]
     if report.interrupted:
         lines.append("Interrupted; run it again for the rest: the order of states is always the same.")
     lines += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:SHOWN]]
@@ -78,12 +85,22 @@ def report_text(report: CrashReport, more: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _catch(report: CrashReport, more: dict[str, Any]) -> str:
+    """Say whether a bug was caught, and by which evidence."""
+    if more["caught"]:
+        return f"{more['broken']}: caught by {more['caught_by']}."
+    others = ", ".join(dict.fromkeys(failure.evidence for failure in report.failures))
+    instead = f" by {more['expected']}, where it should be, but by {others}" if others else ""
+    return f"{more['broken']}: not caught{instead}."
+
+
 def _replay(arguments: argparse.Namespace) -> int:
     name = arguments.broken or replay_line.read(arguments.replay).bug
     bug = bugs.broken(name) if name else bugs.Broken("")
     with bug.install():
         verdict = replay_line.replay(arguments.replay, bug.wrap)
-    said = verdict.problem or ("refused, which is honest here" if verdict.refused else f"consistent, at batch {verdict.batch}")
+    ended = "refused, which is honest here" if verdict.refused else f"consistent, at batch {verdict.batch}"
+    said = verdict.problem or (f"no verdict: {verdict.no_verdict}" if verdict.no_verdict else ended)
     found = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
-    output.write_json_or(arguments.json, found, f"{said}\n")
-    return FAILED if verdict.problem else 0
+    output.write_json_or(arguments.json, found | {"no_verdict": verdict.no_verdict}, f"{said}\n")
+    return FAILED if verdict.problem else NO_VERDICT if verdict.no_verdict else 0

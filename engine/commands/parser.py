@@ -11,6 +11,7 @@ from ..store.database import DEFAULT
 
 Subparsers = Any  # argparse keeps this type private
 A_BUG, BAD_INPUT, FAILED, INTERRUPTED = 1, 2, 3, 130  # exit statuses beside 0
+NO_VERDICT = A_BUG  # of a check that could not finish what it looked at
 
 
 class Parser(argparse.ArgumentParser):

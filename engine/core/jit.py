@@ -3,7 +3,7 @@
 An inner kernel becomes a part of each place that calls it; a shared one, which many places call, or one seldom, is there once.
 
 Numba keeps an entry on disk until its own file changes, whatever becomes of what it calls and of the constants that it names.
-So the name of its cache file says what all of that was: after a change it is looked for under another name.
+So the name of its cache file says what all of that was, and what compiles it: after a change it is looked for under another name.
 
 NUMBA_DISABLE_JIT=1 is meant for kernels of a user's own. Ours are compiled all the same, since as Python they would count
 unsigned integers and divide by zero otherwise, and give other numbers.
@@ -24,9 +24,11 @@ from numba import njit
 from numba.core.event import Event, Listener, register
 from numba.extending import is_jitted
 
+from . import linking
 from .linking import EntryCompiler, InnerCompiler, SharedCompiler
 
 config: Any = import_module("numba.core.config")  # its settings are made at run time
+COMPILER = Path(__file__), Path(linking.__file__)  # options, and passes of our own
 # Wrappers for callers from outside unpack every array of every tuple; they took half of the time to compile.
 ENTRY: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler}
 # _nrt=False: inner kernels only borrow arrays, and counting references to them took 90 % of the time.
@@ -74,7 +76,7 @@ def _kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        name, made_of = function.__qualname__, _digest(sys.modules[function.__module__])[:12]
+        name, made_of = function.__qualname__, _made_of(sys.modules[function.__module__])[:12]
         kept = f"{name}.{function.__module__.partition('.')[0]}"  # what is kept names types by their package, too
         function.__qualname__ = f"{kept}-{made_of}"  # the cache's files are named by it, now and never again
         try:
@@ -86,6 +88,11 @@ def _kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return found
 
     return decorate
+
+
+def _made_of(module: ModuleType) -> str:
+    """Return a digest of what a module's kernels are made of, and of what compiles them."""
+    return sha256("\n".join([_digest(module), *(path.read_text(encoding="utf-8") for path in COMPILER)]).encode()).hexdigest()
 
 
 @cache

@@ -24,12 +24,16 @@ STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))
 
 @dataclass(frozen=True)
 class Broken:
-    """A broken protocol: how to install it, the medium to put between, and where it should show."""
+    """A broken protocol: how to install it, the medium to put between, where it should show, and by which evidence.
+
+    `evidence` is an invariant, or another name that `report` has for it; where it is empty, anything that is wrong will do.
+    """
 
     name: str
     install: Callable[[], AbstractContextManager[None]] = nullcontext
     wrap: Wrap | None = None
     on: tuple[Configuration, ...] = ()
+    evidence: str = ""
 
 
 def broken(name: str) -> Broken:
@@ -47,7 +51,7 @@ def seeded() -> Mapping[str, Broken]:
     """Return the bugs of this checkout; raises BadInput where there are no tests."""
     module = of_checkout("seeded_bugs")
     return {
-        bug.name: Broken(bug.name, partial(module.installed, bug), bug.wrap, (configuration(bug.on),))
+        bug.name: Broken(bug.name, partial(module.installed, bug), bug.wrap, (configuration(bug.on),), bug.evidence)
         for bug in module.BUGS.values()
     }
 
@@ -73,7 +77,9 @@ def hunt(
     elsewhere = [one for one in (*map(passing, plain), *(replace(one, size="tiny") for one in plain[:4])) if one not in bug.on]
     tries = [*product(steps, bug.on), *product(steps[:1], elsewhere), *product([ROUGH], AT_SCALE), *product(steps[1:], elsewhere)]
     with bug.install():
-        return follow([(of, effort, models) for effort, of in tries], seed, on_progress, bug.wrap, bug.name)
+        report = follow([(of, effort, models) for effort, of in tries], seed, on_progress, bug.wrap, bug.name, bug.evidence)
+    report.failures.sort(key=lambda failure: bug.evidence not in ("", failure.evidence))
+    return report
 
 
 def _from_file(name: str) -> Broken:

@@ -13,10 +13,11 @@ from dataclasses import replace
 from random import Random
 from time import perf_counter
 
-from ..core.timeout import NoEnd, time_limit
 from ..persistence.models import domain
 from ..registry import domain_names
 from . import far_rows, second_crash, states
+from .budget import NoVerdict
+from .judge import CrashVerdict
 from .reference_run import FAR, PASTS, Configuration, Wrap, configuration, configurations, reference_run
 from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint
@@ -28,7 +29,6 @@ ROUGH = Effort(24, 1, 1, 2, 0)
 SCALED = """undo-large redo-late-large undo-near-large undo-wide redo-late-wide undo-many redo-near-many
     undo-far redo-checked-far redo-near-far undo-near-checked-far"""
 AT_SCALE = tuple(map(configuration, SCALED.split()))
-PATIENCE = 20.0  # seconds for one run of the protocol or one recovery, which take milliseconds
 
 
 def safe_models() -> tuple[str, ...]:
@@ -43,21 +43,17 @@ def explore(
     effort: Effort = USUAL,
     seed: int = 0,
     bug: str = "",
+    evidence: str = "",
 ) -> CrashReport:
-    """Explore a configuration on the medium that `wrap` makes; replay lines name `bug`. A run that does not end has failed."""
+    """Explore a configuration on the medium that `wrap` makes; replay lines name `bug`; its `evidence` is the end."""
     of = configuration(of) if isinstance(of, str) else of
     if of.size == FAR:
         return _far(of, wrap, seed, bug)
     reference = reference_run(of, seed)
-    search = Search(reference, seed, wrap, effort, bug)
+    search = Search(reference, seed, wrap, effort, bug, evidence)
     started = perf_counter()
     for model in models or safe_models():
-        try:
-            with time_limit(PATIENCE):
-                _explore(search, model)
-        except NoEnd as stuck:
-            search.fail(model, "0:run", f"I1: {stuck}")
-            break
+        _explore(search, model)
         search.report.models.add(model)
         if search.failed:
             break
@@ -69,22 +65,29 @@ def explore(
 
 def _far(of: Configuration, wrap: Wrap | None, seed: int, bug: str) -> CrashReport:
     """Follow far rows once; the medium keeps each write at once, so persistence models make no difference."""
-    started = perf_counter()
-    with time_limit(PATIENCE):
-        problem = far_rows.problem(of, seed, wrap)
-    report = CrashReport(1, 1, 1, seconds=perf_counter() - started, configurations={of.name})
-    if problem:
-        report.inconsistent = 1
-        report.failures.append(Inconsistency(f"v1:{of.name}~adr{f'~{bug}' if bug else ''}:{seed}:0:run", problem))
+    report, started = CrashReport(1, 1, 1, configurations={of.name}), perf_counter()
+    line = f"v1:{of.name}~adr{f'~{bug}' if bug else ''}:{seed}:0:run"
+    try:
+        if problem := far_rows.problem(of, seed, wrap):
+            report.inconsistent = 1
+            report.failures.append(Inconsistency(line, problem))
+    except NoVerdict as limit:
+        report.no_verdict = 1
+        report.no_verdict_states.append(Inconsistency(line, str(limit)))
+    report.seconds = perf_counter() - started
     return report
 
 
 def _explore(search: Search, model: str) -> None:
     effort, room = search.effort, len(search.seen) + search.effort.states
-    points, problem = crash_points(search.reference, model, effort.granularity, search.wrap)
+    try:
+        points, problem = crash_points(search.reference, model, effort.granularity, search.wrap)
+    except NoVerdict as limit:
+        search.note(model, "0:run", CrashVerdict(None, no_verdict=str(limit)))
+        return
     search.report.points += points[-1].operation
     if problem:
-        search.fail(model, f"{points[-1].operation}:run", problem)
+        search.note(model, f"{points[-1].operation}:run", CrashVerdict(None, problem))
         return
     rng = Random(f"{search.reference.configuration.name} {model} {search.seed}")
     chosen: list[tuple[CrashPoint, Counts]] = []
@@ -147,14 +150,24 @@ def check(
     return follow([*usual, *((of, ROUGH, chosen[:1]) for of in AT_SCALE)], seed, on_progress)
 
 
-def follow(tries: Sequence[Try], seed: int, on_progress: OnProgress, wrap: Wrap | None = None, bug: str = "") -> CrashReport:
-    """Explore one after the other, with a `bug` until a state shows it; an interrupt ends it with what has been found so far."""
+def follow(
+    tries: Sequence[Try],
+    seed: int,
+    on_progress: OnProgress,
+    wrap: Wrap | None = None,
+    bug: str = "",
+    evidence: str = "",
+) -> CrashReport:
+    """Explore one after the other, with a `bug` until a state shows it by its `evidence`.
+
+    An interrupt ends it with what has been found so far.
+    """
     report = CrashReport()
     try:
         for done, (of, effort, models) in enumerate(tries):
             on_progress(done / len(tries), f"{bug and f'{bug}: '}{report.unique_states} states, {of.name}")
-            report.add(explore(of, wrap, models, effort, seed, bug))
-            if bug and report.inconsistent:
+            report.add(explore(of, wrap, models, effort, seed, bug, evidence))
+            if bug and (report.caught_by(evidence) or report.no_verdict):
                 break
     except KeyboardInterrupt:
         report.interrupted = True

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Bytes, Ints
-from ..core.timeout import BREAKS
 from ..persistence import protocol
 from ..persistence.layout import DATA, MediumLayout
 from ..persistence.logs import LOGS
@@ -18,8 +17,8 @@ from ..persistence.media import WORD, Media
 from ..persistence.protocol import Position
 from ..persistence.records import Stamp
 from ..persistence.recovery import repaired
-from .judge import attach_limited
-from .reference_run import FLOAT32, SEED, Configuration, Wrap
+from .budget import BREAKS, counted, most_operations, processor_limited
+from .reference_run import FLOAT32, SEED, Configuration, Wrap, attach
 
 Words = NDArray[np.uint32]
 EDGES = (8, 16, 24, 31, 32)
@@ -62,8 +61,12 @@ class SparseMedia:
         return False
 
 
+@processor_limited
 def problem(of: Configuration, seed: int = 0, wrap: Wrap | None = None) -> str:
-    """Train one batch on far rows, lose power after its commit, recover; return a sentence if the table is not as it must be."""
+    """Train one batch on far rows, lose power after its commit, recover; return a sentence if the table is not as it must be.
+
+    Raises NoVerdict.
+    """
     rows = ROWS if of.near_data else MANY
     layout = MediumLayout(NUM_ROWS, FLOAT32, 2 * FLOAT32, rows.size, of.checked)
     rng, ahead, first = np.random.default_rng(seed), LOGS[of.log].ahead, 2**32 - 1
@@ -71,10 +74,11 @@ def problem(of: Configuration, seed: int = 0, wrap: Wrap | None = None) -> str:
     before, mlps = np.zeros_like(after), rng.integers(0, 256, (2, layout.mlp_bytes), np.uint8)
     bare = SparseMedia()
     try:
-        media = attach_limited(of, bare, wrap, 4 * MANY.size)
+        most = most_operations(rows.size * layout.row_stride + layout.nbytes - layout.row_slots[0].header)
+        media = attach(of, counted(bare, wrap, most))
         protocol.declare(media, layout, mlps[0], Position(first, first, first, SEED), 0)
         _train(of, media, layout, first, rows, (before, after), mlps)
-        found = repaired(attach_limited(of, bare, wrap, 4 * MANY.size), layout, of.log)
+        found = repaired(attach(of, counted(bare, wrap, most)), layout, of.log)
     except BREAKS as error:
         return f"I1: far rows ended in {type(error).__name__}: {error}"
     resumed = first + ahead, first + ahead, first + ahead, SEED

@@ -1,34 +1,55 @@
 """The verdict on one crash state: the real recovery from it, compared with the arrays of the reference run."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import wraps
 from struct import unpack_from
-from typing import Any
+from typing import ParamSpec
 
 import numpy as np
 
-from ..core.timeout import BREAKS, MOST_OPERATIONS, OperationLimit, restart_clock
 from ..errors import CannotRun
 from ..persistence import protocol, records
 from ..persistence.crash_media import CrashMedia, Power
 from ..persistence.layout import DATA
 from ..persistence.media import HEALTH, LINE, FunctionalMedia, Media
 from ..persistence.recovery import Recovered, Scan, recover
-from .reference_run import BATCH_SIZE, SEED, Configuration, Journal, ReferenceRun, Wrap, attach, train
+from .budget import BREAKS, NoVerdict, counted, processor_limited
+from .reference_run import BATCH_SIZE, SEED, Journal, ReferenceRun, Wrap, attach, train
 
+State = ParamSpec("State")
 Places = tuple[int, ...]
 LOGS = (records.RecordKind.UNDO_ROWS, records.RecordKind.REDO_ROWS, records.RecordKind.MLP)
 
 
 @dataclass(frozen=True, slots=True)
 class CrashVerdict:
-    """What recovery made of a state: the batch it went back to, or why it refused, and what is wrong with that."""
+    """What recovery made of a state: the batch it went back to, or why it refused, and what is wrong with that.
+
+    `no_verdict` says why there is none: then nothing else is known.
+    """
 
     batch: int | None
     problem: str = ""
     refused: bool = False
+    no_verdict: str = ""
 
 
+def _limited(judge: Callable[State, CrashVerdict]) -> Callable[State, CrashVerdict]:
+    """Return a judge that says so where its processor time was too short for a verdict."""
+    limited = processor_limited(judge)
+
+    @wraps(judge)
+    def judged(*args: State.args, **named: State.kwargs) -> CrashVerdict:
+        try:
+            return limited(*args, **named)
+        except NoVerdict as limit:
+            return CrashVerdict(None, no_verdict=str(limit))
+
+    return judged
+
+
+@_limited
 def judge(
     reference: ReferenceRun,
     image: bytes | bytearray,
@@ -43,7 +64,7 @@ def judge(
     if not lossy and (problem := two_live_logs(reference, image)):
         return CrashVerdict(None, f"I7: {problem}")
     try:
-        found = recover(attach_limited(reference.configuration, media, wrap), reference.layout, reference.log, reference.bound)
+        found = recover(attach_counted(reference, media, wrap), reference.layout, reference.log, reference.bound)
     except CannotRun as refusal:
         return CrashVerdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
     except BREAKS as error:
@@ -58,11 +79,9 @@ def judge(
     return CrashVerdict(batch, mismatch(reference, found, 0 if lossy else acknowledged))
 
 
-def attach_limited(of: Configuration, media: Media, wrap: Wrap | None, most: int = MOST_OPERATIONS) -> Media:
-    """Attach the medium; a wrapper that never ends is ended."""
-    restart_clock()
-    limited: Any = OperationLimit(media, most) if wrap else media
-    return attach(of, limited, wrap)
+def attach_counted(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> Media:
+    """Attach the medium, perhaps wrapped; a run or recovery of too many operations is ended."""
+    return attach(reference.configuration, counted(media, wrap, reference.most_operations))
 
 
 def mismatch(reference: ReferenceRun, found: Recovered, acknowledged: int) -> str:
@@ -94,11 +113,12 @@ def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
     return f"two live logs among {names}" if len(names) > len(set(names)) else ""
 
 
+@_limited
 def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> CrashVerdict:
     """Recover, train to the end from where the reader stands, lose power, recover: as if nothing had happened (I3)."""
     media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
     try:
-        seen = attach_limited(reference.configuration, media, wrap)
+        seen = attach_counted(reference, media, wrap)
         found = recover(seen, reference.layout, reference.log, reference.bound)
         batch = found.embedding_batch - reference.configuration.first
         if problem := mismatch(reference, found, acknowledged):
@@ -109,7 +129,7 @@ def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledge
     except BREAKS as error:
         return CrashVerdict(None, f"I3: resuming ended in {type(error).__name__}: {error}")
     again = judge(reference, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
-    return CrashVerdict(again.batch, again.problem and f"I3: after resuming, {again.problem}")
+    return replace(again, problem=again.problem and f"I3: after resuming, {again.problem}")
 
 
 def in_use(reference: ReferenceRun) -> Iterator[int]:
@@ -118,6 +138,7 @@ def in_use(reference: ReferenceRun) -> Iterator[int]:
     yield from range(DATA, reference.layout.nbytes, LINE)
 
 
+@_limited
 def judge_damaged(
     reference: ReferenceRun,
     image: bytes | bytearray,
@@ -139,7 +160,7 @@ def judge_damaged(
         media.poison(address)
     scan: Scan = "always" if flips else "dirty"
     try:
-        seen = attach_limited(reference.configuration, media, wrap)
+        seen = attach_counted(reference, media, wrap)
         found = recover(seen, reference.layout, reference.log, reference.bound, scan)
     except CannotRun:
         return CrashVerdict(None, "", True)

@@ -16,6 +16,7 @@ from ..persistence.media import HEALTH, Media, NearData, octets, put
 from ..persistence.protocol import LogName, Position
 from ..persistence.records import Pending, Stamp
 from ..persistence.replay import BatchChange
+from .budget import most_operations
 
 SEED = (2**61 + 7, 2**33 + 11)  # words that no narrower counter holds
 BATCH_SIZE = 128
@@ -135,6 +136,11 @@ class ReferenceRun:
         """The staleness bound: an MLP log takes two batches, so at a commit the newest complete one is at most two old."""
         return 2 if self.configuration.relaxed else 0
 
+    @property
+    def most_operations(self) -> int:
+        """The operations of the medium that no run or recovery of it needs."""
+        return most_operations(self.layout.nbytes)
+
     @cached_property
     def images(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
         """The tables and the MLPs as bytes."""
@@ -179,10 +185,9 @@ def begin(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
     protocol.format_media(media, reference.layout, reference.tables[batch], reference.mlps[batch], position)
 
 
-def attach(of: Configuration, media: Media, wrap: Wrap | None = None) -> Media:
-    """Return the medium as the protocol sees it: through near-data logic, if there is any, and then through `wrap`."""
-    wrapped = wrap(media) if wrap else media
-    return NearData(wrapped) if of.near_data else wrapped
+def attach(of: Configuration, media: Media) -> Media:
+    """Return the medium as the protocol sees it: through near-data logic, if there is any."""
+    return NearData(media) if of.near_data else media
 
 
 @dataclass

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..errors import BadInput
 from ..persistence.models import domain
 from . import far_rows, judge, second_crash, visit
+from .budget import NoVerdict
 from .judge import CrashVerdict
 from .reference_run import FAR, Configuration, Wrap, configuration, reference_run
 from .states import Counts, CrashPoint
@@ -69,7 +70,13 @@ def read(line: str) -> ReplayedState:
 
 def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
     """Replay a line and judge the state again; raises BadInput where its run has no such state."""
-    asked = read(line)
+    try:
+        return _replay(read(line), wrap)
+    except NoVerdict as limit:
+        return CrashVerdict(None, no_verdict=str(limit))
+
+
+def _replay(asked: ReplayedState, wrap: Wrap | None) -> CrashVerdict:
     if asked.configuration.size == FAR and asked.choices[0].run:
         return CrashVerdict(None, far_rows.problem(asked.configuration, asked.seed, wrap))
     reference = reference_run(asked.configuration, asked.seed)

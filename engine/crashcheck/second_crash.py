@@ -6,12 +6,13 @@ from random import Random
 
 import numpy as np
 
-from ..core.timeout import BREAKS
 from ..errors import CannotRun
 from ..persistence.media import HEALTH
 from ..persistence.models import domain
 from ..persistence.recovery import recover
 from . import judge, states
+from .budget import BREAKS, NoVerdict, processor_limited
+from .judge import CrashVerdict
 from .reference_run import Journal, ReferenceRun, Wrap, train
 from .states import Counts, CrashPoint, Observer
 from .visit import Search, power, visit
@@ -27,22 +28,28 @@ def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Cou
     """
     search.report.depth = 2
     for again in (model, *UNLIKE.get(model, ())):
-        points = after_recovery(search.reference, (model, again), point, counts, search.effort.granularity, search.wrap)
+        both = model if again == model else f"{model}.{again}"
+        try:
+            points = after_recovery(search.reference, (model, again), point, counts, search.effort.granularity, search.wrap)
+        except NoVerdict as limit:
+            search.note(both, f"{point.operation}:{point.name(counts)},resume", CrashVerdict(None, no_verdict=str(limit)))
+            return
         rng, room = Random(point.operation), len(search.seen) + max(search.effort.states // search.effort.recoveries, 20)
         turns = zip_longest(*(_simple(second, rng) for second in points))
-        both = model if again == model else f"{model}.{again}"
         for second, kept in (one for turn in turns for one in turn if one):
             if len(search.seen) < room and not search.failed:
                 where = f"{point.operation}/{second.operation}:{point.name(counts)}/{second.name(kept)}"
                 visit(search, again, second, kept, where, both)
 
 
+@processor_limited
 def after_recovery(
     reference: ReferenceRun, models: tuple[str, str], point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
 ) -> list[CrashPoint]:
     """Return the points inside a state's recovery, judged before, and in the training that follows, unless it refuses.
 
     `models` are those of the first and the second loss. What a recovery leaves that refuses must be refused again, or exact.
+    Raises NoVerdict.
     """
     model, again = models
     lost = domain(model).announced and (point.after_loss or counts != point.sizes or again != model)  # or said to be
@@ -50,7 +57,7 @@ def after_recovery(
     start = np.frombuffer(point.image(counts), np.uint8)
     observer = Observer(start, power(again, granularity), journal, lost)
     try:
-        seen = judge.attach_limited(reference.configuration, observer.media, wrap)
+        seen = judge.attach_counted(reference, observer.media, wrap)
         found = recover(seen, reference.layout, reference.log, reference.bound)
         journal.acknowledged = found.embedding_batch - reference.configuration.first
         observer.after_loss = lost and domain(again).announced
@@ -69,8 +76,8 @@ def resume(search: Search, model: str, point: CrashPoint, counts: Counts) -> Non
         return
     search.report.resumed += 1
     verdict = judge.judge_resumed(search.reference, point.image(counts), point.acknowledged, search.wrap)
-    if verdict.problem:
-        search.fail(model, f"{point.operation}:{point.name(counts)},resume", verdict.problem)
+    if verdict.problem or verdict.no_verdict:
+        search.note(model, f"{point.operation}:{point.name(counts)},resume", verdict)
 
 
 def lose_flag(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
@@ -94,8 +101,8 @@ def damage(search: Search, model: str, point: CrashPoint, counts: Counts) -> Non
 def _damage(search: Search, model: str, point: CrashPoint, counts: Counts, name: str, **lost: tuple[int, ...]) -> None:
     search.report.damaged += 1
     verdict = judge.judge_damaged(search.reference, point.image(counts), point.acknowledged, **lost, wrap=search.wrap)
-    if verdict.problem:
-        search.fail(model, f"{point.operation}:{point.name(counts)},{name}", verdict.problem)
+    if verdict.problem or verdict.no_verdict:
+        search.note(model, f"{point.operation}:{point.name(counts)},{name}", verdict)
 
 
 def _simple(point: CrashPoint, rng: Random) -> Iterator[tuple[CrashPoint, Counts]]:

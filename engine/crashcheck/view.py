@@ -111,6 +111,8 @@ def recovery_sentence(found: CrashView) -> str:
     state = f"{on_way} lines of 64 B are on their way: {survive} survive whole, {torn} in part"
     if found.verdict.problem:
         return f"{state}. {found.verdict.problem}"
+    if found.verdict.no_verdict:
+        return f"{state}. No verdict: {found.verdict.no_verdict}"
     if found.verdict.batch is None:
         return f"{state}. Fenced lines are gone, and recovery says so: it refuses"
     promised = f"batch {found.acknowledged} was promised"

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from ..core.timeout import BREAKS
 from ..persistence.crash_media import Power
 from ..persistence.media import FunctionalMedia
 from ..persistence.models import domain
 from . import judge
+from .budget import BREAKS, processor_limited
 from .judge import CrashVerdict
 from .reference_run import Journal, ReferenceRun, Wrap, begin, train
 from .report import CrashReport, Inconsistency
@@ -45,21 +45,29 @@ class Search:
     wrap: Wrap | None
     effort: Effort
     bug: str
+    evidence: str = ""
     report: CrashReport = field(default_factory=CrashReport)
     seen: dict[tuple[bytes, bool, bool], CrashVerdict] = field(default_factory=dict)
 
-    def fail(self, model: str, where: str, problem: str) -> None:
-        """Note a failure, with the line that replays it."""
+    def note(self, model: str, where: str, verdict: CrashVerdict) -> None:
+        """Note what is wrong with a state, or that there is no verdict on it, with the line that replays it."""
+        grain = "" if self.effort.granularity == 8 else str(self.effort.granularity)
+        parts = [self.reference.configuration.name, model + grain, *([self.bug] if self.bug else [])]
+        state = Inconsistency(f"v1:{'~'.join(parts)}:{self.seed}:{where}", verdict.no_verdict or verdict.problem)
+        if verdict.no_verdict:
+            self.report.no_verdict += 1
+            self.report.no_verdict_states.append(state)
+            return
         self.report.inconsistent += 1
-        if len(self.report.failures) < MOST_FAILURES:
-            grain = "" if self.effort.granularity == 8 else str(self.effort.granularity)
-            parts = [self.reference.configuration.name, model + grain, *([self.bug] if self.bug else [])]
-            self.report.failures.append(Inconsistency(f"v1:{'~'.join(parts)}:{self.seed}:{where}", problem))
+        if sum(failure.evidence == state.evidence for failure in self.report.failures) < MOST_FAILURES:
+            self.report.failures.append(state)
 
     @property
     def failed(self) -> bool:
-        """Whether there is no use in going on."""
-        return len(self.report.failures) >= MOST_FAILURES
+        """Whether there is no use in going on: the `evidence` is there, or enough is wrong if none is named, or time is up."""
+        if self.report.no_verdict:
+            return True
+        return bool(self.report.caught_by(self.evidence)) if self.evidence else len(self.report.failures) >= MOST_FAILURES
 
 
 def power(model: str, granularity: int) -> Power:
@@ -67,15 +75,16 @@ def power(model: str, granularity: int) -> Power:
     return Power(model, CONTROLLERS, INTERLEAVE, granularity)
 
 
+@processor_limited
 def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wrap | None) -> tuple[list[CrashPoint], str]:
-    """Run the story and return its points, and a sentence if it did not come to its end."""
+    """Run the story and return its points, and a sentence if it did not come to its end; raises NoVerdict."""
     start = FunctionalMedia(reference.layout.nbytes)
     begin(reference, start)
     journal = Journal()
     observer = Observer(start.durable, power(model, granularity), journal)
     problem = ""
     try:
-        train(reference, judge.attach_limited(reference.configuration, observer.media, wrap), 0, journal)
+        train(reference, judge.attach_counted(reference, observer.media, wrap), 0, journal)
     except BREAKS as error:
         problem = f"I1: training ended in {type(error).__name__}: {error}"
     observer.end()
@@ -94,11 +103,10 @@ def visit(search: Search, model: str, point: CrashPoint, counts: Counts, where: 
         verdict = judge.judge(search.reference, image, point.acknowledged, search.wrap, announced, lossy)
         search.seen[key] = verdict
         search.report.refused += verdict.refused
-        if verdict.problem:
-            search.fail(named or model, where, verdict.problem)
-        return not verdict.problem
+        if verdict.problem or verdict.no_verdict:
+            search.note(named or model, where, verdict)
+        return not verdict.problem and not verdict.no_verdict
     if verdict.batch is not None and verdict.batch < point.acknowledged and not lossy:
-        search.fail(
-            named or model, where, f"I2: recovered to batch {verdict.batch}, though {point.acknowledged} was acknowledged"
-        )
+        early = f"I2: recovered to batch {verdict.batch}, though {point.acknowledged} was acknowledged"
+        search.note(named or model, where, CrashVerdict(verdict.batch, early))
     return False

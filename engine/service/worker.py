@@ -185,6 +185,7 @@ def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf |
     data = Path(chunk.turn.data) if chunk.turn.data else None
     try:
         scenario = _changed(_scenario(chunk.turn.base), changes)
+        data = Path(chunk.turn.data) if chunk.turn.data and scenario.data.digest else None  # no other key says so
         shared = {} if shelf is None else {"shelf": shelf}
         result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data, watcher, **shared)
         return "kept", row_text(result)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from zlib import crc32
 
+from ..core.file_state import FileState, file_state
 from ..errors import BadFile
 from ..version import PROGRAM
 from . import schema, soundness
@@ -25,7 +26,7 @@ PAGE_BYTES = 8192  # of a new store: an estimate's row is 2.2 kB, of which SQLit
 SYNCHRONOUS = "FULL"  # a commit is on disk before it returns; NORMAL loses the last ones with the power
 OPEN, KEPT, FAILED = 0, 1, 2  # points.state; triggers keep it true to `results` and `failures`
 MAGIC = b"SQLite format 3\0"
-_SEEN: dict[Path, tuple[int, int, int]] = {}  # by store, what its file was like when this process had seen it whole
+_SEEN: dict[Path, FileState] = {}  # by store, what its file was like when this process had seen it whole
 TICK_NS, LARGE = 50_000_000, 1 << 24  # file systems' clocks are coarse; small stores are looked at again rather than believed
 
 
@@ -43,7 +44,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         make_private(path.parent)
         with closing(_connected(path)) as store:
             before = _SEEN.get(path)
-            if not (seen := before == _like(path)) and not is_owned(path):
+            if not (seen := before == file_state(path)) and not is_owned(path):
                 look(path, store)
                 seen = True
             yield store
@@ -57,18 +58,13 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 def look(path: Path, store: sqlite3.Connection) -> None:
     """Look at a whole store, unless this process has seen the file as it is; raises sqlite3.DatabaseError for a damaged one."""
-    if _SEEN.get(path) != _like(path):
+    if _SEEN.get(path) != file_state(path):
         soundness.check(store)
         _note(path)
 
 
-def _like(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
 def _note(path: Path) -> None:
-    _, size, changed = now = _like(path)
+    *_, size, _, changed = now = file_state(path)
     if size > LARGE or time.time_ns() - changed > TICK_NS:
         _SEEN[path] = now
     else:

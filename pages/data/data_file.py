@@ -10,10 +10,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from engine.core.file_state import FileState
 from engine.errors import BadFile
 from engine.scenario.scenario import Scenario, with_values
 from engine.service.outline import outlined
-from engine.workload.readers.formats import digest_of, files_of
+from engine.workload.readers.digest_check import file_states
+from engine.workload.readers.formats import digest_of
 from pages.data.typed_path import expanded
 from pages.gate import access
 
@@ -53,22 +55,16 @@ def known(path: Path, origin: str = "") -> DataFile:
     try:
         if not path.is_file():
             raise BadFile(f"{path} is no file on this computer; give the path of a data file, such as Criteo's, plain or .gz.")
-        found = DataFile(path, _digest(path, tuple(_version(file) for file in files_of(path))), origin)
+        found = DataFile(path, _digest(path, file_states(path)), origin)
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; give another one, or make run DATA=file.") from error
     _KNOWN.setdefault(found.digest, {})[origin] = found
     return found
 
 
-def _version(path: Path) -> tuple[str, int, int, int, int]:
-    """Return what changes with a file; raises OSError."""
-    now = path.stat()
-    return str(path), now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
-
-
 @lru_cache(maxsize=64)
-def _digest(path: Path, versions: tuple[tuple[str, int, int, int, int], ...]) -> str:
-    """Return the digest of files of such versions: each look of a page at 10 GB would take some ten seconds."""
+def _digest(path: Path, states: tuple[FileState, ...]) -> str:
+    """Return the digest of files in such states: each look of a page at 10 GB would take some ten seconds."""
     return digest_of(path)
 
 

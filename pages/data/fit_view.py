@@ -11,6 +11,7 @@ from engine.insight.fitting import told
 from engine.insight.fitting.fit import Fitted, fit_file, lookups_of
 from engine.insight.fitting.shape import shape_of
 from engine.scenario.scenario import Scenario, with_values
+from engine.workload.readers.digest_check import digest_check
 from pages.common import downloads, session
 from pages.common.numbers import percent
 from pages.common.plain import plain
@@ -23,8 +24,9 @@ FILE, FIT, PLAIN = "file", "fit", "fit without locality"
 
 
 def fitted(path: str, digest: str) -> Fitted:
-    """Return the fit to the file of this digest; raises BadFile."""
-    return fit_file(lookups_of(Path(path)))
+    """Return the fit to the file of this digest; raises BadFile, also where it is another file now."""
+    with digest_check(Path(path), digest):
+        return fit_file(lookups_of(Path(path)))
 
 
 def reshape(scenario: Scenario) -> None:

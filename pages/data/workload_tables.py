@@ -4,15 +4,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from engine.core.file_state import FileState
 from engine.insight import data_profile, planner_gap
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
 from engine.scenario.scenario import Scenario, per_table
 from engine.workload.bags import chances, length_cv
 from engine.workload.popularity import alike
+from engine.workload.readers.digest_check import digest_check, file_states
 from engine.workload.readers.file_tables import numbering_note
 from engine.workload.readers.formats import read
 from engine.workload.readers.recording import Recording
@@ -28,9 +31,15 @@ RARELY = 0.99
 PLANNER, REAL = "planner's formula", "what the hits give"
 
 
-@lru_cache(maxsize=8)
 def _file(path: str, digest: str) -> Recording:
-    return read(path)
+    """Return the file of this digest, kept while it is not touched: arrays of a file that is written to change with it."""
+    return _read(path, digest, file_states(Path(path)))
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, digest: str, states: tuple[FileState, ...]) -> Recording:
+    with digest_check(Path(path), digest):
+        return read(path)
 
 
 def asked(scenario: Scenario) -> Scenario:

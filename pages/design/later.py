@@ -44,7 +44,7 @@ def answer(kind: str, find: Callable[..., Any], *given: Hashable, long: bool = F
     A `long` one takes seconds.
     """
     visitor = get_script_run_ctx()
-    place, whole = f"{kind} {visitor.session_id if visitor else ''}", (kind, given)
+    place, whole = f"{kind} {visitor.session_id if visitor else ''}", (kind, find, given)
     with _lock:
         _wanted[place] = whole
         while len(_wanted) > MOST:

@@ -12,6 +12,7 @@ from engine.errors import BadFile
 from engine.insight.fitting.description import ColumnDescription, FileDescription, look, mapping_of
 from engine.workload.readers import mapping
 from engine.workload.readers.dialects import Dialect, dialect_of
+from engine.workload.readers.digest_check import digest_check
 from engine.workload.readers.mapping_text import has_label
 from pages.common.plain import plain
 from pages.data import data_file, uploads
@@ -40,7 +41,8 @@ FAULT = "mapping fault"
 
 def looked(path: str, digest: str) -> tuple[FileDescription, Dialect]:
     """Return what the first rows of the file of this digest show; raises BadFile."""
-    return look(Path(path)), dialect_of(Path(path))
+    with digest_check(Path(path), digest):
+        return look(Path(path)), dialect_of(Path(path))
 
 
 def draw(file: DataFile) -> None:

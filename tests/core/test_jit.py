@@ -12,6 +12,7 @@ from numba import njit, objmode, typeof
 from numba.core.datamodel.registry import default_manager
 
 from engine.api import estimate
+from engine.core import jit
 from engine.schedule.kernels.template import ONCE
 from tests import ROOT
 
@@ -81,6 +82,19 @@ def test_a_kernel_is_compiled_again_once_a_constant_changes_that_it_has_from_els
     assert written() == (6, 1)
     assert written(added=5) == (11, 1)
     assert written(times=4, added=5) == (13, 1)
+
+
+def test_a_kernel_is_compiled_again_once_what_compiles_it_changes(written, tmp_path, monkeypatch):
+    ours = tmp_path / "options.py"
+    monkeypatch.setattr(jit, "COMPILER", (ours,))
+    ours.write_text("fastmath = False")
+    assert [written(), written()] == [(6, 1), (6, 0)]
+    ours.write_text("fastmath = True")
+    assert [written(), written()] == [(6, 1), (6, 0)]
+
+
+def test_options_and_passes_are_what_compiles():
+    assert {path.name for path in jit.COMPILER} == {"jit.py", "linking.py"} and all(path.is_file() for path in jit.COMPILER)
 
 
 def test_files_of_a_kernel_as_it_was_are_removed(written, tmp_path):

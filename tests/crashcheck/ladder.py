@@ -61,16 +61,17 @@ RUNGS = (
 def ladder(
     bugs: Sequence[Broken], on_progress: OnProgress = lambda share, what: None, rungs: Sequence[Rung] = RUNGS
 ) -> list[Row]:
-    """Try every bug on every rung, on the configuration where it should show."""
+    """Try every bug on every rung, on the configuration where it should show, for the evidence that it should leave."""
     rows = []
     for step, rung in enumerate(rungs):
         started, states, missed = perf_counter(), 0, []
         for done, bug in enumerate(bugs):
             on_progress((step + done / len(bugs)) / len(rungs), f"{rung.name}: {bug.name}")
             with bug.install():
-                found = explore(replace(bug.on[0], size=rung.size), bug.wrap, rung.models, rung.effort)
-            states += found.unique_states
-            if not found.inconsistent:
+                of = replace(bug.on[0], size=rung.size)
+                report = explore(of, bug.wrap, rung.models, rung.effort, evidence=bug.evidence)
+            states += report.unique_states
+            if not report.caught_by(bug.evidence):
                 missed.append(bug.name)
         rows.append(Row(rung.name, len(bugs) - len(missed), len(bugs), states, perf_counter() - started, tuple(missed)))
     return rows

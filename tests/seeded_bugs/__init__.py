@@ -1,7 +1,8 @@
 """Protocols broken on purpose; the crash explorer must catch each of them.
 
-To add one, write a function of the seam's signature under `@bug("module.function")` in the file of its group, or under
-`@media_bug()` a function that takes a medium and returns a broken one.
+To add one, write a function of the seam's signature under `@bug("module.function", evidence="I2")` in the file of its group, or
+under `@media_bug(evidence="I2")` a function that takes a medium and returns a broken one. The evidence is the invariant that must
+not hold any more (`docs/persistence.md`); "no end" and "exception" are for bugs that do no more than that.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ BUGS: dict[str, "Bug"] = {}
 
 @dataclass(frozen=True)
 class Bug:
-    """A broken function and where it goes, or a broken medium, and the configuration on which it must show."""
+    """A broken function and where it goes, or a broken medium, the configuration on which it must show, and by which evidence."""
 
     name: str
     group: str
@@ -25,26 +26,29 @@ class Bug:
     broken: Callable[..., Any] | None = None
     wrap: Callable[[Any], Any] | None = None
     on: str = "undo"
+    evidence: str = ""
 
 
-def bug(seam: str, on: str = "undo") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def bug(seam: str, evidence: str, on: str = "undo") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as a bug named after it, at a seam such as `records.checksum`.
 
     A seam outside the log protocol is written whole, such as `engine.crashcheck.judge.recover`.
     """
 
     def register(broken: Callable[..., Any]) -> Callable[..., Any]:
-        BUGS[broken.__name__] = Bug(broken.__name__, broken.__module__.rpartition(".")[2], seam, broken, None, on)
+        group = broken.__module__.rpartition(".")[2]
+        BUGS[broken.__name__] = Bug(broken.__name__, group, seam, broken, None, on, evidence)
         return broken
 
     return register
 
 
-def media_bug(on: str = "undo") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def media_bug(evidence: str, on: str = "undo") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function, from a medium to a broken one, as a bug named after it."""
 
     def register(wrap: Callable[..., Any]) -> Callable[..., Any]:
-        BUGS[wrap.__name__] = Bug(wrap.__name__, wrap.__module__.rpartition(".")[2], wrap=wrap, on=on)
+        group = wrap.__module__.rpartition(".")[2]
+        BUGS[wrap.__name__] = Bug(wrap.__name__, group, wrap=wrap, on=on, evidence=evidence)
         return wrap
 
     return register

@@ -37,21 +37,21 @@ class Through:
         return self.media.poisoned(address, nbytes)
 
 
-@media_bug()
+@media_bug(evidence="I2")
 class EverySeventhFlushIsDropped(Through):
     def flush(self, address, nbytes):
         if not self.turn(7):
             self.media.flush(address, nbytes)
 
 
-@media_bug()
+@media_bug(evidence="I1")
 class EveryFifthFenceReturnsAtOnce(Through):
     def fence(self):
         if not self.turn(5):
             self.media.fence()
 
 
-@media_bug()
+@media_bug(evidence="I5")
 class OnlyTheTenthFenceReturnsAtOnce(Through):
     def fence(self):
         self.count += 1
@@ -59,7 +59,7 @@ class OnlyTheTenthFenceReturnsAtOnce(Through):
             self.media.fence()
 
 
-@media_bug()
+@media_bug(evidence="I2")
 class FlushMissesTheLastLine(Through):
     def flush(self, address, nbytes):
         last = (address + nbytes - 1) // LINE * LINE
@@ -69,7 +69,7 @@ class FlushMissesTheLastLine(Through):
             self.media.flush(address, nbytes)
 
 
-@media_bug(on="undo-near")
+@media_bug(on="undo-near", evidence="I5")
 class ADeviceWriteIsHeldOverTheNextFence(Through):
     held = ()
 
@@ -86,19 +86,19 @@ class ADeviceWriteIsHeldOverTheNextFence(Through):
             self.held = ()
 
 
-@media_bug(on="undo-near")
+@media_bug(on="undo-near", evidence="I2")
 class NearDataWritesAreHostStoresThatNobodyFlushes(Through):
     def device_write(self, address, data):
         self.media.store(address, data)
 
 
-@media_bug()
+@media_bug(evidence="I1")
 class LongStoresLoseTheirLastWord(Through):
     def store(self, address, data):
         self.media.store(address, data[:-WORD] if data.size > LINE else data)
 
 
-@media_bug()
+@media_bug(evidence="I3")
 class EveryThirtiethStoreFlipsABit(Through):
     def store(self, address, data):
         if self.turn(30):
@@ -107,14 +107,14 @@ class EveryThirtiethStoreFlipsABit(Through):
         self.media.store(address, data)
 
 
-@media_bug()
+@media_bug(evidence="I1")
 class EveryNinthLoadOfARecordIsStale(Through):
     def load(self, address, nbytes):
         found = self.media.load(address, nbytes)
         return bytes(nbytes) if nbytes == LINE and self.turn(9) else found
 
 
-@media_bug()
+@media_bug(evidence="I2")
 class LongLoadsFlipABit(Through):
     def load(self, address, nbytes):
         found = bytearray(self.media.load(address, nbytes))
@@ -123,13 +123,13 @@ class LongLoadsFlipABit(Through):
         return bytes(found)
 
 
-@media_bug()
+@media_bug(evidence="I5")
 class PoisonIsReadAsZeros(Through):
     def poisoned(self, address, nbytes):
         return False
 
 
-@media_bug()
+@media_bug(evidence="I1")
 class AWriteIsRepeatedThreeFencesLater(Through):
     def __init__(self, media):
         super().__init__(media)
@@ -147,7 +147,7 @@ class AWriteIsRepeatedThreeFencesLater(Through):
         self.past.append(())
 
 
-@media_bug()
+@media_bug(evidence="exception")
 class TheFortiethOperationRaises(Through):
     def store(self, address, data):
         if self.turn(40):
@@ -155,7 +155,7 @@ class TheFortiethOperationRaises(Through):
         self.media.store(address, data)
 
 
-@media_bug()
+@media_bug(evidence="no end")
 class AFenceNeverReturns(Through):
     def fence(self):
         self.media.fence()
@@ -163,7 +163,7 @@ class AFenceNeverReturns(Through):
             self.media.load(0, 8)
 
 
-@media_bug(on="redo")
+@media_bug(on="redo", evidence="I2")
 class HeaderIsStoredBeforeThePayloadOfTheSameRecord(Through):
     """Queues stores between fences and issues short ones first, without their fence between."""
 
@@ -193,7 +193,7 @@ class HeaderIsStoredBeforeThePayloadOfTheSameRecord(Through):
         self.waiting = []
 
 
-@media_bug()
+@media_bug(evidence="I5")
 class WordsAreTornInHalves(Through):
     def store(self, address, data):
         for at in range(0, data.size, WORD // 2):

@@ -10,48 +10,48 @@ from engine.persistence.recovery import logged
 from tests.seeded_bugs import bug
 
 
-@bug("logs.LogOrder.log_rows")
+@bug("logs.LogOrder.log_rows", evidence="I2")
 def last_row_is_not_logged(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[:-1], values[:-1])
 
 
-@bug("logs.LogOrder.log_rows")
+@bug("logs.LogOrder.log_rows", evidence="I2")
 def last_word_of_each_row_is_not_logged(log, media, layout, batch, rows, values):
     short = values.copy()
     short[:, -1] = 0
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, short)
 
 
-@bug("logs.LogOrder.log_rows", on="redo")
+@bug("logs.LogOrder.log_rows", on="redo", evidence="I2")
 def redo_log_holds_rows_in_another_order(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.REDO_ROWS, batch + 1, rows, np.roll(values, 1, axis=0))
 
 
-@bug("logs.LogOrder.log_rows")
+@bug("logs.LogOrder.log_rows", evidence="I2")
 def undo_log_holds_values_that_the_update_has_begun_to_change(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, values + np.asarray([1], values.dtype))
 
 
-@bug("logs.LogOrder.log_rows", on="redo")
+@bug("logs.LogOrder.log_rows", on="redo", evidence="I2")
 def redo_log_holds_the_old_values(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.REDO_ROWS, batch + 1, rows, protocol.read_table(media, layout)[rows])
 
 
-@bug("logs.LogOrder.log_rows", on="undo-adagrad")
+@bug("logs.LogOrder.log_rows", on="undo-adagrad", evidence="I2")
 def optimizer_state_of_rows_is_not_logged(log, media, layout, batch, rows, values):
     plain = values.copy()
     plain[:, -1] = 0
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, plain)
 
 
-@bug("protocol.log_mlp", on="undo-adagrad")
+@bug("protocol.log_mlp", on="undo-adagrad", evidence="I4")
 def optimizer_state_of_the_mlp_is_not_logged(media, layout, batch, mlp, stop=None, pending=None):
     plain = octets(mlp).copy()
     plain[plain.size // 2 :] = 0
     return log_mlp(media, layout, batch, plain, stop, pending)
 
 
-@bug("logs.LogOrder.log_rows")
+@bug("logs.LogOrder.log_rows", evidence="I2")
 def rows_that_the_batch_before_changed_too_are_not_logged(log, media, layout, batch, rows, values):
     live = [found for slot in layout.row_slots if (found := read(media, slot)) and found.kind == RecordKind.UNDO_ROWS]
     known = np.concatenate([logged(layout, one)[0] for one in live] or [np.empty(0, np.int64)])
@@ -59,6 +59,6 @@ def rows_that_the_batch_before_changed_too_are_not_logged(log, media, layout, ba
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[new], values[new])
 
 
-@bug("checksums.moved")
+@bug("checksums.moved", evidence="I1")
 def digest_of_the_table_is_never_moved(digest, rows, before, after):
     return digest

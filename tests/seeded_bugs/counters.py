@@ -22,89 +22,89 @@ seal, read, superseded, log_rows, write_rows, logged = (
 survey, verify, repaired = recovery.survey, protocol.verify, recovery.repaired
 
 
-@bug("records.seal", on="undo-past8")
+@bug("records.seal", on="undo-past8", evidence="I2")
 def batches_are_counted_in_a_byte(media, pending, stamp):
     seal(media, replace(pending, batch=low(pending.batch, 8)), stamp)
 
 
-@bug("records.seal", on="redo-past16")
+@bug("records.seal", on="redo-past16", evidence="I2")
 def batches_are_counted_in_16_bits(media, pending, stamp):
     seal(media, replace(pending, batch=low(pending.batch, 16)), stamp)
 
 
-@bug("recovery.survey", on="undo-relaxed-past32")
+@bug("recovery.survey", on="undo-relaxed-past32", evidence="I2")
 def records_are_sorted_by_the_low_32_bits_of_their_batch(found, kinds):
     return tuple(sorted(survey(found, kinds), key=lambda one: low(one.batch, 32)))
 
 
-@bug("records.read", on="redo-past53")
+@bug("records.read", on="redo-past53", evidence="I2")
 def batches_pass_through_a_double(media, slot):
     found = read(media, slot)
     return replace(found, batch=int(float(found.batch | 1))) if found else found
 
 
-@bug("records.superseded", on="undo-past16")
+@bug("records.superseded", on="undo-past16", evidence="I1")
 def older_is_told_by_16_bits(media, slots, by):
     others = [slot for slot in slots if slot != by.slot and not records.is_free(media, slot)]
     return [slot for slot in others if low(records._batch(media, slot), 16) <= low(by.batch, 16)]
 
 
-@bug("records.seal", on="undo-past16")
+@bug("records.seal", on="undo-past16", evidence="I2")
 def the_reader_has_16_bits(media, pending, stamp):
     seal(media, pending, replace(stamp, reader=low(stamp.reader, 16)))
 
 
-@bug("records.seal", on="redo-past32")
+@bug("records.seal", on="redo-past32", evidence="I2")
 def the_reader_has_32_bits(media, pending, stamp):
     seal(media, pending, replace(stamp, reader=low(stamp.reader, 32)))
 
 
-@bug("records.seal")
+@bug("records.seal", evidence="I2")
 def seeds_have_32_bits(media, pending, stamp):
     seal(media, pending, replace(stamp, seed=tuple(low(word, 32) for word in stamp.seed)))
 
 
-@bug("protocol.log_rows", on="undo-large")
+@bug("protocol.log_rows", on="undo-large", evidence="I2")
 def row_numbers_are_logged_in_a_byte(media, layout, kind, batch, rows, values):
     return log_rows(media, layout, kind, batch, low(rows, 8), values)
 
 
-@bug("protocol.log_rows", on="redo-near-many")
+@bug("protocol.log_rows", on="redo-near-many", evidence="I2")
 def row_numbers_are_logged_in_16_bits(media, layout, kind, batch, rows, values):
     return log_rows(media, layout, kind, batch, low(rows, 16), values)
 
 
-@bug("protocol.log_rows", on="undo-far")
+@bug("protocol.log_rows", on="undo-far", evidence="I2")
 def row_numbers_are_logged_in_32_bits(media, layout, kind, batch, rows, values):
     return log_rows(media, layout, kind, batch, low(rows, 32), values)
 
 
-@bug("recovery.logged", on="undo-far")
+@bug("recovery.logged", on="undo-far", evidence="I2")
 def row_numbers_are_read_as_signed_32_bits(layout, record):
     rows, values = logged(layout, record)
     return rows.astype(np.int32).astype(np.int64), values
 
 
-@bug("protocol.write_rows", on="redo-checked-far")
+@bug("protocol.write_rows", on="redo-checked-far", evidence="I2")
 def addresses_have_32_bits(media, layout, rows, values):
     bytes_ = octets(values).reshape(rows.size, layout.row_bytes)
     for row, value in zip(rows.tolist(), protocol._rows(layout, rows, bytes_), strict=True):
         put(media, low(DATA + row * layout.row_stride, 32), value)
 
 
-@bug("recovery.logged", on="undo-large")
+@bug("recovery.logged", on="undo-large", evidence="I2")
 def a_log_has_at_most_255_rows(layout, record):
     rows, values = logged(layout, record)
     return rows[: low(len(rows), 8)], values[: low(len(rows), 8)]
 
 
-@bug("recovery.logged", on="undo-far")
+@bug("recovery.logged", on="undo-far", evidence="I2")
 def a_log_has_at_most_65535_rows(layout, record):
     rows, values = logged(layout, record)
     return rows[: low(len(rows), 16)], values[: low(len(rows), 16)]
 
 
-@bug("protocol.write_rows", on="undo-wide")
+@bug("protocol.write_rows", on="undo-wide", evidence="I2")
 def only_64_KiB_of_a_row_are_written(media, layout, rows, values):
     kept = octets(values).reshape(rows.size, layout.row_bytes).copy()
     for row, value in zip(rows.tolist(), kept, strict=True):
@@ -113,13 +113,13 @@ def only_64_KiB_of_a_row_are_written(media, layout, rows, values):
     write_rows(media, layout, rows, kept)
 
 
-@bug("records.read", on="redo-late-wide")
+@bug("records.read", on="redo-late-wide", evidence="I4")
 def payloads_are_measured_in_16_bits(media, slot):
     found = read(media, slot)
     return replace(found, payload=found.payload[: low(len(found.payload), 16)]) if found else found
 
 
-@bug("recovery.repaired")
+@bug("recovery.repaired", evidence="I2")
 def a_dirty_shutdown_is_dealt_with_before_the_table_is_verified(media, layout, log, bound=0, scan="dirty"):
     dirty = protocol.is_dirty(media)
     try:
@@ -132,6 +132,6 @@ def a_dirty_shutdown_is_dealt_with_before_the_table_is_verified(media, layout, l
     return found
 
 
-@bug("protocol.accept_dirty")
+@bug("protocol.accept_dirty", evidence="I5")
 def the_counter_of_dirty_shutdowns_is_copied_in_a_byte(media):
     put(media, protocol.SEEN, octets(bytes([media.load(HEALTH, WORD)[0], *7 * [0]])))

@@ -22,58 +22,58 @@ from engine.persistence.records import (
 from tests.seeded_bugs import bug
 
 
-@bug("records.checksum")
+@bug("records.checksum", evidence="I5")
 def no_checksum(payload, fields):
     return 0
 
 
-@bug("records.checksum")
+@bug("records.checksum", evidence="I5")
 def checksum_of_the_header_only(payload, fields):
     return checksum(new_digest(), fields)
 
 
-@bug("records.checksum")
+@bug("records.checksum", evidence="I2")
 def checksum_of_the_payload_only(payload, fields):
     return checksum(payload, b"")
 
 
-@bug("records.seal")
+@bug("records.seal", evidence="I7")
 def flag_carries_no_batch(media, pending, stamp):
     seal(media, replace(pending, batch=0), stamp)
 
 
-@bug("records.seal")
+@bug("records.seal", evidence="I2")
 def batch_id_wraps_after_two(media, pending, stamp):
     seal(media, replace(pending, batch=pending.batch % 2), stamp)
 
 
-@bug("records.is_free")
+@bug("records.is_free", evidence="I1")
 def live_slots_look_free(media, slot):
     return True
 
 
-@bug("records.begin")
+@bug("records.begin", evidence="I1")
 def mlp_log_overwrites_the_only_complete_one(media, slots, kind, batch):
     return replace(begin(media, slots, kind, batch), slot=slots[0]) if len(slots) == 3 else begin(media, slots, kind, batch)
 
 
-@bug("records.seal", on="redo")
+@bug("records.seal", on="redo", evidence="I2")
 def reader_position_is_off_by_one(media, pending, stamp):
     seal(media, pending, replace(stamp, reader=stamp.reader + 1))
 
 
-@bug("records.seal")
+@bug("records.seal", evidence="I2")
 def random_state_is_not_kept(media, pending, stamp):
     seal(media, pending, replace(stamp, seed=(0, 0)))
 
 
-@bug("records.read")
+@bug("records.read", evidence="I4")
 def stale_mlp_is_taken_for_the_newest(media, slot):
     found = read(media, slot)
     return replace(found, batch=found.batch + 1) if found and found.kind == 3 else found
 
 
-@bug("records.read")
+@bug("records.read", evidence="I2")
 def a_torn_flag_is_taken_for_whole(media, slot):
     found, header = read(media, slot), media.load(slot.header, 64)
     if found or not any(header[:24]):
@@ -85,14 +85,14 @@ def a_torn_flag_is_taken_for_whole(media, slot):
     return Record(slot, RecordKind(what >> KIND_SHIFT), batch, Stamp(reader, SEED, 0), payload)
 
 
-@bug("records.read")
+@bug("records.read", evidence="I4")
 def a_log_of_zeros_is_accepted(media, slot):
     found = read(media, slot)
     free = found is None and not any(media.load(slot.header, 64))
     return Record(slot, RecordKind.MLP, 0, Stamp(0, SEED, 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
 
 
-@bug("records.begin")
+@bug("records.begin", evidence="I1")
 def mlp_is_written_in_place_of_its_newest_log(media, slots, kind, batch):
     live = [slot for slot in slots if not is_free(media, slot)]
     pending = begin(media, slots, kind, batch)

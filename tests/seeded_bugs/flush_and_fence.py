@@ -7,12 +7,12 @@ from engine.persistence.recovery import logged
 from tests.seeded_bugs import bug
 
 
-@bug("records.put")
+@bug("records.put", evidence="I2")
 def log_is_never_flushed(media, address, data):
     media.store(address, data)
 
 
-@bug("records.put")
+@bug("records.put", evidence="I1")
 def only_the_first_line_of_a_log_piece_is_flushed(media, address, data):
     media.store(address, data)
     media.flush(address, min(data.size, LINE - address % LINE))
@@ -26,51 +26,51 @@ class NoFlush:
         self.load, self.poisoned, self.flush = media.load, media.poisoned, flush
 
 
-@bug("protocol.write_rows")
+@bug("protocol.write_rows", evidence="I2")
 def rows_are_never_flushed(media, layout, rows, values):
     write_rows(NoFlush(media), layout, rows, values)
 
 
-@bug("protocol.write_rows")
+@bug("protocol.write_rows", evidence="I2")
 def only_the_first_line_of_a_run_of_rows_is_flushed(media, layout, rows, values):
     write_rows(NoFlush(media, lambda address, nbytes: media.flush(address, LINE)), layout, rows, values)
 
 
-@bug("protocol.commit")
+@bug("protocol.commit", evidence="I5")
 def no_fence_between_data_and_flag(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
         records.seal(media, pending, stamp)
     media.fence()
 
 
-@bug("protocol.commit")
+@bug("protocol.commit", evidence="I1")
 def no_fence_after_the_flag(media, layout, rows, mlp, stamp):
     media.fence()
     for pending in filter(None, (rows, mlp)):
         records.seal(media, pending, stamp)
 
 
-@bug("protocol.commit", on="undo-near")
+@bug("protocol.commit", on="undo-near", evidence="I5")
 def near_data_writes_are_not_awaited(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
         records.seal(media, pending, stamp)
 
 
-@bug("protocol.release")
+@bug("protocol.release", evidence="I5")
 def release_is_not_fenced(media, layout, rows, mlp):
     protocol.clear(media, records.superseded(media, layout.row_slots, rows))
     if mlp:
         protocol.clear(media, records.superseded(media, layout.mlp_slots, mlp))
 
 
-@bug("recovery.repair", on="redo-late")
+@bug("recovery.repair", on="redo-late", evidence="I2")
 def replay_is_not_fenced(media, layout, logs):
     for record in logs:
         protocol.write_rows(media, layout, *logged(layout, record))
     return 0
 
 
-@bug("recovery.repair")
+@bug("recovery.repair", evidence="I2")
 def rollback_is_not_flushed(media, layout, logs):
     for record in logs:
         rows, values = logged(layout, record)
@@ -80,7 +80,7 @@ def rollback_is_not_flushed(media, layout, logs):
     return 0
 
 
-@bug("records.put")
+@bug("records.put", evidence="I2")
 def flag_is_never_flushed(media, address, data):
     media.store(address, data)
     if data.size != LINE:

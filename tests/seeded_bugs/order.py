@@ -5,13 +5,13 @@ from engine.persistence.protocol import commit, release, write_rows
 from tests.seeded_bugs import bug
 
 
-@bug("logs.LogOrder.commit")
+@bug("logs.LogOrder.commit", evidence="I1")
 def old_checkpoint_is_deleted_before_the_new_flags(log, media, layout, rows, mlp, stamp):
     release(media, layout, rows, mlp)
     commit(media, layout, rows, mlp, stamp)
 
 
-@bug("logs.LogOrder.commit")
+@bug("logs.LogOrder.commit", evidence="I1")
 def old_checkpoint_is_deleted_after_one_flag(log, media, layout, rows, mlp, stamp):
     commit(media, layout, rows, None, stamp)
     release(media, layout, rows, mlp)
@@ -19,27 +19,27 @@ def old_checkpoint_is_deleted_after_one_flag(log, media, layout, rows, mlp, stam
     media.fence()
 
 
-@bug("logs.LogOrder.log_rows", on="redo")
+@bug("logs.LogOrder.log_rows", on="redo", evidence="I2")
 def home_rows_are_written_before_the_commit(log, media, layout, batch, rows, values):
     write_rows(media, layout, rows, values)
     return protocol.log_rows(media, layout, records.RecordKind.REDO_ROWS, batch + 1, rows, values)
 
 
-@bug("logs.LogOrder.rewrite", on="redo")
+@bug("logs.LogOrder.rewrite", on="redo", evidence="I1")
 def redo_log_is_freed_with_the_home_write(log, media, layout, old, mlp, rows, values):
     release(media, layout, old, mlp)
     records.drop(media, old.slot)
     write_rows(media, layout, rows, values)
 
 
-@bug("logs.LogOrder.rewrite")
+@bug("logs.LogOrder.rewrite", evidence="I1")
 def undo_log_is_freed_before_the_update(log, media, layout, old, mlp, rows, values):
     records.drop(media, old.slot)
     media.fence()
     write_rows(media, layout, rows, values)
 
 
-@bug("protocol.commit")
+@bug("protocol.commit", evidence="I5")
 def flags_are_set_before_the_data_is_awaited(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
         records.seal(media, pending, stamp)

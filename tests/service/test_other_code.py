@@ -1,8 +1,10 @@
 """Is a number of other code never served nor kept in the place of this code's, whoever still runs beside the store?"""
 
+import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,16 +16,21 @@ from engine.estimate import estimate
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import history, service
-from engine.service.worker import compute_chunk
+from engine.service.queue import open_points, turns
+from engine.service.worker import Chunk, compute_chunk
+from engine.simulate import simulate
 from engine.store import columns, kept, quota, requests, status, trainings
 from engine.store import owner as ownership
 from engine.store.database import opened
 from engine.store.trainings import StoreShelf, Training
+from engine.workload.readers.formats import digest_of
 from tests import ROOT
 from tests.machines import TINY
 from tests.service_fakes import COMPUTE, OWNER, ask, chunk, computing_here, kept_result, scenario, scenarios, until
+from tests.workload import made_up_criteo
 
 HANDOVER_SECONDS = 5.0
+TICK_SECONDS = 0.02  # file systems tell no shorter times apart
 SEEDS = [1, 2, 3]
 ASKER = """
 import sys; from pathlib import Path; from engine.store import requests; from tests.service_fakes import scenarios
@@ -178,6 +185,39 @@ def test_a_process_knows_the_code_it_began_with_whatever_happens_to_its_files(ot
         lines = [line.split() for line in process.communicate(timeout=60.0)[0].splitlines()]
     assert [line[2] for line in lines] == ["False", "True", "False"] and len({line[0] for line in lines}) == 1
     assert lines[0][1] == lines[2][1] == lines[0][0] != lines[1][1] and lines[0][0] != version.CODE
+
+
+def test_a_point_of_generated_data_is_not_computed_from_the_file_of_its_neighbours(store: Path, tmp_path: Path) -> None:
+    file = tmp_path / "clicks.csv"
+    file.write_bytes(made_up_criteo.csv(made_up_criteo.rows(400)))
+    shape = {"model.num_tables": 26, "model.bottom_mlp": (13, 8, 4), "model.num_embeddings": (50,), "model.pooling": (1,)}
+    plain = with_values(TINY, {**shape, "run.batches": 4, "data.batch_size": 32})
+    asked = [plain, with_values(plain, {"data.digest": digest_of(file)})]
+    request = requests.submit(store, asked, "full", file, sharing=False)
+    with opened(store) as connection:
+        (turn,) = turns(connection, {})
+        points = tuple(open_points(connection, request, -1, 99))
+    assert [compute_chunk(Chunk(str(store), turn, (point,))).trouble for point in points] == ["", ""]
+    generated, recorded = [result for _, result in kept.outcomes(store, asked, "full")]
+    assert generated.results == simulate(plain).results != recorded.results
+    assert recorded.results == simulate(asked[1], file).results
+
+
+def test_a_file_of_the_same_size_and_time_is_seen_to_be_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "law.py").write_text("SHARE = 20\n")
+    monkeypatch.setattr(version, "_ROOT", str(tmp_path))
+    monkeypatch.setattr(version, "_STAMPS", version._stamps())
+    monkeypatch.setattr(version, "CODE", version.digest_of_code())
+    before = (tmp_path / "law.py").stat()
+    time.sleep(TICK_SECONDS)
+    for place in (tmp_path / "law.py", tmp_path / "law.new"):  # as rsync --inplace -t writes it, and as rsync -t does
+        place.write_text("SHARE = 30\n")
+        os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))
+        place.replace(tmp_path / "law.py")
+        version._changed.cache_clear()
+        seen = version.code_has_changed()
+        version._changed.cache_clear()
+        assert seen
 
 
 def test_every_file_that_results_can_depend_on_is_in_the_digest() -> None:

@@ -15,7 +15,8 @@ from engine.scenario.keys import key
 from engine.service import service
 from engine.store import kept, requests, status
 from engine.store import owner as ownership
-from tests.kill_storm import storm
+from tests import kill_storm
+from tests.kill_storm import VICTIMS, Storm, storm
 from tests.service_fakes import (
     BUGGY,
     COMPUTE,
@@ -75,8 +76,31 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
 @pytest.mark.slow
 def test_random_kills_of_workers_services_apps_and_commands_lose_change_and_repeat_nothing(tmp_path: Path) -> None:
     """`python -m tests.kill_storm --kills 1000` is the long one."""
-    found = storm(tmp_path, 40, seed=1)
-    assert {"worker", "service", "app", "command"} <= set(found)
+    figures = storm(tmp_path, 40, seed=1)
+    kills = [figures[kind] for kind in VICTIMS]
+    assert min(kills) > 0 and sum(kills) >= 40
+    assert figures["points at stake"] >= 40
+
+
+def test_a_storm_counts_only_kills_that_put_points_at_stake_and_fails_where_there_are_none(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kill_storm, "STUCK_LOOKS", 2)
+    monkeypatch.setattr(Storm, "tend", lambda storm: storm.start("app", "import time; time.sleep(60)"))
+    calm = Storm(store, 0, COMPUTE)
+    with pytest.raises(AssertionError, match="no point was finished in 2 looks"):
+        calm.blow(1)
+    calm.kill()
+    assert (calm.killed.total(), calm.early, calm.points_at_stake) == (0, 1, 0)
+    requests.submit(store, scenarios(range(3)), "full")
+    serve(store)
+    calm.tend()
+    calm.wait()
+    calm.kill()
+    assert (calm.killed, calm.early, calm.points_at_stake) == ({"app": 1}, 1, 3)
+    calm.tend()
+    calm.kill()
+    assert (calm.killed, calm.early, calm.points_at_stake) == ({"app": 1}, 2, 3)
 
 
 def test_one_worker_computes_one_point_at_a_time_outside_the_owner(store: Path) -> None:

@@ -1,13 +1,14 @@
 """The accuracy study: is a pair really a pair, is the statistic the textbook's, and does a stopped study go on unchanged?"""
 
 import math
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.__main__ import main
-from engine.errors import BadFile, BadInput
+from engine.errors import BadFile, BadInput, CannotRun
 from engine.training.loop import train
 from engine.validation.studies import accuracy, findings, kept, paired
 from engine.validation.studies.accuracy import AccuracyPlan, Score, Seed
@@ -143,6 +144,47 @@ def test_another_plan_is_not_mixed_into_a_file(tmp_path):
     out.write_text("AUC\n1\n")
     with pytest.raises(BadFile, match="is not the file of an accuracy study"):
         kept.read(out)
+
+
+def test_seeds_of_other_code_are_not_mixed_into_a_file(tmp_path, monkeypatch):
+    out = tmp_path / "study"
+    kept.begin(out, SMALL, "2026-11-21")
+    assert kept.begin(out, SMALL, "2026-11-22").date == "2026-11-21"
+    monkeypatch.setattr(kept.version, "CODE", "0123456789abcdef")
+    with pytest.raises(BadFile, match=r"holds 0 seeds that other code of Emberpool has computed.*give another --out"):
+        kept.begin(out, SMALL, "2026-11-21")
+    old = kept.STORED.read_text().replace(f'"model_version": "{stored().model}"', f'"model_version": "{kept.version.MODEL}"')
+    out.write_text(old)  # of a time when code was not noted
+    with pytest.raises(BadFile, match=f"holds {len(stored().seeds)} seeds that other code"):
+        kept.begin(out, AccuracyPlan(), "2026-11-21")
+
+
+def test_a_seed_is_not_kept_once_the_engines_files_have_changed(tmp_path, monkeypatch):
+    out = tmp_path / "study"
+    study = kept.begin(out, SMALL, "2026-11-21")
+    monkeypatch.setattr(kept, "ProcessPoolExecutor", AtOnce)
+    monkeypatch.setattr(kept, "as_completed", iter)
+    monkeypatch.setattr(kept.version, "code_has_changed", lambda: True)
+    with pytest.raises(CannotRun, match="files have changed"):
+        list(kept.advance(out, study, [1], 1))
+    assert kept.read(out).seeds == {}
+    monkeypatch.setattr(kept.version, "code_has_changed", lambda: False)
+    assert [seed.seed for seed in kept.advance(out, study, [1], 1)] == [1] and set(kept.read(out).seeds) == {1}
+
+
+class AtOnce:
+    """Stands in for processes: what is submitted is done at once."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def submit(self, function, *given):
+        done = Future()
+        done.set_result(function(*given))
+        return done
+
+    def shutdown(self, **_):
+        pass
 
 
 @each(

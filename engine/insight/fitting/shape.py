@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...scenario.scenario import Scenario, per_table
+from ...workload.readers.digest_check import digest_check
 from ...workload.readers.file_tables import HASHED, SampleShape, differences
 from ...workload.readers.formats import read
 from ...workload.readers.samples import Watch, unwatched
@@ -51,22 +52,22 @@ class FileShape:
 
 
 def shape_of(path: str, digest: str, most: int = MOST_SAMPLES, watch: Watch = unwatched) -> FileShape:
-    """Return the shape of a file, which stays the same while its `digest` does; raises BadFile."""
-    file = read(Path(path), watch, labels=False)
-    parts = blocks(file.samples, most)
-    distinct = enumerate(file.distinct)
-    rows = tuple(count or max(counted(file, table, parts, not file.hashed).rows, 1) for table, count in distinct)
-    clicks = float(file.labels.mean()) if file.labelled else None
-    return FileShape(
-        file.name,
-        file.format,
-        file.order,
-        file.samples,
-        clicks,
-        file.dense.shape[1],
-        file.pooling,
-        rows,
-        file.distinct,
-        file.length_cv,
-        file.where_they_fit,
-    )
+    """Return the shape of the file of this digest; raises BadFile, also where it is another file now."""
+    with digest_check(Path(path), digest):
+        file = read(Path(path), watch, labels=False)
+        parts = blocks(file.samples, most)
+        distinct = enumerate(file.distinct)
+        rows = tuple(count or max(counted(file, table, parts, not file.hashed).rows, 1) for table, count in distinct)
+        return FileShape(
+            file.name,
+            file.format,
+            file.order,
+            file.samples,
+            float(file.labels.mean()) if file.labelled else None,
+            file.dense.shape[1],
+            file.pooling,
+            rows,
+            file.distinct,
+            file.length_cv,
+            file.where_they_fit,
+        )

@@ -13,10 +13,10 @@ from typing import Any
 from loky import ProcessPoolExecutor, as_completed
 
 from ... import version
-from ...errors import BadFile
+from ...errors import BadFile, CannotRun
 from ...results.csv_table import write_atomically
 from ...service.pool import WORKERS
-from ...service.worker import polite
+from ...service.worker import CHANGED, polite
 from . import accuracy, protections
 from .accuracy import Score, Seed
 
@@ -51,12 +51,16 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Study:
-    """A plan, the day and the model version of its first seed, and the finished seeds by number."""
+    """A plan, the day and the model version of its first seed, the finished seeds by number, and the code that made them.
+
+    Studies that were stored before code was noted have none.
+    """
 
     plan: Plan
     date: str
     model: str
     seeds: Mapping[int, Seed]
+    code: str = ""
 
     @property
     def which(self) -> str:
@@ -91,7 +95,7 @@ def read(path: Path) -> Study:
         kind = KINDS[said["study"]]
         plan = kind.plan(**{name: tuple(value) if isinstance(value, list) else value for name, value in said["plan"].items()})
         seeds = {seed.seed: seed for seed in (_seed(kind, line) for line in lines)}
-        return Study(plan, said["date"], said["model_version"], seeds)
+        return Study(plan, said["date"], said["model_version"], seeds, said.get("code", ""))
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; check the path.") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -99,8 +103,8 @@ def read(path: Path) -> Study:
 
 
 def begin(path: Path, plan: Plan, date: str) -> Study:
-    """Return the study to go on with, its file written; raises BadFile where the file holds another study."""
-    study = Study(plan, date, version.MODEL, {})
+    """Return the study to go on with, its file written; raises BadFile where the file holds another study, or other code's."""
+    study = Study(plan, date, version.MODEL, {}, version.CODE)
     if path.exists() and not path.is_file():
         raise BadFile(f"{path} cannot keep a study: it is no file; give another --out.")
     if path.exists():
@@ -109,6 +113,11 @@ def begin(path: Path, plan: Plan, date: str) -> Study:
             raise BadFile(
                 f"{path} holds another study, of `{study.command}` and model version {study.model}; "
                 "give another --out, or move it away."
+            )
+        if study.code != version.CODE:
+            raise BadFile(
+                f"{path} holds {len(study.seeds)} seeds that other code of Emberpool has computed, and seeds of two codes are no "
+                "pairs; give another --out, or move it away."
             )
     write_atomically(path, _text(study))
     return study
@@ -120,7 +129,10 @@ def advance(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iterat
     pool = ProcessPoolExecutor(jobs, initializer=polite, initargs=(os.getpid(),), **WORKERS)
     try:
         for ended in as_completed([pool.submit(KINDS[study.which].one_seed, study.plan, seed) for seed in missing]):
-            _append(path, seed := ended.result())
+            seed = ended.result()
+            if version.code_has_changed():
+                raise CannotRun(CHANGED)
+            _append(path, seed)
             yield seed
         write_atomically(path, _text(read(path)))
     finally:
@@ -139,6 +151,7 @@ def _append(path: Path, seed: Seed) -> None:
 
 def _text(study: Study) -> str:
     head = {"study": study.which, "date": study.date, "model_version": study.model, "plan": asdict(study.plan)}
+    head |= {"code": study.code} if study.code else {}
     return json.dumps(head) + "\n" + "".join(_line(study.seeds[number]) for number in sorted(study.seeds))
 
 

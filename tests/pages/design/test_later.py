@@ -36,6 +36,14 @@ def test_one_visitor_waits_for_one_answer_of_a_kind_and_what_is_known_is_not_fou
     assert again is not first and again.result() == 8
 
 
+def test_two_questions_of_one_kind_have_an_answer_each(visitor):
+    power, rest = later.answer("number", pow, 7, 4), None
+    apps.ANSWERS.found()
+    rest = later.answer("number", divmod, 7, 4)
+    apps.ANSWERS.found()
+    assert (power.result(), rest.result()) == (2401, (1, 3))
+
+
 def test_a_page_is_drawn_anew_when_a_group_is_whole_and_has_no_timer_once_none_is_open(monkeypatch):
     drawn, timers = [], []
     monkeypatch.setattr(later.address, "redraw", lambda: drawn.append(None))

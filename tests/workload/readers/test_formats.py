@@ -347,7 +347,8 @@ LENGTHS = RANDOM.integers(0, 5, (3, 40))
 INDICES = RANDOM.integers(0, 1000, int(LENGTHS.sum()))
 
 
-def test_a_trace_is_mapped_table_by_table_also_gzipped(tmp_path: Path) -> None:
+def test_a_trace_is_mapped_table_by_table_also_gzipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where it is unpacked
     a_trace(tmp_path / "t.pt", LENGTHS, INDICES)
     (tmp_path / "z.pt.gz").write_bytes(gzip.compress((tmp_path / "t.pt").read_bytes()))
     for name in ("t.pt", "z.pt.gz", "z.pt.gz"):

@@ -1,8 +1,7 @@
 """Reads Meta's embedding traces, a torch save of (indices, offsets, lengths), without torch and without pickle's freedom.
 
 A file is one batch: indices (I,) table by table, offsets (T·B+1,), lengths (T, B). The pickle inside may name nothing but the
-rebuilding of tensors; their bytes are mapped from the file. A gzipped one is unpacked once: beside itself, or where that cannot
-be written or has no room, in the folder for temporary files.
+rebuilding of tensors; their bytes are mapped from the file. A gzipped one is unpacked once, see `unpacking`.
 """
 
 import io
@@ -10,10 +9,10 @@ import pickle
 import struct
 import zipfile
 import zlib
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -129,24 +128,25 @@ def is_trace(path: Path) -> bool:
 def read(path: Path, watch: Watch = unwatched) -> LookupTrace:
     """Map a trace; raises BadFile."""
     name = shown(path.name)
-    with opened(path) as file:
-        packed = file.read(2).startswith(GZIP)
     try:
-        plain = unpacked(path, name, _size, watch) if packed else path
-        if not zipfile.is_zipfile(plain):
-            raise BadFile(_no_zip(name, plain))
-        with zipfile.ZipFile(plain) as archive:
-            indices, offsets, lengths = (_array(plain, archive, one) for one in _tensors(name, archive))
+        with ExitStack() as stack:
+            plain = stack.enter_context(opened(path))
+            if plain.read(len(GZIP)) == GZIP:
+                plain = stack.enter_context(unpacked(plain, name, _size, watch))
+            if not zipfile.is_zipfile(plain):
+                raise BadFile(_no_zip(name, plain))
+            with zipfile.ZipFile(plain) as archive:
+                indices, offsets, lengths = (_array(plain, archive, one) for one in _tensors(name, archive))
     except (zipfile.BadZipFile, OSError, EOFError, struct.error, zlib.error, KeyError, ValueError, NotImplementedError) as error:
         raise BadFile(f"{name} is damaged or cut off ({str(error)[:120]}); copy it again.") from error
     _check(name, indices, offsets, lengths)
     return LookupTrace(name, indices, offsets, lengths)
 
 
-def _no_zip(name: str, plain: Path) -> str:
+def _no_zip(name: str, plain: BinaryIO) -> str:
     """Return what is wrong with a file that is no zip archive."""
-    with plain.open("rb") as file:
-        head = file.read(64)
+    plain.seek(0)
+    head = plain.read(64)
     if OLD in head:
         return f"{name} is saved as torch did before 1.6; save it again with a newer torch: torch.save(torch.load(FILE), FILE)."
     if head.startswith(b"PK"):
@@ -180,7 +180,7 @@ def _tensors(name: str, archive: zipfile.ZipFile) -> list[Tensor]:
     return list(found)
 
 
-def _array(path: Path, archive: zipfile.ZipFile, tensor: Tensor) -> Any:
+def _array(plain: BinaryIO, archive: zipfile.ZipFile, tensor: Tensor) -> Any:
     """Map a tensor's bytes, whose storage is a member that is not compressed."""
     (info,) = [one for one in archive.infolist() if one.filename.endswith(f"/data/{tensor.storage.key}")]
     if info.compress_type != zipfile.ZIP_STORED:
@@ -190,11 +190,10 @@ def _array(path: Path, archive: zipfile.ZipFile, tensor: Tensor) -> Any:
     end = (tensor.start + count) * tensor.storage.kind.itemsize
     if tensor.strides != dense or tensor.start < 0 or count <= 0 or end > info.file_size:
         raise ValueError("a tensor does not lie within its storage")
-    with path.open("rb") as file:
-        file.seek(info.header_offset)
-        _, longer, extra = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
+    plain.seek(info.header_offset)
+    _, longer, extra = LOCAL_HEADER.unpack(plain.read(LOCAL_HEADER.size))
     start = info.header_offset + LOCAL_HEADER.size + longer + extra + tensor.start * tensor.storage.kind.itemsize
-    return mapped(path, tensor.storage.kind, start, tensor.shape)
+    return mapped(plain, tensor.storage.kind, start, tensor.shape)
 
 
 def _check(name: str, indices: Any, offsets: Any, lengths: Any) -> None:
