@@ -15,7 +15,7 @@ from engine.workload.readers import digest_check
 from engine.workload.readers.formats import digest_of
 from pages.data import fit_view, workload_tables
 from tests.cases import each
-from tests.workload.test_formats import a_trace
+from tests.workload.readers.test_formats import a_trace
 
 ROWS, ANOTHER = 2000, "is another file now"
 

@@ -27,7 +27,7 @@ from engine.workload.readers.formats import digest_of
 from tests import ROOT
 from tests.machines import TINY
 from tests.service_fakes import COMPUTE, OWNER, ask, chunk, computing_here, kept_result, scenario, scenarios, until
-from tests.workload import made_up_criteo
+from tests.workload.readers import made_up_criteo
 
 HANDOVER_SECONDS = 5.0
 TICK_SECONDS = 0.02  # file systems tell no shorter times apart

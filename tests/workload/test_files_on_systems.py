@@ -21,7 +21,7 @@ from engine.simulate import simulate
 from engine.training.loop import train
 from engine.training.shape import full
 from engine.training.weights import initial, rows_of
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import digest_of, read
 from engine.workload.source import source
 from tests.cases import each
 from tests.machines import TINY
@@ -107,7 +107,7 @@ def uneven_lists(tmp_path_factory):
 def made_for(path, system, **knobs):
     """Return preset tiny with a model of the file's shape."""
     tiny = with_values(TINY, {"system": system, "run.batches": 8, **{"policy.cache_load_factor": 0.5, **knobs}})
-    found = with_values(tiny, shape_of(str(path), "").changes(tiny))
+    found = with_values(tiny, shape_of(str(path), digest_of(path)).changes(tiny))
     return with_values(found, {"data.digest": read(path).digest, "data.batch_size": 32})
 
 

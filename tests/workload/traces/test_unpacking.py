@@ -16,7 +16,7 @@ from engine.errors import BadFile
 from engine.workload.readers.traces import torch_save, unpacking
 from engine.workload.readers.traces.torch_save import LookupTrace, read
 from tests.cases import each
-from tests.workload.test_formats import a_trace
+from tests.workload.readers.test_formats import a_trace
 
 LENGTHS = np.full((2, 30), 3)
 FIRST, OTHER = np.arange(180) * 7 % 1000, np.arange(180) * 11 % 1000
