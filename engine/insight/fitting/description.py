@@ -1,6 +1,6 @@
 """What a data file holds before anybody has said what its columns mean: records, columns with a guess of each, a mapping."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from ...workload.readers import mapping
 from ...workload.readers.blocks import shown
 from ...workload.readers.cells import missing
 from ...workload.readers.columns import Rows
-from ...workload.readers.dialects import Dialect, blocks_of, dialect_of, is_of_arrays
+from ...workload.readers.dialects import Dialect, blocks_of, dialect_of, is_of_arrays, marks_of
 from ...workload.readers.guess import SAMPLE, Guess
 from ...workload.readers.ids import tokens
 from ...workload.readers.layouts import Layout
@@ -22,7 +22,7 @@ from ...workload.readers.lists import ListTexts, is_list
 from ...workload.readers.mapping_text import as_toml, columns_of, mappable
 from ...workload.readers.numbering import IdIndex, keep_within
 from ...workload.readers.recording import Recording
-from ...workload.readers.records import LITERAL, StrayMark
+from ...workload.readers.records import StrayMark
 from ...workload.readers.samples import Watch, unwatched
 from .fit import lookups_of
 from .tally import tallies
@@ -100,24 +100,25 @@ def describe(path: Path, watch: Watch = unwatched) -> FileDescription:
     """
     if is_of_arrays(path):
         return _of_lookups(path, watch)
-    dialect = dialect_of(path)
-    try:
-        return _described(path, dialect, blocks_of(path, dialect, watch), counted=True)
-    except StrayMark:
-        if dialect.layout is not None:
-            raise
-        literal = replace(dialect, quotes=LITERAL)
-        return _described(path, literal, blocks_of(path, literal, watch), counted=True)
+    return _with_marks(path, lambda dialect: _described(path, dialect, blocks_of(path, dialect, watch), counted=True))
 
 
 def look(path: Path) -> FileDescription:
     """Describe a table by its first block alone, where nothing is counted and `records` is 0; raises BadFile."""
+    return _with_marks(
+        path, lambda dialect: _described(path, dialect, islice(blocks_of(path, dialect, unwatched), 1), counted=False)
+    )
+
+
+def _with_marks(path: Path, described: Callable[[Dialect], FileDescription]) -> FileDescription:
+    """Return a description, in which quotation marks are what the first of them says that does not close in its line."""
     dialect = dialect_of(path)
     try:
-        return _described(path, dialect, islice(blocks_of(path, dialect, unwatched), 1), counted=False)
-    except StrayMark:
-        literal = replace(dialect, quotes=LITERAL)
-        return _described(path, literal, islice(blocks_of(path, literal, unwatched), 1), counted=False)
+        return described(dialect)
+    except StrayMark as mark:
+        if dialect.layout is not None:
+            raise
+        return described(replace(dialect, quotes=marks_of(path, dialect, mark.line)))
 
 
 def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bool) -> FileDescription:

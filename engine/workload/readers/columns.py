@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from pyarrow import array, compute
+from pyarrow import array, compute, types
 
 from ...core.arrays import Flags, Ints, Words
 from ...errors import BadFile
@@ -176,6 +176,16 @@ def _among(held: Any, texts: Sequence[str]) -> Flags:
     return np.asarray(compute.is_in(words, array(texts)).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
+def _equal(held: Any, text: str) -> Flags:
+    """Return which values are those that a text writes: of booleans and numbers in any way that these are written."""
+    column = cells.plain(held)
+    if types.is_boolean(column.type):
+        return _among(column, [text.lower()])
+    if (types.is_integer(column.type) or types.is_floating(column.type)) and cells.is_number(text):
+        return np.asarray(cells.numbers(column, str) == float(text))
+    return _among(held, [text])
+
+
 def _row_numbers(held: Any, place: Place) -> Words:
     """Return ids that are row numbers."""
     if (lacks := cells.missing(held)).any():
@@ -197,7 +207,7 @@ def _clicks(layout: Layout, rows: Rows, columns: ColumnMemory) -> Flags:
         if layout.known and not (among := _among(held, layout.known)).all():
             row = int(among.argmin())
             raise BadFile(f"{place(row)}={held[row].as_py()[:40]!r} is not known; known are {', '.join(layout.known)}.")
-        return np.asarray(_among(held, [layout.value]) == (layout.rule == "=="), dtype=np.bool_)
+        return np.asarray(_equal(held, layout.value) == (layout.rule == "=="), dtype=np.bool_)
     numbers = _truths(held) if not layout.rule else None
     if numbers is None:
         numbers = cells.numbers(held, place, "write one in every row, or give a rule for a text, such as == 'click'")

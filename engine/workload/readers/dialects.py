@@ -11,8 +11,9 @@ from .blocks import Blocks, opened, shown
 from .columns import Rows
 from .layouts import Layout
 from .recognition import HEAD
+from .records import LITERAL, MULTILINE
 from .samples import Watch
-from .sniffing import first_rows
+from .sniffing import MOST_ROWS, first_rows, multiline_rows
 from .text_table import header_cells, rows_of
 from .traces import kinds
 
@@ -70,6 +71,19 @@ def dialect_of(path: Path) -> Dialect:
     names = columns or header_cells(first, delimiter, quotes)
     once = tuple(column for column in names if column and names.count(column) == 1)
     return Dialect(TEXT, layout, once, columns, delimiter, quotes)
+
+
+def marks_of(path: Path, dialect: Dialect, line: int) -> str:
+    """Return what quotation marks are in a text, by a line on which one opens a cell that does not close there."""
+    with opened(path) as file:
+        blocks = Blocks(shown(path.name), file)
+        for block in blocks:
+            if line < blocks.line + block.count(b"\n") or blocks.line >= line:
+                lines = block.decode("utf-8", "replace").split("\n")[max(line - blocks.line, 0) :]
+                some = [text.rstrip("\r") for text in lines[:MOST_ROWS]]
+                rows = multiline_rows(some, dialect.delimiter)
+                return MULTILINE if rows and len(rows[0]) >= len(dialect.names) else LITERAL
+    return LITERAL
 
 
 def _archive(path: Path, given: dict[str, Any], name: str) -> Dialect:

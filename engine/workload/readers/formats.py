@@ -39,12 +39,14 @@ def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Rec
         foreign.check_zip(path, name)
         if arrays.PARTS.fullmatch(path.name) or wanted in ("torchrec", "mlperf") or head.startswith(NPY):
             mapping.refuse_idle(path, given, "arrays, whose names say what they are", mapping.KEYS[1:])
-            return _unchanged(path, lambda: arrays.read(path, name, watch))
+            return _unchanged(path, lambda: _arrays(path, wanted, watch))
         from . import array_table  # late, as below
 
         mapping.refuse_idle(path, given, "an archive, which names its arrays itself", mapping.TEXT_ALONE)
 
         def by_arrays(own: Layout | None) -> Layout | None:
+            if wanted and wanted not in BY_NAME and not (wanted == "dlrm" and own):
+                raise _other(path, wanted, "an archive of arrays")
             base = BY_NAME.get(wanted) or (own if wanted == "dlrm" or not given else None)
             return _labelled(path, mapping.layout(path, given, base) if given else base, labels) if given or base else None
 
@@ -62,10 +64,25 @@ def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Rec
     return _unchanged(path, lambda: _text(path, name, layout, watch))
 
 
+def _arrays(path: Path, wanted: str, watch: Watch) -> Recording:
+    """Read arrays whose names say what they are; raises BadFile, also where a mapping says that they are something else."""
+    found = arrays.read(path, shown(path.name), watch)
+    if wanted not in ("", found.format):
+        raise _other(path, wanted, f"of {found.format}")
+    return found
+
+
+def _other(path: Path, wanted: str, what: str) -> BadFile:
+    """Return the refusal of a mapping that names a format which the file is not."""
+    return BadFile(f"{mapping.name_of(path)}: format={wanted!r}, but {shown(path.name)} is {what}; take that line away.")
+
+
 def text_layout(path: Path, given: dict[str, Any], head: bytes, packed: bool) -> Layout:
     """Return the layout of a text that begins with `head`, by what its mapping says; raises BadFile."""
     wanted = str(given.get("format", ""))
     base = BY_NAME.get(wanted)
+    if wanted and not base and wanted != "criteo":
+        raise _other(path, wanted, "a text")
     if not base and (not given or wanted == "criteo"):
         base = recognition.text_layout(shown(path.name), head, packed, wanted == "criteo")
     return mapping.layout(path, given, base) if given or base is None else base
@@ -73,9 +90,12 @@ def text_layout(path: Path, given: dict[str, Any], head: bytes, packed: bool) ->
 
 def parquet_layout(path: Path, given: dict[str, Any], names: tuple[str, ...]) -> Layout:
     """Return the layout of a Parquet file with columns of these names, by what its mapping says; raises BadFile."""
-    base = BY_NAME.get(str(given.get("format", "")))
-    if not base and not given:
+    wanted = str(given.get("format", ""))
+    base = BY_NAME.get(wanted)
+    if wanted == YAMBDA.name or not given:
         base = recognition.parquet_layout(path, shown(path.name), names)
+    elif wanted and not base:
+        raise _other(path, wanted, "Parquet")
     return mapping.layout(path, given, base) if given or base is None else base
 
 

@@ -1,15 +1,16 @@
 """One rule for ids: how a cell of text or of any Parquet column becomes a token of 64 bits.
 
-Blanks around a cell are no part of it. A whole decimal number is that number, however it is written: 12, 012, +12 and 12.0 are
-one id. Anything else is its text, by the FNV-1a hash. A null, NaN, empty or blank cell is missing, which is a token of its own.
-Hexadecimal ids (Criteo's) are texts, upper and lower case alike.
+Blanks around a cell are no part of it, nor is a pair of quotation marks. A whole decimal number is that number, however it is
+written: 12, 012, +12 and 12.0 are one id. Anything else is its text, by the FNV-1a hash. A null, NaN, empty or blank cell is
+missing, which is a token of its own. Hexadecimal ids (Criteo's) are texts, upper and lower case alike. Bytes that are no text
+(of a fixed size, or with others than printable characters of ASCII) are ids as they are, each byte of them.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from pyarrow import ArrowException, types
+from pyarrow import ArrowException, compute, types
 
 from ...core.arrays import Bytes, Ints, Words
 from ...core.jit import entry, inner
@@ -19,7 +20,8 @@ BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # of FNV
 MISSING = BASIS  # the hash of the empty text
 HEXADECIMAL = np.array([chr(byte) in "0123456789abcdefABCDEF" for byte in range(256)])
 BLANK = np.array([chr(byte) in " \t\n\r\v\f" for byte in range(256)])
-ZERO, NINE, POINT, PLUS, MINUS = (ord(letter) for letter in "09.+-")
+ZERO, NINE, POINT, PLUS, MINUS, QUOTE, SPACE, TILDE = (ord(letter) for letter in '09.+-" ~')
+AS_TEXT, BYTES_OR_TEXT, AS_BYTES = range(3)  # what the cells of a column are
 LARGEST, UPPER_A, UPPER_F, LOWER = 18, ord("A"), ord("F"), 32  # digits that surely fit into 63 bits
 Place = Callable[[int], str]  # where a cell stands, and its column, as a message begins
 
@@ -36,7 +38,10 @@ def tokens(column: Any, place: Place, longest: int = 0) -> Words:
         return _whole_numbers(column, place)
     if types.is_floating(kind):
         return _floats(column)
-    return _texts(_as_text(column, place), place, longest)
+    if types.is_fixed_size_binary(kind):
+        return _texts(_as_text(column, place), place, longest, AS_BYTES)
+    binary = types.is_binary(kind) or types.is_large_binary(kind)
+    return _texts(_as_text(column, place), place, longest, BYTES_OR_TEXT if binary else AS_TEXT)
 
 
 def _as_text(column: Any, place: Place) -> Any:
@@ -80,11 +85,13 @@ def _floats(column: Any) -> Words:
     return found
 
 
-def _texts(texts: Any, place: Place, longest: int) -> Words:
+def _texts(texts: Any, place: Place, longest: int, mode: int = AS_TEXT) -> Words:
+    if mode == AS_TEXT and types.is_large_string(texts.type) and _has_letters_beyond_ascii(texts):
+        texts = compute.utf8_trim_whitespace(texts)  # which has other blanks too
     _, starts, characters = texts.buffers()
     starts = np.frombuffer(starts, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     found = np.empty(len(texts), np.uint64)
-    bad = _hash(np.frombuffer(characters or b"", np.uint8), starts, found, longest)
+    bad = _hash(np.frombuffer(characters or b"", np.uint8), starts, found, longest, mode)
     if bad >= 0:
         cell = str(texts[bad].as_py()).strip()
         long = f" of {len(cell):,} characters" if len(cell) > 40 else ""
@@ -92,15 +99,22 @@ def _texts(texts: Any, place: Place, longest: int) -> Words:
     return found
 
 
+def _has_letters_beyond_ascii(texts: Any) -> bool:
+    characters = texts.buffers()[2]
+    return characters is not None and bool((np.frombuffer(characters, np.uint8) > 127).any())
+
+
 @entry
-def _hash(texts: Bytes, starts: Ints, found: Words, longest: int) -> int:
+def _hash(texts: Bytes, starts: Ints, found: Words, longest: int, mode: int) -> int:
     """Fill in the token of each text; return the first that has other characters than `longest` hexadecimal digits, or -1."""
     for i in range(len(found)):
         begin, end = starts[i], starts[i + 1]
-        while begin < end and BLANK[texts[begin]]:
-            begin += 1
-        while begin < end and BLANK[texts[end - 1]]:
-            end -= 1
+        if mode == AS_BYTES or (mode == BYTES_OR_TEXT and not _is_printable(texts, begin, end)):
+            found[i] = _word(texts, begin, end)
+            continue
+        begin, end = _trimmed(texts, begin, end)
+        if end - begin > 1 and texts[begin] == QUOTE and texts[end - 1] == QUOTE:
+            begin, end = _trimmed(texts, begin + 1, end - 1)
         if longest:
             if end - begin > longest:
                 return i
@@ -111,6 +125,32 @@ def _hash(texts: Bytes, starts: Ints, found: Words, longest: int) -> int:
         else:
             found[i] = _decimal(texts, begin, end)
     return -1
+
+
+@inner
+def _trimmed(texts: Any, begin: Any, end: Any) -> Any:
+    """Return where a text begins and ends without blanks around it."""
+    while begin < end and BLANK[texts[begin]]:
+        begin += 1
+    while begin < end and BLANK[texts[end - 1]]:
+        end -= 1
+    return begin, end
+
+
+@inner
+def _is_printable(texts: Any, begin: Any, end: Any) -> Any:
+    printable = True
+    for place in range(begin, end):
+        printable &= SPACE <= texts[place] <= TILDE
+    return printable
+
+
+@inner
+def _word(texts: Any, begin: Any, end: Any) -> Any:
+    word = BASIS
+    for place in range(begin, end):
+        word = (word ^ np.uint64(texts[place])) * PRIME
+    return word
 
 
 @inner

@@ -40,6 +40,12 @@ class Layout:
     time_format: str = ""
 
     @property
+    def numbers_alone(self) -> tuple[str, ...]:
+        """The dense features that are nothing else: of any other column each letter counts."""
+        others = {self.label, self.time, *self.ids, *self.where[:1]}
+        return tuple(column for column in self.dense if column not in others)
+
+    @property
     def wanted(self) -> tuple[str, ...]:
         """The columns that are read."""
         return tuple(dict.fromkeys(filter(None, (self.label, *self.dense, *self.ids, self.time, *self.where[:1]))))

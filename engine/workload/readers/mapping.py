@@ -62,12 +62,12 @@ def name_of(path: Path) -> str:
 
 
 def _is_mapping(there: Path) -> bool:
-    """Return whether a TOML file is a mapping, and no scenario or settings of something else."""
+    """Return whether a TOML file is a mapping, and no scenario or settings of something else; one with a fault may be."""
     try:
         found = tomllib.loads(there.read_text(encoding="utf-8-sig")) if there.stat().st_size <= LARGEST else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
-        return False
-    return bool(found) and set(found) <= set(KEYS)
+        return True
+    return not set(KEYS).isdisjoint(found)
 
 
 def _kept(path: Path) -> Path | None:
@@ -163,8 +163,8 @@ def layout(path: Path, given: dict[str, Any], base: Layout | None = None) -> Lay
     changes: dict[str, Any] = dict(texts) | {
         key: given[key] for key in ("time", "delimiter", "rows", "lists", "quotes", "time_format") if key in given
     }
-    if given.get("label"):
-        changes |= _label(name, given["label"])
+    if "label" in given:
+        changes |= _label(name, given["label"]) if given["label"] else {"label": "", "rule": "", "known": ()}
     found = replace(base or Layout(f"mapped by {name}", "", ()), **changes)
     if not found.ids:
         raise BadFile(f'{name} names no ids; write ids = ["COLUMN", ...], and label = "COLUMN" to train on it.')
@@ -199,6 +199,14 @@ def _check(name: str, found: Layout) -> None:
     if found.time_format and (not found.time or "%" not in found.time_format):
         why = "names no time" if not found.time else "is no format of strptime"
         raise BadFile(f'{name}: time_format={found.time_format[:40]!r} {why}; write time = "COLUMN", time_format = "%d/%m/%Y".')
+    _check_once(name, found)
+
+
+def _check_once(name: str, found: Layout) -> None:
+    """Raise BadFile for a column that is named twice, or not among those of a file without a header."""
+    for key, columns in (("ids", found.ids), ("dense", found.dense)):
+        if again := next((column for column in columns if columns.count(column) > 1), ""):
+            raise BadFile(f"{name}: {key} names {again[:40]!r} twice; name each column once.")
     for column in found.wanted if found.columns else ():
         if found.columns.count(column) != 1:
             raise BadFile(f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], found.columns)}")

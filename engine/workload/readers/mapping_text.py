@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from .guess import Guess, Role, guesses
 from .mapping import MOST_COLUMNS
-from .records import LITERAL, QUOTED
+from .records import QUOTED
 from .sniffing import Row
 
 LABEL = re.compile(r"^label = ", re.M)
@@ -56,7 +56,7 @@ def as_toml(guessed: Sequence[Guess], delimiter: str = ",", columns: Sequence[st
     lines += [f"lists = {_text(column.separator)}" for column in by_role["list"][:1] if column.separator]
     lines += [f"columns = {_array(columns)}"] if columns else []
     lines += [f"delimiter = {_text(delimiter)}"] if delimiter not in ("", ",") else []
-    lines += [f"quotes = {_text(LITERAL)}"] if quotes == LITERAL else []
+    lines += [f"quotes = {_text(quotes)}"] if quotes != QUOTED else []
     return "\n".join(lines) + "\n"
 
 

@@ -19,7 +19,9 @@ GOOD, OPEN, STRAY_MARK, STRAY_RETURN = 0, 1, 2, 3
 
 
 class StrayMark(BadFile):
-    """A quotation mark opens a field that does not close in its record."""
+    """A quotation mark opens a field on a `line` of the file, and does not close there."""
+
+    line = 0
 
 
 class Records(NamedTuple):
@@ -55,11 +57,13 @@ def records(text: bytes, name: str, line: int, delimiter: str, quotes: str) -> R
 
 def stray_mark(name: str, line: int) -> StrayMark:
     """Return the refusal of a quotation mark that opens a field on a line and does not close there."""
-    return StrayMark(
+    found = StrayMark(
         f"{name}:{line}: a quotation mark opens a field and does not close on its line, so the records after it would be lost; "
         f'say quotes = "{LITERAL}" in {name}.toml where marks are part of the text, or quotes = "{MULTILINE}" where cells hold '
         "line ends."
     )
+    found.line = line
+    return found
 
 
 def _lines(text: bytes) -> Records:

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from ...errors import BadFile
 from .blocks import MARK
-from .records import LITERAL, QUOTED, records
+from .records import LITERAL, MULTILINE, QUOTED, records
 
-MOST_ROWS = 500
+MOST_ROWS, MOST_LINES = 500, 50  # rows that are looked at, and lines of a quoted cell
 DELIMITERS = "\t", ",", ";", "|", "\x01", "^", "~", ":", " "  # the first of those that explain the rows equally well
 LAST_RESORTS = ":", " "  # that texts and times have inside of cells too
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -76,9 +76,29 @@ class PartedLines(NamedTuple):
 def _parted(lines: Sequence[str], delimiter: str) -> PartedLines:
     """Part lines; quotation marks are letters like others where one opens a cell and does not close in its line."""
     quotes = QUOTED if all(_is_closed(line, delimiter) for line in lines) else LITERAL
-    rows = [_parts(line, delimiter, quotes) for line in lines]
+    rows: Sequence[Row] = [_parts(line, delimiter, quotes) for line in lines]
+    if quotes == LITERAL and (several := multiline_rows(lines, delimiter)):
+        quotes, rows = MULTILINE, several
     width, count = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
     return PartedLines(delimiter, quotes, rows, width, count / max(len(rows), 1))
+
+
+def multiline_rows(lines: Sequence[str], delimiter: str) -> Sequence[Row]:
+    """Return the rows of lines whose quoted cells hold line ends; none where that is not how the lines are.
+
+    Each quoted cell ends before a delimiter or line end, and soon; rows have as many cells as most, the last may be cut.
+    """
+    parsed, ends = [], [0]
+    table = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
+    with suppress(csv.Error):  # of the last row, which the end of what is looked at may cut
+        for row in table:
+            parsed.append(tuple(cell.strip() for cell in row))
+            ends.append(table.line_num)
+    long = max((end - start for start, end in pairwise(ends)), default=0)
+    left = len(lines) - ends[-1]
+    widths = Counter(map(len, parsed))
+    alike = len(widths) == 1 and max(widths) > 1
+    return parsed if alike and 1 < long <= MOST_LINES and left <= MOST_LINES else ()
 
 
 def _is_closed(line: str, delimiter: str) -> bool:

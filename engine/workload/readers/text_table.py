@@ -38,8 +38,10 @@ def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
         _check_plain(blocks, block)
         whole = block
         if not columns:
-            head, _, block = block.partition(b"\n")
-            columns, line = named(blocks.name, head, layout), 2
+            head, block = _header(block, layout, blocks.name)
+            columns, line = named(blocks.name, head, layout), 2 + head.count(b"\n")
+        elif blocks.line == 1:
+            _check_no_header(blocks.name, block, layout)
         text += block
         if not text.strip(b"\r\n"):  # blank to its end, or to a line that _check refuses
             blank, line, text = _blank(blocks, whole, blank), line + text.count(b"\n"), b""
@@ -55,6 +57,22 @@ def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
             raise stray_mark(blocks.name, line)
     if text:
         raise stray_mark(blocks.name, line)
+
+
+def _header(block: bytes, layout: Layout, name: str) -> tuple[bytes, bytes]:
+    """Return the header of a text, and what follows it; raises BadFile."""
+    end = block.find(b"\n") + 1 or len(block)
+    if layout.quotes == MULTILINE:
+        found = records(block, name, 1, layout.delimiter, MULTILINE)
+        end = int(found.begins[1]) if len(found.begins) > 1 else found.end
+    return block[:end].rstrip(b"\r\n"), block[end:]
+
+
+def _check_no_header(name: str, block: bytes, layout: Layout) -> None:
+    """Raise BadFile where the first line is the header that a mapping says is not there."""
+    first = header_cells(block.partition(b"\n")[0].decode("utf-8", "replace"), layout.delimiter, layout.quotes)
+    if first == layout.columns:
+        raise BadFile(f"{name}:1: the line has the columns' names, so the file has a header; take columns out of the mapping.")
 
 
 def _check_plain(blocks: Blocks, text: bytes) -> None:
@@ -105,7 +123,7 @@ def header_cells(line: str, delimiter: str, quotes: str = QUOTED) -> tuple[str, 
     cells = line.rstrip("\r\n").split(delimiter)
     if quotes != LITERAL and '"' in line:
         with suppress(Error):  # what is no CSV is shown as it is
-            cells = next(reader([line], delimiter=delimiter, skipinitialspace=True), cells)
+            cells = next(reader(io.StringIO(line.strip("\r\n"), newline=""), delimiter=delimiter, skipinitialspace=True), cells)
     return tuple(cell.strip().strip('"') for cell in cells)
 
 
@@ -135,7 +153,7 @@ def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[s
 
     try:
         try:
-            found = table(layout.dense)
+            found = table(layout.numbers_alone)
         except pyarrow.ArrowInvalid:  # some are no numbers, or written in another way: each cell is looked at as a text
             found = table(())
     except pyarrow.ArrowInvalid as error:

@@ -183,3 +183,24 @@ def test_days_that_could_be_months_get_a_format(tmp_path):
     found = describe(tmp_path / "a.csv")
     (tmp_path / "a.csv.toml").write_text(found.mapping)
     assert 'time_format = "%d/%m/%Y"' in found.mapping and read(tmp_path / "a.csv").samples == 60
+
+
+@pytest.mark.parametrize("block", [1 << 22, 1 << 13])
+@pytest.mark.parametrize("first", [0, 1500])
+def test_cells_of_several_lines_are_described_as_such(first, block, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "READ", block)
+    frame = FRAME.assign(title=[f"film {n}" if n < first else f"x\n{n},7,z" for n in range(COUNT)])
+    frame.to_csv(tmp_path / "views.csv", index=False)
+    found = describe(tmp_path / "views.csv")
+    assert found.records == COUNT and 'quotes = "multiline"' in found.mapping
+    (tmp_path / "views.csv.toml").write_text(found.mapping)
+    frame.assign(**{"a\nnote": 5}).to_csv(tmp_path / "views.csv", index=False)
+    assert read(tmp_path / "views.csv").labels.sum() == FRAME["clicked"].sum()
+
+
+def test_columns_of_a_file_that_has_a_header_are_refused(tmp_path):
+    path = tmp_path / "views.csv"
+    FRAME.to_csv(path, index=False)
+    Path(f"{path}.toml").write_text(f"label = 'clicked'\nids = 'item_id'\ncolumns = {list(FRAME.columns)}\n")
+    with pytest.raises(BadFile, match=r"views\.csv:1: the line has the columns' names"):
+        read(path)

@@ -145,11 +145,95 @@ def test_lists_in_cells_have_the_ids_that_were_written(tmp_path, monkeypatch, sy
     )
 
 
-def test_brackets_in_one_part_of_a_column_alone_are_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("bare", [1, 2, 5, 300])
+def test_brackets_around_any_part_of_the_cells_are_syntax(bare, tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "READ", 300)
-    cells = [str(values) if n < 200 else "7, 8" for n, values in enumerate(LISTS)]
-    with pytest.raises(BadFile, match=r"tags\.csv:202: tags='7, 8' has no brackets"):
-        read(lists(tmp_path / "tags.csv", cells, ","))
+    cells = [str(values) if n % bare else ", ".join(map(str, values)) for n, values in enumerate(LISTS)]
+    wanted = read(lists(tmp_path / "all.csv", [str(values) for values in LISTS], ","))
+    found = read(lists(tmp_path / "tags.csv", cells, ","))
+    assert found.tokens.tolist() == wanted.tokens.tolist() and found.pooling == wanted.pooling
+
+
+OTHER_SYNTAX = {
+    "array([1, 2])": ",",
+    "frozenset({1, 2})": ",",
+    "[1],[2]": ",",
+    "[(1, 2), (3, 4)]": ",",
+    '["v1, w1", "v2"]': ",",
+    "[1, 2]": " ",
+    "[1; 2]": ",",
+}
+
+
+@pytest.mark.parametrize("cell", OTHER_SYNTAX)
+def test_a_list_in_a_syntax_of_its_own_is_refused_by_its_line(cell, tmp_path):
+    cells = [cell if n == 70 else "7" for n in range(len(LISTS))]
+    if cell == "[1; 2]":
+        cells[70] = "[1; 2;]"
+    with pytest.raises(BadFile, match=r"tags\.csv:72: tags="):
+        read(lists(tmp_path / "tags.csv", cells, OTHER_SYNTAX[cell]))
+
+
+def column(kind, values):
+    """Return the distinct ids of a Parquet column of some values."""
+    return lambda path: parquet.write_table(
+        pa.table({"label": [n % 2 for n in range(len(values))], "id": pa.array(values, kind)}), path
+    )
+
+
+BYTES = {
+    "binary of 8": (pa.binary(8), [(300 * n).to_bytes(8, "big") for n in range(100)], 100),
+    "little binary of 8": (pa.binary(8), [(n + 9).to_bytes(8, "little") for n in range(100)], 100),
+    "binary": (pa.binary(), [(n + 9).to_bytes(3, "little") for n in range(100)], 100),
+    "binary that is text": (pa.binary(), [f" {n % 10} ".encode() if n % 2 else str(n % 10).encode() for n in range(100)], 10),
+}
+
+
+@pytest.mark.parametrize("what", BYTES)
+def test_bytes_that_are_no_text_are_ids_as_they_are(what, tmp_path):
+    kind, values, distinct = BYTES[what]
+    path = tmp_path / "own.parquet"
+    column(kind, values)(path)
+    Path(f"{path}.toml").write_text('label = "label"\nids = "id"\n')
+    assert read(path).distinct == (distinct,)
+
+
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u3000", '"', ' "', "\t "])
+@pytest.mark.parametrize("quotes", ["", "none"])
+def test_blanks_and_quotation_marks_around_an_id_are_no_part_of_it(blank, quotes, tmp_path):
+    path = tmp_path / "own.csv"
+    tail = blank.strip(" \t") if '"' in blank else blank
+    rows = "".join(f"{n % 2},{blank if n % 3 else ''}käse {n % 20}{tail if n % 3 else ''}\n" for n in range(120))
+    path.write_text(f"label,id\n{rows}")
+    keys = f'quotes = "{quotes}"\n' if quotes else ""
+    Path(f"{path}.toml").write_text(f'label = "label"\nids = "id"\n{keys}')
+    assert read(path).distinct == (20,)
+
+
+def test_a_dense_column_that_is_also_an_id_or_a_label_keeps_each_letter(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("y,a\n" + "".join(f"{('1', '0', '01', '1.0')[n % 4]},{1700000000000000000 + n}\n" for n in range(100)))
+    Path(f"{path}.toml").write_text('label = "y == \'1\'"\nids = ["a"]\ndense = ["a", "y"]\n')
+    found = read(path)
+    assert found.distinct == (100,) and found.labels.sum() == 25
+
+
+LABELS = {
+    "bool": (pa.bool_(), [n % 4 == 0 for n in range(80)], ["True", "true"]),
+    "double": (pa.float64(), [float(n % 4 == 0) for n in range(80)], ["1.0", "1"]),
+    "int": (pa.int8(), [int(n % 4 == 0) for n in range(80)], ["1", "01"]),
+    "text": (pa.string(), ["yes" if n % 4 == 0 else "no" for n in range(80)], ["yes"]),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_a_rule_of_a_text_is_kept_by_values_however_they_are_written(kind, tmp_path):
+    of_arrow, values, texts = LABELS[kind]
+    path = tmp_path / "own.parquet"
+    parquet.write_table(pa.table({"y": pa.array(values, of_arrow), "id": list(range(80))}), path)
+    for text in texts:
+        Path(f"{path}.toml").write_text(f"label = \"y == '{text}'\"\nids = 'id'\n")
+        assert read(path).labels.sum() == 20
 
 
 START = datetime(2021, 1, 25, 22, 0, tzinfo=UTC)

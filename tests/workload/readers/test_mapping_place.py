@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from engine.errors import BadFile
@@ -66,3 +68,33 @@ def test_a_mapping_of_somebody_is_never_written_over_nor_removed(log):
         mapping.save(log, "ids = ['click']")
     mapping.take_back(log)
     assert Path(f"{log}.toml").read_text() == TEXT
+
+
+@pytest.mark.parametrize("text", ['label = "click\n', 'lable = "click"\nids = ["user"]\n', "label = 'click'\nids = 'us\xe9r'\n"])
+def test_a_mapping_with_a_fault_is_refused_under_either_name(text, log):
+    for there in (log.with_suffix(".toml"), Path(f"{log}.toml")):
+        there.write_bytes(text.encode("latin-1"))
+        with pytest.raises(BadFile, match=there.name):
+            read(log)
+
+
+@pytest.mark.parametrize("name", ["criteo", "dlrm", "torchrec", "mlperf"])
+def test_a_format_that_the_file_is_not_is_refused(name, log, tmp_path):
+    frame = pd.DataFrame({"click": [n % 2 for n in range(60)], "user": range(60)})
+    frame.to_parquet(tmp_path / "a.parquet")
+    np.savez(tmp_path / "b.npz", **{column: frame[column] for column in frame})
+    for path in (log, tmp_path / "a.parquet", tmp_path / "b.npz"):
+        Path(f"{path}.toml").write_text(f'{TEXT}format = "{name}"\n')
+        with pytest.raises(BadFile):
+            read(path)
+
+
+def test_a_label_of_a_format_can_be_taken_away_and_a_column_is_named_once(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("userId,movieId,rating,timestamp\n" + "".join(f"{n % 7},{n % 9},{n % 6},{n}\n" for n in range(90)))
+    Path(f"{path}.toml").write_text('format = "movielens"\nlabel = ""\n')
+    assert not read(path, labels=False).labelled
+    for key in ("ids", "dense"):
+        Path(f"{path}.toml").write_text(f'format = "movielens"\n{key} = ["movieId", "movieId"]\n')
+        with pytest.raises(BadFile, match=f"{key} names 'movieId' twice"):
+            read(path)

@@ -18,7 +18,6 @@ from ....errors import BadFile
 from .. import conversions
 from ..blocks import GZIP, Blocks, opened, shown
 from ..foreign import looks
-from ..guess import WORDS
 from ..mapped import mapped, touched
 from ..mapping import place
 from ..samples import Samples, Watch, too_large, unwatched
@@ -32,6 +31,11 @@ NAMED = re.compile(r"oracleGeneral(\.bin)?(\.gz)?$", re.IGNORECASE)
 IDS = "obj_id", "object_id", "objid", "objectid", "obj", "object", "oid", "lbn", "lba", "key", "anonymized_key"
 TIMES = "time", "timestamp", "ts", "real_time", "clock_time", "vtime"
 SIZES = "size", "obj_size", "object_size", "objsize", "len", "length", "value_size", "key_size"
+OTHERS = (
+    "version op operation op_name type ttl next next_access next_access_vtime ns client client_id tenant tenant_id cost hit "
+    "latency response_time host hostname disk volume"
+)
+KNOWN = {*IDS, *TIMES, *SIZES, *OTHERS.split()}  # with any other column it is a table of something else
 TOKEN = re.compile(r"[^\s\"'{}<>\[\]]{1,250}")
 SPACES = dict.fromkeys((*range(9, 14), 1))  # characters that part cells and lines
 ROWS = 1 << 20  # requests that are looked at together
@@ -194,7 +198,7 @@ def _is_number(cell: str) -> bool:
 def _column(rows: FirstRows) -> int | None:
     """Return the column of ids: named so beside a time and a size, or without a header proven by the numbers of next requests."""
     names = [_plain(name) for name in rows.header]
-    if not {*names}.isdisjoint(TIMES) and not {*names}.isdisjoint(SIZES) and not any(map(WORDS["label"].search, names)):
+    if not {*names}.isdisjoint(TIMES) and not {*names}.isdisjoint(SIZES) and {*names} <= KNOWN:
         return next((names.index(name) for name in IDS if name in names), None)
     return 1 if not names and rows.width == 4 and _is_converted(rows.rows) else None
 
