@@ -108,6 +108,7 @@ def description_report(description: "FileDescription") -> str:
         distinct = "many" if column.distinct is None else f"{column.distinct:,}"
         values = ", ".join(column.examples)[:60]
         lines.append(f" {column.name:{width}}  {column.guess:8} {distinct:>12} {column.missing:12,}  {values}")
+    lines += ["", *description.notes] if description.notes else []
     if not description.is_known:
         lines += ["", f"Save these lines as {description.name}.toml, and mend what they guess wrong:", "", description.mapping]
     return "\n".join(lines).rstrip() + "\n"

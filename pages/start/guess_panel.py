@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import BadFile
-from engine.insight.fitting.description import ColumnDescription, FileDescription, look, mapping_of
+from engine.insight.fitting.description import ColumnDescription, FileDescription, look, mapping_of, trial
 from engine.workload.readers import mapping
 from engine.workload.readers.dialects import Dialect, dialect_of
 from engine.workload.readers.digest_check import digest_check
@@ -54,18 +54,48 @@ def draw(file: DataFile) -> None:
     names = [column.name for column in found.columns]
     st.dataframe(pd.DataFrame(found.rows, columns=names), key="first rows", hide_index=True)
     st.markdown("This is our guess of its columns; change what is wrong, then accept it.")
+    for note in found.notes:
+        st.caption(plain(note))
     columns = _changed(found)
     text = mapping_of(columns, dialect)
-    if not has_label(text):
+    fault = _fault(file, columns, text)
+    if fault:
+        st.warning(plain(fault))
+    elif not has_label(text):
         st.caption("No column is the label, of 0 and 1: lookups can be counted and fitted, but no run can train on the file.")
     with st.container(horizontal=True, vertical_alignment="center"):
         if _may_write(file):
-            st.button("Accept, and read it so", key="accept guess", type="primary", on_click=_accept, args=(file, text))
+            press = {"type": "primary", "on_click": _accept, "args": (file, text), "disabled": bool(fault)}
+            st.button("Accept, and read it so", key="accept guess", **press)
             st.caption(_place(file), width="content")
         else:
             st.caption(f"{access.HOW} Until then, save the lines below as {plain(found.name)}.toml beside the file.")
     with st.expander("The mapping", expanded=not _may_write(file)):
         st.code(text, language="toml")
+
+
+def _fault(file: DataFile, columns: Sequence[ColumnDescription], text: str) -> str:
+    """Return why a mapping could not be read with, "" where its first rows can."""
+    meanings = [column.guess for column in columns]
+    if not {"id", "list"} & set(meanings):
+        return "No column holds ids, which the tables are of; choose id or list of ids for one at least."
+    for meaning in ("label", "time"):
+        if meanings.count(meaning) > 1:
+            return f"{meanings.count(meaning)} columns are the {meaning}; choose one."
+    marks = sorted({column.separator for column in columns if column.guess == "list" and column.separator})
+    if len(marks) > 1:
+        return f"Lists are parted by {' and '.join(map(repr, marks))}, and a mapping names one mark; leave a column out."
+    try:
+        later.found(_tried, str(file.path), file.digest, text)
+    except BadFile as error:
+        return str(error)
+    return ""
+
+
+def _tried(path: str, digest: str, text: str) -> bool:
+    """Read the first rows of the file of this digest by a mapping; raises BadFile."""
+    trial(path, text)
+    return True
 
 
 def _changed(found: FileDescription) -> list[ColumnDescription]:
@@ -114,6 +144,8 @@ def _accept(file: DataFile, text: str) -> None:
         st.session_state[ACCEPTED] = {**st.session_state.get(ACCEPTED, {}), file.digest: text}
         return
     try:
+        if data_file.known(file.path, file.origin).digest != file.digest:
+            raise BadFile(f"{file.path.name} has changed since its rows were shown; look at them again.")
         mapping.save(file.path, text)
     except BadFile as error:
         st.session_state[FAULT] = str(error)
@@ -138,8 +170,9 @@ def _draw_fault() -> None:
 def _take_back(file: DataFile) -> None:
     """Forget an accepted mapping; only in a callback."""
     if file.origin == data_file.UPLOADED:
-        bare = st.session_state[OF][file.digest]
-        st.session_state[ACCEPTED] = {key: text for key, text in st.session_state[ACCEPTED].items() if key != bare}
+        bare = st.session_state.get(OF, {}).get(file.digest)
+        accepted = st.session_state.get(ACCEPTED, {})
+        st.session_state[ACCEPTED] = {key: text for key, text in accepted.items() if key != bare}
         return
     try:
         mapping.take_back(file.path)
@@ -152,6 +185,7 @@ def with_mapping(bare: DataFile, files: Sequence[tuple[str, bytes]]) -> DataFile
     text = st.session_state.get(ACCEPTED, {}).get(bare.digest)
     if text is None:
         return bare
-    file = uploads.keep([*files, (f"{bare.path.name}.toml", text.encode())])
+    others = [(name, content) for name, content in files if not name.endswith(".toml")]  # a mapping there was empty
+    file = uploads.keep([*others, (f"{bare.path.name}.toml", text.encode())])
     st.session_state[OF] = {**st.session_state.get(OF, {}), file.digest: bare.digest}
     return file

@@ -28,16 +28,28 @@ def draw(asked: Question) -> None:
     with st.expander("My own data: a file of clicks (Criteo, TorchRec, Avazu, Taobao, MovieLens, Yambda, any table) or a trace"):
         try:
             if file := _given():
-                try:
-                    with data_file.refusals(file):
-                        _offer(asked, file)
-                except Undescribed:
-                    guess_panel.draw(file)
+                _draw_file(asked, file)
         except EmberpoolError as error:
-            remedy = error.remedy if isinstance(error, BadFile) else ""
-            st.error(plain(str(error).removesuffix(remedy)))
-            if remedy:
-                st.code(remedy, language=None)
+            _say(error)
+
+
+def _draw_file(asked: Question, file: data_file.DataFile) -> None:
+    """Draw what a file is, or why it cannot be read."""
+    try:
+        with data_file.refusals(file):
+            _offer(asked, file)
+    except Undescribed:
+        guess_panel.draw(file)
+    except EmberpoolError as error:
+        _say(error)
+        guess_panel.draw_accepted(file)
+
+
+def _say(error: EmberpoolError) -> None:
+    remedy = error.remedy if isinstance(error, BadFile) else ""
+    st.error(plain(str(error).removesuffix(remedy)))
+    if remedy:
+        st.code(remedy, language=None)
 
 
 def _offer(asked: Question, file: data_file.DataFile) -> None:

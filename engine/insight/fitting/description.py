@@ -1,5 +1,6 @@
 """What a data file holds before anybody has said what its columns mean: records, columns with a guess of each, a mapping."""
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -13,13 +14,13 @@ from ...errors import BadFile
 from ...workload.readers import mapping
 from ...workload.readers.blocks import shown
 from ...workload.readers.cells import missing
-from ...workload.readers.columns import Rows
+from ...workload.readers.columns import Rows, check_block
 from ...workload.readers.dialects import Dialect, blocks_of, dialect_of, is_of_arrays, marks_of
 from ...workload.readers.guess import SAMPLE, Guess
 from ...workload.readers.ids import tokens
 from ...workload.readers.layouts import Layout
 from ...workload.readers.lists import ListTexts, is_list
-from ...workload.readers.mapping_text import as_toml, columns_of, mappable
+from ...workload.readers.mapping_text import as_toml, columns_of, left_out, mappable
 from ...workload.readers.numbering import IdIndex, keep_within
 from ...workload.readers.recording import Recording
 from ...workload.readers.records import StrayMark
@@ -51,7 +52,8 @@ class ColumnDescription:
 class FileDescription:
     """A data file: its records, its format ("text", "Parquet" or "arrays" where none is known), and the TOML of a mapping.
 
-    `rows` are the first records as texts; `is_known` says whether the file can be read without another word.
+    `rows` are the first records as texts; `is_known` says whether the file can be read without another word, `notes`
+    which columns are left out of the mapping, and why.
     """
 
     name: str
@@ -61,6 +63,7 @@ class FileDescription:
     mapping: str
     rows: tuple[tuple[str, ...], ...] = ()
     is_known: bool = True
+    notes: tuple[str, ...] = ()
 
 
 class ColumnCounts:
@@ -129,8 +132,11 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bo
     cells = {name: [_text(cell) for cell in column[:SAMPLE].to_pylist()] for name, column in first.columns.items()}
     lists = [name for name, column in first.columns.items() if is_list(column.type)]
     guessed = columns_of(cells, lists, bool(dialect.header))
+    notes: tuple[str, ...] = ()
     if dialect.layout is not None:
         guessed = [_known(dialect.layout, column) for column in guessed]
+    else:
+        guessed, notes = mappable(guessed), tuple(left_out(guessed))
     counts = {column.name: ColumnCounts(column.separator if column.name not in lists else "") for column in guessed}
     records = 0
     for rows in chain([first], blocks) if counted else ():
@@ -153,13 +159,27 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bo
     first_records = tuple(zip(*(column[:FIRST_ROWS] for column in cells.values()), strict=True))
     format_name = dialect.format if dialect.layout is None else dialect.layout.name
     text = mapping_of(columns, dialect) if dialect.layout is None else _own_mapping(path, dialect.layout)
-    return FileDescription(shown(path.name), records, format_name, columns, text, first_records, dialect.layout is not None)
+    return FileDescription(
+        shown(path.name), records, format_name, columns, text, first_records, dialect.layout is not None, notes
+    )
 
 
 def mapping_of(columns: Sequence[ColumnDescription], dialect: Dialect) -> str:
     """Return the mapping of columns as they are guessed, or as somebody has changed the guess."""
     guessed = [Guess(column.name, column.guess, column.separator, column.rule) for column in columns]  # type: ignore[arg-type]
-    return as_toml(mappable(guessed), dialect.delimiter, dialect.header, dialect.quotes)
+    return as_toml(guessed, dialect.delimiter, dialect.header, dialect.quotes)
+
+
+def trial(path: str, text: str) -> None:
+    """Read the first block of a table by a mapping that is not saved yet; raises BadFile where a run would be refused there."""
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadFile(f"The mapping is not valid TOML: {error}; name one label and one time.") from error
+    layout, dialect = mapping.layout(Path(path), given), dialect_of(Path(path))
+    dialect = replace(dialect, header=layout.columns, delimiter=layout.delimiter, quotes=layout.quotes)
+    for rows in islice(blocks_of(Path(path), dialect, unwatched), 1):
+        check_block(shown(Path(path).name), layout, rows)
 
 
 def _known(layout: Layout, guess: Guess) -> Guess:

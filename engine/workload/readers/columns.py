@@ -57,6 +57,11 @@ class ColumnMemory:
         return folded(np.uint64(rows), ids) if rows else ids
 
 
+def check_block(name: str, layout: Layout, rows: Rows) -> None:
+    """Raise BadFile for the first cell of a block that a layout cannot be applied to."""
+    _parts(layout, rows, ColumnMemory(name, layout))
+
+
 def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
     """Put the blocks of a file together, sorted by time where the layout has one; raises BadFile.
 

@@ -24,7 +24,8 @@ MOST_OF = 0.5  # of the first rows or of the names of a header: with so many a f
 
 def is_headed(words: Row) -> bool:
     """Return whether a header is Criteo's, perhaps with faults: most of I1 to C26 are there."""
-    return len({word.lower() for word in words} & {name.lower() for name in FEATURES}) > MOST_OF * len(FEATURES)
+    found = {word.lower() for word in words} & {name.lower() for name in FEATURES}
+    return len(found) > MOST_OF * max(len(FEATURES), len(words))
 
 
 def is_unlabelled(rows: FirstRows) -> bool:

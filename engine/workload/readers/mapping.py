@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,9 @@ def _is_mapping(there: Path) -> bool:
 
 
 def _kept(path: Path) -> Path | None:
-    """Return where the mapping of a file would be that could not be written beside it; None where no such mapping is kept."""
-    if not KEPT.is_dir() or not path.is_file():
-        return None
+    """Return where the mapping of a file would be that could not be written beside it; None where none is kept for it."""
+    if not KEPT.is_dir() or not path.is_file() or KEPT.parent.resolve() in path.resolve().parents:
+        return None  # an upload, of a visitor who has a mapping of its own
     now = path.stat()
     return KEPT / f"{_digest(path, now.st_mtime_ns, now.st_size, now.st_ino)}.toml"
 
@@ -110,7 +110,7 @@ def save(path: Path, text: str) -> Path:
 def _written(there: Path, text: str) -> Path:
     unfinished = there.with_name(f"{there.name}.{os.getpid()}")
     try:
-        unfinished.write_text(f"{SAVED}\n{text}", encoding="utf-8")
+        unfinished.write_text(f"{_mark(text)}\n{text}", encoding="utf-8")
         unfinished.replace(there)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -118,12 +118,17 @@ def _written(there: Path, text: str) -> Path:
 
 
 def is_saved(there: Path) -> bool:
-    """Return whether a mapping was accepted in the explorer, and so may be taken back there."""
+    """Return whether a mapping is as it was accepted in the explorer, and so may be taken back there."""
     try:
-        with there.open(encoding="utf-8") as file:
-            return file.readline().rstrip("\n") == SAVED
+        mark, _, text = there.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):
         return False
+    return mark == _mark(text)
+
+
+def _mark(text: str) -> str:
+    """Return the first line of an accepted mapping: it tells one that somebody has changed since."""
+    return f"{SAVED} SHA-256 {sha256(text.encode()).hexdigest()[:16]}"
 
 
 def take_back(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from .guess import Guess, Role, guesses
 from .mapping import MOST_COLUMNS
@@ -37,9 +37,23 @@ def columns_of(cells: dict[str, list[str]], lists: Collection[str] = (), headerl
 
 
 def mappable(guessed: Sequence[Guess]) -> list[Guess]:
-    """Return the columns that one mapping can name, with one of ids at least."""
+    """Return what columns are in a mapping, with one of ids at least: those that no mapping can name are left out of it."""
     usable = [column for column in guessed if 0 < len(column.name) <= LONGEST_NAME][:MOST_COLUMNS]
-    return _of_one_separator(_with_ids(usable))
+    found = {column.name: column for column in _of_one_separator(_with_ids(usable))}
+    return [found.get(column.name, Guess(column.name, "text")) for column in guessed]
+
+
+def left_out(guessed: Sequence[Guess]) -> Iterator[str]:
+    """Yield a sentence for each column that seems to be of use, and that no mapping can name."""
+    of = {column.name: column for column in mappable(guessed)}
+    for column in guessed:
+        if column.role == "list" and of[column.name].role == "text":
+            mark = next(other.separator for other in of.values() if other.role == "list")
+            why = f"its lists are parted by {column.separator!r}, others by {mark!r}, and a mapping names one"
+            yield f"{column.name} is left out: {why}."
+        elif column.role != "text" and of[column.name].role == "text":
+            most = f"{MOST_COLUMNS:,} columns, of at most {LONGEST_NAME} letters each"
+            yield f"{column.name[:40]!r} is left out: a mapping names at most {most}."
 
 
 def as_toml(guessed: Sequence[Guess], delimiter: str = ",", columns: Sequence[str] = (), quotes: str = QUOTED) -> str:

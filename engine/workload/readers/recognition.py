@@ -90,6 +90,8 @@ def _unmapped(name: str, rows: FirstRows) -> Undescribed:
     what = TITLES[near] if near else f"a table {kind}"
     lacks = f" but lacks {', '.join(each for each in near.wanted if each not in rows.header)[:60]}" if near else ""
     there = f"its {rows.width} columns are {foreign.named(rows.header)}" if rows.header else f"it has {rows.width} columns"
+    if not any(column and rows.columns.count(column) == 1 for column in rows.columns):
+        raise BadFile(f"{name}:1: the header names no column once; give each column a name of its own.")
     mapping = mapping_text(rows.columns, rows.delimiter, not rows.header, rows.rows, rows.quotes)
     if not rows.header and criteo.is_sampled(rows):
         mapping = 'format = "criteo"\n'

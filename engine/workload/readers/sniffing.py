@@ -135,7 +135,7 @@ def is_header(first: Row, below: Sequence[Row]) -> bool:
     A header has no number and no date, no cell that is seen again below, and, where rows follow, a cell that is unlike them.
     """
     named = [cell for cell in first if cell]
-    if not named or len(named) < len(first) - 1 or any(NUMBER.fullmatch(cell) or DATE.fullmatch(cell) for cell in named):
+    if 2 * len(named) < max(len(first), 2) or any(NUMBER.fullmatch(cell) or DATE.fullmatch(cell) for cell in named):
         return False
     columns = [set(column) for column in zip_longest(*below)] if below else []
     if any(cell in column for cell, column in zip(first, columns, strict=False)):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from engine.service.followed import Stopped, closed, followed, opened, progress
+from engine.workload.readers import mapping
 from pages.data import data_file, reading, uploads
 from pages.design import later
 from pages.gate import access
@@ -26,7 +27,8 @@ def unknown(monkeypatch, tmp_path):
     """Let no file be known to the server, nothing be kept of other tests, and no token be given."""
     monkeypatch.setattr(data_file, "_KNOWN", {})
     monkeypatch.setattr(access, "_token", "")
-    monkeypatch.setattr(uploads, "FOLDER", tmp_path / "uploads")
+    monkeypatch.setattr(uploads, "FOLDER", tmp_path / "own" / "uploads")
+    monkeypatch.setattr(mapping, "KEPT", tmp_path / "own" / "mappings")
 
 
 @pytest.fixture
@@ -119,7 +121,105 @@ def test_a_mapping_that_cannot_be_saved_is_said(path, trusted, monkeypatch, tmp_
     app = typed(path)
     Path(f"{path}.toml").write_text("")  # by somebody else, meanwhile
     app.button(key="accept guess").click().run()
+    assert "has changed since" in text(app.error) and Path(f"{path}.toml").read_text() == ""
+    app.button(key="accept guess").click().run()
     assert "is there already" in text(app.error) and Path(f"{path}.toml").read_text() == ""
+
+
+def test_a_file_that_changes_after_it_was_looked_at_gets_no_mapping(path, trusted):
+    app = typed(path)
+    path.write_text("one,two\n" + "1,2\n" * 60)
+    app.button(key="accept guess").click().run()
+    assert not Path(f"{path}.toml").exists() and {"one", "two"} == set(app.dataframe[0].value.columns)
+    path.unlink()
+    app.button(key="accept guess").click().run()
+    assert not Path(f"{path}.toml").exists() and "is no file" in text(app.error)
+
+
+def chosen(monkeypatch, **meanings):
+    """Choose the meanings of columns, and how, in the table."""
+
+    def edited(table, **_):
+        table = table.set_index("Column")
+        for column, (meaning, how) in meanings.items():
+            table.loc[column, ["Means", "How"]] = meaning, how
+        return table.reset_index()
+
+    monkeypatch.setattr(guess_panel.st, "data_editor", edited)
+
+
+FAULTY = {
+    "no ids": ({"shopper": ("left out", ""), "product": ("number", "")}, "No column holds ids"),
+    "two labels": ({"shopper": ("label", "")}, "2 columns are the label"),
+    "two times": ({"shopper": ("time", ""), "price": ("time", "")}, "2 columns are the time"),
+    "a rule": ({"paid": ("label", ">= abc")}, "compares with no number"),
+    "a mark": ({"shopper": ("list of ids", '"')}, "cannot part ids"),
+    "two marks": ({"shopper": ("list of ids", ";"), "product": ("list of ids", "|")}, "a mapping names one mark"),
+    "no number": ({"shopper": ("number", "")}, "is not a finite number"),
+    "a time's format": ({"price": ("time", "%Q")}, "time"),
+}
+
+
+@pytest.mark.parametrize("what", FAULTY)
+def test_meanings_that_cannot_be_read_are_said_before_they_are_saved(what, path, trusted, monkeypatch):
+    meanings, words = FAULTY[what]
+    chosen(monkeypatch, **meanings)
+    app = typed(path)
+    assert words in text(app.warning) and app.button(key="accept guess").disabled and not app.exception
+
+
+def test_meanings_that_no_run_can_train_on_are_taken_back_beside_the_error(path, trusted, monkeypatch):
+    chosen(monkeypatch, paid=("label", ">= 7"))
+    app = typed(path)
+    app.button(key="accept guess").click().run()
+    assert "is ready" not in text(app.markdown) and app.error
+    app.button(key="take back").click().run()
+    assert not Path(f"{path}.toml").exists() and "nobody has described" in text(app.markdown)
+
+
+def test_a_mapping_that_somebody_has_changed_since_is_theirs(path, trusted):
+    app = typed(path)
+    app.button(key="accept guess").click().run()
+    there = Path(f"{path}.toml")
+    there.write_text(there.read_text() + 'rows = "hashed"\n')
+    app.run()
+    assert not any(button.key == "take back" for button in app.button) and "is ready" in text(app.markdown)
+
+
+def test_an_upload_has_a_mapping_of_its_visitor_alone(path, monkeypatch):
+    written = mapping._written
+
+    def refused(there, text):
+        if there.parent == path.parent:
+            raise PermissionError
+        return written(there, text)
+
+    monkeypatch.setattr(mapping, "_written", refused)
+    assert mapping.save(path, "label = 'paid'\nids = 'shopper'\n").parent == mapping.KEPT
+    app = apps.opened("start")
+    field = app.file_uploader(key=own_data.UPLOAD)
+    field.set_value([("shop.csv", TABLE.encode(), "text/csv"), ("shop.toml", b"", "text/plain")]).run()
+    assert "nobody has described" in text(app.markdown) and not app.error
+    app.button(key="accept guess").click().run()
+    assert "id fields: 2" in text(app.markdown) and not app.error
+
+
+def test_a_header_without_a_name_of_its_own_is_refused(tmp_path, trusted):
+    path = tmp_path / "twice.csv"
+    path.write_text("a,a,a\n" + "x1,y1,z1\n" * 60)
+    app = typed(path)
+    assert "names no column once" in text(app.error) and not app.exception
+
+
+@pytest.mark.parametrize("header", ["{}", "a,{}", "c0,{}"])
+def test_a_wide_table_and_one_with_names_missing_are_described(header, tmp_path, trusted):
+    names = [f"c{n}" for n in range(1, 120)] if header != "{}" else ["", "", "paid", "price"]
+    width = len(header.format(",".join(names)).split(","))
+    rows = "".join(",".join(str((n * k) % 7 if k > 1 else n % 2) for k in range(width)) + "\n" for n in range(90))
+    path = tmp_path / "wide.csv"
+    path.write_text(f"{header.format(','.join(names))}\n{rows}")
+    app = typed(path)
+    assert "nobody has described" in text(app.markdown) and not app.error and len(app.dataframe[0].value) == 8
 
 
 def test_followed_work_says_how_far_it_is_and_stops_once_nobody_waits(monkeypatch):
