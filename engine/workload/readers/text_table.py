@@ -135,7 +135,7 @@ def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[s
 
     try:
         try:
-            found = table(layout.dense)
+            found = table(column for column in layout.dense if column != layout.time)  # a time may have more digits than a float
         except pyarrow.ArrowInvalid:  # some are no numbers, or written in another way: each cell is looked at as a text
             found = table(())
     except pyarrow.ArrowInvalid as error:
