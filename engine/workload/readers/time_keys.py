@@ -1,6 +1,7 @@
 """Times as keys of 64 bits in the same order: exact whole numbers of a fixed unit, or floats where these do not suffice."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -109,6 +110,8 @@ def exact_numbers(column: Any) -> Exact | None:
         return _of_decimals(column, max(column.type.scale, 0))
     if not (types.is_string(column.type) or types.is_large_string(column.type)):
         return None
+    with suppress(ArrowInvalid):  # quick where no text has a point or sign
+        return exact_ints(column.cast("int64").to_numpy(zero_copy_only=False))
     decimals = _most_decimals(column)
     return _of_decimals(column, decimals) if decimals <= MOST_DECIMALS else None
 

@@ -29,11 +29,16 @@ BELOW_NANOSECONDS = r"\.\d{9}\d*[1-9]"
 class OpenTimes(BadFile):
     """The refusal of times that several formats read, each another way."""
 
-    def __init__(self, where: str, formats: list[str]) -> None:
-        """Start with the cell, as a message begins, and the formats."""
+    def __init__(self, *said: object, formats: tuple[str, ...] = (), **more: str) -> None:
+        """Start with the sentence and the formats."""
+        super().__init__(*said, **more)
+        self.formats = list(formats)
+
+    @classmethod
+    def at_cell(cls, where: str, formats: list[str]) -> "OpenTimes":
+        """Return the refusal of a cell, given as a message begins."""
         advice = f'say which in the mapping: time_format = "{formats[0]}"'
-        super().__init__(f"{where} may be {' or '.join(formats[:4])}; {advice}.")
-        self.formats = formats
+        return cls(f"{where} may be {' or '.join(formats[:4])}; {advice}.", formats=tuple(formats))
 
     def settled(self, rest: Iterable[tuple[Any, Place]]) -> BadFile:
         """Return the refusal with the one format that the rest of the column leaves, or this one where several are left."""
@@ -49,7 +54,7 @@ class OpenTimes(BadFile):
                     f'time_format = "{left[0]}".'
                 )
             formats = left
-        return OpenTimes(str(self).partition(" may be ")[0], formats)
+        return OpenTimes.at_cell(str(self).partition(" may be ")[0], formats)
 
 
 class Times:
@@ -96,10 +101,10 @@ class Times:
         exact = None if self._keys.is_float else exact_numbers(column)
         fits = exact is not None and self._keys.fits(exact)
         if is_text(column.type) or types.is_decimal(column.type):
-            wide = _long(column)
-            self._has_long |= bool(wide.any())
+            if exact is None or max(map(abs, exact.extremes)) >= 10**MOST_DIGITS:
+                self._has_long |= bool(_long(column).any())
             if self._has_long and not fits:
-                row = int(wide.argmax())
+                row = int(_long(column).argmax())
                 raise BadFile(
                     f"{_cell(column, place, row)} stands among times with more digits than can be kept apart; write them "
                     "with fewer digits."
@@ -118,17 +123,17 @@ class Times:
                 raise BadFile(f"{_cell(texts, place, bad[0])} is not a time written as the times before it; write all alike.")
             return times
         try:
-            left = reading_all(self._formats, texts)
+            readings = {written: instants(written, texts) for written in self._formats}
         except ValueError as error:
             raise BadFile(
                 f"{place(0)}: time_format={self._written[:40]!r} is no format of strptime ({error}); mend it."
             ) from error
+        left = [written for written, times in readings.items() if not np.isnat(times).any()]
         if not left:
             raise self._other_format(texts, place)
-        if len(unlike := of_each_reading(left, texts)) > 1:
-            raise OpenTimes(_cell(texts, place), unlike)
-        self._formats = left
-        times = instants(left[0], texts)
+        if len(left) > 1 and len(unlike := of_each_reading(left, texts)) > 1:
+            raise OpenTimes.at_cell(_cell(texts, place), unlike)
+        self._formats, times = left, readings[left[0]]
         self._remember(texts, times)
         return times
 
@@ -201,7 +206,7 @@ def _formats(texts: Any, place: Place) -> list[str]:
         return [ISO]
     formats = reading_all(list(candidates(texts[0].as_py())), texts)
     if len(unlike := of_each_reading(formats, texts)) > 1:
-        raise OpenTimes(_cell(texts, place), unlike)
+        raise OpenTimes.at_cell(_cell(texts, place), unlike)
     if formats:
         return formats
     bad = int(np.isnat(_by_iso(texts)).argmax())

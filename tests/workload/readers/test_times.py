@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from engine.api.calls import fit
 from engine.errors import BadFile
 from engine.workload.readers import blocks, samples
 from engine.workload.readers.formats import read
@@ -174,6 +175,53 @@ def test_numbers_and_instants_in_text_are_compared_exactly(tmp_path, monkeypatch
     monkeypatch.setattr(blocks, "READ", block)
     monkeypatch.setattr(samples, "most_nbytes", lambda: kept)
     assert order(log(tmp_path / "a.csv", TEXTS[kind])) == list(range(COUNT))
+
+
+LATE = {int(place) for place in SHUFFLE[50:]}  # stand in later blocks than all others
+FINER = {
+    "decimals": ({n: f"{n}" for n in range(COUNT)}, {n: f"{n}.0000{n:02d}" for n in LATE}),
+    "decimals and signs": ({n: f"{n - 50}" for n in range(COUNT)}, {n: f"{n - 50}.25" for n in LATE}),
+    "beyond 2^63": ({n: f"{n}" for n in range(COUNT)}, {n: f"{2**63 + n}" for n in LATE}),
+    "floats": ({n: f"{n}.1" for n in range(COUNT)}, {n: f"{n + 1}e30" for n in LATE}),
+    "floats of 17 digits": ({n: f"{n // 30}.{1234567890123450 + n}" for n in range(COUNT)}, {n: f"{n + 1}e30" for n in LATE}),
+    "ISO nanoseconds": (
+        {n: f"2024-01-05 1{n // 60}:{n % 60:02d}:00Z" for n in range(COUNT)},
+        {n: f"2024-01-05 1{n // 60}:{n % 60:02d}:00.000000{n:03d}Z" for n in LATE},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kept", [1, 1 << 30], ids=["on the disk", "in memory"])
+@pytest.mark.parametrize("kind", FINER)
+def test_times_with_more_digits_in_a_later_block_stand_in_order(tmp_path, monkeypatch, kind, kept):
+    monkeypatch.setattr(blocks, "READ", 200)
+    monkeypatch.setattr(samples, "most_nbytes", lambda: kept)
+    monkeypatch.setattr(samples, "AT_ONCE", 7)
+    monkeypatch.setattr(samples, "STRIDE", 1)
+    early, late = FINER[kind]
+    times = early | late
+    exact = {n: pd.Timestamp(cell) if "ISO" in kind else Decimal(cell) for n, cell in times.items()}
+    standing = [int(place) for place in SHUFFLE]
+    assert order(log(tmp_path / "a.csv", [times[n] for n in range(COUNT)])) == sorted(standing, key=exact.__getitem__)
+
+
+@pytest.mark.parametrize("late", ["03/04/2024", "30/04/2024"])
+def test_days_that_equal_their_months_are_open_until_a_later_block(tmp_path, monkeypatch, late):
+    monkeypatch.setattr(blocks, "READ", 200)
+    times = {int(place): f"{n % 12 + 1:02d}/{n % 12 + 1:02d}/2024" for n, place in enumerate(SHUFFLE)}
+    times[int(SHUFFLE[80])] = late
+    path = log(tmp_path / "a.csv", [times[n] for n in range(COUNT)])
+    if late == "03/04/2024":
+        with pytest.raises(BadFile, match=r"a\.csv:\d+: t='.*may be %d/%m/%Y or %m/%d/%Y"):
+            read(path)
+    days = {n: datetime.strptime(cell, "%d/%m/%Y") for n, cell in times.items()}
+    assert advised(path) == sorted(map(int, SHUFFLE), key=days.__getitem__)
+
+
+def test_an_open_frame_is_refused_with_its_row_in_a_sentence():
+    frame = pd.DataFrame({"y": [n % 2 for n in range(COUNT)], "a": range(COUNT), "t": DAYS.strftime("%y/%m/%d")})
+    with pytest.raises(BadFile, match="row 1: t='24/01/05' may be %d/%m/%y or %y/%m/%d"):
+        fit(frame, mapping={"label": "y", "ids": ["a"], "time": "t"})
 
 
 def test_times_that_are_dense_features_too_are_compared_exactly(tmp_path):
