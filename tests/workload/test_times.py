@@ -183,7 +183,7 @@ FINER = {
     "decimals and signs": ({n: f"{n - 50}" for n in range(COUNT)}, {n: f"{n - 50}.25" for n in LATE}),
     "beyond 2^63": ({n: f"{n}" for n in range(COUNT)}, {n: f"{2**63 + n}" for n in LATE}),
     "floats": ({n: f"{n}.1" for n in range(COUNT)}, {n: f"{n + 1}e30" for n in LATE}),
-    "floats of 17 digits": ({n: f"{n // 30}.{1234567890123450 + n}" for n in range(COUNT)}, {n: f"{n + 1}e30" for n in LATE}),
+    "floats of 15 digits": ({n: f"{n // 30}.{12345678901200 + n}" for n in range(COUNT)}, {n: f"{n + 1}e30" for n in LATE}),
     "ISO nanoseconds": (
         {n: f"2024-01-05 1{n // 60}:{n % 60:02d}:00Z" for n in range(COUNT)},
         {n: f"2024-01-05 1{n // 60}:{n % 60:02d}:00.000000{n:03d}Z" for n in LATE},
