@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,12 +26,14 @@ TIMES = {
     "one value": np.full(9_001, 7.0),
     "falling": -np.arange(9_001.0),
     "one value among many": np.where(RANDOM.random(9_001) < 0.6, 5.5, RANDOM.normal(5.5, 3, 9_001)),
+    "nanoseconds": 1_700_000_000_000_000_000 + RANDOM.integers(0, 3_000, 9_001),
+    "the largest keys": 2**63 - 1 - RANDOM.integers(0, 3, 9_001),
 }
 
 
-def arrays(fields: int) -> list[np.ndarray]:
-    """Return arrays without a sample: a dense feature, tokens, a label and a time."""
-    kinds = ((np.float32, (1,)), (np.uint64, (fields,)), (np.float32, ()), (np.float64, ()))
+def arrays(fields: int, key: Any) -> list[np.ndarray]:
+    """Return arrays without a sample: a dense feature, tokens, a label and a time of the type `key`."""
+    kinds = ((np.float32, (1,)), (np.uint64, (fields,)), (np.float32, ()), (key, ()))
     return [np.zeros((0, *shape), kind) for kind, shape in kinds]
 
 
@@ -41,7 +44,7 @@ def test_samples_sorted_on_the_disk_are_those_of_a_stable_sort(kind: str, kept: 
     monkeypatch.setattr(samples, "AT_ONCE", 64)
     monkeypatch.setattr(samples, "STRIDE", 8)
     times, tokens = TIMES[kind], RANDOM.integers(0, 2**63, (9_001, 2)).astype(np.uint64)
-    held = Samples(arrays(2), 3)
+    held = Samples(arrays(2, times.dtype), 3)
     for low in range(0, len(times), 700):
         part = slice(low, low + 700)
         held.add(
@@ -62,7 +65,7 @@ def test_no_range_that_is_sorted_at_once_is_much_longer_than_asked(monkeypatch: 
     take = Samples._take
     monkeypatch.setattr(Samples, "_take", lambda self, *rest: longest.append(sum(b - a for a, b in rest[1])) or take(self, *rest))
     for times in TIMES.values():
-        held = Samples(arrays(1), 3)
+        held = Samples(arrays(1, times.dtype), 3)
         for part in np.array_split(times, 20):
             held.add(np.zeros((len(part), 1)), np.zeros((len(part), 1)), np.zeros(len(part)), part)
         held.whole()

@@ -1,6 +1,6 @@
 """From columns to samples: what every format of rows and columns has in common, one block of rows after the other."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from .lists import MOST_LENGTH, ListTexts, is_list, side_by_side
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, folded, into, keep_within
 from .recording import Recording, check_samples
 from .samples import Samples, Watch, too_large, unwatched
-from .times import Times
+from .times import OpenTimes, Times
 
 MOST_VALUES = 12  # of a label's column, for a message
 BOOLEANS = ("false", "true")
@@ -69,7 +69,7 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
     """
     held: Samples | None = None
     lists, some = Samples([np.zeros(0, np.uint64)]), False  # ids of all fields, where one of them has lists
-    columns = ColumnMemory(name, layout)
+    columns, tables = ColumnMemory(name, layout), iter(tables)
     try:
         for table in tables:
             if not columns.records:
@@ -82,10 +82,14 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
                 ids, more = [(begins + lists.count).astype(np.uint64)], [*more, lengths]
                 lists.add(flat)
             held = held or _samples(layout, some)
+            if rekey := columns.times.rekey():
+                held.change_keys(rekey)
             held.add(dense, np.stack(ids, axis=1), labels, *more)
             keep_within(columns.indexes.values())
         dense, rows, labels, *more = (held or _samples(layout, some)).whole(watch)
         flat = lists.whole()[0]
+    except OpenTimes as refusal:
+        raise refusal.settled(_times(layout, tables)) from refusal
     except MemoryError as error:
         raise too_large(name) from error
     check_samples(name, labels, columns.records, tuple(columns.values) if layout.rule else (), bool(layout.label))
@@ -96,6 +100,14 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
     if not some:
         return Recording(name, dense, rows, labels, (1,) * len(layout.ids), **about)
     return _of_lists(Recording(name, dense, flat, labels, (), **about), rows[:, 0].astype(np.int64), more[-1])
+
+
+def _times(layout: Layout, tables: Iterable[Rows]) -> Iterator[tuple[Any, Place]]:
+    """Yield the times of the blocks that are left, as texts, and where they stand."""
+    for rows in (_chosen(layout, table) for table in tables):
+        texts = cells.plain(rows.columns[layout.time])
+        if len(texts) and cells.is_text(texts.type) and not cells.missing(texts).any():
+            yield texts, partial(rows.place, layout.time)
 
 
 def _check_lists(layout: Layout, table: Rows) -> None:
@@ -120,7 +132,7 @@ def _samples(layout: Layout, lists: bool) -> Samples:
     """Start to keep samples with a token for each field, or where their `lists` begin and how long these are."""
     fields = len(layout.ids)
     kinds = [(np.float32, (max(len(layout.dense), 1),)), (np.uint64, (1 if lists else fields,)), (np.float32, ())]
-    kinds += [(np.float64, ())] if layout.time else []
+    kinds += [(np.int64, ())] if layout.time else []
     kinds += [(np.uint16, (fields,))] if lists else []
     return Samples([np.zeros((0, *shape), kind) for kind, shape in kinds], 3 if layout.time else None)
 

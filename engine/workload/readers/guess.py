@@ -12,6 +12,9 @@ from .cells import is_number
 Role = Literal["label", "id", "list", "number", "time", "text", "constant"]
 ISO_TIME = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?")
 OTHER_TIME = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}([ ,T]+\d{1,2}:\d{2}.*)?|.*\b\d{1,2}:\d{2}:\d{2}\b.*")
+NAMED_TIME = re.compile(  # a date that names its month or weekday
+    r"(?=.*\d)(?=.*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]*\b).{6,64}$", re.I
+)
 WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 BRACKETED = re.compile(r"[\[({].*[\])}]", re.S)
 WORDS: Mapping[Role, re.Pattern[str]] = {
@@ -71,6 +74,8 @@ def _guess(name: str, cells: Sequence[str]) -> Guess:
     whole = numeric and all(map(WHOLE.fullmatch, filled))
     if not numeric and all(ISO_TIME.fullmatch(cell) or OTHER_TIME.fullmatch(cell) for cell in filled):
         return _time(name, filled)
+    if not numeric and NAMED_TIME.match(filled[0]) and (guess := _time(name, filled)).role == "time":
+        return guess
     if set(map(_truth, filled)) == {0, 1} and not WORDS["id"].search(word):
         return Guess(name, "label")
     if numeric and WORDS["time"].search(word):
@@ -90,7 +95,8 @@ def _time(name: str, cells: Sequence[str]) -> Guess:
     """Return a column of times, with their format where a day could be a month; text where none is known that reads them."""
     from pyarrow import array  # late: Arrow takes a third of a second
 
-    from .times import Times, time_formats
+    from .time_formats import time_formats
+    from .times import Times
 
     texts = array(cells, "large_string")
     try:

@@ -55,6 +55,20 @@ class Samples:
             there[here:end] = one
         self.count += len(found[0])
 
+    def change_keys(self, change: Callable[[Any], Any]) -> None:
+        """Change the array by which samples are put in order, to one in the same order; raises MemoryError as `add`."""
+        assert self._by is not None
+        here, at_once = self.count - self._away, AT_ONCE
+        self._arrays[self._by][:here] = change(self._arrays[self._by][:here])
+        if self._files:
+            file, kind = self._files[self._by], self._arrays[self._by].dtype
+            for low in range(0, self._away, at_once):
+                file.seek(low * kind.itemsize)
+                keys = np.fromfile(file, kind, min(at_once, self._away - low))
+                file.seek(low * kind.itemsize)
+                change(keys).tofile(file)
+            file.seek(self._away * kind.itemsize)
+
     def whole(self, watch: Watch = unwatched) -> list[Any]:
         """Return what was filled, sorted by an array that was named, equal ones as they stood; all may be mapped."""
         if not self._files:
@@ -78,9 +92,7 @@ class Samples:
         marks = np.sort(np.concatenate([found[by][low:high:STRIDE] for low, high in runs]))[
             AT_ONCE // STRIDE :: AT_ONCE // STRIDE
         ]
-        edges = np.unique(
-            np.concatenate([marks, np.nextafter(marks, np.inf)])
-        )  # a value that is often there has a range of its own
+        edges = np.unique(np.concatenate([marks, _next(marks)]))  # a value that is often there has a range of its own
         cuts = [[low, *(low + np.searchsorted(found[by][low:high], edges)), high] for low, high in runs]
         self._start([array[:0].copy() for array in found])
         self.count, self._by, total = 0, None, len(found[by])
@@ -113,6 +125,13 @@ class Samples:
     def _resize(self, count: int) -> None:
         for array in self._arrays:
             array.resize((count, *array.shape[1:]), refcheck=False)
+
+
+def _next(keys: Any) -> Any:
+    """Return the value that follows each key; the last whole number has none but itself."""
+    if keys.dtype.kind == "f":
+        return np.nextafter(keys, np.inf)
+    return keys + (keys < np.iinfo(keys.dtype).max)
 
 
 def _pieces(parts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
