@@ -66,6 +66,7 @@ def text_layout(path: Path, given: dict[str, Any], head: bytes, packed: bool) ->
     """Return the layout of a text that begins with `head`, by what its mapping says; raises BadFile."""
     wanted = str(given.get("format", ""))
     base = BY_NAME.get(wanted)
+    foreign.check_line_ends(shown(path.name), head, packed)
     if not base and (not given or wanted == "criteo"):
         base = recognition.text_layout(shown(path.name), head, packed, wanted == "criteo")
     return mapping.layout(path, given, base) if given or base is None else base
