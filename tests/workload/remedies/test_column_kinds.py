@@ -164,3 +164,9 @@ def test_lists_are_no_labels(tmp_path: Path) -> None:
     for label in ("tags", "tags >= 4", "tags == 'a'"):
         with pytest.raises(BadFile, match=r"label 'tags' is a column of list<.*map one with a value a sample"):
             read(saved(tmp_path / "own.parquet", f'label = "{label}"\nids = ["user"]\n'))
+
+
+def test_a_structure_is_no_id_even_where_nothing_else_seems_to_be_one(tmp_path: Path) -> None:
+    columns = {"x": NESTED["a structure"], "click": CLICKS, "c": np.ones(COUNT, int)}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "own.parquet")
+    assert guess(tmp_path / "own.parquet") == 'label = "click"\nids = ["c"]'
