@@ -15,12 +15,13 @@ from ...workload.readers import mapping
 from ...workload.readers.blocks import shown
 from ...workload.readers.cells import missing
 from ...workload.readers.columns import Rows, check_block
-from ...workload.readers.dialects import Dialect, blocks_of, dialect_of, is_of_arrays, marks_of
-from ...workload.readers.guess import SAMPLE, Guess
+from ...workload.readers.dialects import ARRAYS, Dialect, blocks_of, dialect_of, is_of_arrays, marks_of
+from ...workload.readers.first_cells import guesses_of, is_mappable, texts_of
+from ...workload.readers.guess import Guess
 from ...workload.readers.ids import tokens
 from ...workload.readers.layouts import Layout
 from ...workload.readers.lists import ListTexts, is_list
-from ...workload.readers.mapping_text import as_toml, columns_of, left_out, mappable
+from ...workload.readers.mapping_text import as_toml, left_out, mappable
 from ...workload.readers.numbering import IdIndex, keep_within
 from ...workload.readers.recording import Recording
 from ...workload.readers.records import StrayMark
@@ -69,13 +70,21 @@ class FileDescription:
 class ColumnCounts:
     """The distinct values and missing cells of a column, counted block by block; a list's ids are counted one by one."""
 
-    def __init__(self, separator: str) -> None:
-        """Start with nothing counted; `separator` stands between the ids of a cell of text, if it has several."""
-        self.index, self.missing = IdIndex(), 0
+    def __init__(self, separator: str, usable: bool = True) -> None:
+        """Start with nothing counted; `separator` stands between the ids of a cell of text, if it has several.
+
+        Of what is not `usable` only what is missing is counted.
+        """
+        self.index, self.missing, self._usable = IdIndex(), 0, usable
+        if not usable:
+            self.index.drop()
         self._lists = ListTexts(separator) if separator else None
 
     def add(self, column: Any) -> None:
         """Count a block of the column's cells; what is no id by its type is not counted."""
+        if not self._usable:
+            self.missing += column.null_count
+            return
         lacks = column.is_null() if is_list(column.type) else missing(column)
         lacks = np.asarray(lacks, np.bool_) if isinstance(lacks, np.ndarray) else lacks.to_numpy(zero_copy_only=False)
         self.missing += int(lacks.sum())
@@ -129,15 +138,20 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bo
     first = next(blocks, None)
     if first is None:
         raise BadFile(f"{shown(path.name)} has no records; give a file that has some.")
-    cells = {name: [_text(cell) for cell in column[:SAMPLE].to_pylist()] for name, column in first.columns.items()}
-    lists = [name for name, column in first.columns.items() if is_list(column.type)]
-    guessed = columns_of(cells, lists, bool(dialect.header))
+    cells = {name: texts_of(column) for name, column in first.columns.items()}
     notes: tuple[str, ...] = ()
+    of_arrays = dialect.format == ARRAYS
+    guessed = guesses_of(first.columns, cells, bool(dialect.header), of_arrays)
     if dialect.layout is not None:
         guessed = [_known(dialect.layout, column) for column in guessed]
     else:
-        guessed, notes = mappable(guessed), tuple(left_out(guessed))
-    counts = {column.name: ColumnCounts(column.separator if column.name not in lists else "") for column in guessed}
+        usable = [column for column in guessed if is_mappable(first.columns[column.name].type, of_arrays)]
+        found, notes = {column.name: column for column in mappable(usable)}, tuple(left_out(usable))
+        guessed = [found.get(column.name, column) for column in guessed]
+    parts = {column.name: "" if is_list(first.columns[column.name].type) else column.separator for column in guessed}
+    counts = {
+        name: ColumnCounts(separator, is_mappable(first.columns[name].type, of_arrays)) for name, separator in parts.items()
+    }
     records = 0
     for rows in chain([first], blocks) if counted else ():
         records += len(rows.lines)
@@ -158,10 +172,9 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bo
     )
     first_records = tuple(zip(*(column[:FIRST_ROWS] for column in cells.values()), strict=True))
     format_name = dialect.format if dialect.layout is None else dialect.layout.name
-    text = mapping_of(columns, dialect) if dialect.layout is None else _own_mapping(path, dialect.layout)
-    return FileDescription(
-        shown(path.name), records, format_name, columns, text, first_records, dialect.layout is not None, notes
-    )
+    text = mapping_of(columns, dialect) if dialect.layout is None else _own_mapping(path, dialect.layout.name)
+    is_known = dialect.layout is not None
+    return FileDescription(shown(path.name), records, format_name, columns, text, first_records, is_known, notes)
 
 
 def mapping_of(columns: Sequence[ColumnDescription], dialect: Dialect) -> str:
@@ -191,16 +204,10 @@ def _known(layout: Layout, guess: Guess) -> Guess:
     return Guess(guess.name, role, layout.lists if role == "list" else "", rule)  # type: ignore[arg-type]
 
 
-def _own_mapping(path: Path, layout: Layout) -> str:
+def _own_mapping(path: Path, format_name: str) -> str:
     """Return what a known file's mapping says, or would say."""
     there = mapping.place(path)
-    return there.read_text(encoding="utf-8-sig") if there else f'format = "{layout.name}"\n'
-
-
-def _text(cell: object) -> str:
-    if isinstance(cell, list):
-        return f"[{', '.join(map(_text, cell[:EXAMPLES]))}{', ...' if len(cell) > EXAMPLES else ''}]"
-    return "" if cell is None else str(cell)
+    return there.read_text(encoding="utf-8-sig") if there else f'format = "{format_name}"\n'
 
 
 def _examples(cells: Sequence[str]) -> tuple[str, ...]:
@@ -217,7 +224,7 @@ def _of_lookups(path: Path, watch: Watch) -> FileDescription:
         examples = () if file.hashed else tuple(dict.fromkeys(str(word) for word in some[:FEW_LOOKUPS].tolist()))[:EXAMPLES]
         role = "list" if np.any(np.asarray(file.bag_lengths(table)) != 1) else "id"
         columns.append(ColumnDescription(f"table {table + 1}", role, counts.seen, 0, examples))
-    text = f'format = "{file.format}"\n' if isinstance(file, Recording) else ""
+    text = _own_mapping(path, file.format) if isinstance(file, Recording) else ""
     return FileDescription(file.name, file.samples, file.format, tuple(columns), text)
 
 

@@ -15,10 +15,10 @@ import pyarrow
 from ...errors import BadFile, Undescribed
 from . import conversions, zipped
 from .columns import Rows, samples_of
+from .first_cells import mapping_of_types
 from .foreign import looks
 from .layouts import Layout
 from .mapped import touched
-from .mapping_text import mapping_text
 from .numbering import AS_THEY_ARE
 from .recognition import arrays_unmapped
 from .recording import Recording
@@ -29,7 +29,8 @@ DLRM = {"X_int", "X_cat", "y"}
 UNPROCESSED = {"X_int", "X_cat_t", "y"}
 COUNTS = "counts", "total_per_file"
 KINDS = "biufUSM"  # booleans, whole numbers, floats, texts, dates
-AT_ONCE, FIRST = 1 << 16, 200  # samples read together, and looked at for a guess
+AT_ONCE, FIRST = 1 << 16, 1000  # samples read together, and looked at for a guess
+UNITS = {(unit, 1): unit for unit in ("ms", "us", "ns")} | {(unit, 1): "ns" for unit in ("ps", "fs", "as")}  # of Arrow's times
 MOST_COLUMNS, MOST_GUESSED = 10_000, 100
 
 
@@ -96,7 +97,7 @@ def _place(name: str, layout: Layout, headers: Mapping[str, Header], column: str
         raise BadFile(f"{name} has no array {column[:40]!r}, which {layout.name} needs; its arrays are {there[:200]}.")
     found = headers[array]
     axes = len(found.shape) - (part is not None)
-    if found.kind.kind not in KINDS or not found.shape or axes not in (1, 2) or (part or 0) >= (*found.shape, 1)[1]:
+    if not _is_readable(found) or not found.shape or axes not in (1, 2) or (part or 0) >= (*found.shape, 1)[1]:
         what = f"{array[:40]} is {_said(found)}"
         raise BadFile(f"{name}: {what}, from which {column[:40]!r} cannot be taken; map an array of one or two axes.")
     if axes == 2 and column in (layout.label, layout.time) and found.shape[1] != 1:
@@ -131,9 +132,16 @@ def _tables(name: str, arrays: Mapping[str, Any], columns: Mapping[str, tuple[st
         watch(high / samples, f"reading {name}")
 
 
+def _is_readable(found: Header) -> bool:
+    """Return whether an array's type is one that cells have: not complex, records, durations or dates of no unit."""
+    return found.kind.kind in KINDS and (found.kind.kind != "M" or np.datetime_data(found.kind)[0] != "generic")
+
+
 def _native(part: Any) -> Any:
     """Return numbers in the byte order of this computer, of types that Arrow computes with."""
     kind = part.dtype.newbyteorder("=")
+    if kind.kind == "M":
+        return part.astype(f"datetime64[{UNITS.get(np.datetime_data(kind), 's')}]")
     kind = {"b": np.dtype(np.uint8), "f": np.dtype(np.float64 if kind.itemsize > 4 else np.float32)}.get(kind.kind, kind)
     return part.astype(kind, copy=False)
 
@@ -151,7 +159,7 @@ def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
     """Return the refusal of an archive that nobody has described: its arrays, and a mapping over their names."""
     if {"indices", "indptr", "format"} <= set(headers) or {"row", "col", "format"} <= set(headers):
         return looks(name, "a sparse matrix of scipy's", conversions.SPARSE)
-    lengths = [found.shape[0] for found in headers.values() if found.shape and found.kind.kind in KINDS]
+    lengths = [found.shape[0] for found in headers.values() if _fits(found)]
     samples = max(lengths, key=lengths.count, default=0)
     said = ", ".join(f"{array[:24]} ({_said(found)})" for array, found in list(headers.items())[:6])
     said += ", ..." if len(headers) > 6 else ""
@@ -162,19 +170,31 @@ def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
     columns = [array for array, found in headers.items() if found.shape[:1] == (samples,) and _fits(found)][:MOST_GUESSED]
     if not samples or not columns:
         return BadFile(f"{name} holds {said}; samples are arrays of one length and of one or two axes: give those.")
-    parts = {array: _native(zipped.first(path, array, FIRST)) for array in columns}
-    if len(columns) == 1:  # all that a sample has
-        ((array, part),) = parts.items()
-        part = _native(zipped.array(path, array)[:FIRST]) if headers[array].by_column else part
-        parts = {f"{array}.{column}": part[:, column : column + 1] for column in range(headers[array].shape[-1])[:MOST_GUESSED]}
-    rows = zip(*([_written(value) for value in part[:, 0].tolist()] for part in parts.values()), strict=True)
-    lists = [array for array, part in parts.items() if part.shape[1] > 1 and part.dtype.kind in "iuUS"]
-    return arrays_unmapped(name, said, mapping_text(list(parts), rows=list(rows), lists=lists), list(parts))
+    if len(columns) == 1 and (several := headers[columns[0]].shape[1:]):  # all that a sample has
+        columns = [f"{columns[0]}.{number}" for number in range(several[0])][:MOST_GUESSED]
+    first = next(_tables(name, *_heads(path, headers, columns), unwatched)).columns
+    if not (mapping := mapping_of_types(first, of_arrays=True)):
+        return BadFile(f"{name} holds {said}, of which none are ids; give arrays of whole numbers or texts.")
+    return arrays_unmapped(name, said, mapping, columns)
 
 
-def _written(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _heads(
+    path: Path, headers: Mapping[str, Header], columns: Sequence[str]
+) -> tuple[Mapping[str, Any], Mapping[str, tuple[str, int | None]]]:
+    """Return the first rows of the arrays that columns are of, and where in them the columns stand."""
+    layout = Layout("unknown", "", tuple(columns))
+    places = {column: _place(path.name, layout, headers, column) for column in columns}
+    arrays = {}
+    for array, part in places.values():
+        found = headers[array]
+        if found.by_column and part is not None:
+            arrays[array] = zipped.array(path, array)[:FIRST]
+        elif array not in arrays:
+            first = zipped.first(path, array, FIRST)  # of one stored by column the first column, whose type all have
+            arrays[array] = np.broadcast_to(first, (len(first), *found.shape[1:])) if len(found.shape) == 2 else first[:, 0]
+    return arrays, places
 
 
 def _fits(found: Header) -> bool:
-    return found.kind.kind in KINDS and len(found.shape) in (1, 2) and found.size > 0
+    """Return whether an array could be a column or several."""
+    return _is_readable(found) and len(found.shape) in (1, 2) and found.size > 0

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 
 from ...errors import BadFile
-from . import conversions, zipped
+from . import conversions, mapping, zipped
+from .blocks import opened
 from .foreign import check_pointer
 from .mapped import touched
 from .recording import Recording, beside, check_samples
@@ -28,12 +30,7 @@ def files(path: Path) -> tuple[Path, Path, Path]:
     """Return the files of dense features, ids and labels that belong together; raises BadFile for one that is missing."""
     match = PARTS.fullmatch(path.name)
     if match is None:
-        way = conversions.ARCHIVE
-        raise BadFile(
-            f"{path.name} is an array file of unknown use; name it as TorchRec does: day_0_dense.npy, day_0_sparse.npy, "
-            f"day_0_labels.npy; or {way.words}",
-            remedy=way.remedy(path.name),
-        )
+        raise _unnamed(path)
     day = f"{match['day']}_" if match["day"] else ""
     sparse = path
     if not match["part"].startswith("sparse"):
@@ -49,6 +46,26 @@ def files(path: Path) -> tuple[Path, Path, Path]:
             )
         sparse = found[0]
     return beside(path, f"{day}dense.npy"), sparse, beside(path, f"{day}labels.npy")
+
+
+def _unnamed(path: Path) -> BadFile:
+    """Return the refusal of a file whose name does not say which part of a day it is."""
+    names = "day_0_dense.npy, day_0_sparse.npy, day_0_labels.npy"
+    with opened(path) as file:
+        if file.read(len(npy.MAGIC_PREFIX)) != npy.MAGIC_PREFIX:
+            said = f"{mapping.name_of(path)} says a format of arrays that are named {names}"
+            return BadFile(f"{path.name} is no such array file, but {said}; take format away, or name the files so.")
+        file.seek(0)
+        try:
+            zipped.header(file, path.name)
+        except zipped.HoldsObjects:
+            way = conversions.OBJECTS
+            return BadFile(f"{path.name} holds Python objects, which are never opened; {way.words}", remedy=way.remedy(path.name))
+    way = conversions.ARCHIVE
+    return BadFile(
+        f"{path.name} is an array file of unknown use; name it as TorchRec does: {names}; or {way.words}",
+        remedy=way.remedy(path.name),
+    )
 
 
 def read(path: Path, name: str, watch: Watch = unwatched) -> Recording:

@@ -33,6 +33,7 @@ class Blocks:
     taken: int = 0
     text: int = 0
     line: int = 1
+    packed: bool = False
     hashed: Any = field(default_factory=sha256)
     watch: Callable[[float, str], None] | None = None
 
@@ -64,6 +65,7 @@ class Blocks:
         try:
             head = self.file.read(len(GZIP))
             self.file.seek(0)
+            self.packed = head == GZIP
             if head in UTF_16:
                 raise BadFile(f"{self.name}:1: the text is UTF-16, but data files are UTF-8; save it as UTF-8.")
             plain: Any = gzip.GzipFile(fileobj=self, mode="rb") if head == GZIP else self  # type: ignore[call-overload]

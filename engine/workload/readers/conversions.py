@@ -5,13 +5,15 @@ import shlex
 from pathlib import PurePath
 from typing import NamedTuple
 
-SQL_TABLE = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(?!sqlite_)(\w+)")
+from . import scripts
+
+NAMES = re.compile(r"\{(file|new)\}")
 
 
 class Conversion(NamedTuple):
     """What to do with a file, and `lines` to copy that read {file} and write {new}, which ends with `suffix`.
 
-    Lines of Python take both names, and that of an SQL {table}, as Python writes them; a `shell` command as a shell does.
+    Lines of Python take both names as Python writes them; a `shell` command as a shell does.
     Without a suffix the new file has the name of the file inside.
     """
 
@@ -20,19 +22,25 @@ class Conversion(NamedTuple):
     suffix: str = ""
     shell: bool = False
 
-    def remedy(self, name: str, head: bytes = b"") -> str:
-        """Return the lines for the file `name`, which begins with `head`."""
+    def remedy(self, name: str) -> str:
+        """Return the lines for the file `name`."""
         path = PurePath(name)
         new = f"{path.stem}{self.suffix}" if self.suffix or path.suffix else f"{name}.plain"
         names = {"file": name, "new": new if new != name else f"new-{name.lstrip('-')}"}
         for which, each in names.items():
             names[which] = shlex.quote(f"./{each}" if each.startswith("-") else each) if self.shell else repr(each)
-        table = SQL_TABLE.search(head)
-        return self.lines.format(**names, table=table[1].decode() if table else "TABLE")
+        return NAMES.sub(lambda match: names[match[1]], self.lines)
 
 
-def _by_pandas(reader: str, imports: str = "", words: str = "write it as Parquet, in Python:") -> Conversion:
-    return Conversion(words, f"import pandas{imports}\n{reader}.to_parquet({{new}})", ".parquet")
+AS_PARQUET = "write it as Parquet, in Python:"
+
+
+def _by_script(lines: str, words: str = AS_PARQUET, suffix: str = ".parquet") -> Conversion:
+    return Conversion(words, lines, suffix)
+
+
+def _by_pandas(reader: str) -> Conversion:
+    return _by_script(f"import pandas\n{reader}.to_parquet({{new}}, index=False)")
 
 
 def _by_shell(command: str, words: str = "unpack it and give what is inside:", suffix: str = "") -> Conversion:
@@ -57,43 +65,41 @@ def _by_rows(parse: str, ids: str) -> Conversion:
 ROWS = Conversion("write its rows as CSV or Parquet with a label and ids")
 EXAMPLES = Conversion("write its examples as CSV or Parquet with a label and ids, such as with tf.data.TFRecordDataset")
 SHEET = Conversion("save its sheet as CSV")
-FEATHER = _by_pandas("pandas.read_feather({file})")
-STREAM = _by_pandas("ipc.open_stream({file}).read_all().to_pandas()", ", pyarrow.ipc as ipc")
-ORC = _by_pandas("pandas.read_orc({file})")
-STATA, SAS = _by_pandas("pandas.read_stata({file})"), _by_pandas("pandas.read_sas({file})")
-AVRO = _by_pandas(
-    "pandas.DataFrame(fastavro.reader(open({file}, 'rb')))", ", fastavro", "write it as Parquet, in Python with fastavro:"
-)
-SQLITE = _by_pandas("pandas.read_sql('SELECT * FROM {table}', sqlite3.connect({file}))", ", sqlite3")
-PICKLE = _by_pandas("pandas.read_pickle({file})", words="if it is a table that you trust, write it as Parquet, in Python:")
-JSON_LINES, JSON = _by_pandas("pandas.read_json({file}, lines=True)"), _by_pandas("pandas.read_json({file})")
-LITERALS = _by_pandas("pandas.DataFrame(map(ast.literal_eval, pathlib.Path({file}).read_text().splitlines()))", ", ast, pathlib")
+FEATHER, STREAM, ORC = _by_script(scripts.FEATHER), _by_script(scripts.STREAM), _by_script(scripts.ORC)
+STATA = _by_pandas("pandas.read_stata({file})")
+SAS = _by_pandas("pandas.read_sas({file}, format='sas7bdat', encoding='infer')")
+AVRO = _by_script(scripts.AVRO, "write it as Parquet, in Python with fastavro:")
+SQLITE = _by_script(scripts.SQLITE, "write its longest table as Parquet, in Python:")
+PICKLE = _by_script(scripts.PICKLE, "if it is a table, a dictionary or a list that you trust, write it as Parquet, in Python:")
+OBJECTS = _by_script(scripts.OBJECTS, "if it is a table that you trust, write it as Parquet, in Python:")
+JSON, LITERALS = _by_script(scripts.JSON), _by_script(scripts.LITERALS)
+ARFF = _by_script(scripts.ARFF, "write its data as CSV, in Python:", ".csv")
 HDF5 = Conversion(
     "write its arrays as .npz, in Python with h5py:",
     "import h5py, numpy\n"
     "with h5py.File({file}) as file:\n"
-    "    numpy.savez({new}, **{{name: array[:] for name, array in file.items() if hasattr(array, 'shape')}})",
+    "    numpy.savez({new}, **{name: array[:] for name, array in file.items() if hasattr(array, 'shape')})",
     ".npz",
 )
 MATLAB = Conversion(
     "write its arrays as .npz, in Python:",
     "import numpy, scipy.io\n"
     "arrays = scipy.io.loadmat({file}, squeeze_me=True)\n"
-    "numpy.savez({new}, **{{name: array for name, array in arrays.items() if name[0] != '_'}})",
+    "numpy.savez({new}, **{name: array for name, array in arrays.items() if name[0] != '_'})",
     ".npz",
 )
 ARCHIVE = Conversion(
     "put it into an archive, whose arrays a mapping describes, in Python:",
     "import numpy\n"
     "array = numpy.load({file})\n"
-    "numpy.savez({new}, **({{name: array[name] for name in array.dtype.names}} if array.dtype.names else {{'x': array}}))",
+    "numpy.savez({new}, **({name: array[name] for name in array.dtype.names} if array.dtype.names else {'x': array}))",
     ".npz",
 )
 SPARSE = Conversion(
     "write what is in its cells as Parquet, in Python:",
     "import pandas, scipy.sparse\n"
     "cells = scipy.sparse.load_npz({file}).tocoo()\n"
-    "pandas.DataFrame({{'row': cells.row, 'column': cells.col, 'rating': cells.data}}).to_parquet({new})",
+    "pandas.DataFrame({'row': cells.row, 'column': cells.col, 'rating': cells.data}).to_parquet({new})",
     ".parquet",
 )
 GUNZIP, BUNZIP, UNXZ, UNZSTD, UNLZ4 = (
@@ -103,12 +109,12 @@ UNTAR, UN7Z, UNZIP = _by_shell("tar xf {file}"), _by_shell("7z x {file}"), _by_s
 PULL = _by_shell("git lfs pull --include {file}", "fetch it in its repository:")
 ANNEX = _by_shell("git annex get {file}", "fetch it in its repository:")
 LINE_ENDS = _by_shell("tr '\\r' '\\n' < {file} > {new}", "write it again with lines that end with LF:", ".csv")
-COLONS = _by_shell("sed 's/::/,/g' {file} > {new}", "write it with commas:", ".csv")
-BLANKS = _by_shell("sed -E 's/^ +//; s/ +/,/g' {file} > {new}", "write it with commas:", ".csv")
+COLONS = _by_script(scripts.as_csv(r"line.rstrip('\r\n').split('::')"), "write it as CSV, in Python:", ".csv")
+BLANKS = _by_script(scripts.as_csv(r"re.split(' +', line.strip(' \r\n'))"), "write it as CSV, in Python:", ".csv")
 COMMENTS = _by_shell("grep -v '^#' {file} > {new}", "take the lines that begin with # away:", ".csv")
 TITLE = _by_shell("tail -n +2 {file} > {new}", "take the first line away:", ".csv")
 NETFLIX = _by_shell(
-    "(echo movie,user,rating,date; awk -F: '/:$/ {{movie = $1; next}} {{print movie \",\" $0}}' {file}) > {new}",
+    "(echo movie,user,rating,date; awk -F: '/:$/ {movie = $1; next} {print movie \",\" $0}' {file}) > {new}",
     "write the movie into each row:",
     ".csv",
 )

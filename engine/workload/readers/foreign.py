@@ -49,9 +49,12 @@ SHAPES = (
     (r"[+-]?[\d.]+(\s+(qid|\d+):\S+)+(\s*#.*)?", "a LibSVM file", ways.LIBSVM),
     (r"([-+\d. ]+ ('?\w+)?)?\|\w* +[^|,\t]+( \|[^|,\t]*)*", "a Vowpal Wabbit file", ways.VOWPAL),
     (r"\d+::\d+::[\d.]+::\d+", "MovieLens' older ratings.dat", ways.RATINGS),
-    (r"[^:]*(::[^:]*)+", 'a table separated by "::"', ways.COLONS),
+    (r"[^:]*(::[^:]*)+|([^:]|:(?!:))*(::([^:]|:(?!:))*){2,}", 'a table separated by "::"', ways.COLONS),
+    (r'(?i)"?sep=.?"?', "a table with a line of Excel's above it, which says what parts its cells", ways.TITLE),
     (r"(?i)<(!doctype|html|\?xml).*", "a page of the web, not the file itself", Conversion("load the file again")),
 )
+ARFF = re.compile(r"(?i)(\s*%[^\n]*\n|\s*\n)*\s*@relation\b")
+CONTROL = re.compile(rb"[\0\x02-\x08\x0e-\x1f\x7f]")  # bytes that no text has; \x01 parts the columns of Hive's
 LONG_LINE = 4096  # characters that are looked at
 VSCSI = (("<3I2H2Q", 4, 1, ways.VSCSI), ("<2H3I3Q", 1, 2, ways.VSCSI_2))  # a record, which number of it is the version, and that
 
@@ -70,7 +73,7 @@ def check(path: Path, name: str, head: bytes, packed: bool = False) -> None:
     for magic, what, way in MAGIC:
         if re.match(magic, head, re.S):
             inside = packed and way not in (ways.GUNZIP, ways.UNTAR)
-            raise looks(name, f"{what} in gzip" if inside else what, ways.GUNZIP if inside else way, _columns(path, head), head)
+            raise looks(name, f"{what} in gzip" if inside else what, ways.GUNZIP if inside else way, _columns(path, head))
     if len(head) > 12 and head[8:12] == masked_crc(head[:8]):
         raise looks(name, "a TFRecord file", ways.EXAMPLES)
     for record, place, version, way in VSCSI:
@@ -91,14 +94,15 @@ def check_zip(path: Path, name: str) -> None:
             raise looks(name, "a zip archive", way)
 
 
-def check_text(name: str, first: str, packed: bool = False) -> None:
-    """Raise BadFile for a text whose first line is that of a format that is not read."""
-    first = first[: LONG_LINE + 1].strip()
+def check_text(name: str, text: str, packed: bool = False) -> None:
+    """Raise BadFile for a text whose first lines are those of a format that is not read."""
+    text = text.removeprefix("\ufeff")
+    first = text.partition("\n")[0][: LONG_LINE + 1].strip()
     found: tuple[str, Conversion, tuple[str, ...]] | None = None
     if first.startswith(("{", "[")):
         found = _json(first)
-    elif "\r" in first and first.translate({9: "", 13: ""}).isprintable():
-        found = "a text whose lines end with CR alone", ways.LINE_ENDS, ()
+    elif ARFF.match(text):
+        found = "an ARFF file", ways.ARFF, ()
     else:
         found = next(((what, way, ()) for shape, what, way in SHAPES if re.fullmatch(shape, first)), None)
     if found:
@@ -106,12 +110,28 @@ def check_text(name: str, first: str, packed: bool = False) -> None:
         raise looks(name, f"{what} in gzip" if packed else what, ways.GUNZIP if packed else way, columns)
 
 
+def check_line_ends(name: str, head: bytes, packed: bool) -> None:
+    """Raise BadFile for a text that begins with `head` and whose lines end with CR alone."""
+    first = head.partition(b"\n")[0].decode("utf-8", "replace")[: LONG_LINE + 1].strip("\ufeff\r")
+    if "\r" in first and first.translate({9: "", 13: ""}).isprintable():
+        way = ways.GUNZIP if packed else ways.LINE_ENDS
+        raise looks(name, f"a text whose lines end with CR alone{' in gzip' * packed}", way)
+
+
+def not_utf8(place: str, name: str, text: bytes, error: UnicodeDecodeError, packed: bool) -> BadFile:
+    """Return the refusal of bytes that are no UTF-8, the first of them at `place`: perhaps it is Latin-1."""
+    sentence = f"{place}: byte 0x{text[error.start]:02x} is not UTF-8 text; data files are text, Parquet or arrays"
+    if CONTROL.search(text):
+        return BadFile(f"{sentence}, and this is of no format that is known.")
+    way = ways.GUNZIP if packed else ways.LATIN
+    return BadFile(f"{sentence}; {way.words}", remedy=way.remedy(name))
+
+
 def _json(first: str) -> tuple[str, Conversion, tuple[str, ...]]:
     """Return what a text in JSON looks like by its first line, how it is converted, and its columns."""
     if re.match(r"\{u?'", first):
         return "dictionaries of Python's, a line each, which are no JSON", ways.LITERALS, ()
-    lines = first.startswith("{") and (first.endswith("}") or len(first) > LONG_LINE)
-    return "JSON", ways.JSON_LINES if lines else ways.JSON, tuple(_keys(first))
+    return "JSON", ways.JSON, tuple(_keys(first))
 
 
 def masked_crc(data: bytes) -> bytes:
@@ -125,11 +145,11 @@ def masked_crc(data: bytes) -> bytes:
     return (((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-def looks(name: str, what: str, way: Conversion, columns: tuple[str, ...] = (), head: bytes = b"") -> BadFile:
+def looks(name: str, what: str, way: Conversion, columns: tuple[str, ...] = ()) -> BadFile:
     """Return the refusal of a file that looks like something else, with the way out."""
     there = f"; its columns are {named(columns)}" if columns else ""
     end = "" if way.words.endswith(":") else "."
-    return BadFile(f"{name} looks like {what}{there}; {way.words}{end}", remedy=way.remedy(name, head))
+    return BadFile(f"{name} looks like {what}{there}; {way.words}{end}", remedy=way.remedy(name))
 
 
 def named(columns: tuple[str, ...]) -> str:

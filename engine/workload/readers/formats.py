@@ -81,6 +81,7 @@ def text_layout(path: Path, given: dict[str, Any], head: bytes, packed: bool) ->
     """Return the layout of a text that begins with `head`, by what its mapping says; raises BadFile."""
     wanted = str(given.get("format", ""))
     base = BY_NAME.get(wanted)
+    foreign.check_line_ends(shown(path.name), head, packed)
     if wanted and not base and wanted != "criteo":
         raise _other(path, wanted, "a text")
     if not base and (not given or wanted == "criteo"):

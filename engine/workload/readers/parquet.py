@@ -12,8 +12,10 @@ from pyarrow import parquet
 from ...errors import BadFile
 from .blocks import EXPANSION, FREE_TEXT
 from .columns import Rows, samples_of
+from .first_cells import is_mappable
 from .foreign import named
 from .layouts import Layout
+from .lists import is_list
 from .recording import Recording
 from .samples import Watch, unwatched
 
@@ -27,6 +29,7 @@ def read(path: Path, name: str, meaning: Callable[[tuple[str, ...]], Layout], wa
     with _opened(path, name) as file:
         layout = meaning(tuple(file.schema_arrow.names))
         _check(name, file, layout, path.stat().st_size)
+        _check_kinds(name, file.schema_arrow, layout)
         return samples_of(name, layout, _tables(name, file, layout, watch), watch)
 
 
@@ -71,6 +74,22 @@ def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
                 f"{name} has a row group of {held / 2**20:,.0f} MiB, more than {EXPANSION} times the file or than "
                 f"{MOST_GROUP_NBYTES >> 30} GiB; write it again with smaller row groups."
             )
+
+
+def _check_kinds(name: str, schema: Any, layout: Layout) -> None:
+    """Raise BadFile for a column of a type that its use in the layout cannot have."""
+    single = [(use, column) for use, column in (("label", layout.label), ("time", layout.time)) if column]
+    single += [("dense", column) for column in layout.dense]
+    for use, column in single:
+        kind = schema.field(column).type
+        if is_list(kind) or not is_mappable(kind):
+            raise BadFile(f"{name}: {use} {column[:40]!r} is a column of {str(kind)[:60]}; map one with a value a sample.")
+    for column in layout.ids:
+        kind = schema.field(column).type
+        inner = kind.value_type if is_list(kind) else kind
+        if is_list(inner) or not is_mappable(inner):
+            what = f"{name}: {column[:40]!r} is a column of {str(kind)[:60]}"
+            raise BadFile(f"{what}, which has no ids; map one of whole numbers, texts or lists of them.")
 
 
 def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows]:

@@ -1,6 +1,5 @@
 """What a table is that no mapping describes: known by its header or first rows, or refused with a mapping to copy."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +19,7 @@ TITLES = {
     TAOBAO_ADS: "Taobao's raw_sample.csv",
     MOVIELENS: "MovieLens' ratings.csv",
 }
-FIRST = 500  # rows of Parquet that are looked at
 LEAST_EVEN = 0.6  # of the first lines of a table have as many columns as most
-CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")  # bytes that no text has
 
 
 def text_layout(name: str, head: bytes, packed: bool = False, is_criteo: bool = False) -> Layout:
@@ -35,7 +32,7 @@ def text_layout(name: str, head: bytes, packed: bool = False, is_criteo: bool = 
     rows = first_rows(head, len(head) < HEAD)
     if is_criteo or not rows.width:  # an empty text is refused as it is read
         return criteo.layout(name, rows)
-    foreign.check_text(name, first, packed)
+    foreign.check_text(name, head.decode("utf-8", "replace"), packed)
     if criteo.is_unlabelled(rows):
         raise criteo.unlabelled(name, rows)
     if criteo.is_headed(rows.header) or (criteo.is_sampled(rows) and rows.delimiter == "\t"):
@@ -63,14 +60,8 @@ def _check_plain(name: str, head: bytes, first: str, rows: FirstRows, packed: bo
     try:
         head[: -3 if len(head) >= HEAD else None].decode("utf-8")
     except UnicodeDecodeError as error:
-        line, byte = 1 + head.count(b"\n", 0, error.start), head[error.start]
-        sentence, way = (
-            f"{name}:{line}: byte 0x{byte:02x} is not UTF-8 text; data files are text, Parquet or arrays",
-            _unpacked(ways.LATIN, packed),
-        )
-        if CONTROL.search(head):
-            raise BadFile(f"{sentence}, and this is of no format that is known.") from error
-        raise BadFile(f"{sentence}; {way.words}", remedy=way.remedy(name)) from error
+        line = 1 + head.count(b"\n", 0, error.start)
+        raise foreign.not_utf8(f"{name}:{line}", name, head, error, packed) from error
     long = f"is longer than {HEAD:,} bytes" if b"\n" not in head and len(head) == HEAD else ""
     if b"\0" in head:
         line = 1 + head.count(b"\n", 0, head.index(b"\0"))
@@ -153,18 +144,19 @@ def parquet_layout(path: Path, name: str, columns: tuple[str, ...]) -> Layout:
 
 
 def _parquet_mapping(path: Path, name: str) -> str:
-    """Return a mapping that is guessed from the first rows of a Parquet file."""
+    """Return a mapping that is guessed from the first rows of a Parquet file; raises BadFile where no column has ids."""
     from . import parquet  # late: Arrow takes a third of a second
-    from .lists import is_list
+    from .first_cells import mapping_of_types
 
     first = next(parquet.rows_of(path, name), None)
-    held = {} if first is None else {column: cells[:FIRST] for column, cells in first.columns.items()}
-    rows = zip(*([_cell(cell) for cell in cells.to_pylist()] for cells in held.values()), strict=True)
-    return mapping_text(list(held), rows=list(rows), lists=[column for column, cells in held.items() if is_list(cells.type)])
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
+    held = {} if first is None else dict(first.columns)
+    mapping = mapping_of_types(held)
+    if not held:
+        raise BadFile(f"{name} has no records; give a file that has some.")
+    if not mapping:
+        kinds = ", ".join(f"{column} of {cells.type}"[:60] for column, cells in list(held.items())[:3])
+        raise BadFile(f"{name} has no column of ids ({kinds}); write columns of whole numbers, texts, or lists of them.")
+    return mapping
 
 
 def arrays_unmapped(name: str, shapes: str, mapping: str, columns: Sequence[str]) -> Undescribed:

@@ -16,6 +16,7 @@ import pyarrow
 from pyarrow import csv
 
 from ...errors import BadFile
+from . import foreign
 from .blocks import LONGEST_LINE, MARK, Blocks
 from .columns import Rows, samples_of
 from .layouts import Layout
@@ -39,7 +40,7 @@ def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
         whole = block
         if not columns:
             head, block = _header(block, layout, blocks.name)
-            columns, line = named(blocks.name, head, layout), 2 + head.count(b"\n")
+            columns, line = _named(blocks, whole, head, layout), 2 + head.count(b"\n")
         elif blocks.line == 1:
             _check_no_header(blocks.name, block, layout)
         text += block
@@ -81,8 +82,8 @@ def _check_plain(blocks: Blocks, text: bytes) -> None:
         try:
             text.decode("utf-8")
         except UnicodeDecodeError as error:
-            where, byte = f"{blocks.name}:{_line(blocks, text, error.start)}", text[error.start]
-            raise BadFile(f"{where}: byte 0x{byte:02x} is not UTF-8 text; data files are plain text.") from error
+            where = f"{blocks.name}:{_line(blocks, text, error.start)}"
+            raise foreign.not_utf8(where, blocks.name, text, error, blocks.packed) from error
     if (at := text.rstrip(b"\r\n").find(b"\0")) >= 0:
         raise BadFile(f"{blocks.name}:{_line(blocks, text, at)}: the line has a NUL byte; data files are plain text.")
 
@@ -103,6 +104,15 @@ def _blank(blocks: Blocks, text: bytes, blank: int) -> int:
 
 def _line(blocks: Blocks, text: bytes, at: int) -> int:
     return blocks.line + text.count(b"\n", 0, at)
+
+
+def _named(blocks: Blocks, text: bytes, head: bytes, layout: Layout) -> tuple[str, ...]:
+    """Return the columns that the header of a `text` names; raises BadFile, for what is no table by saying what it is."""
+    try:
+        return named(blocks.name, head, layout)
+    except BadFile:
+        foreign.check_text(blocks.name, text[:LONGEST_LINE].decode("utf-8", "replace"), blocks.packed)
+        raise
 
 
 def named(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:

@@ -27,6 +27,10 @@ SPARE, PIECE = 64 << 20, 1 << 22  # bytes of a disk that stay free, and that are
 MOST_MEMBERS = 100_000
 
 
+class HoldsObjects(BadFile):
+    """An array holds Python's objects, which only a pickle that may run anything brings back."""
+
+
 class Header(NamedTuple):
     """What the header of an array says: its shape, whether it is stored column by column, its type, and the header's length."""
 
@@ -56,7 +60,7 @@ def header(file: BinaryIO, name: str) -> Header:
     except (ValueError, EOFError, SyntaxError) as error:
         raise BadFile(f"{name} has no .npy header that can be read ({str(error)[:80]}); copy it again.") from error
     if kind.hasobject:
-        raise BadFile(f"{name} holds Python objects, which are never opened; write whole numbers or floats.")
+        raise HoldsObjects(f"{name} holds Python objects, which are never opened; write whole numbers or floats.")
     if min(shape, default=0) < 0:
         raise BadFile(f"{name} says that it holds {shape} of {kind}, which cannot be; copy it again.")
     return Header(tuple(map(int, shape)), by_column and len(shape) > 1, kind, file.tell() - start)

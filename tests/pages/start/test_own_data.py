@@ -122,7 +122,7 @@ def test_a_refusal_has_no_byte_of_a_file_but_for_those_who_may_see_it(fault, tmp
     def refused(trusted):
         monkeypatch.setattr(access, "is_trusted", lambda: trusted)
         with pytest.raises(BadFile) as error, data_file.refusals(data_file.of(scenario)):
-            own_data.shape_of(str(path), "")
+            own_data.shape_of(str(path), scenario.data.digest)
         return str(error.value)
 
     open_to_all, closed = refused(True), refused(False)

@@ -1,0 +1,72 @@
+"""What the first cells of Arrow's columns are as texts, and what each column seems to be, also by its type."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from pyarrow import ArrowException, BaseExtensionType, types
+
+from .guess import SAMPLE, Guess
+from .lists import is_list
+from .mapping_text import as_toml, columns_of, mappable
+
+EXAMPLES = 5  # cells of a list that are shown
+
+
+def is_mappable(kind: Any, of_arrays: bool = False) -> bool:
+    """Return whether a column of such a type can be named by a mapping.
+
+    Structures, maps, views and lists of them are neither ids nor numbers, and so are lists of floats, but in archives of arrays.
+    """
+    if is_list(kind):
+        return is_list_of_ids(kind) or (of_arrays and _is_of_floats(kind))
+    return not types.is_nested(kind) and not isinstance(kind, BaseExtensionType)
+
+
+def is_list_of_ids(kind: Any) -> bool:
+    """Return whether a type is a list of whole numbers or texts."""
+    if not is_list(kind):
+        return False
+    inner = kind.value_type
+    other = types.is_nested(inner) or types.is_floating(inner) or types.is_decimal(inner) or types.is_temporal(inner)
+    return not other and not isinstance(inner, BaseExtensionType)
+
+
+def guesses_of(
+    columns: Mapping[str, Any], cells: Mapping[str, Sequence[str]], headerless: bool = False, of_arrays: bool = False
+) -> list[Guess]:
+    """Return what columns seem to be by their types, names and first `cells`, of lists none; what no mapping names is "text"."""
+    lists = [name for name, column in columns.items() if is_list_of_ids(column.type)]
+    plain = {name: list(cells[name]) for name, column in columns.items() if not is_list(column.type)}
+    plain = {name: texts for name, texts in plain.items() if is_mappable(columns[name].type)}
+    guessed = {guess.name: guess for guess in columns_of(plain, headerless=headerless)}
+    guessed |= {name: Guess(name, "list") for name in lists}
+    features = [name for name, column in columns.items() if of_arrays and _is_of_floats(column.type)]
+    guessed |= {name: Guess(name, "number") for name in features}
+    return [guessed.get(name, Guess(name, "text")) for name in columns]
+
+
+def _is_of_floats(kind: Any) -> bool:
+    return is_list(kind) and bool(types.is_floating(kind.value_type))
+
+
+def mapping_of_types(columns: Mapping[str, Any], of_arrays: bool = False) -> str:
+    """Return a mapping that is guessed from the first cells of columns; "" where none has ids."""
+    usable = {name: column for name, column in columns.items() if is_mappable(column.type, of_arrays)}
+    cells = {name: texts_of(column) for name, column in usable.items() if not is_list(column.type)}
+    return as_toml(mappable(guesses_of(usable, cells, of_arrays=of_arrays))) if usable else ""
+
+
+def texts_of(column: Any) -> list[str]:
+    """Return the first cells of a column as texts."""
+    with suppress(ArrowException, NotImplementedError, ValueError, OverflowError):
+        return [_text(cell) for cell in column[:SAMPLE].to_pylist()]
+    return [""] * min(len(column), SAMPLE)  # of a type that Python has nothing for
+
+
+def _text(cell: object) -> str:
+    if isinstance(cell, list):
+        return f"[{', '.join(map(_text, cell[:EXAMPLES]))}{', ...' if len(cell) > EXAMPLES else ''}]"
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", "replace")
+    return "" if cell is None else str(cell)
