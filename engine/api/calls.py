@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.enough.question import ask, baseline_of
 from ..analysis.enough.smallest import enough as smallest
 from ..analysis.enough.told import told
+from ..core.process import open_streams
 from ..errors import BadInput, BadKnob
 from ..estimate import estimate as estimated
 from ..estimates import estimates
@@ -230,6 +231,8 @@ def _computed(points: Sweep, how: How, data: Path | None, jobs: int) -> Table:
         groups.setdefault(functional_class(one) or "alike", []).append(index)
     from joblib import Parallel, delayed
 
+    if jobs != 1:
+        open_streams()
     parts = Parallel(n_jobs=jobs)(delayed(_ran)([given[index] for index in group], data) for group in groups.values())
     placed = {
         index: one for group, part in zip(groups.values(), parts, strict=True) for index, one in zip(group, part, strict=True)
