@@ -5,6 +5,8 @@ import shlex
 from pathlib import PurePath
 from typing import NamedTuple
 
+from ...version import PROGRAM
+
 SQL_TABLE = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(?!sqlite_)(\w+)")
 
 
@@ -125,7 +127,7 @@ VOWPAL = _by_rows(
 
 def _vscsi(names: str, kinds: str) -> Conversion:
     return Conversion(
-        "write its blocks' numbers, which `workload fit` and `workload count` take, in Python:",
+        f"write its blocks' numbers, which `{PROGRAM} workload fit` and `{PROGRAM} workload count` take, in Python:",
         "import numpy\n"
         f"record = numpy.dtype(list(zip('{names}'.split(), '{kinds}'.split())))\n"
         "numpy.savetxt({new}, numpy.fromfile({file}, record)['block'], '%d')",
