@@ -67,8 +67,9 @@ def run(base: Base = DEFAULT, /, *, data: Data = None, mapping: MappingOfColumns
     """Run scenarios in full: real ids, gradients, faults; `jobs` are processes at once (joblib), -1 for one per core.
 
     `data` is a file of clicks or a frame of them, to train on; `mapping` says what its columns mean, with the keys of a
-    mapping file. A frame without one needs a column named like a label: its whole numbers, texts, categories and lists
-    are ids, its other numbers dense. Points that share a training train once, with equal results for any number of jobs.
+    mapping file. A frame without one needs a column named like a label: its texts, categories and lists are ids, numbers
+    with a point dense, and whole numbers what they would be in a file. Points that share a training train once, with equal
+    results for any number of jobs.
 
     >>> table = run("tiny", batches=30)
     >>> table[0].training[-1]["Batch"]
