@@ -48,6 +48,7 @@ def _value(key: str, value: Any) -> Any:
 
 def _single(key: str, value: Any) -> str | bool | int | float:
     """Return a text or number in Python's own type; raises BadInput."""
+    value = value.as_py() if hasattr(value, "as_py") else value  # a scalar of Arrow's
     found = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
     if not isinstance(found, str | bool | int | float) or found != found:
         raise _unusable(key, value)
@@ -149,7 +150,7 @@ def _role(field: Any, seems: Guess, column: Any) -> str:
         return "ids"
     if types.is_timestamp(kind) or types.is_date(kind):
         return "time"
-    if not types.is_integer(kind):
+    if not types.is_integer(field.type):  # nor those that stand for something else, as pandas' periods
         raise BadInput(
             f"Column {field.name!r} of data is of type {field.type}, neither ids nor numbers; say what counts: {EXAMPLE}."
         )

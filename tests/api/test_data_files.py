@@ -149,6 +149,10 @@ def test_a_frame_is_fitted() -> None:
         (log().rename(columns={"clicked": "outcome"}), "No column of data is named like label; its columns are outcome, user"),
         (log().assign(y=1), "clicked and y could each be the label"),
         (log().assign(when=pd.Timedelta(0)), r"Column 'when' of data is of type duration\[\w+\], neither ids nor numbers"),
+        (
+            log().assign(when=pd.period_range("2020-01", periods=SIZE, freq="D")),
+            r"Column 'when' of data is of type .*, neither ids",
+        ),
         (log().assign(a=pd.Timestamp(0), b=pd.Timestamp(0)), "a and b of data could each be the time"),
         (log().assign(user=[2**65] * SIZE), r"cannot be read as a table \(.*too (large|big).*\); give a pandas.DataFrame"),
         (
@@ -226,7 +230,7 @@ ITERABLES: dict[str, Callable[[list[str]], Any]] = {
     "keys": lambda names: dict.fromkeys(names).keys(),
     "set": set,
     "frozen set": frozenset,
-    "Arrow": lambda names: pa.array(names).to_pylist(),
+    "Arrow": pa.array,
 }
 
 

@@ -31,6 +31,16 @@ def test_a_sweep_needs_no_standard_stream(descriptors: str, tmp_path: Path) -> N
     assert (tmp_path / "f.csv").read_text(encoding="utf-8").count("\n") == 3
 
 
+def test_a_closed_descriptor_is_no_file_of_the_commands_own(tmp_path: Path) -> None:
+    script = (
+        "import os; from engine.core.process import open_streams; open_streams();"
+        "kinds = [os.path.samestat(os.fstat(n), os.stat(os.devnull)) and os.get_inheritable(n) for n in range(3)];"
+        "file = open('kinds', 'w'); file.write(f'{kinds} {file.fileno() > 2}')"
+    )
+    assert closed("0 1 2", tmp_path, "-c", script) == 0
+    assert (tmp_path / "kinds").read_text(encoding="utf-8") == "[True, True, True] True"
+
+
 @SLOW
 def test_a_script_without_streams_runs_on_several_processes(tmp_path: Path) -> None:
     script = "import emberpool as ep; open('n', 'w').write(str(len(ep.run('tiny', batches=5, data__seed=[1, 2], jobs=2))))"

@@ -184,7 +184,6 @@ def test_a_token_leads_to_no_other_site(server, path):
     assert got(server[0], "localhost", f"{path}?token={TOKEN}")[1]["Location"].startswith("/evil.example")
 
 
-@pytest.mark.slow
 def test_no_other_site_or_port_may_frame_any_answer(server):
     port, _ = server
     answers = [got(port, "localhost", path)[:2] for path in ("/", f"/?token={TOKEN}", "/_stcore/health", "/no-such-file.js")]
@@ -195,6 +194,7 @@ def test_no_other_site_or_port_may_frame_any_answer(server):
         assert headers.get_all("X-Frame-Options") == ["SAMEORIGIN"]
 
 
+@pytest.mark.slow
 def test_the_explorer_alone_opens_no_websocket_to_another_site_and_trusts_nobody(tmp_path):
     """A bare `streamlit run app.py`: its configuration names loopback, and there is no token."""
     (tmp_path / ".streamlit").symlink_to(ROOT / ".streamlit")
