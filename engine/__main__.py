@@ -5,6 +5,7 @@ Exit status: 0 done, 2 bad input, 3 the scenario cannot run or a check failed, 1
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from .commands import output
@@ -71,7 +72,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def _complain(error: Exception, status: int) -> int:
     """Print an error's sentence on one line, and below it the text to copy that it may have."""
     remedy = error.remedy if isinstance(error, BadFile) else ""
-    print(" ".join(str(error).removesuffix(remedy).split()), *filter(None, (remedy,)), sep="\n", file=sys.stderr)
+    with suppress(OSError):  # a full disk keeps the sentence, the status says enough
+        print(" ".join(str(error).removesuffix(remedy).split()), *filter(None, (remedy,)), sep="\n", file=sys.stderr)
     return status
 
 

@@ -14,8 +14,9 @@ Each message is one sentence that names the thing, its value and unit, what is a
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from .version import PROGRAM
 
@@ -97,7 +98,14 @@ class Undescribed(BadFile):
 
 
 class UnlikeModel(BadFile):
-    """A data file has another shape than the model; the message carries settings to copy, of which nothing is cut."""
+    """A data file has another shape than the model: the `fact`, the way out in settings to copy, and the same as `changes`.
+
+    Nothing of the message is cut.
+    """
+
+    def __init__(self, fact: str, way: str = "", changes: Mapping[str, Any] | None = None) -> None:
+        super().__init__(f"{fact}; {way}." if way else fact)
+        self.fact, self.changes = fact, dict(changes or {})
 
     def _short(self, sentence: str) -> str:
         return sentence

@@ -94,10 +94,12 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file; its tables of knobs come back with dotted keys under "knobs"."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(f"{path} cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadFile(f"{path} is not valid TOML: {error}.") from error
+    except (OSError, ValueError) as error:  # also of bytes that are no UTF-8, and of a name that no file can have
+        name = "".join(letter if letter.isprintable() else "?" for letter in str(path))
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadFile(f"{name} cannot be read: {why}.") from error
     if not isinstance(content.get("knobs", {}), dict):
         raise BadFile(f"{path}: knobs is no table; write [knobs] and a line for each, such as run.batches = 20.")
     content["knobs"] = dict(_dotted(content.get("knobs", {})))

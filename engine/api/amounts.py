@@ -76,6 +76,8 @@ def number(name: str, value: Any, unit: str, percent: float | None = None) -> fl
             return float(written) / percent
         except ValueError:
             pass
+    if np.ma.is_masked(value):
+        raise BadInput(f"{name}={shown(value)} is masked, and no number; write {unit}.")
     found = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
     if isinstance(found, bool) or not isinstance(found, int | float | Decimal | Fraction):
         raise BadInput(f"{name}={shown(value)} is no number; write {unit}.")
@@ -83,6 +85,8 @@ def number(name: str, value: Any, unit: str, percent: float | None = None) -> fl
         return float(found)
     except OverflowError:
         raise BadInput(f"{name}={shown(value)} is too large; write {unit}.") from None
+    except ValueError:  # a NaN that signals
+        raise BadInput(f"{name}={shown(value)} is no number; write {unit}.") from None
 
 
 def sampled(sample: Any) -> Sampling:

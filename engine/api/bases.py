@@ -105,8 +105,20 @@ def _of_row(row: dict[Any, Any], attrs: Mapping[str, Any] | None) -> Scenario:
         )
     if len(cells) < len(row) - (start is not None):
         raise BadInput(f"{shown(row)} is no scenario: its keys are not all texts; name knobs by path or title.")
+    _check_ends(row)
     changes = {name: value for name, value in cells.items() if name not in measured}
     return with_values(scenario_of(DEFAULT if start is None else start), settings(changes))
+
+
+def _check_ends(row: Mapping[Any, Any]) -> None:
+    """Raise BadInput where the preset of a row is, however deep, a row that has been there."""
+    seen: list[Any] = []
+    inner: Any = row
+    while isinstance(inner, Mapping):
+        if any(inner is one for one in seen):
+            raise BadInput("A row whose preset is that row itself is no scenario; name a preset by a text.")
+        seen.append(inner)
+        inner = inner.get("preset")
 
 
 def _of_attrs(cells: Mapping[str, Any], attrs: Mapping[str, Any]) -> Scenario:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.enough.question import ask, baseline_of
 from ..analysis.enough.smallest import enough as smallest
 from ..analysis.enough.told import told
+from ..core.process import open_streams
 from ..errors import BadInput, BadKnob
 from ..estimate import estimate as estimated
 from ..estimates import estimates
@@ -66,8 +67,9 @@ def run(base: Base = DEFAULT, /, *, data: Data = None, mapping: MappingOfColumns
     """Run scenarios in full: real ids, gradients, faults; `jobs` are processes at once (joblib), -1 for one per core.
 
     `data` is a file of clicks or a frame of them, to train on; `mapping` says what its columns mean, with the keys of a
-    mapping file. A frame without one needs a column named like a label: its whole numbers, texts, categories and lists
-    are ids, its other numbers dense. Points that share a training train once, with equal results for any number of jobs.
+    mapping file. A frame without one needs a column named like a label: its texts, categories and lists are ids, numbers
+    with a point dense, and whole numbers what they would be in a file. Points that share a training train once, with equal
+    results for any number of jobs.
 
     >>> table = run("tiny", batches=30)
     >>> table[0].training[-1]["Batch"]
@@ -230,6 +232,8 @@ def _computed(points: Sweep, how: How, data: Path | None, jobs: int) -> Table:
         groups.setdefault(functional_class(one) or "alike", []).append(index)
     from joblib import Parallel, delayed
 
+    if jobs != 1:
+        open_streams()
     parts = Parallel(n_jobs=jobs)(delayed(_ran)([given[index] for index in group], data) for group in groups.values())
     placed = {
         index: one for group, part in zip(groups.values(), parts, strict=True) for index, one in zip(group, part, strict=True)

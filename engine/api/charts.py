@@ -2,7 +2,7 @@
 
 Altair's usual renderer writes HTML that loads Vega from a network. A chart of ours shows its specification, which JupyterLab
 and Visual Studio Code draw by themselves, beside a picture by vl-convert where that is installed. Who has enabled another
-renderer gets that one.
+renderer gets that one. What `altair.layer(a, b)` and its like make is Altair's own: only its global state could change that.
 """
 
 from __future__ import annotations
@@ -67,8 +67,19 @@ def _offline(kind: Any) -> Any:
 
         return method
 
-    methods = {name: written(name) for name in ("to_html", "save")} | {name: together(name) for name in TOGETHER}
+    def parts(self: Any) -> tuple[Any, ...]:
+        return _remade, (kind, vars(self))
+
+    methods: dict[str, Any] = {"__reduce__": parts}  # a class that is made here has no name under which pickle finds it
+    methods |= {name: written(name) for name in ("to_html", "save")} | {name: together(name) for name in TOGETHER}
     return type(kind.__name__, (kind,), {"_repr_mimebundle_": shown, **methods})
+
+
+def _remade(kind: Any, attributes: Mapping[str, Any]) -> Any:
+    """Return a chart of ours of one of Altair's kinds with its attributes, as pickle keeps them."""
+    made = object.__new__(_offline(kind))
+    vars(made).update(attributes)
+    return made
 
 
 def _retyped(made: Any) -> Any:

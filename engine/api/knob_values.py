@@ -14,6 +14,8 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from ..errors import BadInput, BadKnob
 from ..scenario import knobs
 from ..scenario.knobs import Knob
@@ -47,6 +49,12 @@ def path_of(name: str) -> str:
     if not paths and name in ELSEWHERE:
         raise BadInput(f"{name}= is no knob; it {ELSEWHERE[name]}")
     return paths[0] if paths else known(dotted).path
+
+
+def keyword(path: str) -> str:
+    """Return the shortest keyword of a knob: the last part of its path where that is one knob's alone."""
+    last = path.rpartition(".")[2]
+    return last if sum(one.rpartition(".")[2] == last for one in KNOBS) == 1 else path.replace(".", "__")
 
 
 def by_path(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,7 +104,9 @@ def plain(value: Any, path: str) -> Any:
     if value is None or isinstance(value, bool | int | float | dict):
         return value
     if isinstance(value, Decimal | Fraction):
-        return _number(value)
+        return _number(path, value)
+    if np.ma.is_masked(value):
+        raise BadKnob(f"{path}={shown(value)} has a masked cell, which is no value; fill it, as with .filled(), or take it away.")
     if isinstance(value, bytes | bytearray | os.PathLike) or hasattr(value, "iterrows"):
         raise _strange(path, value)
     if hasattr(value, "as_py"):  # a scalar of Arrow
@@ -127,8 +137,11 @@ def _strange(path: str, value: Any) -> BadKnob:
     return BadKnob(f"{path}={shown(value)} is no value of a knob, but of type {kind}; write a number, a text or a list of them.")
 
 
-def _number(value: Decimal | Fraction) -> float | int:
-    number = float(value)
+def _number(path: str, value: Decimal | Fraction) -> float | int:
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):  # a NaN that signals, or more than any number
+        raise _strange(path, value) from None
     return int(number) if number.is_integer() else number
 
 

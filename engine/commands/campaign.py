@@ -75,8 +75,7 @@ def call(arguments: argparse.Namespace) -> int:
             "llama3": {**asdict(llama()), "sentence": llama().sentence},
         }
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
-    if arguments.json != output.STANDARD:
-        output.write(output.STANDARD, table(rows))
+    output.say(table(rows), arguments.json)
     output.note(sequence_note_of_points([scenario]))
     return 0
 

@@ -58,9 +58,8 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.json:
         content = _content(question, answer, None if arguments.step_ms else percent, sentences)
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
-    if arguments.json != output.STANDARD:
-        lines = [*sentences.values(), *_costs(question, answer), *_strips(question)]
-        output.write(output.STANDARD, "\n".join(lines) + "\n")
+    lines = [*sentences.values(), *_costs(question, answer), *_strips(question)]
+    output.say("\n".join(lines) + "\n", arguments.json)
     output.note(sequence_note_of_points([scenario]))
     return 0
 

@@ -8,8 +8,9 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, TextIO
 
+from ..core import process
 from ..errors import BadFile, BadInput
 from ..paths import written_path
 from ..results.csv_table import check_writable, write_atomically
@@ -39,8 +40,8 @@ codecs.register_error(LEGIBLE, legible)
 
 
 def open_streams() -> None:
-    """Make both standard streams take any character; a closed one for complaints and progress leads nowhere."""
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (it stays open to the end)
+    """Make both standard streams take any character; what is closed leads nowhere, here and in workers."""
+    process.open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=LEGIBLE)
@@ -62,7 +63,7 @@ def write(target: str, text: str | Iterable[str]) -> None:
     if target != STANDARD:
         write_atomically(written_path(target), text)
         return
-    if sys.stdout is None:
+    if isinstance(sys.stdout, process.ClosedStream):
         raise BadFile("Standard output is closed; name a file instead.")
     try:
         sys.stdout.writelines([text] if isinstance(text, str) else text)
@@ -72,6 +73,20 @@ def write(target: str, text: str | Iterable[str]) -> None:
     except OSError as error:
         silence()
         raise BadFile(f"Standard output cannot be written: {error.strerror}; name a file instead.") from error
+
+
+def say(text: str, *targets: str | None) -> None:
+    """Write the text for people to standard output unless a target is that; beside another one its loss is only noted."""
+    named = [target for target in targets if target]
+    if STANDARD in named:
+        return
+    try:
+        write(STANDARD, text)
+    except BadFile as error:
+        if not named:
+            raise
+        if not isinstance(sys.stdout, process.ClosedStream):  # who has closed it wants no summary
+            note(f"{str(error).partition(';')[0]}, so the summary is lost; {' and '.join(named)} has what was asked for.")
 
 
 def note(sentence: str) -> None:
@@ -85,6 +100,8 @@ def write_json_or(target: str | None, content: Any, text: str) -> None:
     write(target or STANDARD, json.dumps(content, indent=1) + "\n" if target else text)
 
 
-def silence() -> None:
+def silence(stream: TextIO | None = None) -> None:
     """Send what is still unwritten nowhere: its reader, such as `head`, has gone, or its disk is full."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, (stream or sys.stdout).fileno())
+    os.close(nowhere)

@@ -1,6 +1,7 @@
 """The command line's grammar: every complaint is one sentence, and what several commands share."""
 
 import argparse
+import sys
 from functools import partial
 from math import nan
 from typing import Any, NoReturn
@@ -8,6 +9,7 @@ from typing import Any, NoReturn
 from ..errors import BadInput
 from ..paths import written_path
 from ..store.database import DEFAULT
+from . import output
 
 Subparsers = Any  # argparse keeps this type private
 A_BUG, BAD_INPUT, FAILED, INTERRUPTED = 1, 2, 3, 130  # exit statuses beside 0
@@ -23,6 +25,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise the complaint as one sentence."""
         raise BadInput(f"{message}; see `{self.prog} --help`.")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write help or versions to standard output; raises BadFile where they would be lost, which argparse hides."""
+        if file is None or file is sys.stdout:
+            output.write(output.STANDARD, message)
+        else:
+            super()._print_message(message, file)
 
 
 def add_outputs(parser: argparse.ArgumentParser, csv_required: bool = False) -> None:

@@ -45,8 +45,7 @@ def call(arguments: argparse.Namespace) -> int:
         output.write(arguments.json, json.dumps(json.loads(result_text(result)), indent=1) + "\n")
     if arguments.trace:
         output.write(arguments.trace, chrome_trace(result))
-    if output.STANDARD not in (arguments.csv, arguments.json, arguments.trace):
-        output.write(output.STANDARD, summary(result))
+    output.say(summary(result), arguments.csv, arguments.json, arguments.trace)
     return 0 if result.ran else FAILED
 
 

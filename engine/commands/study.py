@@ -53,7 +53,7 @@ def call(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out)
     study = kept.begin(arguments.out, plan, date.today().isoformat())
     _train(arguments, study)
-    output.write(output.STANDARD, findings.table(kept.read(arguments.out)))
+    output.say(findings.table(kept.read(arguments.out)), str(arguments.out))
     return 0
 
 

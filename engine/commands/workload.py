@@ -73,8 +73,7 @@ def fitted(arguments: argparse.Namespace) -> int:
     if arguments.json:
         content = {"tables": told.rows(found), "hits": told.hits(found), "warnings": list(told.warnings(found))}
         output.write(arguments.json, json.dumps(content | {"link": links.link(scenario)}, indent=1) + "\n")
-    if output.STANDARD not in (arguments.toml, arguments.json):
-        output.write(output.STANDARD, told.report(found) + f"Link: {links.link(scenario)}\n")
+    output.say(told.report(found) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
     return 0
 
 

@@ -1,8 +1,10 @@
-"""Limits of this process: the memory that it may take, one thread for linear algebra, and a start without SciPy."""
+"""This process: the memory that it may take, one thread for linear algebra, a start without SciPy, standard streams."""
 
 import os
 import sys
 from contextlib import AbstractContextManager, suppress
+from functools import cache
+from io import TextIOWrapper
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -53,3 +55,32 @@ def without_scipy() -> None:
             import numba.np.arraymath  # noqa: F401
     finally:
         del sys.modules["scipy.linalg"]
+
+
+class ClosedStream(TextIOWrapper):
+    """Stands for a standard stream that is closed: what is written there goes nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__(open(_nowhere(), "wb", closefd=False), encoding="utf-8")  # noqa: SIM115 (it stays open)
+
+
+@cache
+def _nowhere() -> int:
+    return os.open(os.devnull, os.O_WRONLY)
+
+
+def open_streams() -> None:
+    """Lead standard streams that are closed nowhere: workers flush theirs as they start.
+
+    Else the next file that is opened would take a stream's descriptor, and be written over by whoever prints.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, descriptor)  # inheritable, also where it is the same
+            if nowhere != descriptor:
+                os.close(nowhere)
+            os.set_inheritable(descriptor, True)
+    sys.stdout, sys.stderr = sys.stdout or ClosedStream(), sys.stderr or ClosedStream()

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from ..core.catalog import names
 from ..registry import domain_names
+from ..version import PROGRAM
 from .knobs import brief_group, knob
 
 
@@ -163,7 +164,7 @@ class MachineKnobs:
     assume: tuple[tuple[str, float], ...] = knob(
         (),
         "Assumptions",
-        "Constants to change, e.g. pmem.read-rate=5.1;cxl.switch-hop=90; `list devices` names them.",
+        f"Constants to change, e.g. pmem.read-rate=5.1;cxl.switch-hop=90; `{PROGRAM} list devices` names them.",
         low=0,
         high=1e12,
     )

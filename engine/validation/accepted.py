@@ -44,7 +44,9 @@ def read(file: Path = FILE) -> AcceptedRecord:
         numbers = {name: Accepted(**entry) for name, entry in content.pop("numbers").items()}
         return AcceptedRecord(**content, numbers=numbers)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadFile(f"{file.name} cannot be read ({error}); write it anew with `validate --accept REASON`.") from None
+        raise BadFile(
+            f"{file.name} cannot be read ({error}); write it anew with `{version.PROGRAM} validate --accept REASON`."
+        ) from None
 
 
 def worse(record: AcceptedRecord, found: Sequence[PublishedNumber], every: bool) -> tuple[str, ...]:

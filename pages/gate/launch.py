@@ -13,6 +13,7 @@ from typing import NoReturn
 import streamlit as st
 from starlette.middleware import Middleware
 
+from engine.core.process import open_streams
 from engine.errors import BadInput
 from pages.data.typed_path import expanded
 from pages.gate import access
@@ -26,6 +27,7 @@ BAD_INPUT, LAST_PORT = 2, 65_535
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until stopped; returns the exit status."""
+    open_streams()
     parser = ArgumentParser(description="Serve Emberpool's explorer, and print its address.", allow_abbrev=False)
     parser.add_argument("--address", default="127.0.0.1", help="listen on it (this computer only by default)")
     parser.add_argument("--port", default="8501")

@@ -1,10 +1,10 @@
-"""Stands before every request and websocket: refuses other sites, and takes the token out of an address into a cookie."""
+"""Stands before every request and websocket: refuses other sites, also as frames, and takes the token into a cookie."""
 
 from urllib.parse import parse_qsl, unquote_plus
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from pages.gate import access
@@ -12,6 +12,8 @@ from pages.gate.hosts import HostNames, same_origin
 
 POLICY_VIOLATION = 1008
 CORE = "/_stcore/"
+# Cookies know no ports: in a frame of another one's page the explorer would be trusted, and be clicked unseen.
+FRAMES = {"Content-Security-Policy": "frame-ancestors 'self'", "X-Frame-Options": "SAMEORIGIN"}
 
 
 class Gate:
@@ -24,6 +26,7 @@ class Gate:
         """Answer a request or a websocket's handshake."""
         if scope["type"] not in ("http", "websocket"):  # the server's own start and end
             return await self._app(scope, receive, send)
+        send = _unframed(send)
         if refusal := self._refusal(Headers(scope=scope)):
             refused = PlainTextResponse(refusal, 403, {"X-Content-Type-Options": "nosniff"})
             return await (WebSocketClose(POLICY_VIOLATION) if scope["type"] == "websocket" else refused)(scope, receive, send)
@@ -55,3 +58,14 @@ class Gate:
             name = access.cookie_name(Headers(scope=scope)["host"])
             response.set_cookie(name, token, httponly=True, samesite="strict", secure=scope["scheme"] == "https")
         return response
+
+
+def _unframed(send: Send) -> Send:
+    """Return what sends answers that the explorer's own pages alone may show in a frame."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
+            MutableHeaders(scope=message).update(FRAMES)
+        await send(message)
+
+    return sent

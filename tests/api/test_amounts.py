@@ -49,6 +49,8 @@ def test_the_warning_points_at_the_script() -> None:
         {"step_ms": "1 ms"},
         {"step_ms": 0},
         {"step_ms": 10**400},
+        {"step_ms": Decimal("sNaN")},
+        {"within_percent": np.ma.masked},
         {"baseline": ["dram"]},
         {"baseline": 3},
         {"within_percent": 10, "step_ms": 1},

@@ -139,3 +139,23 @@ def test_a_link_is_a_text(capsys: pytest.CaptureFixture[str]) -> None:
 def test_titles_name_one_knob_each_and_no_result(table: api.Table) -> None:
     titles = [knob.title for knob in KNOBS.values()]
     assert len(set(titles)) == len(titles) and not set(titles) & set(table[0].results)
+
+
+@pytest.mark.parametrize("name", ["a\0.toml", "\ud800.toml", "a" * 5000 + ".toml"])
+def test_a_scenario_of_a_name_that_no_file_can_have_is_a_sentence(name: str) -> None:
+    for base in (name, Path(name)):
+        with pytest.raises(api.BadInput, match="cannot be read") as refused:
+            api.scenario(base)
+        str(refused.value).encode()
+
+
+def test_a_row_that_is_its_own_preset_is_refused() -> None:
+    alone: dict[str, Any] = {"cxl_bandwidth_GBps": 8}
+    alone["preset"] = alone
+    outer: dict[str, Any] = {"preset": {"preset": {"preset": alone}}}
+    alone_twice = {"preset": outer, "batches": 3}
+    for row in (alone, outer, alone_twice):
+        with pytest.raises(api.BadInput, match="whose preset is that row itself is no scenario"):
+            api.scenario(row)
+    nested = {"preset": {"preset": "tiny", "batches": 20}, "cxl_bandwidth_GBps": 8}
+    assert api.scenario(nested) == api.scenario("tiny", batches=20, cxl_bandwidth_GBps=8)

@@ -1,5 +1,7 @@
 """Does a frame train as the file of the same columns does, whatever kind of frame it is, and is what is no data refused?"""
 
+import itertools
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from engine import api
+from engine.api.column_mapping import toml
 from engine.api.data_files import data_file
 
 SIZE = 4000
@@ -143,9 +146,15 @@ def test_a_frame_is_fitted() -> None:
         (np.zeros((50, 3)), r"its columns have no names: give pandas.DataFrame\(data, columns="),
         ({"label": [0, 1]}, r"give pandas.DataFrame\(data\)"),
         ("~nobody-here/x.csv", "cannot be read: No such file"),
-        (log().rename(columns={"clicked": "bought"}), "No column of data is named like label; its columns are bought, user"),
+        (log().rename(columns={"clicked": "outcome"}), "No column of data is named like label; its columns are outcome, user"),
         (log().assign(y=1), "clicked and y could each be the label"),
-        (log().assign(when=pd.Timestamp(0)), r"Column 'when' of data is of type timestamp\[\w+\], neither ids nor numbers"),
+        (log().assign(when=pd.Timedelta(0)), r"Column 'when' of data is of type duration\[\w+\], neither ids nor numbers"),
+        (
+            log().assign(when=pd.period_range("2020-01", periods=SIZE, freq="D")),
+            r"Column 'when' of data is of type .*, neither ids",
+        ),
+        (log().assign(a=pd.Timestamp(0), b=pd.Timestamp(0)), "a and b of data could each be the time"),
+        (log().assign(user=[2**65] * SIZE), r"cannot be read as a table \(.*too (large|big).*\); give a pandas.DataFrame"),
         (
             log().assign(shop=log()["shop"].where(log()["shop"] > 3)),
             "Column 'shop' of data has whole numbers and gaps: ids, or a de",
@@ -174,6 +183,15 @@ def test_what_is_no_data_is_refused(data: Any, sentence: str) -> None:
         ({}, "mapping names no ids"),
         ({**MAPPING, "rows": "sideways"}, "mapping: rows='sideways' is not known"),
         ({**MAPPING, "rows": None}, "mapping gives 'rows' None"),
+        ({**MAPPING, "ids": None}, "mapping gives 'ids' None"),
+        ({**MAPPING, "ids": {"user": 1}}, "mapping gives 'ids' {'user': 1}; write a text, or a list of texts"),
+        ({**MAPPING, "ids": log()["item"]}, "mapping gives 'ids' more than 1,000 values; write the names of columns"),
+        ({**MAPPING, "ids": (str(n) for n in itertools.count())}, "mapping gives 'ids' more than 1,000 values"),
+        ({**MAPPING, "ids": log()}, "mapping gives 'ids' .*; write a text, or a list of texts"),
+        ({**MAPPING, "ids": np.array([["user"]])}, "mapping gives 'ids' .*; write a text, or a list of texts"),
+        ({**MAPPING, "label": {"clicked"}}, "mapping gives 'label' {'clicked'}; write a text"),
+        ({**MAPPING, "label": log()["clicked"]}, "mapping gives 'label' .*; write a text"),
+        ({**MAPPING, "delimiter": "\ud800"}, "mapping gives 'delimiter' .*; write a text"),
     ],
 )
 def test_a_mapping_that_does_not_suit_is_refused(mapping: Any, sentence: str) -> None:
@@ -201,3 +219,95 @@ def test_a_full_disk_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
         api.BadInput, match=r"The frame cannot be written to .*: No space left on device; free some space, or set"
     ):
         api.run("tiny", data=log(), **SHAPE)
+
+
+ITERABLES: dict[str, Callable[[list[str]], Any]] = {
+    "tuple": tuple,
+    "columns of a frame": pd.Index,
+    "series": pd.Series,
+    "array": np.array,
+    "generator": iter,
+    "keys": lambda names: dict.fromkeys(names).keys(),
+    "set": set,
+    "frozen set": frozenset,
+    "Arrow": pa.array,
+}
+
+
+def bytes_of(data: Any, mapping: Any) -> list[bytes]:
+    with data_file(data, mapping) as file:
+        return [one.read_bytes() for one in sorted(file.parent.iterdir())]
+
+
+@pytest.mark.parametrize("kind", ITERABLES)
+def test_any_iterable_of_names_maps_columns(kind: str) -> None:
+    names = sorted(MAPPING["ids"])
+    written = bytes_of(log(), {**MAPPING, "ids": ITERABLES[kind](names), "label": np.str_("clicked")})
+    assert written == bytes_of(log(), {**MAPPING, "ids": names})
+
+
+def test_numbers_of_columns_may_be_numpys() -> None:
+    numbered = log().set_axis(range(5), axis=1)
+    usual = bytes_of(numbered, {"label": 0, "ids": [1, 2, 3], "dense": [4]})
+    assert bytes_of(numbered, {"label": np.int64(0), "ids": np.arange(1, 4), "dense": numbered.columns[4:]}) == usual
+
+
+def nowhere(folder: Path, kind: str) -> tuple[str, str]:
+    """Return a path that cannot be read, and what is said of it."""
+    file = folder / "nix.csv"
+    if kind == "folder":
+        file.mkdir()
+    if kind == "pipe":
+        os.mkfifo(file)
+    said = {"folder": "it is a directory", "pipe": "it is a pipe", "home": "No such file"}
+    return f"~/{file.name}" if kind == "home" else str(file), f"^{file} cannot be read: {said.get(kind, 'No such file')}"
+
+
+@pytest.mark.parametrize("kind", ["nothing", "folder", "pipe", "home"])
+def test_a_path_that_cannot_be_read_is_named_as_it_was_given(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path, sentence = nowhere(tmp_path, kind)
+    for more in ({}, {"mapping": {"label": "click", "ids": ["a"]}}):
+        for call in (lambda more: api.run("tiny", data=path, **more), lambda more: api.fit(path, "tiny", **more)):
+            with pytest.raises(api.BadInput, match=sentence):
+                call(more)
+
+
+@pytest.mark.parametrize("path", ["a\0.csv", "\ud800.csv", "a" * 5000, " " + "a" * 5000, "~\0/a.csv", "~\ud800/a.csv"])
+def test_a_name_that_no_file_can_have_is_a_sentence(path: str, tmp_path: Path) -> None:
+    for more in ({}, {"mapping": MAPPING}):
+        for call in (lambda more: api.run("tiny", data=path, **more), lambda more: api.fit(path, "tiny", **more)):
+            with pytest.raises(api.BadInput, match="cannot be read") as refused:
+                call(more)
+            str(refused.value).encode()
+
+
+def test_a_name_that_leaves_no_room_for_a_mapping_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / ("a" * 251 + ".csv")
+    path.write_text("clicked,user\n0,1\n1,2\n", encoding="utf-8")
+    with pytest.raises(api.BadInput, match="cannot be read with a mapping: File name too long; rename it"):
+        api.run("tiny", data=path, mapping={"label": "clicked", "ids": ["user"]})
+
+
+@pytest.mark.parametrize("kind", ["frame", "file", "mapped file"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_of_another_shape_is_refused_in_words_that_a_script_can_write(kind: str, tmp_path: Path) -> None:
+    data, more = log().assign(user=[[one, one + 1] for one in log()["user"]]), {"mapping": MAPPING}
+    mapping = "mapping=mapping"
+    if kind != "frame":
+        data.to_parquet(tmp_path / "log.parquet")
+        data = tmp_path / "log.parquet"
+    if kind == "file":
+        (tmp_path / "log.parquet.toml").write_text(toml(MAPPING), encoding="utf-8")
+        more = {}
+    with pytest.raises(api.BadInput, match="must suit the data file") as refused:
+        api.run("tiny", data=data, **more)
+    said = str(refused.value)
+    assert "--" not in said and "`" not in said and "data.parquet" not in said and (kind == "frame") == ("data has 1" in said)
+    words = said.partition("; write ")[2].partition("; or ")[0]
+    way = f"ep.fit(data{', ' + mapping if more else ''})"
+    assert way in said
+    assert api.run("tiny", data=data, batches=3, **more, **eval(f"dict({words})"))[0].ran
+    if kind == "frame":
+        fitted = eval(way.replace("data", "data, 'tiny'"), {"ep": api, "data": data, "mapping": MAPPING})
+        assert api.run(fitted, data=data, batches=3, **more)[0].ran

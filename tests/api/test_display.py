@@ -1,7 +1,9 @@
 """Does a REPL or notebook show a screen's worth of everything, and load nothing from a network?"""
 
+import copy
 import importlib.util
 import json
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,14 @@ def test_a_chart_is_shown_without_a_network(kind: str, table: api.Table) -> None
     shown = KINDS[kind](table.chart())._repr_mimebundle_()
     assert set(shown) == {"application/vnd.vegalite.v6+json", "image/svg+xml", "text/plain"}
     assert not [word for word in NETWORK if word in json.dumps(shown)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_chart_that_was_pickled_or_copied_is_the_same_and_loads_nothing(kind: str, table: api.Table) -> None:
+    chart = KINDS[kind](table.chart())
+    for again in (pickle.loads(pickle.dumps(chart)), copy.deepcopy(chart), copy.copy(chart)):
+        assert again.to_dict() == chart.to_dict() and type(again) is type(chart) and again is not chart
+        assert "text/html" not in again._repr_mimebundle_() and "text/html" not in (again & table.chart())._repr_mimebundle_()
 
 
 @pytest.mark.slow

@@ -43,6 +43,14 @@ ITERABLES = {
 }
 
 
+MASKED = (
+    np.ma.masked,
+    [8, np.ma.masked],
+    np.ma.array([8, 16], mask=[False, True]),
+    np.array([8, np.ma.masked], object),
+)
+
+
 def odd_values() -> list[Any]:
     return [
         *(None, True, 0, -1, 10**400, 1.5, float("nan"), float("inf"), "", "x", "1,2", "1:2:3", "10%", "8 GB/s", b"8", 1j),
@@ -72,6 +80,10 @@ def odd_values() -> list[Any]:
             pd.Timestamp(0),
             pd.DataFrame({"a": [1]}),
             Decimal("NaN"),
+            Decimal("sNaN"),
+            Fraction(10**400),
+            np.ma.masked,
+            np.ma.array([8.0, 16.0], mask=[False, True]),
         ),
         *(iter(()), (x for x in "ab"), range(3), slice(3), pa.scalar(8), pa.scalar(None), np.datetime64("2020-01-01"), "\udcff"),
     ]
@@ -165,6 +177,9 @@ def test_assumptions_are_a_dict_or_pairs() -> None:
         ({"jobs": 2}, "jobs= is no knob; it is of ep.run"),
         ({"preset": "tiny"}, "preset= is no knob; it is the first argument, without a name"),
         ({"ids": ["user"]}, "ids= is no knob; it is a key of mapping=, beside data="),
+        ({"cxl_bandwidth_GBps": Decimal("sNaN")}, r"Decimal\('sNaN'\) is no value of a knob"),
+        *(({"cxl_bandwidth_GBps": odd}, "has a masked cell, which is no value; fill it") for odd in MASKED),
+        *(({"passes": odd}, "has a masked cell, which is no value; fill it") for odd in MASKED),
         ({"seed": 1}, "is the last part of data.seed and"),
     ],
 )

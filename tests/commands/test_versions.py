@@ -2,6 +2,8 @@
 
 import ast
 import os
+import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine import api, version
-from engine.__main__ import main
+from engine.__main__ import COMMANDS, main
 from engine.errors import nearest
 from tests import ROOT
 from tests.house import DOCUMENTED, files, tree
@@ -72,3 +74,16 @@ def test_a_copy_of_the_engine_without_a_project_is_of_no_known_version(tmp_path:
     monkeypatch.setattr(version, "_checkout", lambda: "")
     monkeypatch.setattr(version, "_installed", lambda: "")
     assert version.release() == "0+unknown"
+
+
+def test_a_sentence_that_names_a_part_of_the_command_line_names_the_program() -> None:
+    words = re.compile(rf"`(?:{'|'.join(COMMANDS)}) +[\w-]")
+    bare = {f"{path}: {text[:80]}" for path in files("engine") for text in texts(path) if words.search(text)}
+    assert bare == set()
+
+
+def test_the_package_is_a_command_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["emberpool", "--version"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("emberpool", run_name="__main__")
+    assert end.value.code == 0 and capsys.readouterr().out.startswith(f"emberpool {PROJECT['version']}, model ")

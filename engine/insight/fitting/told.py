@@ -8,6 +8,7 @@ from ...core.arrays import Row
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, values
 from ...scenario.sequences import sequence_note
+from ...version import PROGRAM
 from .counting import TOP, Lookups
 from .fit import SHARES, Fitted, TableFit
 from .tally import Tallied
@@ -53,7 +54,7 @@ def warnings(found: Fitted) -> Iterator[str]:
     if far:
         worst = ", ".join(f"{one.table + 1} by {100 * one.file.apart(one.fit):.0f}" for one in far[:NAMED])
         more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
-        instead = "take the shares of `workload count`" if found.click_rate is None else "train on the file itself"
+        instead = f"take the shares of `{PROGRAM} workload count`" if found.click_rate is None else "train on the file itself"
         yield (
             f"The form does not fit {len(far)} of {len(found.tables)} tables: on held-back blocks a share of lookups is off "
             f"by more than {100 * FAR:.0f} points, in table {worst}{more}; {instead} where these matter."

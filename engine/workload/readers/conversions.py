@@ -5,6 +5,7 @@ import shlex
 from pathlib import PurePath
 from typing import NamedTuple
 
+from ...version import PROGRAM
 from . import scripts
 
 NAMES = re.compile(r"\{(file|new)\}")
@@ -131,7 +132,7 @@ VOWPAL = _by_rows(
 
 def _vscsi(names: str, kinds: str) -> Conversion:
     return Conversion(
-        "write its blocks' numbers, which `workload fit` and `workload count` take, in Python:",
+        f"write its blocks' numbers, which `{PROGRAM} workload fit` and `{PROGRAM} workload count` take, in Python:",
         "import numpy\n"
         f"record = numpy.dtype(list(zip('{names}'.split(), '{kinds}'.split())))\n"
         "numpy.savetxt({new}, numpy.fromfile({file}, record)['block'], '%d')",

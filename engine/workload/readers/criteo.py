@@ -7,6 +7,7 @@ import json
 import re
 
 from ...errors import BadFile, Undescribed
+from ...version import PROGRAM
 from .layouts import Layout
 from .mapping_text import mapping_text
 from .sniffing import NUMBER, FirstRows, Row
@@ -64,8 +65,8 @@ def layout(name: str, rows: FirstRows) -> Layout:
 def unlabelled(name: str, rows: FirstRows) -> Undescribed:
     """Return the refusal of a file such as Criteo's test.txt, with a mapping for what needs no labels."""
     return Undescribed(
-        f"{name} is a file of Criteo's without labels, such as test.txt: a run needs labels, give train.txt or day_0; `workload "
-        f"fit` and `workload count` need none, save these lines as {name}.toml for them:",
+        f"{name} is a file of Criteo's without labels, such as test.txt: a run needs labels, give train.txt or day_0; "
+        f"`{PROGRAM} workload fit` and `{PROGRAM} workload count` need none, save these lines as {name}.toml for them:",
         remedy=_mapping(rows),
     )
 

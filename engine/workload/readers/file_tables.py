@@ -13,6 +13,7 @@ from ...errors import UnlikeModel
 from ...scenario.data import BY_TABLE
 from ...scenario.knobs import write
 from ...scenario.scenario import KNOBS, Scenario, per_table
+from ...version import PROGRAM
 from .recording import Recording
 
 MOST_SETTINGS = 600  # characters of knobs in a sentence; `workload fit --toml` writes any number
@@ -78,12 +79,11 @@ def check_fits(scenario: Scenario, file: SampleShape) -> None:
     wants = f"the model has {model.bottom_mlp[0]} dense features, {model.num_tables} tables" + (
         f" ({model.field_copies} copies of each field)" if model.field_copies > 1 else ""
     )
-    way = f"`workload fit {file.name} --toml FILE` writes a scenario that does"
+    way = f"`{PROGRAM} workload fit {file.name} --toml FILE` writes a scenario that does"
     if len(line := settings(changes)) <= MOST_SETTINGS:
         way = f"set {line}; or {way}"
-    raise UnlikeModel(
-        f"{', '.join(changes)} must suit the data file: {has}, but {wants}, pooling {_listed(model.pooling)}; {way}."
-    )
+    fact = f"{', '.join(changes)} must suit the data file: {has}, but {wants}, pooling {_listed(model.pooling)}"
+    raise UnlikeModel(fact, way, changes)
 
 
 def _listed(values: Sequence[Any], most: int = 8) -> str:

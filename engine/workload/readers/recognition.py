@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import BadFile, Undescribed
+from ...version import PROGRAM
 from . import conversions as ways
 from . import criteo, foreign, published
 from .conversions import Conversion
@@ -117,7 +118,8 @@ def _is_near(layout: Layout, rows: FirstRows) -> bool:
 
 def _guessed(name: str, what: str, mapping: str, columns: Sequence[str] = ()) -> Undescribed:
     """Return the refusal of a table by what it looks like, with the guess of its mapping."""
-    no_label = "" if has_label(mapping) else " No column is plainly the label; `workload fit` and `workload count` need none."
+    unneeded = f"`{PROGRAM} workload fit` and `{PROGRAM} workload count` need none"
+    no_label = "" if has_label(mapping) else f" No column is plainly a label; {unneeded}."
     return Undescribed(
         f"{name} looks like {what}.{no_label} Save these lines as {name}.toml, and mend what they guess wrong:",
         remedy=mapping,

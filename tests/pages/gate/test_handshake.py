@@ -184,6 +184,16 @@ def test_a_token_leads_to_no_other_site(server, path):
     assert got(server[0], "localhost", f"{path}?token={TOKEN}")[1]["Location"].startswith("/evil.example")
 
 
+def test_no_other_site_or_port_may_frame_any_answer(server):
+    port, _ = server
+    answers = [got(port, "localhost", path)[:2] for path in ("/", f"/?token={TOKEN}", "/_stcore/health", "/no-such-file.js")]
+    answers += [got(port, FOREIGN)[:2], got(port, "localhost", Origin="http://localhost:1")[:2]]
+    assert [status for status, _ in answers][:3] == [200, 303, 200] and [status for status, _ in answers][4:] == [403, 403]
+    for _, headers in answers:
+        assert headers.get_all("Content-Security-Policy") == ["frame-ancestors 'self'"]
+        assert headers.get_all("X-Frame-Options") == ["SAMEORIGIN"]
+
+
 @pytest.mark.slow
 def test_the_explorer_alone_opens_no_websocket_to_another_site_and_trusts_nobody(tmp_path):
     """A bare `streamlit run app.py`: its configuration names loopback, and there is no token."""

@@ -211,7 +211,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "pooling": (lambda: source(with_values(KAGGLE, {"model.pooling": (2,)}), FILE), "set --set model.pooling=1;"),
     "tables": (
         lambda: source(with_values(KAGGLE, {"model.num_tables": 25, "model.num_embeddings": (9,)}), FILE),
-        "set --set model.num_tables=26 --set .*`workload fit made up --toml FILE`",
+        "set --set model.num_tables=26 --set .*`python -m engine workload fit made up --toml FILE`",
     ),
 }
 
