@@ -121,8 +121,8 @@ class ByValue(TupleModel):
 
 
 def _ours(module: str) -> bool:
-    """Return whether a module is the engine's: kernels and tuples of others stay as numba has them."""
-    return module.partition(".")[0] == __name__.partition(".")[0]
+    """Return whether a module is the engine's, by either name; kernels and tuples of others stay as numba has them."""
+    return module.removeprefix("emberpool.").partition(".")[0] == "engine"
 
 
 def _model(models: Any, kind: Any) -> TupleModel:

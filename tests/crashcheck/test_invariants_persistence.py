@@ -21,7 +21,7 @@ from engine.persistence.recovery import recover
 from tests.cases import ASKED
 from tests.seeded_bugs.broken_media import Through
 
-SHARE = 1 if ASKED.all else 12  # of so many configurations `make test` explores one
+SHARE = 1 if ASKED.all else 18  # of so many configurations `make test` explores one
 pytestmark = pytest.mark.more
 
 

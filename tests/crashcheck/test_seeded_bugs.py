@@ -23,7 +23,7 @@ BUGS = tuple(seeded())
 INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I7")  # I6 and I8 are these again, in other states
 
 
-@each("name", BUGS, few=5)
+@each("name", BUGS, few=3)
 def test_a_protocol_broken_on_purpose_is_caught_by_its_invariant_and_its_line_replays_at_the_first_try(name):
     bug = broken(name)
     report = hunt(bug)
