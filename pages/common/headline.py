@@ -37,7 +37,7 @@ def title_of(system: str) -> str:
 
 def named(scenario: Scenario) -> str:
     """Return what a scenario trains: a named model, or one's own by its size, since its preset's name would mislead."""
-    like = with_values(scenario, {"model.name": scenario.model.name}).model
+    like = with_values(Scenario(), {"model.name": scenario.model.name}).model
     if all(getattr(scenario.model, knob) == getattr(like, knob) for knob in SHAPE):
         return scenario.model.name
     tables = scenario.model.num_tables

@@ -59,6 +59,16 @@ def test_a_typed_table_is_guessed_accepted_and_shown_in_three_presses(path, trus
     assert "Ids are rows in the order first seen in all tables" in text(app.caption), "the page of popularity is open"
 
 
+def test_a_table_of_uneven_lists_is_trained_on_for_the_model_of_another_number_of_tables(tmp_path, trusted):
+    path = tmp_path / "shop.csv"
+    path.write_text("paid,tags,product\n" + "".join(f"{n % 2},{'|'.join('abcd'[: n % 4 + 1])},{n % 30}\n" for n in range(90)))
+    app = typed(path)
+    app.button(key="accept guess").click().run()
+    app.button(key="own data").click().run()
+    assert len(app.session_state["scenario"].data.bag_length_cv) == 2 and not app.error and not app.exception
+    assert "your model (2 tables" in text(app.header)
+
+
 def test_a_guess_can_be_taken_back(path, trusted):
     app = typed(path)
     app.button(key="accept guess").click().run()
