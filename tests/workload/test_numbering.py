@@ -1,5 +1,6 @@
 """Do a file's ids fill a table in the order first seen where all fit, are they hashed as a whole where not, and is it said?"""
 
+from collections import Counter, OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.caches.stack_distance import curve
 from engine.errors import BadInput
+from engine.insight.data_profile import LRU, SHARES
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
@@ -19,6 +21,7 @@ from engine.workload.readers.file_tables import numbering_note, row_use
 from engine.workload.readers.formats import read
 from engine.workload.readers.numbering import IdIndex
 from engine.workload.source import source
+from pages.data import workload_tables
 
 RANDOM = np.random.default_rng(5)
 COUNT = 3000
@@ -133,20 +136,37 @@ def test_a_mapping_that_says_hashed_and_a_link_of_before_stay_hashed(tmp_path):
     assert links.read("/design?preset=tiny&v=6&model=0.11").scenario == preset("tiny").scenario
 
 
-def test_an_lru_over_the_model_is_an_lru_over_the_raw_file(tmp_path):
-    origin = source(asked(DISTINCT), read(log(tmp_path)))
-    ours = curve([origin.ids(n) for n in range(54)])
-    raw = [
-        np.concatenate(
-            [
-                np.unique(FRAME[c], return_inverse=True)[1][50 * n : 50 * n + 50] + 10**6 * f
-                for f, c in enumerate(("user", "item"))
-            ]
-        )
-        for n in range(54)
-    ]
-    sizes = np.array([1.0, 10, 100, 300, 500, 1000])
-    assert ours.hit_rate(sizes) == pytest.approx(curve(raw).hit_rate(sizes), abs=1e-12)
+def lru_hits(keys: list[object], size: int) -> int:
+    """Return how many of these keys an LRU cache of a size hits."""
+    cache: OrderedDict[object, None] = OrderedDict()
+    hits = 0
+    for key in keys:
+        hits += key in cache
+        cache[key] = None
+        cache.move_to_end(key)
+        if len(cache) > size:
+            cache.popitem(last=False)
+    return hits
+
+
+def test_figures_of_data_are_those_of_the_raw_file(tmp_path):
+    scenario, path = asked(DISTINCT), log(tmp_path)
+    held = with_values(scenario, {"data.digest": read(path).digest})
+    found = workload_tables.counted(held, 54 * 100, str(path))
+    raw = [(column, key) for n in range(54) for column in ("user", "item") for key in FRAME[column][50 * n : 50 * n + 50]]
+    often, rows = sorted(Counter(raw).values(), reverse=True), sum(DISTINCT)
+    sizes = [int(share * rows) for share in SHARES]
+    lru = [lru_hits(raw, size) / len(raw) for size in sizes]
+    assert curve(batches(scenario, path)).hit_rate(np.array(sizes, float)) == pytest.approx(lru, abs=1e-12)
+    assert found.hits[LRU][-1] == pytest.approx(1 - len(often) / len(raw), abs=1e-12), "all but the first lookup of each row"
+    whole = [place for place, share in enumerate(SHARES) if share * rows >= 1]
+    hottest = np.interp(SHARES * rows, np.arange(len(often) + 1), np.concatenate(([0], np.cumsum(often)))) / len(raw)
+    assert found.popularity[whole] == pytest.approx(hottest[whole], abs=1e-12)
+
+
+def batches(scenario: Scenario, path: Path) -> list[np.ndarray]:
+    origin = source(scenario, read(path))
+    return [origin.ids(n) for n in range(54)]
 
 
 def test_a_file_is_copied_onto_more_tables_only_where_the_model_says_so(tmp_path):
