@@ -86,7 +86,8 @@ def _parted(lines: Sequence[str], delimiter: str) -> PartedLines:
 def multiline_rows(lines: Sequence[str], delimiter: str) -> Sequence[Row]:
     """Return the rows of lines whose quoted cells hold line ends; none where that is not how the lines are.
 
-    Each quoted cell ends before a delimiter or line end, and soon; rows have as many cells as most, the last may be cut.
+    Each quoted cell ends before a delimiter or line end, and soon; no other cell has a mark, such as one of inches; and where
+    lines could be rows as well, there are several such cells. Rows have as many cells as most, the last may be cut.
     """
     parsed, ends = [], [0]
     table = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
@@ -94,11 +95,15 @@ def multiline_rows(lines: Sequence[str], delimiter: str) -> Sequence[Row]:
         for row in table:
             parsed.append(tuple(cell.strip() for cell in row))
             ends.append(table.line_num)
-    long = max((end - start for start, end in pairwise(ends)), default=0)
+    several = [end - start for start, end in pairwise(ends) if end - start > 1]
     left = len(lines) - ends[-1]
     widths = Counter(map(len, parsed))
-    alike = len(widths) == 1 and max(widths) > 1
-    return parsed if alike and 1 < long <= MOST_LINES and left <= MOST_LINES else ()
+    if len(widths) != 1 or max(widths) < 2 or not several or max(several) > MOST_LINES or left > MOST_LINES:
+        return ()
+    mark = re.escape(delimiter)
+    unquoted = re.sub(rf'(^|{mark})"(?:[^"]|"")*"(?={mark}|$)', r"\1", "\n".join(lines[: ends[-1]]), flags=re.M)
+    rows_alike = len({line.count(delimiter) for line in lines}) == 1
+    return () if '"' in unquoted or (rows_alike and len(several) < 2) else parsed
 
 
 def _is_closed(line: str, delimiter: str) -> bool:

@@ -111,6 +111,18 @@ def test_a_stray_mark_makes_a_mapping_that_takes_marks_as_letters(row, tmp_path,
     assert read(path).samples == COUNT
 
 
+@pytest.mark.parametrize("closing", [11, 30, COUNT - 1])
+@pytest.mark.parametrize("marks", [1, 40])
+def test_a_mark_of_inches_does_not_close_what_a_stray_one_opens(marks, closing, tmp_path):
+    frame = FRAME.assign(title=[f"film {n}" for n in range(COUNT)])
+    frame.loc[10, "title"] = '"45 single'
+    frame.loc[range(closing, max(closing - marks, 10), -1), "title"] = 'TV 32"'
+    path = tmp_path / "views.tsv"
+    path.write_text("\t".join(frame.columns) + "\n" + "".join("\t".join(map(str, r)) + "\n" for r in frame.to_numpy()))
+    found = describe(path)
+    assert found.records == COUNT and 'quotes = "none"' in found.mapping
+
+
 def test_lists_are_counted_by_their_ids(tmp_path):
     bags = [RANDOM.integers(0, 50, RANDOM.integers(1, 5)).tolist() for _ in range(500)]
     distinct = len({piece for bag in bags for piece in bag})
