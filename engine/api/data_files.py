@@ -19,6 +19,7 @@ from ..paths import written_path
 from ..workload.readers.blocks import opened
 from ..workload.readers.blocks import shown as shown_path
 from ..workload.readers.file_tables import MOST_SETTINGS
+from ..workload.readers.mapping import place
 from . import frames
 from .column_mapping import Columns, mapping_of, toml
 from .knob_values import keyword, shown
@@ -57,9 +58,8 @@ def data_file(data: Any, mapping: Any = None) -> Iterator[Path | None]:
 
 def _check_unmapped(path: Path) -> None:
     """Raise BadInput where a file has a mapping beside it already."""
-    beside = Path(f"{path}.toml")
     with suppress(OSError):  # a name that is too long
-        if beside.exists():
+        if beside := place(path):
             raise BadInput(f"{path.name} has its mapping in {beside.name}; leave mapping= out, or take that file away.")
 
 

@@ -1,4 +1,4 @@
-"""Large files are read beside the page, which shows how far that is, and can be cancelled."""
+"""Large files are read in another process, while the page shows the progress and a button that cancels."""
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -7,49 +7,49 @@ from typing import Any
 
 import streamlit as st
 
-from engine.service import followed
+from engine.service import progress_file
 from pages.common.numbers import duration
 from pages.common.plain import plain
 from pages.design import later
 
-CANCELLED, SOON = "cancelled reading", 0.4  # seconds in which most files are read, without a bar
-LEAST = 0.01  # from this share on a time left is worth a word
+CANCELLED, BAR_AFTER = "cancelled reading", 0.4  # seconds in which most files are read, without a bar
+LEAST_SHARE = 0.01  # from this share on the time left is estimated
 
 
-def found(name: str, find: Callable[..., Any], *given: Hashable) -> Any:
-    """Return `find(*given, watch=...)` for the file `name`, once; the page ends here where the visitor has cancelled it."""
-    key = (find.__qualname__, given)
+def with_progress(name: str, read: Callable[..., Any], *arguments: Hashable) -> Any:
+    """Return `read(*arguments, watch=...)` for the file `name`, computed once; the page ends here if it was cancelled."""
+    key = (read.__qualname__, arguments)
     if st.session_state.get(CANCELLED) == key:
         st.info(f"Reading {plain(name)} was cancelled; nothing of it is kept.")
         st.button("Read it", key="read again", on_click=_cancel, args=(None,))
         st.stop()
-    return _found(name, find, *given)
+    return _result(name, read, *arguments)
 
 
 @lru_cache(maxsize=later.FOUND)
-def _found(name: str, find: Callable[..., Any], *given: Hashable) -> Any:
-    begun, place = monotonic(), st.empty()
-    path, bar = followed.opened(), None
+def _result(name: str, read: Callable[..., Any], *arguments: Hashable) -> Any:
+    start, place = monotonic(), st.empty()
+    path, bar = progress_file.create(), None
 
     def draw() -> None:
         nonlocal bar
-        gone = monotonic() - begun
-        if gone < SOON:
+        seconds = monotonic() - start
+        if seconds < BAR_AFTER:
             return
-        share, text = followed.progress(path)
-        left = f", {duration(gone * (1 - share) / share)} left" if share > LEAST else ""
-        said = plain(f"{text or f'reading {name}'}{left}")
+        share, text = progress_file.progress(path)
+        left = f", {duration(seconds * (1 - share) / share)} left" if share > LEAST_SHARE else ""
+        label = plain(f"{text or f'reading {name}'}{left}")
         if bar is None:
             with place.container(horizontal=True, vertical_alignment="center"):
-                bar = st.progress(share, said)
-                st.button("Cancel", key="cancel reading", on_click=_cancel, args=((find.__qualname__, given),))
+                bar = st.progress(share, label)
+                st.button("Cancel", key="cancel reading", on_click=_cancel, args=((read.__qualname__, arguments),))
         else:
-            bar.progress(share, said)
+            bar.progress(share, label)
 
     try:
-        return later.watched(followed.followed, path, find, *given, meanwhile=draw)
+        return later.watched(progress_file.run, path, read, *arguments, meanwhile=draw)
     finally:
-        followed.closed(path)
+        progress_file.remove(path)
         place.empty()
 
 

@@ -11,9 +11,10 @@ import streamlit as st
 from engine.errors import BadFile
 from engine.insight.fitting.description import ColumnDescription, FileDescription, look, mapping_of, trial
 from engine.workload.readers import mapping
-from engine.workload.readers.dialects import Dialect, dialect_of
+from engine.workload.readers.dialects import TEXT, Dialect
 from engine.workload.readers.digest_check import digest_check
 from engine.workload.readers.mapping_text import has_label
+from engine.workload.readers.records import LITERAL, MULTILINE, QUOTED
 from pages.common.plain import plain
 from pages.data import data_file, uploads
 from pages.data.data_file import DataFile
@@ -35,20 +36,25 @@ TIP = (
     "Of a label from when on it is a click, such as >= 4 or == 'buy', nothing for 0 and 1; of a list what stands between ids; "
     "of a time its format where a day could be a month, such as %d/%m/%Y."
 )
+MARKS = {
+    QUOTED: "stand around a cell, and close in its line",
+    LITERAL: "are letters like others",
+    MULTILINE: "stand around a cell, which may have several lines",
+}
 ACCEPTED, OF = "mappings of uploads", "uploads without their mappings"  # texts, and digests, by digest
 FAULT = "mapping fault"
 
 
-def looked(path: str, digest: str) -> tuple[FileDescription, Dialect]:
+def first_look(path: str, digest: str) -> FileDescription:
     """Return what the first rows of the file of this digest show; raises BadFile."""
     with digest_check(Path(path), digest):
-        return look(Path(path)), dialect_of(Path(path))
+        return look(Path(path))
 
 
 def draw(file: DataFile) -> None:
     """Draw the first rows of a table that nobody has described, the guess, and the press that accepts it; raises BadFile."""
     with data_file.refusals(file):
-        found, dialect = later.found(looked, str(file.path), file.digest)
+        found = later.found(first_look, str(file.path), file.digest)
     _draw_fault()
     st.markdown(f"**{plain(found.name)}** is a table that nobody has described. These are its first rows:")
     names = [column.name for column in found.columns]
@@ -56,8 +62,8 @@ def draw(file: DataFile) -> None:
     st.markdown("This is our guess of its columns; change what is wrong, then accept it.")
     for note in found.notes:
         st.caption(plain(note))
-    columns = _changed(found)
-    text = mapping_of(columns, dialect)
+    columns = _changed(found, file.digest)
+    text = mapping_of(columns, _dialect(found, file.digest))
     fault = _fault(file, columns, text)
     if fault:
         st.warning(plain(fault))
@@ -98,7 +104,7 @@ def _tried(path: str, digest: str, text: str) -> bool:
     return True
 
 
-def _changed(found: FileDescription) -> list[ColumnDescription]:
+def _changed(found: FileDescription, digest: str) -> list[ColumnDescription]:
     """Draw the guess of each column, and return it with what the visitor has changed."""
     table = pd.DataFrame(
         {
@@ -114,11 +120,27 @@ def _changed(found: FileDescription) -> list[ColumnDescription]:
         HOW: st.column_config.TextColumn(help=TIP),
         VALUES: st.column_config.TextColumn(disabled=True),
     }
-    edited = st.data_editor(table, key="guess", hide_index=True, column_config=config, num_rows="fixed")
+    edited = st.data_editor(table, key=f"guess {digest}", hide_index=True, column_config=config, num_rows="fixed")
     return [
         _as_edited(column, ROLES[meaning], how or "")
         for column, meaning, how in zip(found.columns, edited[MEANING], edited[HOW], strict=True)
     ]
+
+
+def _dialect(found: FileDescription, digest: str) -> Dialect:
+    """Return how the table is read, in a text with the quotation marks that the visitor chose."""
+    assert found.dialect is not None
+    if found.dialect.format != TEXT:
+        return found.dialect
+    quotes = st.selectbox(
+        "Quotation marks",
+        list(MARKS),
+        index=list(MARKS).index(found.dialect.quotes),
+        format_func=MARKS.get,
+        key=f"marks {digest}",
+        help="What a quotation mark at the start of a cell means in this file.",
+    )
+    return replace(found.dialect, quotes=quotes)
 
 
 def _as_edited(column: ColumnDescription, role: str, how: str) -> ColumnDescription:

@@ -58,7 +58,7 @@ def _offer(asked: Question, file: data_file.DataFile) -> None:
     if is_trace(file.path):
         st.markdown(f"**{plain(file.path.name)}** is a trace of lookups without labels: generated data can be fitted to it.")
     else:
-        shape = reading.found(file.path.name, shape_of, str(file.path), file.digest)
+        shape = reading.with_progress(file.path.name, shape_of, str(file.path), file.digest)
         clicks = "no labels" if shape.clicks is None else f"clicks: {percent(shape.clicks)}"
         fields = f"id fields: {len(shape.pooling)}, dense features: {shape.dense}, {clicks}"
         told = f"{shape.format}, {shape.samples:,} samples; {fields}; order: {shape.order}"

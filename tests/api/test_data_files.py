@@ -112,9 +112,10 @@ def test_a_label_by_name_needs_no_mapping_and_columns_may_be_numbered(reference:
 def test_a_file_takes_a_mapping_too_but_not_two(reference: api.Result, tmp_path: Path) -> None:
     log().to_parquet(tmp_path / "log.parquet")
     assert learned(api.run("tiny", data=tmp_path / "log.parquet", mapping=MAPPING, **SHAPE)[0]) == learned(reference)
-    Path(tmp_path / "log.parquet.toml").write_text("", encoding="utf-8")
-    with pytest.raises(api.BadInput, match=r"log.parquet has its mapping in log.parquet.toml; leave mapping= out"):
-        api.run("tiny", data=tmp_path / "log.parquet", mapping=MAPPING)
+    for name, text in (("log.toml", 'label = "click"\nids = "user"\n'), ("log.parquet.toml", "")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        with pytest.raises(api.BadInput, match=f"log.parquet has its mapping in {name}; leave mapping= out"):
+            api.run("tiny", data=tmp_path / "log.parquet", mapping=MAPPING)
 
 
 def test_home_is_expanded(reference: api.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

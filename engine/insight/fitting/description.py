@@ -54,7 +54,7 @@ class FileDescription:
     """A data file: its records, its format ("text", "Parquet" or "arrays" where none is known), and the TOML of a mapping.
 
     `rows` are the first records as texts; `is_known` says whether the file can be read without another word, `notes`
-    which columns are left out of the mapping, and why.
+    which columns are left out of the mapping, and why. A table has its `dialect`.
     """
 
     name: str
@@ -65,6 +65,7 @@ class FileDescription:
     rows: tuple[tuple[str, ...], ...] = ()
     is_known: bool = True
     notes: tuple[str, ...] = ()
+    dialect: Dialect | None = None
 
 
 class ColumnCounts:
@@ -174,7 +175,7 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bo
     format_name = dialect.format if dialect.layout is None else dialect.layout.name
     text = mapping_of(columns, dialect) if dialect.layout is None else _own_mapping(path, dialect.layout.name)
     is_known = dialect.layout is not None
-    return FileDescription(shown(path.name), records, format_name, columns, text, first_records, is_known, notes)
+    return FileDescription(shown(path.name), records, format_name, columns, text, first_records, is_known, notes, dialect)
 
 
 def mapping_of(columns: Sequence[ColumnDescription], dialect: Dialect) -> str:

@@ -39,9 +39,10 @@ class FileShape:
 
     def numbering(self, scenario: Scenario) -> str:
         """Return how the file's ids become rows of a scenario's tables, and how many rows stay empty where that is known."""
-        pairs = list(zip(self.distinct, per_table(scenario.model, "num_embeddings"), strict=False))
-        if scenario.data.id_numbering == HASHED or not self.where_they_fit:
+        sizes_by_table = per_table(scenario.model, "num_embeddings")
+        if scenario.data.id_numbering == HASHED or not self.where_they_fit or len(sizes_by_table) != len(self.distinct):
             return ""
+        pairs = list(zip(self.distinct, sizes_by_table, strict=True))
         fits = [(ids, size) for ids, size in pairs if ids is not None and ids <= size]
         hashed = len(pairs) - len(fits)
         words = [f"hashed into fewer rows than there are ids in {hashed} of {len(pairs)} tables"] if hashed else []

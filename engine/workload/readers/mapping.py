@@ -26,6 +26,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
+from ...core.file_state import FileState, file_state
 from ...errors import BadFile, nearest
 from .layouts import Layout
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, known
@@ -74,13 +75,12 @@ def _kept(path: Path) -> Path | None:
     """Return where the mapping of a file would be that could not be written beside it; None where none is kept for it."""
     if not KEPT.is_dir() or not path.is_file() or KEPT.parent.resolve() in path.resolve().parents:
         return None  # an upload, of a visitor who has a mapping of its own
-    now = path.stat()
-    return KEPT / f"{_digest(path, now.st_mtime_ns, now.st_size, now.st_ino)}.toml"
+    return KEPT / f"{_digest(path, file_state(path))}.toml"
 
 
 @lru_cache(256)
-def _digest(path: Path, *version: int) -> str:
-    """Return the SHA-256 of a file of such a version: its place is asked for many times."""
+def _digest(path: Path, state: FileState) -> str:
+    """Return the SHA-256 of a file in such a state: it is asked for many times."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.service.followed import Stopped, closed, followed, opened, progress
+from engine.service import progress_file
+from engine.service.progress_file import progress
 from engine.workload.readers import mapping
 from pages.data import data_file, reading, uploads
 from pages.design import later
@@ -90,6 +91,36 @@ def test_what_a_visitor_changes_is_what_is_saved(path, trusted, monkeypatch):
     app = typed(path)
     app.button(key="accept guess").click().run()
     assert tomllib.loads(Path(f"{path}.toml").read_text()) == {"label": "price >= 3", "ids": ["product"]}
+
+
+def test_what_is_changed_for_one_file_is_not_changed_for_the_next(path, trusted, monkeypatch):
+    keys = []
+    monkeypatch.setattr(guess_panel.st, "data_editor", lambda table, key, **_: keys.append(key) or table)
+    app = typed(path)
+    (other := path.with_name("other.csv")).write_text(TABLE.replace("shopper", "visitor"))
+    app.text_input(key=own_data.PATH).set_value(str(other)).run()
+    assert len(set(keys)) == 2 and not app.exception
+
+
+@pytest.mark.parametrize("line", [2, 9000])
+def test_a_stray_mark_anywhere_in_the_first_rows_is_no_dead_end(line, path, trusted):
+    rows = [f"s{n % 30},{n % 90},{n % 2},film {n}\n" for n in range(10_000)]
+    rows[line - 2] = f's1,2,{line % 2},"45 single\n'
+    path.write_text("shopper,product,paid,title\n" + "".join(rows))
+    app = typed(path)
+    assert app.selectbox(key=next(box.key for box in app.selectbox if box.key.startswith("marks "))).value == "none"
+    app.button(key="accept guess").click().run()
+    assert "10,000 samples" in text(app.markdown) and 'quotes = "none"' in Path(f"{path}.toml").read_text()
+
+
+def test_a_visitor_says_what_quotation_marks_are(path, trusted):
+    app = typed(path)
+    box = next(box for box in app.selectbox if box.key.startswith("marks "))
+    box.set_value("multiline").run()
+    app.button(key="accept guess").click().run()
+    assert tomllib.loads(Path(f"{path}.toml").read_text()) == MAPPING | {"quotes": "multiline"} and "is ready" in text(
+        app.markdown
+    )
 
 
 def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
@@ -233,27 +264,27 @@ def test_a_wide_table_and_one_with_names_missing_are_described(header, tmp_path,
 
 
 def test_followed_work_says_how_far_it_is_and_stops_once_nobody_waits(monkeypatch):
-    monkeypatch.setattr("engine.service.followed.EVERY_SECONDS", 0.0)
-    place, seen = opened(), []
+    monkeypatch.setattr("engine.service.progress_file.EVERY_SECONDS", 0.0)
+    place, seen = progress_file.create(), []
 
     def work(number, watch):
         for step in range(number):
             watch(step / number, f"step {step}")
             seen.append(progress(place))
             if step == 3:
-                closed(place)
+                progress_file.remove(place)
         return number
 
-    with pytest.raises(Stopped):
-        followed(place, work, 10)
+    with pytest.raises(progress_file.Stopped):
+        progress_file.run(place, work, 10)
     assert seen == [(step / 10, f"step {step}") for step in range(3)] + [(0.3, "step 3")]
     assert progress(place) == (0.0, "") and not Path(place).exists()
 
 
 def test_a_long_reading_shows_its_share_and_is_cancelled_until_it_is_asked_for_again(path, trusted, monkeypatch):
     Path(f"{path}.toml").write_text('label = "paid"\nids = "shopper"\n')
-    reading._found.cache_clear()
-    monkeypatch.setattr(reading, "SOON", 0.0)
+    reading._result.cache_clear()
+    monkeypatch.setattr(reading, "BAR_AFTER", 0.0)
     bars = []
 
     def slowly(find, place, *given, meanwhile):

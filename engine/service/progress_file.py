@@ -1,4 +1,4 @@
-"""Work in another process that can be followed and stopped: it writes how far it is into a file, and ends once that is gone."""
+"""A file by which work in another process is watched and stopped: it holds the progress, and the work ends once it is gone."""
 
 import os
 from collections.abc import Callable
@@ -15,28 +15,28 @@ class Stopped(Exception):
     """Nobody waits for the work any more."""
 
 
-def opened() -> str:
-    """Return the path of a fresh file to follow work by."""
-    descriptor, path = mkstemp(prefix="emberpool-follow-")
+def create() -> str:
+    """Return the path of a new progress file."""
+    descriptor, path = mkstemp(prefix="emberpool-progress-")
     os.close(descriptor)
     return path
 
 
-def closed(path: str) -> None:
-    """Take the file away, upon which the work stops."""
+def remove(path: str) -> None:
+    """Remove a progress file, upon which its work stops."""
     Path(path).unlink(missing_ok=True)
 
 
 def progress(path: str) -> tuple[float, str]:
-    """Return how far the work is, from 0 to 1, and at what; 0 and "" where it has not said so yet."""
+    """Return the share of the work that is done, from 0 to 1, and a text; 0 and "" before the first report."""
     with suppress(OSError, ValueError):
         share, _, text = Path(path).read_text(encoding="utf-8").partition(" ")
         return float(share), text
     return 0.0, ""
 
 
-def followed(path: str, find: Callable[..., Any], *given: Any) -> Any:
-    """Return `find(*given, watch=...)`, whose progress goes into the file; raises Stopped once that is gone."""
+def run(path: str, compute: Callable[..., Any], *arguments: Any) -> Any:
+    """Return `compute(*arguments, watch=...)`, whose progress goes into the file; raises Stopped once that is gone."""
     last = -EVERY_SECONDS
 
     def watch(share: float, text: str) -> None:
@@ -45,10 +45,10 @@ def followed(path: str, find: Callable[..., Any], *given: Any) -> Any:
             return
         last = monotonic()
         try:
-            with open(path, "r+", encoding="utf-8") as file:  # never made anew
+            with open(path, "r+", encoding="utf-8") as file:  # not "w", which would create it
                 file.write(f"{share:.4f} {text}")
                 file.truncate()
         except FileNotFoundError as error:
             raise Stopped from error
 
-    return find(*given, watch=watch)
+    return compute(*arguments, watch=watch)
