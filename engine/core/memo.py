@@ -1,8 +1,8 @@
 """A memo of stages that find out themselves which knobs they read: each is done once for each set of values of these.
 
-A stage is a function of a scenario, or of a group of its knobs. It is computed with a stand-in that notes each knob it reads;
-another scenario with the same values there gets the same answer. A stage that reads one knob more by accident is
-computed more often, never wrongly.
+A stage is a function of a scenario, of a group of its knobs, or of what is settled of it. It is computed with a stand-in that
+notes each knob it reads; another scenario with the same values there gets the same answer. A stage that reads one knob more by
+accident is computed more often, never wrongly.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ class Recorder:
             value = self._changes[path]
         else:
             value = getattr(self._of, name)
-            if isinstance(value, Recorder) or hasattr(value, "__dataclass_fields__"):
+            if isinstance(value, Recorder) or _is_group(value):
                 value = Recorder(value, self._notes, path + ".", self._changes)
             elif self._notes.open:
                 self._notes[path] = value
@@ -51,12 +51,8 @@ class Recorder:
 
     def changed(self, changes: Mapping[str, Any]) -> "Recorder":
         """Return the stand-in with some knobs, by dotted path, changed; they are no longer read."""
-        return Recorder(self._of, self._notes, self._path, {**self._changes, **changes})
-
-    @property
-    def changes(self) -> Mapping[str, Any]:
-        """What has been changed, by dotted path."""
-        return self._changes
+        mine = {self._path + path: value for path, value in changes.items()}
+        return Recorder(self._of, self._notes, self._path, {**self._changes, **mine})
 
     def whole(self) -> Any:
         """Return the real value, which counts as read altogether."""
@@ -73,6 +69,12 @@ class Recorder:
 
     def __eq__(self, other: object) -> bool:
         return bool(self.whole() == (other.whole() if isinstance(other, Recorder) else other))
+
+
+def _is_group(value: Any) -> bool:
+    """Return whether a value is read part by part: a dataclass that is equal by its parts, not one that is itself alone."""
+    declared = getattr(value, "__dataclass_params__", None)
+    return declared is not None and declared.eq
 
 
 def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) -> Callable[[Stage], Stage]:

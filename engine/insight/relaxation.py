@@ -116,13 +116,13 @@ def relaxable(scenario: Scenario) -> Scenario:
 def ends(base: Scenario) -> dict[str, float]:
     """Return the bytes per second at which PMEM and the link each take a log."""
     nbytes = mlp_bytes(base)
-    pmem = float(seconds(machine_of(base).devices["pmem"], Stream(nbytes)))
+    pmem = float(seconds(machine_of(fit(base)).devices["pmem"], Stream(nbytes)))
     return {"pmem": nbytes / pmem, "cxl": joint_rate(base.machine)}
 
 
 def at(base: Scenario, limit: str, rate: float) -> Scenario:
     """Return the machine whose log is written with `rate` GB/s because of `limit`; the other end is at least twice as fast."""
-    modules, now = machine_of(base).devices["pmem"].modules, ends(base)
+    modules, now = machine_of(fit(base)).devices["pmem"].modules, ends(base)
     gbps = {end: rate if end == limit else max(own / GB, 2 * rate) for end, own in now.items()}
     assumed = {**dict(base.machine.assume), RATE: gbps["pmem"] / modules}
     return with_values(base, {LINK: gbps["cxl"], "machine.assume": tuple(assumed.items())})
