@@ -20,7 +20,7 @@ from .scenario.sequences import sequence_notes
 from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observed, PlannedBatches, design_point, evaluate, plan
 from .schedule.steady_state import Steady
 from .schedule.window import run_window
-from .systems.system import Settled
+from .systems.system import Settled, system_of
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
@@ -87,7 +87,7 @@ def _planned(settled: Settled) -> PlannedBatches:
     return _laid_out(settled)
 
 
-@remembered(most=256)
+@remembered(most=256, by=system_of)
 def _laid_out(settled: Settled) -> PlannedBatches:
     amounts, samples = expected_amounts(settled), settled.scenario.data.batch_size
     batches, stretch = run_window(settled.log_policy, settled.scenario.run.batches, unlike(amounts, samples))

@@ -25,7 +25,7 @@ from ..scenario.scenario import Scenario, per_table
 from ..systems.placement import placement
 from ..systems.sharding import Pieces
 from ..systems.steps.repeated import scratchpad_rows
-from ..systems.system import Cache, Settled, cache_policy
+from ..systems.system import Cache, Settled, cache_policy, system_of
 from ..systems.table_placement import skew
 from ..systems.traffic import BY_BATCH, LEVELS, SKEWS, Traffic, row_bytes, traffic
 from ..workload.batch import Recent, offsets, recent, table_ends, tally
@@ -47,7 +47,7 @@ def ignore_progress(note: str, finishes: bool) -> None:
     """Let progress go unseen."""
 
 
-@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
+@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS), by=system_of)
 def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress) -> Traffic:
     """Return what the batches of a run ask for; `file` is the one that the scenario's digest names.
 

@@ -9,7 +9,7 @@ from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
 from ..systems.placement import levels
 from ..systems.steps.repeated import scratchpad_rows
-from ..systems.system import Settled, cache_policy
+from ..systems.system import Settled, cache_policy, system_of
 from ..systems.traffic import Traffic, traffic
 from ..systems.traffic import steady as repeated
 from ..workload.accesses import expected
@@ -66,7 +66,7 @@ def _share(expected: float, batches: int) -> Floats:
     return share
 
 
-@remembered()
+@remembered(by=system_of)
 def expected_amounts(settled: Settled) -> Traffic:
     """Return one batch of the steady state; a cache, a hot set and the medium's own cache count only where there are any."""
     s, system, medium, skews = settled.scenario, settled.system, settled.medium, settled.placement.skews

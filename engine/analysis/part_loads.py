@@ -70,16 +70,13 @@ class PartLoads:
 
 def divided(scenario: Scenario) -> bool:
     """Return whether the system divides its tables among several parts."""
-    system: System = load("systems", scenario.system)
-    kind = kind_of(system)
-    return kind is not None and kind.parts(sized(scenario), system).number > 1
+    return _parts(scenario)[1] > 1
 
 
 def part_loads(scenario: Scenario) -> PartLoads | None:
     """Return what each part has to do; None for a system that shares its work evenly, or has one part."""
-    system: System = load("systems", scenario.system)
-    kind = kind_of(system)
-    if kind is None or not divided(scenario):
+    kind, number = _parts(scenario)
+    if kind is None or number == 1:
         return None
     given = PLAN if scenario.policy.plan else scenario.policy.sharding or kind.default
     asked = {name: with_values(scenario, {WAY: name, PLAN: ""}) for name in names("plans")}
@@ -89,7 +86,14 @@ def part_loads(scenario: Scenario) -> PartLoads | None:
         for name, found in zip(asked, estimates(list(asked.values())), strict=True)
     )
     loads, share = _loads(settle(scenario), kind) if next(way for way in ways if way.name == given).step else ((), 0.0)
-    return PartLoads(kind.title, kind.parts(sized(scenario), system).number, loads, share, ways, given)
+    return PartLoads(kind.title, number, loads, share, ways, given)
+
+
+def _parts(scenario: Scenario) -> tuple[Kind | None, int]:
+    """Return what the parts are among which a system divides its tables, and how many; None and 1 where all work is shared."""
+    system: System = load("systems", scenario.system)
+    kind = kind_of(system)
+    return kind, kind.parts(sized(scenario), system).number if kind else 1
 
 
 def _loads(settled: Settled, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:

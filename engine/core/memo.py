@@ -77,11 +77,14 @@ def _is_group(value: Any) -> bool:
     return declared is not None and declared.eq
 
 
-def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) -> Callable[[Stage], Stage]:
+def remembered(
+    most: int = 4096, size: Callable[[Any], int] = lambda answer: 1, by: Callable[[Any], Any] = lambda scenario: None
+) -> Callable[[Stage], Stage]:
     """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
 
     At most so many answers, or answers of so much `size`, are kept for each of `others`; what a stage raises is not kept.
-    What it can only be given by name, such as who watches it, must not matter to the answer; nothing else may be given so.
+    Stages that read unlike paths for unlike kinds of scenario say `by` what they differ, so that it is looked at first.
+    What a stage can only be given by name, such as who watches it, must not matter to the answer; nothing else may be given so.
     """
 
     def of(stage: Stage) -> Stage:
@@ -93,7 +96,8 @@ def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) 
         def recall(scenario: Any, *others: Any, **beside: Any) -> Any:
             if not beside.keys() <= named:
                 raise TypeError(f"{stage.__name__} remembers answers by {sorted(beside.keys() - named)}: give these by position.")
-            for _, reads, answers in ways.get(others, ()):
+            kind = (by(scenario), *others)
+            for _, reads, answers in ways.get(kind, ()):
                 answer = answers.get(reads(scenario), UNKNOWN)
                 if answer is not UNKNOWN:
                     return answer
@@ -106,11 +110,11 @@ def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) 
             with WRITING:
                 if len(ways) >= MOST_WAYS:
                     ways.clear()
-                known = ways.get(others, ())
+                known = ways.get(kind, ())
                 mine = next((answers for read, _, answers in known if read == paths), None)
                 if mine is None:
                     mine = Answers()
-                    ways[others] = ((paths, reads, mine), *known[: MOST_PATHS - 1])
+                    ways[kind] = ((paths, reads, mine), *known[: MOST_PATHS - 1])
                 mine.keep(values, answer, amount, most)
             return answer
 

@@ -9,7 +9,7 @@ from ..run.run import UNDISTURBED
 from ..run.upcoming_faults import UpcomingFaults
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, Observed, PlannedBatches, plan
-from ..systems.system import Settled
+from ..systems.system import Settled, system_of
 from ..workload.readers.recording import Recording
 from .explanation import report_results, warnings
 from .report import undisturbed_report
@@ -22,7 +22,7 @@ def _first_strike(s: Scenario) -> float:
     return first.at if first else inf
 
 
-@remembered(most=16)
+@remembered(most=16, by=system_of)
 def planned(settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress) -> PlannedBatches:
     """Return the plan of a run's batches, counted from their ids."""
     amounts = counted_traffic(settled, file=file, on_progress=on_progress)

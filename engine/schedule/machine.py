@@ -134,22 +134,22 @@ def _nodes(scenario: Scenario, count: int) -> dict[str, Any]:
 
 
 @remembered()
-def for_capacity(scenario: Scenario, most: int = MOST_NODES) -> int | None:
+def for_capacity(scenario: Scenario, system: System, most: int = MOST_NODES) -> int | None:
     """Return the fewest nodes whose memories hold the model; None if it takes more than `most`.
 
     No plan needs less of its fullest part than an even share, which takes no planner to tell: plans are made from there on.
     """
     evenly = with_values(scenario, {"policy.sharding": EVEN, "policy.plan": ""})
-    low = bisect_left(range(1, most + 1), True, key=lambda count: _holds(evenly, count))
+    low = bisect_left(range(1, most + 1), True, key=lambda count: _holds(evenly, system, count))
     for high in _doubling(low + 1, most):
-        if _holds(scenario, high):
-            return low + 1 + bisect_left(range(low + 1, high), True, key=lambda count: _holds(scenario, count))
+        if _holds(scenario, system, high):
+            return low + 1 + bisect_left(range(low + 1, high), True, key=lambda count: _holds(scenario, system, count))
         low = high
     return None
 
 
-def _holds(scenario: Scenario, count: int) -> bool:
-    return not fitted(on(scenario, count), load("systems", scenario.system))[1].problems
+def _holds(scenario: Scenario, system: System, count: int) -> bool:
+    return not fitted(on(scenario, count), system)[1].problems
 
 
 def _doubling(first: int, most: int) -> Iterator[int]:
@@ -171,7 +171,7 @@ def _sized(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     if target is None or not system.scales:
         return fitted(scenario, system)
     most = max(1, min(MOST_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
-    first = for_capacity(scenario, most)
+    first = for_capacity(scenario, system, most)
     if first is None:
         return _fitted_on(scenario, system, most)
 

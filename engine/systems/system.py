@@ -154,6 +154,11 @@ class Settled:
         return self.sizes.problems
 
 
+def system_of(settled: Settled) -> System:
+    """Return the system of what is settled: what its batches read depends on that most."""
+    return settled.system
+
+
 def cache_policy(scenario: Scenario, cache: Cache) -> str:
     """Return the cache policy in force; raises BadKnob where the system cannot have the one asked for."""
     asked, known = scenario.policy.cache_policy or cache.policy, (cache.policy, *cache.others)

@@ -25,6 +25,10 @@ def test_a_room_imports_only_rooms_below_it_and_nothing_imports_in_a_circle():
     assert house.circles(house.imports()) == house.circles(house.packages()) == []
 
 
+def test_the_plan_of_tables_is_worked_out_by_one_file_and_handed_down():
+    assert [name for name, found in house.imports().items() if "engine.systems.balance" in found] == ["engine.systems.capacity"]
+
+
 def test_the_engine_imports_itself_relatively_and_neither_pages_nor_tests():
     late = "engine/commands/bench.py", "engine/crashcheck/bugs.py"  # find benchmarks and seeded bugs by name, in a checkout
     assert [one for one in house.outward() if not one.startswith(late)] == []

@@ -8,6 +8,7 @@ import pytest
 from engine.core.hashing import Purpose, key
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import memory_bytes
+from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import MOST_NODES, for_capacity, on
@@ -25,7 +26,7 @@ NODES, RATE = "Nodes", "Throughput [samples/s]"
 
 def test_capacity_takes_the_tables_bytes_over_what_a_nodes_memories_can_hold():
     asked = with_values(MTRAINS, {"system": "dram-hbm-nodes"})
-    count = for_capacity(asked)
+    count = for_capacity(asked, load("systems", asked.system))
     assert count is not None
     machine = on(asked, count).machine
     gpu = memory_bytes(machine) - 2 * mlp_bytes(asked) - activation_bytes(on(asked, count))
