@@ -7,7 +7,7 @@ import numpy as np
 from ..estimates import estimates
 from ..registry import load, names
 from ..scenario.scenario import Scenario, with_values
-from ..schedule.machine import settle, sized
+from ..schedule.machine import settle, sized_scenario
 from ..systems.crossing import Crossing, even, index_routes, vector_routes
 from ..systems.parts import EVEN, Kind, Units, kind_of
 from ..systems.system import Settled, System
@@ -93,7 +93,7 @@ def _parts(scenario: Scenario) -> tuple[Kind | None, int]:
     """Return what the parts are among which a system divides its tables, and how many; None and 1 where all work is shared."""
     system: System = load("systems", scenario.system)
     kind = kind_of(system)
-    return kind, kind.parts(sized(scenario), system).number if kind else 1
+    return kind, kind.parts(sized_scenario(scenario), system).number if kind else 1
 
 
 def _loads(settled: Settled, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:

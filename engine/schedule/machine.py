@@ -15,7 +15,7 @@ from ..hardware.device import Device, check_assumptions, counted, name_of, withi
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
-from ..systems.capacity import fit, fitted, settled_by
+from ..systems.capacity import fit, place_and_size, with_sizes
 from ..systems.parts import EVEN
 from ..systems.system import LogPolicy, Settled, Sizes, System, built, powered
 from ..systems.table_placement import TablePlacement
@@ -102,13 +102,13 @@ def settle(scenario: Scenario) -> Settled:
     Raises BadKnob for a policy that the system cannot have.
     """
     system: System = load("systems", scenario.system)
-    return settled_by(scenario, system, *_sized(scenario, system))
+    return with_sizes(scenario, system, *_size(scenario, system))
 
 
-def sized(scenario: Scenario) -> Scenario:
+def sized_scenario(scenario: Scenario) -> Scenario:
     """Return a scenario with its automatic nodes and capacity chosen, whatever its policies are."""
-    chosen = _sized(scenario, load("systems", scenario.system))[1].chosen
-    return with_checked(scenario, chosen) if chosen else scenario
+    knobs = _size(scenario, load("systems", scenario.system))[1].knobs
+    return with_checked(scenario, knobs) if knobs else scenario
 
 
 def expected_line(m: Machine, batches: int | None = None) -> Timeline:
@@ -124,17 +124,17 @@ def run_line(m: Machine) -> Timeline:
     return timeline(m.system.graph(m.settled, traffic), m.devices, batches, stretch=stretch)
 
 
-def on(scenario: Scenario, count: int) -> Scenario:
+def with_nodes(scenario: Scenario, count: int) -> Scenario:
     """Return the scenario on `count` whole nodes, with no throughput to reach."""
-    return with_values(scenario, _nodes(scenario, count))
+    return with_values(scenario, _node_knobs(scenario, count))
 
 
-def _nodes(scenario: Scenario, count: int) -> dict[str, Any]:
+def _node_knobs(scenario: Scenario, count: int) -> dict[str, Any]:
     return {"machine.num_gpus": count * scenario.machine.gpus_per_node, "machine.target_throughput": None}
 
 
 @remembered()
-def for_capacity(scenario: Scenario, system: System, most: int = MOST_NODES) -> int | None:
+def fewest_nodes(scenario: Scenario, system: System, most: int = MOST_NODES) -> int | None:
     """Return the fewest nodes whose memories hold the model; None if it takes more than `most`.
 
     No plan needs less of its fullest part than an even share, which takes no planner to tell: plans are made from there on.
@@ -149,7 +149,7 @@ def for_capacity(scenario: Scenario, system: System, most: int = MOST_NODES) -> 
 
 
 def _holds(scenario: Scenario, system: System, count: int) -> bool:
-    return not fitted(on(scenario, count), system)[1].problems
+    return not place_and_size(with_nodes(scenario, count), system)[1].problems
 
 
 def _doubling(first: int, most: int) -> Iterator[int]:
@@ -161,7 +161,7 @@ def _doubling(first: int, most: int) -> Iterator[int]:
 
 
 @remembered()
-def _sized(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
+def _size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     """Fit a scenario on the fewest nodes that hold it and reach its target.
 
     A second node can be slower than one alone, because the two have to talk: so counts are tried upwards, one by one
@@ -169,14 +169,14 @@ def _sized(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     """
     target = scenario.machine.target_throughput
     if target is None or not system.scales:
-        return fitted(scenario, system)
+        return place_and_size(scenario, system)
     most = max(1, min(MOST_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
-    first = for_capacity(scenario, system, most)
+    first = fewest_nodes(scenario, system, most)
     if first is None:
-        return _fitted_on(scenario, system, most)
+        return _size_on(scenario, system, most)
 
     def reached(count: int) -> float:
-        m = machine_of(fit(on(scenario, count)))
+        m = machine_of(fit(with_nodes(scenario, count)))
         return float(scenario.data.batch_size / run_line(m).steady.step)
 
     low, high, best, fastest = first - 1, first, first, 0.0
@@ -184,18 +184,18 @@ def _sized(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
         rate = reached(high)
         if rate >= target:
             least = low + 1 + bisect_left(range(low + 1, high), target, key=reached)
-            return _fitted_on(scenario, system, least)
+            return _size_on(scenario, system, least)
         best, fastest = (high, rate) if rate > fastest else (best, fastest)
         if high == most:
             break
         low, high = high, min(high + max(1, high // 4), most)
-    placement, sizes = _fitted_on(scenario, system, best)
+    placement, sizes = _size_on(scenario, system, best)
     return placement, replace(sizes, problems=(_too_much(scenario, best, fastest),))
 
 
-def _fitted_on(scenario: Scenario, system: System, count: int) -> tuple[TablePlacement, Sizes]:
-    placement, sizes = fitted(on(scenario, count), system)
-    return placement, replace(sizes, chosen={**_nodes(scenario, count), **sizes.chosen})
+def _size_on(scenario: Scenario, system: System, count: int) -> tuple[TablePlacement, Sizes]:
+    placement, sizes = place_and_size(with_nodes(scenario, count), system)
+    return placement, replace(sizes, knobs={**_node_knobs(scenario, count), **sizes.knobs})
 
 
 def _too_much(scenario: Scenario, nodes: int, fastest: float) -> str:

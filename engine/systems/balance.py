@@ -27,14 +27,14 @@ ROUNDED = 1e-9  # what sums in another order may differ by
 @remembered()
 def table_placement(s: Scenario, system: System) -> TablePlacement:
     """Return how the plan in force places tables over the parts of a system; raises BadKnob for one that cannot be read."""
-    balance = _balance(s, system)
+    balance = _balance_in_force(s, system)
     skews = Skews(skew(balance.lookups), skew(balance.rows)) if balance else Skews()
     far = _far(balance) if balance and system.tiers else Far()
     links = _links(s, balance) if balance and "cxl" in system.devices else Links()
     return TablePlacement(balance, skews, far, links, *(_crossings(s, system, balance) if system.scales else ()))
 
 
-def _balance(s: Scenario, system: System) -> Balance | None:
+def _balance_in_force(s: Scenario, system: System) -> Balance | None:
     """Return the plan in force and what it asks of each part; None where all parts are asked alike."""
     kind = kind_of(system)
     way = s.policy.sharding or (kind.default if kind else EVEN)
@@ -45,10 +45,10 @@ def _balance(s: Scenario, system: System) -> Balance | None:
     if parts.number == 1:
         return None
     pieces = pieces or made(way, _wanted(s, system, parts, kind.units(s, system)))
-    return _asked(s, system, parts, pieces) if pieces else None
+    return _part_balance(s, system, parts, pieces) if pieces else None
 
 
-def _asked(s: Scenario, system: System, parts: Parts, pieces: Pieces) -> Balance:
+def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces) -> Balance:
     """Return what a plan asks of each part, as the popularity lets expect."""
     number, tiers = parts.number, system.tiers
     lookups, rows, index = loaded(spreads(s), pieces, number)

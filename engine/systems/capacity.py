@@ -25,35 +25,35 @@ MOST_GB = float(KNOBS["machine.pmem_capacity_GB"].high or 0)  # of PMEM in one n
 def fit(scenario: Scenario) -> Settled:
     """Return a scenario settled on the nodes that it has; raises BadKnob for a policy that its system cannot have."""
     system: System = load("systems", scenario.system)
-    return settled_by(scenario, system, *fitted(scenario, system))
+    return with_sizes(scenario, system, *place_and_size(scenario, system))
 
 
-def settled_by(scenario: Scenario, system: System, placement: TablePlacement, sizes: Sizes) -> Settled:
+def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, sizes: Sizes) -> Settled:
     """Return a scenario settled by its placement and sizes; raises BadKnob for a policy that its system cannot have."""
-    sized = with_checked(scenario, sizes.chosen) if sizes.chosen else scenario
-    return Settled(sized, system, log_policy(sized, system), placement, medium_cache(sized, system), sizes)
+    s = with_checked(scenario, sizes.knobs) if sizes.knobs else scenario
+    return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes)
 
 
-def fitted(s: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
+def place_and_size(s: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     """Place tables and settle the PMEM capacity on whole modules, automatic or not, then check every memory of the system."""
     asked, automatic = s.machine.pmem_capacity_GB, s.machine.pmem_capacity_GB is None
     each = (table_bytes(s) + log_bytes(s)) / nodes(s.machine) if asked is None else asked * GB
     capacity = min(max(1.0, whole_modules(s.machine, each) / GB), MOST_GB)
-    chosen = {"machine.pmem_capacity_GB": capacity} if capacity != asked else {}
-    s = with_values(s, chosen) if chosen else s
-    placement, unfit = _placed(s, system)
+    knobs = {"machine.pmem_capacity_GB": capacity} if capacity != asked else {}
+    s = with_values(s, knobs) if knobs else s
+    placement, refusal = _place(s, system)
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
-    problems = [_one_gpu(s, system), _linked(s), unfit]
+    problems = [_one_gpu(s, system), _linked(s), refusal]
     for place, need in _needs(s, system).items():
         have, sentence = checks[place](s, need)
         problems += [sentence] if need > have else []
     problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
     problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
-    return placement, Sizes(chosen, _gpu_bytes(s, system, placement.balance), tuple(filter(None, problems)))
+    return placement, Sizes(knobs, _gpu_bytes(s, system, placement.balance), tuple(filter(None, problems)))
 
 
-def _placed(s: Scenario, system: System) -> tuple[TablePlacement, str]:
-    """Return where tables lie by the plan in force, and why that cannot be, as a sentence; "" where it can."""
+def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
+    """Place tables by the plan in force; return the placement, and a sentence why the plan cannot be, "" where it can."""
     kind, plan, sharding = kind_of(system), s.policy.plan, s.policy.sharding
     given = f"policy.plan={plan[:40]}" if plan else f"policy.sharding={sharding}"
     try:
@@ -69,10 +69,10 @@ def _placed(s: Scenario, system: System) -> tuple[TablePlacement, str]:
     return placement, _overfull(s, system, kind, placement.balance, given) if placement.balance else ""
 
 
-def _overfull(s: Scenario, system: System, kind: Kind, found: Balance, given: str) -> str:
+def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, given: str) -> str:
     """Return which part has more than its memory holds, if the whole would fit when shared evenly."""
     for place, need, have, size in memories(s, system):
-        held = found.kept[place] if found.kept else found.held * need / table_bytes(s)
+        held = balance.kept[place] if balance.kept else balance.held * need / table_bytes(s)
         full = filled(held, size)
         worst = int(full.argmax())
         if full[worst] > have >= need / len(full):

@@ -124,21 +124,22 @@ class System:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The knobs `chosen` for a scenario, by dotted path, and the bytes that its fullest GPU holds between batches.
+    """The `knobs` that a machine's size was chosen by, by dotted path, and the bytes that its fullest GPU holds between batches.
 
     `problems` are sentences, none where everything fits.
     """
 
-    chosen: Mapping[str, Any]
+    knobs: Mapping[str, Any]
     gpu_bytes: float
     problems: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A scenario with nothing left automatic that a machine is built by, and what follows: all that plans of batches need.
+    """A scenario of chosen size, with all else that plans of its batches need.
 
-    `medium` is the cache in the modules that its tables lie in, with no line where there is none.
+    `log_policy` is the one in force, `placement` says where tables lie, `medium` is the cache in the modules that hold them,
+    with no line where there is none.
     """
 
     scenario: Scenario

@@ -19,7 +19,7 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
 from engine.systems import balance as balances
-from engine.systems.balance import _asked, _wanted
+from engine.systems.balance import _part_balance, _wanted
 from engine.systems.crossing import vectors
 from engine.systems.parts import KINDS
 from engine.systems.plans.planner import greedy
@@ -540,4 +540,4 @@ def test_a_module_that_a_plan_overfills_is_named():
 def test_a_plan_by_hand_reads_parts_rows_and_columns():
     pieces = by_hand("3;0-1+3;0/1+2", 3, 4)
     assert nested(pieces) == [[(1.0, (3,))], [(1.0, (0, 1, 3))], [(0.5, (0,)), (0.5, (1, 2))]]
-    assert _asked(made_up(), ALL_HBM, Parts(3, 3), by_hand("1", 4, 3)).lookups.tolist() == [0, BATCH * sum(POOLING), 0]
+    assert _part_balance(made_up(), ALL_HBM, Parts(3, 3), by_hand("1", 4, 3)).lookups.tolist() == [0, BATCH * sum(POOLING), 0]

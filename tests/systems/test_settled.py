@@ -11,8 +11,9 @@ from engine.errors import BadKnob
 from engine.registry import load, names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.machine import settle, sized
+from engine.schedule.machine import settle, sized_scenario
 from engine.systems.system import Settled
+from engine.systems.traffic import mlp_bytes, row_bytes
 
 DIVIDED = [name for name in names("systems") if load("systems", name).shards]
 # Systems with steps between parts, here; all batches of fae are hot, and ask its hosts nothing.
@@ -47,6 +48,14 @@ def test_amounts_and_plans_of_batches_follow_from_the_placement_that_is_handed_d
     assert (repr(own.system.graph(own, t)) != repr(own.system.graph(mixed, t))) == (system in CROSSING)
 
 
+def test_the_fullest_gpu_holds_the_tables_that_the_plan_gives_it():
+    settled = settled_by_hand("all-hbm", "3;0;3")
+    rows, s = (1000 + 300, 40_000), settled.scenario
+    assert settled.sizes.gpu_bytes == pytest.approx(max(rows) * row_bytes(s) + 2 * mlp_bytes(s))
+    assert settled.sizes.gpu_bytes == pytest.approx(settled_by_hand("all-hbm", "0;1;2").sizes.gpu_bytes)
+    assert settled_by_hand("all-hbm", "3;3;3").sizes.gpu_bytes == pytest.approx(sum(rows) * row_bytes(s) + 2 * mlp_bytes(s))
+
+
 def test_the_log_policy_that_is_handed_down_is_planned_by():
     own, strict = (settle(with_values(preset("tiny").scenario, {"system": name})) for name in ("cxl", "cxl-b"))
     t = expected_traffic(own, 4)
@@ -69,13 +78,13 @@ def test_a_policy_that_cannot_be_is_refused_by_what_plans_and_sizes_nothing_less
     refused = with_values(base, {"system": "pmem", "policy.relaxed_lookup": True})
     with pytest.raises(BadKnob, match="looks rows up after the update"):
         settle(refused)
-    assert sized(refused).machine == sized(with_values(base, {"system": "pmem"})).machine != refused.machine
+    assert sized_scenario(refused).machine == sized_scenario(with_values(base, {"system": "pmem"})).machine != refused.machine
 
 
 def test_what_is_chosen_makes_the_settled_scenario_and_nothing_else_does():
     base = with_values(preset("torchrec-terabyte").scenario, {"machine.target_throughput": 1e5})
     settled = settle(base)
-    assert settled.scenario == with_values(base, settled.sizes.chosen) == sized(base)
-    assert {"machine.num_gpus", "machine.target_throughput"} <= settled.sizes.chosen.keys()
+    assert settled.scenario == with_values(base, settled.sizes.knobs) == sized_scenario(base)
+    assert {"machine.num_gpus", "machine.target_throughput"} <= settled.sizes.knobs.keys()
     again = settle(settled.scenario)
     assert again.scenario == settled.scenario and again.sizes.gpu_bytes == settled.sizes.gpu_bytes
