@@ -19,7 +19,8 @@ from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
 from .traffic import activation_bytes, log_bytes, mlp_bytes, table_bytes
 
-MOST_GB = float(KNOBS["machine.pmem_capacity_GB"].high or 0)  # of PMEM in one node
+CAPACITY = "machine.pmem_capacity_GB"
+MOST_GB = float(KNOBS[CAPACITY].high or 0)  # of PMEM in one node
 
 
 def fit(scenario: Scenario) -> Settled:
@@ -34,13 +35,18 @@ def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, si
     return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes)
 
 
-def place_and_size(s: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
-    """Place tables and settle the PMEM capacity on whole modules, automatic or not, then check every memory of the system."""
-    asked, automatic = s.machine.pmem_capacity_GB, s.machine.pmem_capacity_GB is None
+def with_capacity(s: Scenario) -> Scenario:
+    """Return a scenario whose nodes have whole PMEM modules, of a capacity that is automatic or not."""
+    asked = s.machine.pmem_capacity_GB
     each = (table_bytes(s) + log_bytes(s)) / nodes(s.machine) if asked is None else asked * GB
     capacity = min(max(1.0, whole_modules(s.machine, each) / GB), MOST_GB)
-    knobs = {"machine.pmem_capacity_GB": capacity} if capacity != asked else {}
-    s = with_values(s, knobs) if knobs else s
+    return s if capacity == asked else with_values(s, {CAPACITY: capacity})
+
+
+def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
+    """Choose the PMEM capacity and place tables, then check every memory of the system."""
+    s, automatic = with_capacity(scenario), scenario.machine.pmem_capacity_GB is None
+    knobs = {} if s is scenario else {CAPACITY: s.machine.pmem_capacity_GB}
     placement, refusal = _place(s, system)
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
     problems = [_one_gpu(s, system), _linked(s), refusal]

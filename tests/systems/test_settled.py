@@ -6,8 +6,9 @@ import pytest
 
 from engine.amounts.counted import counted_traffic
 from engine.amounts.expected import expected_traffic
+from engine.analysis.uncertainty import bands
 from engine.core.memo import forget
-from engine.errors import BadKnob
+from engine.errors import BadKnob, CannotRun
 from engine.registry import load, names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
@@ -78,6 +79,8 @@ def test_a_policy_that_cannot_be_is_refused_by_what_plans_and_sizes_nothing_less
     refused = with_values(base, {"system": "pmem", "policy.relaxed_lookup": True})
     with pytest.raises(BadKnob, match="looks rows up after the update"):
         settle(refused)
+    with pytest.raises(CannotRun, match="looks rows up after the update"):
+        bands(refused, 2)
     assert sized_scenario(refused).machine == sized_scenario(with_values(base, {"system": "pmem"})).machine != refused.machine
 
 
