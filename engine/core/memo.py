@@ -72,7 +72,7 @@ class Recorder:
 
 
 def _is_group(value: Any) -> bool:
-    """Return whether a value is read part by part: a dataclass that is equal by its parts, not one that is itself alone."""
+    """Return whether a value is read field by field: a dataclass that is compared by its fields."""
     declared = getattr(value, "__dataclass_params__", None)
     return declared is not None and declared.eq
 
@@ -83,7 +83,7 @@ def remembered(
     """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
 
     At most so many answers, or answers of so much `size`, are kept for each of `others`; what a stage raises is not kept.
-    Stages that read unlike paths for unlike kinds of scenario say `by` what they differ, so that it is looked at first.
+    Answers of each kind, which `by` tells of a scenario, are searched apart: give it where kinds read unlike paths.
     What a stage can only be given by name, such as who watches it, must not matter to the answer; nothing else may be given so.
     """
 

@@ -97,7 +97,7 @@ def schedule(m: Machine, traffic: Traffic, like: Timeline | None = None, slow: S
 
 
 def settle(scenario: Scenario) -> Settled:
-    """Choose what is automatic, nodes included where a throughput is asked for, and check that everything fits.
+    """Choose automatic nodes and capacity, place tables, and check that everything fits.
 
     Raises BadKnob for a policy that the system cannot have.
     """

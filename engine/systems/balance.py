@@ -26,7 +26,7 @@ ROUNDED = 1e-9  # what sums in another order may differ by
 
 @remembered()
 def table_placement(s: Scenario, system: System) -> TablePlacement:
-    """Return how the plan in force places tables over the parts of a system; raises BadKnob for one that cannot be read."""
+    """Return the placement of tables by the plan in force; raises BadKnob for an unreadable plan."""
     balance = _balance_in_force(s, system)
     skews = Skews(skew(balance.lookups), skew(balance.rows)) if balance else Skews()
     far = _far(balance) if balance and system.tiers else Far()
@@ -95,9 +95,9 @@ def _crossing(units: Units, bytes_: Crossing) -> float:
 
 
 def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Crossing, Crossing]:
-    """Return what crosses between parts, one way: of a batch's pooled vectors or their gradients, and of its row indices.
+    """Return the bytes of pooled vectors, and of row indices, that cross between parts one way.
 
-    As indices are spread, so are the lengths of uneven bags.
+    Gradients of the vectors are as large. As indices are spread, so are the lengths of uneven bags.
     """
     kind, vector, index = kind_of(system), sent_bytes(s), index_bytes(s)
     if balance:

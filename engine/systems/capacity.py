@@ -24,13 +24,13 @@ MOST_GB = float(KNOBS[CAPACITY].high or 0)  # of PMEM in one node
 
 
 def fit(scenario: Scenario) -> Settled:
-    """Return a scenario settled on the nodes that it has; raises BadKnob for a policy that its system cannot have."""
+    """Return a scenario settled on its own nodes; raises BadKnob for an impossible policy."""
     system: System = load("systems", scenario.system)
     return with_sizes(scenario, system, *place_and_size(scenario, system))
 
 
 def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, sizes: Sizes) -> Settled:
-    """Return a scenario settled by its placement and sizes; raises BadKnob for a policy that its system cannot have."""
+    """Return a scenario settled by a placement and sizes; raises BadKnob for an impossible policy."""
     s = with_checked(scenario, sizes.knobs) if sizes.knobs else scenario
     return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes)
 
@@ -59,7 +59,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
 
 
 def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
-    """Place tables by the plan in force; return the placement, and a sentence why the plan cannot be, "" where it can."""
+    """Place tables by the plan in force; return a refusal too, "" where the plan is possible."""
     kind, plan, sharding = kind_of(system), s.policy.plan, s.policy.sharding
     given = f"policy.plan={plan[:40]}" if plan else f"policy.sharding={sharding}"
     try:

@@ -124,9 +124,10 @@ class System:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The `knobs` that a machine's size was chosen by, by dotted path, and the bytes that its fullest GPU holds between batches.
+    """The size chosen for a machine, and its problems.
 
-    `problems` are sentences, none where everything fits.
+    `knobs` are by dotted path; `gpu_bytes` is what the fullest GPU holds between batches; `problems` are sentences, none where
+    everything fits.
     """
 
     knobs: Mapping[str, Any]
@@ -156,7 +157,7 @@ class Settled:
 
 
 def system_of(settled: Settled) -> System:
-    """Return the system of what is settled: what its batches read depends on that most."""
+    """Return the system, on which it depends most which knobs a stage reads."""
     return settled.system
 
 

@@ -1,4 +1,7 @@
-"""The placement of tables over a system's parts: the plan in force, what it asks of each part, and what crosses between them."""
+"""The placement of tables over a system's parts, worked out once and handed down.
+
+It has what the plan in force asks of each part, and what crosses between parts.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +14,11 @@ from .sharding import Parts, Pieces
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """What a plan asks of each part in a batch, (P,): lookups, unique rows, indices, and bytes of tables held.
+    """A plan with each part's share of a batch, (P,).
 
-    A range of a table's columns counts as that share of a lookup, or of a row. `far` (2, P) are unique rows of tables outside
-    HBM, in DRAM and below it, and `kept` the bytes in each memory, of a system that places tables over several.
+    Shares are of lookups, unique rows and indices, and of bytes of tables `held`; a range of a table's columns counts as that
+    share of a lookup, or of a row. Of a system that places tables over several memories, `far` (2, P) are unique rows outside
+    HBM, in DRAM and below it, and `kept` the bytes in each memory.
     """
 
     parts: Parts
@@ -28,7 +32,10 @@ class Balance:
 
 
 class Far(NamedTuple):
-    """How many times the mean the GPU has, or the node, that has most unique rows outside HBM; `below` are those below DRAM."""
+    """Skews of unique rows outside HBM: over GPUs, over nodes, and over nodes of those `below` DRAM.
+
+    A skew is how many times the mean the part has that has most.
+    """
 
     gpu: float = 1.0
     node: float = 1.0
@@ -36,7 +43,7 @@ class Far(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What crosses the links of groups, such as expanders, as (times as much as without a plan, skew over the links)."""
+    """Traffic of the links of groups, such as expanders: (times as much as without a plan, skew over links)."""
 
     vectors: tuple[float, float] = (1.0, 1.0)
     indices: tuple[float, float] = (1.0, 1.0)
@@ -45,7 +52,7 @@ class Links(NamedTuple):
 
 
 class Skews(NamedTuple):
-    """How many times the mean the part has that has most: of a batch's lookups, and of its unique rows."""
+    """Skews over parts: of a batch's lookups, and of its unique rows."""
 
     lookups: float = 1.0
     rows: float = 1.0
@@ -53,10 +60,11 @@ class Skews(NamedTuple):
 
 @dataclass(frozen=True)
 class TablePlacement:
-    """How tables lie over parts, and what that makes of a batch; `balance` is None where all parts are asked alike.
+    """The plan of tables in force and its effects on a batch.
 
-    `pooled` crosses between parts one way of pooled vectors or their gradients, `indices` of row indices. Steps read all but
-    `balance`, so that placements which come to the same share plans of batches.
+    `balance`: None where all parts have an even share. `skews`, `far`, `links`: how uneven parts, memories and links are.
+    `pooled`, `indices`: bytes that cross between parts, one way. Steps read all but `balance`: placements with the same
+    effects share plans of batches.
     """
 
     balance: Balance | None = None
