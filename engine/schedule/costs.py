@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from itertools import repeat
-from operator import attrgetter, is_
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.work import Work
-from ..hardware.columns import together
-from ..hardware.device import Device, slowest
-from .kernels.template import SECONDS, STORED
+from ..hardware.columns import stacked, together
+from ..hardware.device import Device, duration, energy, slowest, stored_bytes
+from .kernels.template import ENERGY, SECONDS, STORED
 
 
 class Costs(NamedTuple):
@@ -31,16 +31,22 @@ class Costs(NamedTuple):
 
 def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, stores: bool) -> Costs:
     """Ask devices of one kind, which `stores` on media or not; what all take alike is one column."""
-    column, tables, width = np.empty((3, len(works), len(devices)), dtype=np.int64), list[Floats](), 0
-    for what, name in enumerate(("seconds", "joules", "stored")):
-        every = [*map(attrgetter(name), devices if what != STORED or stores else ())]
-        asked = {kind: together([one.get(kind) for one in every], kinds) for kind in set(map(type, works))}
+    column, tables, width, groups = np.empty((3, len(works), len(devices)), dtype=np.int64), list[Floats](), 0, stacked(devices)
+    for cost, function in ((SECONDS, _duration), (ENERGY, energy), (STORED, stored_bytes if stores else _nothing)):
         for d, work in enumerate(works):
-            tables.append(asked[type(work)](slowest(work) if what == SECONDS else work))
+            tables.append(together(groups, function, work, kinds))
             alike = tables[-1].shape[1] == 1
-            column[what, d] = width + (0 if alike else np.arange(len(devices)))
+            column[cost, d] = width + (0 if alike else np.arange(len(devices)))
             width += tables[-1].shape[1]
     return Costs(tables, column)
+
+
+def _duration(device: Device, work: Work) -> Any:
+    return duration(device, slowest(work)) if type(work) in device.seconds else 0.0
+
+
+def _nothing(device: Device, work: Work) -> float:
+    return 0.0
 
 
 def different(every: Sequence[Any]) -> tuple[list[Any], Ints]:
