@@ -15,12 +15,11 @@ Stacked = Sequence[tuple[Device, Ints]]  # devices whose rates are columns, and 
 
 
 def together(devices: Stacked, cost: Callable[[Device, Work], Any], work: Work, kinds: int) -> Floats:
-    """Return a cost of work on P devices in batches of so many kinds, (kinds, P), or (kinds, 1) if it is the same on all.
+    """Return a cost of `upright` work on P devices, (kinds, P), or (kinds, 1) if it is the same on all.
 
-    It is to the bit each device's own.
+    Batches are of so many kinds. Each cost is to the bit the device's own.
     """
-    upright = _upright(work, kinds)
-    columns = [_columns(cost(device, upright), kinds) for device, _ in devices]
+    columns = [_columns(cost(device, work), kinds) for device, _ in devices]
     if len(columns) == 1:
         return columns[0]
     costs = np.empty((kinds, sum(len(members) for _, members in devices)))
@@ -31,6 +30,8 @@ def together(devices: Stacked, cost: Callable[[Device, Work], Any], work: Work, 
 
 def stacked(devices: Sequence[Device]) -> Stacked:
     """Return P devices as those that differ in more than numbers."""
+    if len(devices) == 1:
+        return [(devices[0], np.zeros(1, dtype=np.int64))]
     groups: dict[Any, list[int]] = {}
     for number, device in enumerate(devices):
         groups.setdefault(_form(device), []).append(number)
@@ -70,7 +71,7 @@ def _stacked(rates: Sequence[Any]) -> Any:
     return first if all(rate == first for rate in rates) else np.array(rates)
 
 
-def _upright(work: Work, kinds: int) -> Work:
+def upright(work: Work, kinds: int) -> Work:
     """Return work with a row for each kind of batch, where it has a value for each."""
     amounts = {name: amount for name, amount in vars(work).items() if isinstance(amount, np.ndarray) and amount.shape == (kinds,)}
     return replace(work, **{name: amount[:, None] for name, amount in amounts.items()}) if amounts else work
@@ -79,4 +80,8 @@ def _upright(work: Work, kinds: int) -> Work:
 def _columns(cost: Any, kinds: int) -> Floats:
     """Return a cost as columns, (kinds, P) or (kinds, 1)."""
     array = np.asarray(cost, dtype=np.float64)
-    return np.broadcast_to(array, (kinds, array.shape[-1] if array.ndim else 1))
+    if array.ndim == 2 and len(array) == kinds:
+        return array
+    columns = np.empty((kinds, array.shape[-1] if array.ndim else 1))
+    columns[:] = array
+    return columns

@@ -233,7 +233,7 @@ def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
 def assumed_value(machine: MachineKnobs, device: str, constant: Constant) -> float:
     """Return the value of one constant of `device` as the machine's sources and assumptions have it."""
     name = name_of(device, constant)
-    given: float | None = getattr(machine.given, name.replace(".", ":"))
+    given: float | None = getattr(machine.assumptions, name.replace(".", ":"))
     return _stated(machine, device, constant, {} if given is None else {name: given}).value
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.work import Work
-from ..hardware.columns import stacked, together
+from ..hardware.columns import stacked, together, upright
 from ..hardware.device import Device, duration, energy, slowest, stored_bytes
 from .kernels.template import ENERGY, SECONDS, STORED
 
@@ -32,6 +32,7 @@ class Costs(NamedTuple):
 def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, stores: bool) -> Costs:
     """Ask devices of one kind, which `stores` on media or not; what all take alike is one column."""
     column, tables, width, groups = np.empty((3, len(works), len(devices)), dtype=np.int64), list[Floats](), 0, stacked(devices)
+    works = [upright(work, kinds) for work in works]
     for cost, function in ((SECONDS, _duration), (ENERGY, energy), (STORED, stored_bytes if stores else _nothing)):
         for d, work in enumerate(works):
             tables.append(together(groups, function, work, kinds))

@@ -7,7 +7,7 @@ import pytest
 
 from engine.core.work import Copy
 from engine.estimate import estimate
-from engine.hardware.columns import stacked, together
+from engine.hardware.columns import stacked, together, upright
 from engine.hardware.device import Device, duration, energy, stored_bytes
 from engine.registry import every, names
 from engine.results.undisturbed import planned
@@ -41,12 +41,12 @@ def test_devices_that_differ_in_a_number_take_together_what_they_take_alone(syst
     base = {"system": system, "run.training": False, "run.batches": 8, "policy.cache_load_factor": 0.6}
     point = design_point(with_values(TINY, base), planned)
     assert isinstance(point, DesignPoint), point
-    groups = []
+    groups, kinds = [], point.plan.layout.kinds
     for demand in point.plan.layout.demands:
         for _, machines in varied(point.machine.scenario, demand.device):
             devices = [built(machine, demand.device) for machine in machines]
             for cost in (stated, energy, stored_bytes):
-                columns = together(stacked(devices), cost, demand.work, point.plan.layout.kinds)
+                columns = together(stacked(devices), cost, upright(demand.work, kinds), kinds)
                 for p, device in enumerate(devices):
                     np.testing.assert_array_equal(columns[:, p % columns.shape[1]], cost(device, demand.work))
                 groups.append(len(stacked(devices)))
@@ -73,7 +73,7 @@ def test_devices_that_differ_in_more_than_numbers_are_asked_apart():
     devices[4] = bench(Rates(4.0), seconds={})
     groups = stacked(devices)
     assert len(groups) == 5 + 1, "three numbers of copies of either kind but one, and another function"
-    costs = together(groups, stated, WORK, 3)
+    costs = together(groups, stated, upright(WORK, 3), 3)
     for p, device in enumerate(devices):
         np.testing.assert_array_equal(costs[:, p], 0.0 if p == 4 else duration(device, WORK))
 
@@ -81,7 +81,7 @@ def test_devices_that_differ_in_more_than_numbers_are_asked_apart():
 def test_what_does_not_depend_on_the_number_in_which_devices_differ_is_one_column():
     rates = np.linspace(1.0, 8.0, MANY).tolist()
     links = [built(with_values(TINY, {"machine.pcie_bandwidth_GBps": rate}).machine, "pcie") for rate in rates]
-    shapes = [together(stacked(links), cost, WORK, 3).shape for cost in (stated, energy)]
+    shapes = [together(stacked(links), cost, upright(WORK, 3), 3).shape for cost in (stated, energy)]
     assert shapes == [(3, MANY), (3, 1)], "a faster link costs as much energy"
 
 
