@@ -1,1 +1,1 @@
-"""Data: how the data is accessed; the page is `pages/data.py`, where a cold server looks."""
+"""Data: how the data is accessed; the page is `pages/scripts/data.py`."""

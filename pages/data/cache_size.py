@@ -6,8 +6,8 @@ from engine.errors import BadKnob
 from engine.insight.data_profile import Profile
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
-from pages.common import session
-from pages.common.plain import plain
+from pages.ui import session
+from pages.ui.plain import plain
 
 PATH, FIELD, REFUSED = "policy.cache_load_factor", "cache size", "cache size refused"
 

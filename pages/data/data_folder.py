@@ -6,8 +6,8 @@ from pathlib import Path
 
 from engine.errors import BadFile
 from engine.workload.readers.formats import files_of
-from pages.data import data_file
-from pages.data.data_file import DataFile
+from pages.answers import data_file
+from pages.answers.data_file import DataFile
 
 MAPPING = ".toml"
 MOST_ENTRIES = 10_000  # of a folder and those in it; a list of more helps nobody

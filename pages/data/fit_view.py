@@ -12,11 +12,11 @@ from engine.insight.fitting.fit import Fitted, fit_file, lookups_of
 from engine.insight.fitting.shape import shape_of
 from engine.scenario.scenario import Scenario, with_values
 from engine.workload.readers.digest_check import digest_check
-from pages.common import downloads, session
-from pages.common.numbers import percent
-from pages.common.plain import plain
-from pages.data import data_file, workload_charts
-from pages.design import later
+from pages.answers import data_file, later
+from pages.data import workload_charts
+from pages.ui import downloads, session
+from pages.ui.numbers import percent
+from pages.ui.plain import plain
 
 ASKED = "fit of"
 COLUMNS = ("Table", "Rows seen", "Rows", "Exponent", "Shift", "Hottest row [%]", "Seen once [%]", "Largest gap [points]")

@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from engine.service import progress_file
-from pages.common.numbers import duration
-from pages.common.plain import plain
-from pages.design import later
+from pages.answers import later
+from pages.ui.numbers import duration
+from pages.ui.plain import plain
 
 CANCELLED, BAR_AFTER = "cancelled reading", 0.4  # seconds in which most files are read, without a bar
 LEAST_SHARE = 0.01  # from this share on the time left is estimated

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from engine.errors import BadFile
 from engine.workload.readers.formats import files_of
-from pages.data import data_file
-from pages.data.data_file import DataFile
+from pages.answers import data_file
+from pages.answers.data_file import DataFile
 from pages.data.data_folder import MAPPING, groups
 
 FOLDER = Path(".emberpool") / "uploads"

@@ -20,7 +20,7 @@ from engine.workload.readers.file_tables import numbering_note
 from engine.workload.readers.formats import read
 from engine.workload.readers.recording import Recording
 from engine.workload.source import source
-from pages.common.numbers import percent, readable, size
+from pages.ui.numbers import percent, readable, size
 
 MOST_LOOKUPS, MANY_LOOKUPS = 1_000_000, 8_000_000
 MOST_TABLES, SMALL_TABLE, MANY_TABLES = 30, 10_000, 100

@@ -8,10 +8,11 @@ import streamlit as st
 from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
-from pages.common import palette, tables
-from pages.common.plain import plain
-from pages.design import later, questions
+from pages.answers import later
+from pages.design import questions
 from pages.systems import stack_charts
+from pages.ui import palette, tables
+from pages.ui.plain import plain
 
 FAMILY = "whole family"
 Ranges = Mapping[str, Mapping[str, tuple[float, float]]]

@@ -6,8 +6,9 @@ import streamlit as st
 from engine.core.constants import Constant
 from engine.scenario.scenario import Scenario
 from engine.systems.system import constants, powered
-from pages.common import downloads
-from pages.common.plain import plain
+from pages.ui import downloads
+from pages.ui.page_link import script
+from pages.ui.plain import plain
 
 CALIBRATED = "calibrated"
 
@@ -17,7 +18,7 @@ def note(*scenarios: Scenario) -> None:
     if to := calibrated_to(*scenarios):
         words, link = st.columns((5, 1), vertical_alignment="center")
         words.caption(plain(f"Some constants here are calibrated ({to});"))
-        link.page_link("pages/evidence.py", label="see Evidence")
+        link.page_link(script("evidence"), label="see Evidence")
 
 
 def draw(scenario: Scenario) -> None:

@@ -7,10 +7,10 @@ import streamlit as st
 from engine.analysis.part_loads import divided
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
-from pages.common import downloads, tables
 from pages.design import constants_panel, every_knob, tornado
 from pages.memory import memory_panel
 from pages.systems import compare_charts, compare_panel, compare_tables, parts_panel
+from pages.ui import downloads, tables
 from pages.why import why_panel
 
 WHY, SYSTEMS, MEMORY, PARTS = "why section", "systems section", "memory section", "parts section"

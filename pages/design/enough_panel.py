@@ -15,12 +15,12 @@ from engine.analysis.enough.wording import lowered
 from engine.errors import EmberpoolError
 from engine.insight.knob_stops import in_force
 from engine.scenario.scenario import Scenario, with_values
-from pages.bar import glossary, question
-from pages.common import session
-from pages.common.headline import title_of
-from pages.common.numbers import readable
-from pages.common.plain import plain
-from pages.design import later, questions
+from pages.answers import later, question
+from pages.answers.headline import title_of
+from pages.design import questions
+from pages.ui import session, words
+from pages.ui.numbers import readable
+from pages.ui.plain import plain
 
 STEP, COST = "Step time [ms]", "Capital cost [USD]"
 
@@ -80,8 +80,8 @@ def _more(says: Told) -> None:
     shown = [one for one in (says.now, says.why, says.capacity, says.bandwidth, says.near_data, says.relaxed_lookup) if one]
     for one in shown:
         st.markdown(plain(one, most=2000))
-    if words := glossary.used(" ".join(shown)):
-        st.caption(words)
+    if meanings := words.used(" ".join(shown)):
+        st.caption(meanings)
 
 
 def _first(text: str) -> str:

@@ -9,9 +9,9 @@ import streamlit as st
 
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
-from pages.bar import question
-from pages.common.charts import Spec, hover, nominal, quantity
-from pages.design import later, questions, strips
+from pages.answers import later, question
+from pages.design import questions, strips
+from pages.ui.charts import Spec, hover, nominal, quantity
 
 SHOWN, COLUMNS, TELLING = 20, 5, 1.005  # charts; times by which a knob must change the step to be drawn
 

@@ -20,10 +20,10 @@ from engine.results.explanation import too_late
 from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario, values
-from pages.common import session
-from pages.common.charts import EVENTS, FIT, INK, ROWS, Spec, axis, hover, layer, quantity, ruled
-from pages.common.plain import plain
 from pages.design import training_panel
+from pages.ui import session
+from pages.ui.charts import EVENTS, FIT, INK, ROWS, Spec, axis, hover, layer, quantity, ruled
+from pages.ui.plain import plain
 
 STEP = "Step time [ms]"
 CLASS, SHARE, TURN = "fault to drop", "share of the run", "fault axis turn"

@@ -19,7 +19,7 @@ from engine.insight.knob_strips import Strip, strips
 from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.validation import known_error
-from pages.common.numbers import readable, unit
+from pages.ui.numbers import readable, unit
 
 STEP, ENERGY = "Step time [ms]", "Energy [J]"
 COMPARED = (STEP, "Energy per batch [J]")

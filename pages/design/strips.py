@@ -15,12 +15,10 @@ from engine.insight.knob_effect import KnobEffect, effect
 from engine.insight.knob_strips import Strip
 from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
-from pages.bar import bar, question
-from pages.common import session
-from pages.common.charts import CURVE, INK, Spec, hover, layer, quantity, ruled, when, where
-from pages.common.numbers import readable
-from pages.design import later
-from pages.sidebar import beside_knob, knob_widgets
+from pages.answers import later, question
+from pages.ui import beside_knob, knob_widgets, session
+from pages.ui.charts import CURVE, INK, Spec, hover, layer, quantity, ruled, when, where
+from pages.ui.numbers import readable
 
 LINE = "#5b7bb4"
 APART = 0.16  # of a strip: labels nearer to each other would overlap
@@ -32,7 +30,7 @@ KINDS = (*NUMBERS, "choice", "switch")
 def shown() -> tuple[str, ...]:
     """Return the knobs that have a strip: the main ones, relaxed lookup where there is one, and those that were added."""
     relaxed = [RELAXED] * load("systems", session.scenario().system).relaxes  # which the answer beside the strips switches too
-    main = [*(knob.path for knob in knob_widgets.MAIN if knob.path not in bar.KNOBS_HERE), *relaxed]
+    main = [*(knob.path for knob in knob_widgets.MAIN if knob.path not in knob_widgets.BAR_KNOBS), *relaxed]
     return (*main, *(path for path in st.session_state.get(ADDED, ()) if path in KNOBS and path not in main))
 
 
@@ -57,7 +55,7 @@ def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:
     st.session_state[NEXT] = None
     st.selectbox(
         "One more knob",
-        [path for path in others if path not in bar.KNOBS_HERE and "." in path],
+        [path for path in others if path not in knob_widgets.BAR_KNOBS and "." in path],
         key=NEXT,
         index=None,
         placeholder="+ a knob ... (write its name)",

@@ -2,20 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from typing import Literal
 
 import streamlit as st
 
 from engine.insight.running_costs import assumptions, running_costs
 from engine.results.result import COUNTED, Result
-from pages.bar import question
-from pages.common.headline import title_of
-from pages.common.numbers import better, change, label, readable, unit
-from pages.common.plain import plain
+from pages.answers import question
+from pages.answers.headline import title_of
 from pages.design import questions
 from pages.design.questions import Sure
+from pages.ui.numbers import better, change, label, readable, unit
+from pages.ui.plain import plain
 
 WAITING = "how sure? …"
-COLOUR = {"lower": "inverse", "higher": "normal", "neither": "off"}
+COLOUR: dict[str, Literal["inverse", "normal", "off"]] = {"lower": "inverse", "higher": "normal", "neither": "off"}
 MONTH, BILLION = "Electricity a month [USD]", "Per billion samples [USD]"
 OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", MONTH, BILLION)
 RUNNING = (MONTH, BILLION)

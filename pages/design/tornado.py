@@ -9,10 +9,10 @@ import streamlit as st
 from engine.analysis.uncertainty import Swing, bands, tornado
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
-from pages.common import charts, downloads
-from pages.common.charts import hover, layer, nominal, quantity, ruled
-from pages.common.numbers import readable
-from pages.design import later
+from pages.answers import later
+from pages.ui import charts, downloads
+from pages.ui.charts import hover, layer, nominal, quantity, ruled
+from pages.ui.numbers import readable
 
 METRICS = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]")
 SHOWN = 10

@@ -16,13 +16,12 @@ from engine.store.status import Status
 from engine.training.shape import larger_budget
 from engine.training.yardsticks import Yardsticks, yardsticks
 from engine.validation.chance import error_bar
-from pages.bar import caution
-from pages.common import charts, downloads, estimates, runs, session, tables
-from pages.common.headline import STEP
-from pages.common.numbers import change, duration, percent
-from pages.common.plain import plain
-from pages.data import data_file
-from pages.design import later, tiles
+from pages.answers import caution, data_file, estimates, later, runs
+from pages.answers.headline import STEP
+from pages.design import tiles
+from pages.ui import charts, downloads, session, tables
+from pages.ui.numbers import change, duration, percent
+from pages.ui.plain import plain
 
 MOST_EVENTS = 8  # more have a box to scroll
 BESIDE = REGRESSION, TEACHER = "logistic regression", "model that clicks"
@@ -125,7 +124,9 @@ def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
     """Draw loss and AUC beside each other; an outage lasts so much longer than a run that time is drawn without or broken."""
     offered = [name for name in charts.CHOICES if breaks or name != "broken"]
     key = f"against{' broken' * bool(breaks)}"
-    against = st.segmented_control("Against", offered, default="running", required=True, format_func=charts.CHOICES.get, key=key)
+    against = st.segmented_control(
+        "Against", offered, default="running", required=True, format_func=charts.CHOICES.__getitem__, key=key
+    )
     if against == "joules":
         st.caption("Each batch counts with the joules of a mean one, and what the machine draws all the time with its seconds.")
     _pair(frame, against, breaks)

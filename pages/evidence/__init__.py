@@ -1,1 +1,1 @@
-"""Evidence: published numbers beside ours; the page is `pages/evidence.py`, where a cold server looks."""
+"""Evidence: published numbers beside ours; the page is `pages/scripts/evidence.py`."""

@@ -8,10 +8,10 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from engine.validation import validate
 from engine.validation.validate import Gap
-from pages.common import downloads
-from pages.common.numbers import duration, percent
-from pages.common.plain import plain
-from pages.design import later
+from pages.answers import later
+from pages.ui import downloads
+from pages.ui.numbers import duration, percent
+from pages.ui.plain import plain
 
 FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f", "Error bar [%]": "%.2f"}
 _DONE: dict[str, tuple[Gap, ...]] = {}

@@ -12,9 +12,9 @@ from engine.validation.accepted import read, worse
 from engine.validation.claims import SAMPLES, families
 from engine.validation.scoreboard import NEAR, PublishedNumber, by_family, scores
 from engine.validation.validate import ClaimVerdict
-from pages.common import downloads, palette
-from pages.common.charts import FIT, INK, LOG, Spec, axis, hover, layer, nominal, quantity
-from pages.common.plain import plain
+from pages.ui import downloads, palette
+from pages.ui.charts import FIT, INK, LOG, Spec, axis, hover, layer, nominal, quantity
+from pages.ui.plain import plain
 
 FORMATS = {"Numbers": "%d", "Median error [%]": "%.1f", f"Within {NEAR:g} % [%]": "%.0f", "Rank": "%.2f"}
 ALT = "Published numbers against ours, both logarithmic, coloured by family"

@@ -11,9 +11,9 @@ from engine.core.arrays import Row
 from engine.errors import EmberpoolError
 from engine.validation.studies import findings, kept
 from engine.validation.studies.findings import MEASURES, MOMENTS, PAPER, PAPER_POINTS
-from pages.common import charts, downloads
-from pages.common.charts import hover, layer, nominal, ruled, scale_of
-from pages.common.plain import plain
+from pages.ui import charts, downloads
+from pages.ui.charts import hover, layer, nominal, ruled, scale_of
+from pages.ui.plain import plain
 
 DRAWN = {"Accuracy": "#c2557f", "AUC": "#3f8fd0"}  # no training system's colours
 AGE = "Age of the MLP log [batches]"

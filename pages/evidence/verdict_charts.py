@@ -3,9 +3,9 @@
 from functools import cache
 
 from engine.core.graph import STAGES
-from pages.common import palette
-from pages.common.charts import FIGURE, INK, Spec, axis, hover, layer, nominal, quantity, when
 from pages.evidence.verdict_tables import OURS, PUBLISHED
+from pages.ui import palette
+from pages.ui.charts import FIGURE, INK, Spec, axis, hover, layer, nominal, quantity, when
 
 
 @cache

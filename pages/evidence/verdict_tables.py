@@ -10,7 +10,7 @@ from engine.scenario.presets import preset
 from engine.validation import validate
 from engine.validation.claims import KINDS
 from engine.validation.validate import ClaimVerdict
-from pages.common import palette, tables
+from pages.ui import palette, tables
 
 STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
 PUBLISHED, OURS = "published", "ours"

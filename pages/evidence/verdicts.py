@@ -13,9 +13,9 @@ from engine.scenario.presets import preset, preset_names
 from engine.validation import validate
 from engine.validation.claims import claims
 from engine.validation.validate import ClaimPoint, ClaimVerdict
-from pages.common.numbers import duration
-from pages.common.plain import plain
-from pages.design import later
+from pages.answers import later
+from pages.ui.numbers import duration
+from pages.ui.plain import plain
 
 # Visitors of a cold server share one computation: the second waits for a preset, and finds it done.
 TURN = Lock()
@@ -30,7 +30,8 @@ def all_of_them() -> tuple[ClaimVerdict, ...]:
     if _kept.cache_info().currsize == len(names):
         return tuple(verdict for name in names for verdict in _kept(name, version.MODEL))
     work = {name: sum(map(_seconds, runs([name]))) for name in names}
-    bar, start, found, done = st.empty(), monotonic(), [], 0.0
+    bar, start, done = st.empty(), monotonic(), 0.0
+    found: list[ClaimVerdict] = []
     for number, name in enumerate(names, 1):
         left = (sum(work.values()) - done) * ((monotonic() - start) / done if done else 1.0)
         said = f"{plain(preset(name).title)}: {number} of {len(names)} presets, about {duration(left)} left"

@@ -1,1 +1,1 @@
-"""Failures: what failures cost under each protection; the page is `pages/failures.py`, where a cold server looks."""
+"""Failures: what failures cost under each protection; the page is `pages/scripts/failures.py`."""

@@ -10,9 +10,11 @@ from engine.crashcheck.view import KEPT, SLOTS, CrashView, line_of, moments, rec
 from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.sweep import links
-from pages.common import address, session
-from pages.common.charts import INK, Spec, axis, hover, layer, nominal, rows, scale_of
-from pages.common.plain import plain
+from engine.sweep.links import Opened
+from pages.ui import session
+from pages.ui.charts import INK, Spec, axis, hover, layer, nominal, rows, scale_of
+from pages.ui.page_link import LinkPart, PageLink, host
+from pages.ui.plain import plain
 
 PROTOCOLS = {
     "Undo log": Configuration(),
@@ -39,7 +41,7 @@ def draw() -> None:
             tuple(KEPT),
             default="some",
             required=True,
-            format_func=MEANS.get,
+            format_func=MEANS.__getitem__,
             key="kept",
         )
     st.caption(plain(f"{domain(model).title}: {domain(model).summary}"))
@@ -58,7 +60,7 @@ def show(found: CrashView) -> None:
     st.caption("Each square is a line of 64 B; the first of a log is its flag. Point at one to read what the log holds.")
     st.code(f'python -m engine crashcheck --replay "{found.line}"', language=None)
     with st.popover("Share this state"):
-        st.code(address.host() + links.link(session.scenario(), session.base(), "failures", crash=found.line), language=None)
+        st.code(host() + links.link(session.scenario(), session.base(), "failures", crash=found.line), language=None)
 
 
 def frame(found: CrashView) -> pd.DataFrame:
@@ -81,3 +83,16 @@ def spec() -> Spec:
         tooltip=hover(("lane", "Where"), ("line", "Line"), ("state", "The writes on their way"), ("holds", "Holds")),
     )
     return {**rows(26), "encoding": {"y": lanes}, "layer": [squares, text]}
+
+
+def to_link() -> LinkPart:
+    """Return the state that a link asked for and that is still looked at."""
+    return LinkPart(crash=session.crash())
+
+
+def from_link(link: Opened) -> None:
+    """Look at the state that a link asks for."""
+    st.session_state[session.CRASH] = link.crash
+
+
+LINK = PageLink(to_link, from_link)

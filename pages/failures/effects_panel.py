@@ -9,11 +9,11 @@ from engine.campaign.accuracy import AccuracyEffect, accuracy_effect
 from engine.errors import EmberpoolError
 from engine.registry import load, names
 from engine.validation.studies.findings import MOMENTS, label
-from pages.common import downloads
-from pages.common.charts import INK, Spec, axis, hover, layer, nominal, rows, ruled, scale_of
-from pages.common.plain import plain
 from pages.evidence import study_panel
 from pages.failures.campaigns import Protected
+from pages.ui import downloads
+from pages.ui.charts import INK, Spec, axis, hover, layer, nominal, rows, ruled, scale_of
+from pages.ui.plain import plain
 
 DRAWN = {"AUC": "#3f8fd0", "Accuracy": "#c2557f"}
 FORMATS = {"Difference": "%+.5f", "Low": "%+.5f", "High": "%+.5f"}

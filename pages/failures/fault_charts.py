@@ -4,8 +4,8 @@ from functools import cache
 
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.reference_points import YARDSTICKS
-from pages.common.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when
 from pages.failures.fault_tables import RECOVERS
+from pages.ui.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when
 
 # useful, checkpoint, lost, replay, slow, detect, restart, restore
 PARTS = ("#4fa64a", "#3f8fd0", "#c23b3b", "#e8904a", "#9467bd", "#b9b2a6", "#8c8c8c", "#5a6c7d")
@@ -43,7 +43,7 @@ PERIOD = quantity(
     scale=LOG,
     axis=axis("Training between two checkpoints [min]", format="~g", labelOverlap=True, tickCount=6, grid=False),
 )
-ONCE = {"values": [{}]}  # a mark that is drawn once, not once a row
+ONCE: Spec = {"values": [{}]}  # a mark that is drawn once, not once a row
 
 
 @cache

@@ -7,8 +7,8 @@ import streamlit as st
 
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario, with_values
-from pages.common import session
 from pages.failures.campaigns import POWER_LOSS, own, supposed
+from pages.ui import session
 
 CHOSEN = "protection here"
 RATES: Mapping[str, Mapping[str, Any]] = {

@@ -1,6 +1,7 @@
 """Tables behind the charts of the page Failures, and the sentences above them."""
 
 from math import floor, log10
+from typing import Any
 
 import pandas as pd
 
@@ -12,7 +13,7 @@ from engine.campaign.simulate import Campaign
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE
-from pages.common.headline import named
+from pages.answers.headline import named
 from pages.failures.campaigns import Campaigns, Protected, own
 
 OF = ("Time", "Energy")
@@ -165,7 +166,7 @@ def around(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
     """Return what happens around one fault, seconds from it: lane, what, start, end."""
     undone = min(max(recovery.replay, 0.0), recovery.at)
     before = min(recovery.at, undone + 0.6 * max(undone, _down(recovery)))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"lane": "Training", "what": "counts", "start": -before, "end": -undone},
         {"lane": "Training", "what": "lost", "start": -undone, "end": 0.0},
     ]

@@ -12,13 +12,14 @@ from typing import NoReturn
 
 import streamlit as st
 from starlette.middleware import Middleware
+from streamlit.runtime.pages_manager import PagesManager
 
 from engine.core.process import open_streams
 from engine.errors import BadInput
-from pages.data.typed_path import expanded
 from pages.gate import access
 from pages.gate.hosts import LOOPBACK, host_names, is_every_address, is_loopback
 from pages.gate.middleware import Gate
+from pages.gate.typed_path import expanded
 
 SCRIPT = "app.py"
 OPEN_SECONDS = 1.0  # until the server listens
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "server.allowedHosts": names.options(),
         "logger.hideWelcomeMessage": True,
     }
+    # app.py names the places; else the first visitor's are looked for among the files of pages/, and not found.
+    PagesManager.uses_pages_directory = False
     st.App(SCRIPT, middleware=[Middleware(Gate, names=names)], lifespan=announced).run(config=options)
     return 0
 
@@ -92,15 +95,14 @@ def _check_data(text: str) -> None:
 def _numbers(address: str) -> tuple[str, ...]:
     """Return the IP addresses of this computer that an address means; raises BadInput where a server cannot listen on any."""
     try:
-        return tuple(filter(None, map(_bound, getaddrinfo(address, None, type=SOCK_STREAM, flags=AI_PASSIVE)))) or _not_here(
-            address
-        )
+        places = getaddrinfo(address, None, type=SOCK_STREAM, flags=AI_PASSIVE)
+        return tuple(filter(None, (_bound(*place) for place in places))) or _not_here(address)
     except (OSError, UnicodeError):
         return _not_here(address)
 
 
-def _bound(info: tuple[int, int, int, str, tuple[str | int, ...]]) -> str:
-    family, kind, protocol, _, place = info
+def _bound(family: int, kind: int, protocol: int, _: str, place: tuple[object, ...]) -> str:
+    """Return the IP address that a server can listen on, "" where it cannot."""
     try:
         with socket(family, kind, protocol) as probe:
             probe.bind(place)

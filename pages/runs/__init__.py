@@ -1,1 +1,1 @@
-"""Runs: what was run; the page is `pages/runs.py`, where a cold server looks."""
+"""Runs: what was run; the page is `pages/scripts/runs.py`."""

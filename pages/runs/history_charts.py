@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from pages.common import palette
-from pages.common.charts import Spec, axis, nominal, quantity
+from pages.ui import palette
+from pages.ui.charts import Spec, axis, nominal, quantity
 
 
 @cache

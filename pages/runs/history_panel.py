@@ -11,11 +11,13 @@ from engine.scenario.keys import How
 from engine.service import history
 from engine.service.history import Entry
 from engine.sweep import links
-from pages.common import address, downloads, runs, session
-from pages.common.plain import plain
+from pages.answers import runs
 from pages.runs import history_charts, history_tables
 from pages.runs.history_runs import FIRST_METRIC, METRIC
 from pages.runs.history_tables import LIVE, RANK
+from pages.ui import downloads, session
+from pages.ui.page_link import host
+from pages.ui.plain import plain
 
 MOST_ROWS = 500
 MOST_WHOLE = 100_000  # points whose every knob is written at the press of a button, in about a minute
@@ -64,7 +66,7 @@ def _actions(chosen: Sequence[Entry]) -> None:
             name = "Reopen" if len(chosen) == 1 else f"Reopen #{entry.request}"
             st.link_button(
                 name,
-                address.host() + links.in_mode(link, entry.how),
+                host() + links.in_mode(link, entry.how),
                 help="Opens a tab of its own; what has made room is computed again there.",
             )
     numbers = [entry.request for entry in chosen]
@@ -72,7 +74,7 @@ def _actions(chosen: Sequence[Entry]) -> None:
     st.button("Unpin" if pinned else "Pin", key="pin", on_click=_told, args=(history.pin, numbers, not pinned))
     live = [entry.request for entry in chosen if entry.state in LIVE]
     if live:
-        st.button("Cancel", key="cancel", on_click=lambda: [runs.cancel(request) for request in live])
+        st.button("Cancel", key="cancel", on_click=_cancel, args=(live,))
     if any(entry.kept for entry in chosen):
         _exports(chosen)
 
@@ -113,6 +115,11 @@ def _delete(chosen: Sequence[Entry]) -> None:
             f"{'What runs for them alone stops.' if any(entry.state in LIVE for entry in chosen) else ''}"
         )
         st.button("Delete for good", type="primary", key="delete", on_click=_told, args=(history.delete, numbers))
+
+
+def _cancel(requests: Sequence[int]) -> None:
+    for request in requests:
+        runs.cancel(request)
 
 
 def _told(change: Callable[..., None], *given: object) -> None:

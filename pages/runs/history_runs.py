@@ -11,9 +11,12 @@ from engine.service import history
 from engine.service.history import Entry
 from engine.store import requests
 from engine.sweep import links
+from engine.sweep.links import Opened
 from engine.sweep.questions import Questions
-from pages.common import runs, session
-from pages.common.plain import plain
+from pages.answers import runs
+from pages.ui import session
+from pages.ui.page_link import LinkPart, PageLink
+from pages.ui.plain import plain
 
 ASKED, MISSING, SAID, WORDS = "runs of the link", "runs that are not here", "runs in the link", "history words"
 METRIC, FIRST_METRIC = "history metric", "Step time [ms]"
@@ -23,17 +26,19 @@ SHARED = "This link opens the history with the chosen requests beside each other
 Compared = tuple[tuple[How, str], ...]
 
 
-def put(asked: Questions) -> None:
+def from_link(link: Opened) -> None:
     """Take over what a link looks for, compares and shows; before the page is drawn."""
+    asked = link.questions
     st.session_state.update({ASKED: links.compared(asked), MISSING: (), SAID: asked.runs, WORDS: asked.find})
     session.ask(METRIC, column(asked.metric) if asked.metric else "")
 
 
-def asked() -> Questions:
-    """Return what the page is asked now, as its link says it; requests by number are this server's alone, `run=` is for all."""
+def to_link() -> LinkPart:
+    """Return what the page is asked now; requests by number are this server's alone, `run=` is for all."""
     words = (word for word in st.session_state.get(WORDS, "").split() if not word.startswith("#"))
     metric = session.choice(METRIC)
-    return Questions(runs=st.session_state.get(SAID, ()), find=" ".join(words), metric=metric if metric != FIRST_METRIC else "")
+    shown = metric if metric != FIRST_METRIC else ""
+    return LinkPart(questions=Questions(runs=st.session_state.get(SAID, ()), find=" ".join(words), metric=shown))
 
 
 def find() -> None:
@@ -72,3 +77,6 @@ def said(chosen: Sequence[Entry]) -> tuple[str, ...]:
     while len(quote("".join(named))) > ROOM:
         named.pop()
     return tuple(named)
+
+
+LINK = PageLink(to_link, from_link)

@@ -14,7 +14,7 @@ from engine.service.history import Entry
 from engine.store import columns
 from engine.store.quota import Usage
 from engine.units import GiB
-from pages.common.numbers import better, duration, label, readable, unit
+from pages.ui.numbers import better, duration, label, readable, unit
 
 REQUEST, PLACE, VALUE = "Request", "place", "value"
 RANK = "Rank, best first [%]"

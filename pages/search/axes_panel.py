@@ -5,7 +5,7 @@ from functools import lru_cache
 import streamlit as st
 
 from engine.analysis import suggested_axes
-from engine.errors import BadInput, EmberpoolError
+from engine.errors import BadInput
 from engine.insight.knob_stops import settled_or_asked, stops
 from engine.scenario import knobs
 from engine.scenario.keys import How
@@ -14,8 +14,8 @@ from engine.scenario.scenario import KNOBS, Scenario, values
 from engine.sweep import axes as engine_axes
 from engine.sweep import sweep as engine_sweep
 from engine.sweep.sweep import Sweep
-from pages.common import palette, session
-from pages.common.plain import plain
+from pages.ui import palette, session
+from pages.ui.plain import plain
 
 MOST_AXES = 6
 NONE = ""
@@ -148,7 +148,7 @@ def summary(swept: Sweep) -> str:
     return f"{len(swept):,} points: {names}{how}"
 
 
-def swept_or_error(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep | EmberpoolError:
+def swept_or_error(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep | BadInput:
     """Return the sweep, or the error whose sentence the page shows instead."""
     try:
         return sweep(base, axes, sample)

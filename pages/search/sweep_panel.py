@@ -1,19 +1,21 @@
 """The results of a sweep from the answer down: the finding, filters, one view at a time, the points, and the files."""
 
+from typing import Literal
+
 import pandas as pd
 import streamlit as st
 
 from engine.results.result import Result
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
-from pages.common import downloads, numbers, session
-from pages.common.plain import plain
-from pages.search import pinned, sweep_filters, sweep_findings, sweep_pins, sweep_search, sweep_table, sweep_target, sweep_weeks
-from pages.search.figures import sweep_files, sweep_views
-from pages.search.figures.sweep_figures import Figure
-from pages.search.figures.sweep_views import VIEWS, View
-from pages.search.sweep_filters import FIRST_METRIC, METRIC
-from pages.search.sweep_table import NOTE, OUTCOME, POINT
+from pages.search import sweep_pins, sweep_search, sweep_target, sweep_weeks
+from pages.search.points import pinned, sweep_files, sweep_filters, sweep_findings, sweep_table, sweep_views
+from pages.search.points.sweep_figures import Figure
+from pages.search.points.sweep_filters import FIRST_METRIC, METRIC
+from pages.search.points.sweep_table import NOTE, OUTCOME, POINT
+from pages.search.points.sweep_views import VIEWS, View
+from pages.ui import downloads, numbers, session
+from pages.ui.plain import plain
 
 TOP = 100
 
@@ -58,12 +60,13 @@ def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, 
 
 
 def _views(view: View) -> Figure | None:
-    session.offer(sweep_filters.VIEW, tuple(VIEWS), sweep_views.first(view.axes))
+    first = sweep_views.first(view.axes)
+    session.offer(sweep_filters.VIEW, tuple(VIEWS), first)
     chosen = st.segmented_control("View", tuple(VIEWS), required=True, key=sweep_filters.VIEW, label_visibility="collapsed")
     if view.rows.empty or view.metric not in view.rows:
         st.caption("No point passes the filters; take one away to draw some.")
         return None
-    return VIEWS[chosen](view)
+    return VIEWS[chosen or first](view)
 
 
 def _top(view: View) -> None:
@@ -85,7 +88,7 @@ def _top(view: View) -> None:
     frame = frame.rename(columns={**titles, POINT: "Point"})
     numbered = frame.select_dtypes("number").columns.drop("Point")
     formats = {name: st.column_config.NumberColumn(format="%.5g") for name in numbered}
-    height = "content" if len(frame) <= downloads.MOST_ROWS else "auto"
+    height: Literal["content", "auto"] = "content" if len(frame) <= downloads.MOST_ROWS else "auto"
     st.dataframe(
         frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height, column_config=formats
     )

@@ -8,11 +8,11 @@ import streamlit as st
 from engine.scenario.scenario import KNOBS
 from engine.sweep import links
 from engine.sweep.sweep import Sweep
-from pages.common import address, downloads, numbers, session
-from pages.common.plain import plain
-from pages.search import pinned, sweep_table
-from pages.search.figures import sweep_charts
-from pages.search.sweep_table import OUTCOME, POINT
+from pages.search.points import pinned, sweep_charts, sweep_table
+from pages.search.points.sweep_table import OUTCOME, POINT
+from pages.ui import downloads, numbers, session
+from pages.ui.page_link import host
+from pages.ui.plain import plain
 
 MAIN = (
     "Step time [ms]",
@@ -40,7 +40,7 @@ def card(sweep: Sweep, table: pd.DataFrame) -> None:
         for place, name in zip(st.columns(max(len(shown), 1)), shown, strict=False):
             place.metric(numbers.label(name), numbers.readable(row[name], numbers.unit(name)))
         with st.container(horizontal=True):
-            link = address.host() + links.link(sweep[int(row[POINT])], session.base())
+            link = host() + links.link(sweep[int(row[POINT])], session.base())
             st.link_button("Open in Design", link, help="The whole scenario of this point, in a tab of its own.")
             label = "Unpin" if point in pinned.points(sweep) else "Pin"
             helped = "Pinned points are compared below, and the link carries them."

@@ -28,10 +28,9 @@ from engine.store.database import opened, transaction
 from engine.store.status import Status
 from engine.store.status import status as status_of
 from engine.sweep.sweep import Sweep
-from pages.common import runs
-from pages.common.plain import plain
-from pages.design import later
-from pages.search import sweep_table
+from pages.answers import later, runs
+from pages.search.points import sweep_table
+from pages.ui.plain import plain
 
 HELD = 4  # sweeps whose tables stay in memory, each some 250 bytes a point
 MANY, REDRAW_SECONDS = 5000, 5.0  # from so many points on charts are drawn more seldom

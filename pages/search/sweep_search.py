@@ -16,12 +16,13 @@ from engine.scenario.scenario import KNOBS, Scenario, values
 from engine.sweep import links
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
-from pages.common import address, downloads, numbers, runs, session
-from pages.common.numbers import duration
-from pages.common.plain import plain
-from pages.design import later
-from pages.search import sweep_filters, sweep_table
-from pages.search.sweep_table import COST
+from pages.answers import later, runs
+from pages.search.points import sweep_filters, sweep_table
+from pages.search.points.sweep_table import COST
+from pages.ui import downloads, numbers, session
+from pages.ui.numbers import duration
+from pages.ui.page_link import host
+from pages.ui.plain import plain
 
 FOUND, ASKED = "found by search", "asked of search"
 EVALUATIONS, CONFIRMED = (200, 500, 1000, 2000), 5
@@ -120,6 +121,6 @@ def front(sweep: Sweep, found: Found, full: "dict[Scenario, Result | None]") -> 
             if real:
                 row[f"{numbers.label(one.name)} of the full run"] = real.results.get(one.name)
                 row[f"{numbers.label(one.name)}: gap"] = numbers.change(result.results.get(one.name), real.results.get(one.name))
-        row["Open"] = address.host() + links.link(result.scenario, session.base())
+        row["Open"] = host() + links.link(result.scenario, session.base())
         rows.append(row)
     return pd.DataFrame(rows)

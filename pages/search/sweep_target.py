@@ -3,11 +3,11 @@
 import streamlit as st
 
 from engine.analysis import choice
-from pages.common import numbers
-from pages.common.plain import plain
-from pages.search import pinned, sweep_filters, sweep_table
-from pages.search.figures.sweep_views import View
-from pages.search.sweep_table import COST, POINT
+from pages.search.points import pinned, sweep_filters, sweep_table
+from pages.search.points.sweep_table import COST, POINT
+from pages.search.points.sweep_views import View
+from pages.ui import numbers
+from pages.ui.plain import plain
 
 
 def draw(view: View) -> None:

@@ -11,10 +11,10 @@ from engine.analysis.over_weeks import WEEKS, all_over_weeks
 from engine.campaign.fault_stream import hazards_of
 from engine.sweep.sweep import Sweep
 from engine.units import DAY
-from pages.design import later
+from pages.answers import later
 from pages.failures import campaigns
-from pages.search import sweep_table
-from pages.search.sweep_table import POINT, Words
+from pages.search.points import sweep_table
+from pages.search.points.sweep_table import POINT, Words
 
 MOST, MOST_FAULTS = 250, 50_000  # points and faults whose campaigns a visitor waits for, some 8 ms and 40 us each
 Numbers = tuple[float, ...]

@@ -1,1 +1,1 @@
-"""Start: the questions people come with, the models to ask them about, and what a visitor sees while the engine gets ready."""
+"""Start: the questions people come with, and the models to ask them about; the page is `pages/scripts/start.py`."""

@@ -15,11 +15,11 @@ from engine.workload.readers.dialects import TEXT, Dialect
 from engine.workload.readers.digest_check import digest_check
 from engine.workload.readers.mapping_text import has_label
 from engine.workload.readers.records import LITERAL, MULTILINE, QUOTED
-from pages.common.plain import plain
-from pages.data import data_file, uploads
-from pages.data.data_file import DataFile
-from pages.design import later
+from pages.answers import data_file, later
+from pages.answers.data_file import DataFile
+from pages.data import uploads
 from pages.gate import access
+from pages.ui.plain import plain
 
 COLUMN, MEANING, HOW, VALUES = "Column", "Means", "How", "First values"
 MEANINGS = {
@@ -71,8 +71,8 @@ def draw(file: DataFile) -> None:
         st.caption("No column is the label, of 0 and 1: lookups can be counted and fitted, but no run can train on the file.")
     with st.container(horizontal=True, vertical_alignment="center"):
         if _may_write(file):
-            press = {"type": "primary", "on_click": _accept, "args": (file, text), "disabled": bool(fault)}
-            st.button("Accept, and read it so", key="accept guess", **press)
+            label, refused = "Accept, and read it so", bool(fault)
+            st.button(label, key="accept guess", type="primary", on_click=_accept, args=(file, text), disabled=refused)
             st.caption(_place(file), width="content")
         else:
             st.caption(f"{access.HOW} Until then, save the lines below as {plain(found.name)}.toml beside the file.")
@@ -136,7 +136,7 @@ def _dialect(found: FileDescription, digest: str) -> Dialect:
         "Quotation marks",
         list(MARKS),
         index=list(MARKS).index(found.dialect.quotes),
-        format_func=MARKS.get,
+        format_func=MARKS.__getitem__,
         key=f"marks {digest}",
         help="What a quotation mark at the start of a cell means in this file.",
     )

@@ -6,9 +6,9 @@ from functools import cache
 import streamlit as st
 
 from engine.scenario.presets import preset, preset_names
-from pages.common.plain import plain
 from pages.start import picture, questions
 from pages.start.questions import Question
+from pages.ui.plain import plain
 
 CARDS = ("dlrm-kaggle", "trainingcxl-rm1", "dlrm-terabyte", "meta-856")
 

@@ -11,14 +11,15 @@ from engine.insight.fitting.shape import FileShape, shape_of
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.workload.readers.traces.kinds import is_trace
-from pages.common import session
-from pages.common.numbers import percent
-from pages.common.plain import plain
-from pages.data import data_file, data_folder, fit_view, reading, uploads
-from pages.data.typed_path import expanded
+from pages.answers import data_file
+from pages.data import data_folder, fit_view, reading, uploads
 from pages.gate import access
+from pages.gate.typed_path import expanded
 from pages.start import guess_panel, questions
 from pages.start.questions import Question
+from pages.ui import session
+from pages.ui.numbers import percent
+from pages.ui.plain import plain
 
 PATH, UPLOAD, NAME = "data path", "data upload", "data name"
 

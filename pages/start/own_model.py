@@ -8,9 +8,9 @@ from engine.errors import BadKnob
 from engine.scenario import knobs
 from engine.scenario.presets import DEFAULT, preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
-from pages.common.plain import plain
 from pages.start import picture, questions
 from pages.start.questions import Question
+from pages.ui.plain import plain
 
 FIELDS = {
     "model.num_tables": ("Tables", "40"),
@@ -40,8 +40,7 @@ def draw(asked: Question) -> None:
                 st.caption(f":red[{plain(str(error))}]")
     own = None if wrong else _scenario(changes)
     with st.container(horizontal=True, vertical_alignment="center"):
-        sized = isinstance(own, Scenario)
-        if sized:
+        if isinstance(own, Scenario):
             st.markdown(f"**{plain(picture.told(own))}**", width="content")
         elif own is not None:
             st.caption(f":red[{plain(own)}]", width="content")
@@ -51,7 +50,7 @@ def draw(asked: Question) -> None:
             type="primary",
             on_click=questions.ask,
             args=(asked, DEFAULT, whole(changes)),
-            disabled=not sized,
+            disabled=not isinstance(own, Scenario),
         )
         st.caption("MLPs, machine and popularity as in the reference DLRM; every one is a knob later.", width="content")
 

@@ -9,7 +9,7 @@ import numpy as np
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
 from engine.systems.traffic import table_bytes
-from pages.common.numbers import size
+from pages.ui.numbers import size
 
 WIDTH, HEIGHT, MOST = 220, 64, 40
 COLOUR = "#d9622b"

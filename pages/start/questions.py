@@ -6,9 +6,10 @@ import streamlit as st
 
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from pages.bar import question
-from pages.common import frame, session
+from pages.answers import question
 from pages.design import details
+from pages.ui import session
+from pages.ui.page_link import script
 
 CHOSEN, GO = "question", "go to"
 
@@ -60,5 +61,5 @@ def put(asked: Question, base: str, scenario: Scenario) -> None:
 def go() -> None:
     """Lead to the page that answers what was asked in a callback of the last run."""
     if page := st.session_state.pop(GO, ""):
-        st.session_state[frame.LANDED] = True
-        st.switch_page(f"pages/{page}.py")
+        st.session_state[session.LANDED] = True
+        st.switch_page(script(page))

@@ -6,10 +6,10 @@ from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.system import LogPolicy, log_policy
-from pages.bar import question
-from pages.common.headline import NODES, RATE, counted, fewer, named, title_of
-from pages.common.numbers import readable
-from pages.common.palette import known_by
+from pages.answers import question
+from pages.answers.headline import NODES, RATE, counted, fewer, named, title_of
+from pages.ui.numbers import readable
+from pages.ui.palette import known_by
 
 STEP, ENERGY, COST = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
 EQUAL = 1 + 5e-4

@@ -14,12 +14,12 @@ from engine.run import forecast
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.store.status import Status
-from pages.bar import caution
-from pages.common import charts, downloads, estimates, runs, session, tables
-from pages.common.numbers import duration
-from pages.common.plain import plain
+from pages.answers import caution, estimates, runs
 from pages.systems import compare_charts, full_runs
 from pages.systems.full_runs import ELAPSED
+from pages.ui import charts, downloads, session, tables
+from pages.ui.numbers import duration
+from pages.ui.plain import plain
 
 FAULTS, TRAINING = "faults.power_loss_at_seconds", "run.training"
 FIELD = "lose power at"
@@ -118,7 +118,7 @@ def _live(points: Mapping[str, Scenario], status: Status | None) -> dict[str, Cu
 
 def _curves(frame: object, names: tuple[str, ...]) -> None:
     against = st.segmented_control(
-        "Against", ALIKE, default="running", required=True, format_func=charts.CHOICES.get, key="curves against"
+        "Against", ALIKE, default="running", required=True, format_func=charts.CHOICES.__getitem__, key="curves against"
     )
     for column, field, title, words in zip(
         st.columns(2),

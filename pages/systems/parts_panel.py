@@ -8,10 +8,10 @@ from engine.analysis.part_loads import PartLoads
 from engine.registry import load
 from engine.scenario.scenario import Scenario
 from engine.units import GB, MS
-from pages.common import downloads
-from pages.common.plain import plain
-from pages.design import later
+from pages.answers import later
 from pages.systems import parts_charts
+from pages.ui import downloads
+from pages.ui.plain import plain
 
 MOST = 32  # bars; of more parts the slowest are drawn
 COLUMNS = {

@@ -1,1 +1,1 @@
-"""Why: where a speed-up comes from; the page is `pages/why.py`, where a cold server looks."""
+"""Why: where a speed-up comes from, a section of Design."""

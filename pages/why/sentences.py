@@ -8,6 +8,7 @@ from engine.insight.relaxation import FASTEST, HUNDRED, SLACK, WIDEST, Relaxatio
 from engine.insight.saturation import GAIN, LOWEST, Saturation
 from engine.registry import load
 from engine.units import GB
+from pages.ui.numbers import milliseconds
 
 HARDLY, NOTHING = 0.005, 1e-6  # shares of the pmem step: below them an order is not told, a loss is rounding
 EITHER = 0.5  # of a saving: if the other order takes more away from a step, the saving is its pair's
@@ -125,8 +126,3 @@ def saturation_sentence(found: Saturation) -> str:
     link = f"the link is busy for {milliseconds(found.busy)} and {waited}"
     parts = ", ".join(f"{milliseconds(one.busy - one.exposed)} of {one.task} {one.hidden_by}" for one in found.hidden[:2])
     return f"{title}: {where}. {then} {pace}; {link}" + (f"; hidden are {parts}." if parts else ".")
-
-
-def milliseconds(seconds: float) -> str:
-    """Return a time for a sentence: three digits, in ms, or in µs below 0.1 ms."""
-    return f"{seconds * 1e3:.3g} ms" if abs(seconds) >= 1e-4 or not seconds else f"{seconds * 1e6:.3g} µs"

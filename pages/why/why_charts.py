@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from pages.common import palette
-from pages.common.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
+from pages.ui import palette
+from pages.ui.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
 from pages.why.why_tables import ENDS, UNITS
 
 COSTS = "#c23b3b"

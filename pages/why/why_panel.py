@@ -4,9 +4,9 @@ import streamlit as st
 
 from engine.insight.decomposition import other_way
 from engine.scenario.scenario import Scenario
-from pages.common import downloads
-from pages.common.plain import plain
-from pages.design import later
+from pages.answers import later
+from pages.ui import downloads
+from pages.ui.plain import plain
 from pages.why import insights, sentences, why_charts, why_tables
 
 

@@ -11,7 +11,7 @@ from engine.insight.relaxation import Relaxation
 from engine.insight.saturation import Saturation
 from engine.scenario.scenario import Scenario
 from engine.units import GB, MS
-from pages.common.numbers import readable
+from pages.ui.numbers import readable
 
 OF = ("Step time", "Energy")
 ORDERS = ("As in the paper", "The other way round")

@@ -21,8 +21,29 @@ def test_no_folder_is_crowded_and_no_public_class_name_stands_twice():
 
 
 def test_a_room_imports_only_rooms_below_it_and_nothing_imports_in_a_circle():
-    assert house.upward() == []
-    assert house.circles(house.imports()) == house.circles(house.packages()) == []
+    for part in house.ORDER:
+        assert house.upward(part) == []
+        assert house.circles(house.imports(part)) == house.circles(house.packages(part)) == []
+
+
+def test_every_room_of_the_pages_stands_in_the_order_and_is_a_package():
+    inside = [path for path in house.files("pages") if path.parent != Path("pages")]
+    assert {path.parts[1] for path in inside} == {*house.ORDER["pages"]}
+    assert {path.parent for path in inside} == {path.parent for path in inside if path.name == "__init__.py"}
+
+
+def test_the_address_knows_no_page():
+    shared = {"pages.gate", "pages.ui", "pages.answers", "pages.shell"}
+    assert [name for name in house.imports("pages")["pages.shell.address"] if ".".join(name.split(".")[:2]) not in shared] == []
+
+
+def test_no_folders_of_the_pages_import_each_other():
+    assert house.circles(house.folders("pages")) == []
+
+
+def test_the_pages_import_themselves_absolutely():
+    ours = (node for path in house.files("pages") for node in house.nodes(path) if isinstance(node, ast.ImportFrom))
+    assert [node.module for node in ours if node.level] == []
 
 
 def test_the_engine_imports_itself_relatively_and_neither_pages_nor_tests():

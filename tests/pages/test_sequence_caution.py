@@ -9,7 +9,7 @@ from engine.simulate import simulate
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
-from pages.bar import caution
+from pages.answers import caution
 from tests import apps
 from tests.machines import TINY
 from tests.pages.design.test_full_runs import keep

@@ -14,10 +14,11 @@ from engine.scenario.scenario import GROUPS, with_values
 from engine.systems.system import constants
 from engine.validation.chance import error_bar
 from engine.validation.validate import Gap
-from pages.common import address, downloads
-from pages.common.numbers import readable
 from pages.design import constants_panel, questions, tiles, training_panel
 from pages.evidence import gap_panel
+from pages.shell import address
+from pages.ui import downloads, session
+from pages.ui.numbers import readable
 from tests import apps
 
 
@@ -135,7 +136,7 @@ def test_a_page_that_redraws_itself_is_not_sent_back_by_an_address_that_is_late(
         app.query_params.update({"system": "pmem"})
         app.session_state[address.AT] -= 60
         if ours:
-            app.session_state[address.OURS] = True
+            app.session_state[session.OURS] = True
         return app.run().session_state["scenario"].system
 
     assert late(ours=False) == "pmem"  # the visitor went back

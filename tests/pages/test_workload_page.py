@@ -11,8 +11,9 @@ from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
-from pages.common import numbers
-from pages.data import data_file, workload_charts, workload_tables
+from pages.answers import data_file
+from pages.data import workload_charts, workload_tables
+from pages.ui import numbers
 from tests import apps
 from tests.caches.reference_caches import cache_misses
 from tests.cases import each

@@ -8,9 +8,10 @@ import pytest
 from engine.analysis.uncertainty import bands
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.common import estimates, tables
+from pages.answers import estimates
 from pages.design import bars, questions
 from pages.systems import stack_charts
+from pages.ui import tables
 from tests import apps
 from tests.machines import scenario
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.common import estimates, headline
+from pages.answers import estimates, headline
 from pages.systems import compare_charts, comparison, nodes_panel
 from tests import apps
 

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from engine.errors import CannotRun
+from pages.answers import later
 from pages.data import workload_tables
-from pages.design import details, later, questions
+from pages.design import details, questions
 from pages.failures import campaigns
 from pages.memory import findings
 from pages.why import insights

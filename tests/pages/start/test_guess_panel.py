@@ -9,8 +9,8 @@ import pytest
 from engine.service import progress_file
 from engine.service.progress_file import progress
 from engine.workload.readers import mapping
-from pages.data import data_file, reading, uploads
-from pages.design import later
+from pages.answers import data_file, later
+from pages.data import reading, uploads
 from pages.gate import access
 from pages.start import guess_panel, own_data
 from tests import apps

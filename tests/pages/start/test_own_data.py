@@ -9,7 +9,8 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.data import data_file, data_folder, fit_view, uploads
+from pages.answers import data_file
+from pages.data import data_folder, fit_view, uploads
 from pages.design import training_panel
 from pages.gate import access
 from pages.start import own_data

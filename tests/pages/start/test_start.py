@@ -10,7 +10,7 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
-from pages.data import data_file
+from pages.answers import data_file
 from pages.start import models, own_model, picture, questions
 from tests import apps
 from tests.apps import text

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pages.start import warming
+from pages.shell import warming
 from tests import apps
 
 
@@ -21,7 +21,7 @@ def compiling(monkeypatch):
 
 
 def test_knobs_and_a_word_come_before_the_estimate_and_the_page_as_soon_as_it_can(compiling, monkeypatch):
-    monkeypatch.setattr("pages.sidebar.sidebar.effect", lambda *_: pytest.fail("a kernel was asked for"))
+    monkeypatch.setattr("pages.shell.sidebar.effect", lambda *_: pytest.fail("a kernel was asked for"))
     app = apps.opened("failures")
     assert not app.exception and app.header[0].value == "Failures"
     assert app.sidebar.text_input and "12 of 48" in app.get("progress")[0].proto.text

@@ -1,6 +1,0 @@
-"""Design, at its old address: a cold server knows an address by its file alone."""
-
-from pages.common import frame
-
-frame.guard()
-frame.lead("explore")
