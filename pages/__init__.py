@@ -1,1 +1,1 @@
-"""The explorer: what pages share below (`gate`, `ui`, `answers`), a room a page, `shell` around them, `scripts` on top."""
+"""The explorer: shared parts below, a room for each page, the shell around them, scripts on top."""

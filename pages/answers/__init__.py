@@ -1,1 +1,1 @@
-"""Answers of the engine as pages ask for them: at once, later, or as a run; for what data, and against which baseline."""
+"""The engine's answers for pages: at once, later, or as a run, and against which baseline."""

@@ -1,1 +1,1 @@
-"""The pages themselves, a script a place, each run from top to bottom by Streamlit; all else stands below them."""
+"""The page scripts, one for each place, run from top to bottom by Streamlit."""

@@ -19,7 +19,7 @@ scenario = session.scenario()
 address_bar = st.container()
 st.header("Which design?", anchor=False)
 axes, sample = axes_panel.asked()
-swept = axes_panel.swept_or_error(scenario, axes, sample)
+outcome = axes_panel.swept_or_error(scenario, axes, sample)
 how = axes_panel.how()
 
 
@@ -33,11 +33,11 @@ def draw_axes(label: str, unfolded: bool, caution: str) -> None:
         address.bar("search", caution)
 
 
-if isinstance(swept, BadInput):
+if isinstance(outcome, BadInput):
     draw_axes("What is swept", True, "")
-    st.error(plain(str(swept))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
+    st.error(plain(str(outcome))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
     st.stop()
-sweep = swept
+sweep = outcome
 link = links.link(scenario, session.base(), "search", axes, questions=Questions(sample))
 done = sweep_runs.status(sweep, how, link) is not None or sweep_runs.at_once(sweep, how)
 draw_axes(axes_panel.summary(sweep), not done, sweep.sequence_note)

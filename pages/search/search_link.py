@@ -1,4 +1,4 @@
-"""How the page Search travels in links: its axes, filters, pinned points, how exact it is, and what it shows."""
+"""The link of the page Search: axes, filters, pinned points, precision, and the view."""
 
 import streamlit as st
 

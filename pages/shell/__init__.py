@@ -1,1 +1,1 @@
-"""What stands around every page: the address, the bar on top, the drawer, the places, and the wait for kernels."""
+"""The frame around every page: address, bar, drawer, places, and the wait for kernels."""

@@ -1,4 +1,4 @@
-"""The navigation between places, the old addresses that lead to them, and what follows a page that has been drawn."""
+"""The navigation between places, the old addresses, and the tasks after a page is drawn."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""The places of the explorer, how each travels in links, and the old addresses that lead to them."""
+"""The explorer's places, the link that each registers, and the old addresses that lead there."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

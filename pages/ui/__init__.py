@@ -1,1 +1,1 @@
-"""What every page draws with: charts, tables, numbers, plain text, knobs, downloads, and what its session holds."""
+"""The parts that every page draws with: charts, tables, numbers, text, knobs, downloads, the session."""

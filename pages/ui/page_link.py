@@ -1,4 +1,4 @@
-"""How a page travels in links: what its own widgets add and restore; where links begin, and where scripts lie."""
+"""Links of pages: the part that a page adds and restores, the host, the scripts' paths."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from engine.sweep.questions import Questions
 
 @dataclass(frozen=True)
 class LinkPart:
-    """What a page adds to the link of the scenario: axes, questions as the page asks them, a crash state."""
+    """A page's part of a link: axes, questions as the page asks them, a crash state."""
 
     axes: tuple[str, ...] = ()
     questions: Questions = NOTHING_ASKED
@@ -29,10 +29,10 @@ def _refuse_nothing(link: Opened) -> str:
 
 @dataclass(frozen=True)
 class PageLink:
-    """What a page registers in `shell/places.py`; of a new link every page's `refusal` is asked before any `from_link`.
+    """A page's entry in `shell/places.py`: how its own widgets travel in links.
 
     `to_link` returns the page's part, `from_link` sets its widgets before they are drawn, and `refusal` returns the sentence
-    that refuses a link, or "".
+    that refuses a link, or "". Every page's `refusal` is asked before any `from_link`.
     """
 
     to_link: Callable[[], LinkPart] = LinkPart

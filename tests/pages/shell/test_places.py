@@ -7,7 +7,7 @@ from pages.ui.page_link import script
 from tests import ROOT
 from tests.apps import address, link, opened
 
-SWEPT = ("machine.cxl_bandwidth_GBps:4.0,8.0,16.0", "system:cxl,pmem")
+AXES = ("machine.cxl_bandwidth_GBps:4.0,8.0,16.0", "system:cxl,pmem")
 CRASH = line_of(PROTOCOLS["Undo log"], "adr", 5, "everything")
 
 
@@ -18,13 +18,13 @@ def test_each_place_has_a_script_and_each_script_is_a_place():
 
 
 def test_a_link_that_opens_on_one_page_is_taken_up_by_all_others():
-    axes = "".join(f"&axis={axis}" for axis in SWEPT)
+    axes = "".join(f"&axis={axis}" for axis in AXES)
     app = opened("start", link(f"preset=tiny{axes}&where=Energy per batch [J]<=100&pins=2&view=lines&find=done&crash={CRASH}"))
     parts = {}
     for place in ("search", "failures", "runs", "design"):
         assert not app.switch_page(script(place)).run().exception
         parts[place] = [(key, value) for key, value in address(app) if key in ("axis", "where", "pins", "view", "find", "crash")]
-    searched = [*(("axis", axis) for axis in SWEPT), ("pins", "2"), ("view", "lines"), ("where", "Energy per batch [J]<=100")]
+    searched = [*(("axis", axis) for axis in AXES), ("pins", "2"), ("view", "lines"), ("where", "Energy per batch [J]<=100")]
     assert sorted(parts["search"]) == sorted(searched)
     assert parts["failures"] == [("crash", CRASH)] and parts["runs"] == [("find", "done")]
     assert parts["design"] == [("axis", "system:pmem,cxl")], "in the order of the palette"
