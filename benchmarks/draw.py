@@ -21,16 +21,6 @@ a quarter of a power of ten.
 |---|---|---|---:|---:|---:|---:|---:|---|---|
 """
 FOOT = """
-## What stands between P5 and its must
-
-Of 4.5 to 6 ms for 1,024 runs of 200 batches of 16 tasks the recurrence of maxima and sums, with what tasks last, takes 1.25 ms,
-critical paths 0.5, averages and totals 0.25, sums over batches 0.4; telling 1,024 devices apart and asking them takes 1.2 to 1.4,
-and 0.5 goes to what else is done by the machine. Its batches are counted from real ids and all differ, so nothing repeats, and
-neither leaps nor a (max, +) eigenvalue save any of them. SimPy takes 31 to 36 ms a schedule once its garbage is its own: until
-2026-11-24 its collections went through our 1,024 points as well, 75 to 113 ms. So the must asks for 1.2 ms in all, the recurrence
-alone. What is left takes knobs as columns instead of 1,024 device objects, tables and sums of a few machines at a time, and paths
-without the ends of tasks that lie on them in every machine: perhaps half of it.
-
 ## What stands between P14 and its must
 
 One worker takes 6.2 to 6.4 s, of which 5.4 are its own; half of that would be 3.1 to 3.2, two take 4.0 to 4.2. Listing the

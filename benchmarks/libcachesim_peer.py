@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-POLICIES = {"lru": "LRU", "clock": "Clock", "lfu": "LFU"}
+POLICIES = {"lru": "LRU", "lfu": "LFU"}
 REQUEST = np.dtype([("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")])  # its "oracleGeneral" record
 NEVER = 2**62
 

@@ -11,8 +11,7 @@ from engine.core.work import Move
 from engine.hardware.device import Device
 from engine.schedule.averages import start_over
 from engine.schedule.kernels.events import advance
-from engine.schedule.kernels.periodic import forget
-from engine.schedule.kernels.template import Past, ScheduleState, Template, begin
+from engine.schedule.kernels.template import ScheduleState, Template, begin
 from engine.schedule.timeline import Timeline, timeline
 
 TASKS, DEVICES, BATCHES = 50, 8, 1000
@@ -58,15 +57,14 @@ def by_simpy(tasks: TaskGraph) -> np.ndarray:
 def schedule(line: Timeline) -> ScheduleState:
     """Schedule a timeline's machine once more; like the peer, without averaging what it did."""
     graph, state = line.template, begin(line.template)
-    _schedule(graph, state, Past.empty(graph.durations.shape[1], graph.servers), line.kind, line.layout.accounts, line.taken)
+    _schedule(graph, state, line.kind, line.layout.accounts, line.taken)
     return state
 
 
 @entry
-def _schedule(graph: Template, state: ScheduleState, past: Past, kind: Any, accounts: Any, taken: Any) -> None:
+def _schedule(graph: Template, state: ScheduleState, kind: Any, accounts: Any, taken: Any) -> None:
     start_over(graph, state, kind, accounts, taken, 0)
-    forget(past)
-    advance(graph, state, past)
+    advance(graph, state)
 
 
 def run() -> tuple[float, float, bool]:

@@ -4,7 +4,7 @@ from benchmarks.benchmark import Benchmark
 from benchmarks.p18_compile import spent
 from engine.service.kernels import READY
 
-LIMIT_SECONDS = 5.0
+LIMIT_SECONDS = 6.0
 
 
 def run() -> tuple[float, float, bool]:
@@ -13,4 +13,4 @@ def run() -> tuple[float, float, bool]:
     return seconds, LIMIT_SECONDS, done
 
 
-BENCHMARK = Benchmark("P18-first", "kernels of the first page compiled", "its limit, 5 s", "", 1, 1.5, run)
+BENCHMARK = Benchmark("P18-first", "kernels of the first page compiled", "its limit, 6 s", "", 1, 1.5, run)

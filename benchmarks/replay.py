@@ -28,29 +28,6 @@ def lru(ids, rows, capacity):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def clock(ids, rows, capacity):  # type: ignore[no-untyped-def]
-    """Count misses; a row is ABSENT, HELD or AGAIN used since the hand's last visit."""
-    state, ring = np.full(rows, ABSENT, dtype=np.uint8), np.empty(capacity, dtype=np.int64)
-    misses, held, hand = 0, 0, 0
-    for row in ids:
-        if state[row] != ABSENT:
-            state[row] = AGAIN
-            continue
-        misses += 1
-        state[row] = HELD
-        if held < capacity:
-            ring[held] = row
-            held += 1
-            continue
-        while state[ring[hand]] == AGAIN:
-            state[ring[hand]] = HELD
-            hand = hand + 1 if hand + 1 < capacity else 0
-        state[ring[hand]], ring[hand] = ABSENT, row
-        hand = hand + 1 if hand + 1 < capacity else 0
-    return misses
-
-
-@njit(cache=True, nogil=True)
 def lfu(ids, rows, capacity):  # type: ignore[no-untyped-def]
     """Count misses; each count has a list of uses, in which a use that is not its row's last is passed over."""
     used = np.zeros((rows, 2), dtype=np.int32)  # how often since the row came in, and when last
@@ -93,4 +70,4 @@ def _forget_lowest(ids, used, later, ends):  # type: ignore[no-untyped-def]
     used[ids[use], 0], used[ids[use], 1] = 0, NONE
 
 
-POLICIES = {"lru": lru, "clock": clock, "lfu": lfu}
+POLICIES = {"lru": lru, "lfu": lfu}

@@ -10,7 +10,6 @@ from math import nan
 import numpy as np
 
 from .amounts.expected import dealt, expected_amounts, unlike
-from .core import process
 from .core.memo import remembered
 from .hardware.line_cache import LineCache
 from .registry import load
@@ -23,8 +22,6 @@ from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observed, Planne
 from .schedule.steady_state import Steady
 from .schedule.window import run_window
 from .systems.system import log_policy
-
-process.without_scipy()
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:

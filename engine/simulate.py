@@ -7,7 +7,7 @@ the log protocol, which decides where training resumes.
 from pathlib import Path
 
 from .amounts.counted import counted_traffic
-from .core.process import single_thread, without_scipy
+from .core.process import single_thread
 from .errors import CannotRun
 from .results.explanation import infeasible_result, run_result
 from .results.report import report
@@ -23,8 +23,6 @@ from .workload.readers.file_tables import numbering_note
 from .workload.readers.formats import read
 from .workload.readers.recording import Recording
 from .workload.source import num_batches, repeats, source
-
-without_scipy()
 
 
 def simulate(

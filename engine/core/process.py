@@ -1,4 +1,4 @@
-"""This process: the memory that it may take, one thread for linear algebra, a start without SciPy, standard streams."""
+"""This process: the memory that it may take, one thread for linear algebra, standard streams."""
 
 import os
 import sys
@@ -38,23 +38,6 @@ def single_thread() -> AbstractContextManager[object]:
     """Limit every BLAS and OpenMP pool of this process to one thread while the block runs."""
     limited: AbstractContextManager[object] = threadpool_limits(limits=1)
     return limited
-
-
-def without_scipy() -> None:
-    """Let numba believe that there is no BLAS, unless SciPy or numba's arrays are loaded anyway: a quarter of a second less.
-
-    A kernel that does multiply matrices is then refused when it is compiled. SciPy itself can be imported afterwards.
-    """
-    import numba
-
-    if "scipy.linalg" in sys.modules or "numba.np.arraymath" in sys.modules:
-        return
-    sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
-    try:
-        with suppress(ImportError):
-            import numba.np.arraymath  # noqa: F401
-    finally:
-        del sys.modules["scipy.linalg"]
 
 
 class ClosedStream(TextIOWrapper):

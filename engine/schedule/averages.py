@@ -1,16 +1,12 @@
-"""Averaging kernel: machines that share a plan are scheduled and averaged, many without a timeline each, one with its state."""
+"""Averaging kernel: machines that share a plan are scheduled one after the other and averaged, one of them with its state."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Flags, Floats, Ints
+from ..core.arrays import Floats, Ints
 from ..core.jit import entry, inner, shared
-from .kernels.entering import certain, enter_lanes, total_lane
 from .kernels.events import advance
-from .kernels.in_order import follow
-from .kernels.lanes import Lanes, Program, empty_lanes
-from .kernels.periodic import forget
 from .kernels.template import (
     FIRST,
     GATE_ON,
@@ -21,7 +17,6 @@ from .kernels.template import (
     SECONDS,
     Accounts,
     Averages,
-    Past,
     ScheduleState,
     Stretch,
     Taken,
@@ -30,18 +25,14 @@ from .kernels.template import (
     empty_averages,
     expose,
     refusal,
-    stretches,
 )
 from .kernels.totals import Totals, average, empty_totals, enter, logged, sums_of, total
-from .service import program_of
-
-ENOUGH = 8  # machines that run a program together
 
 
 class Inputs(NamedTuple):
-    """What P machines with one plan are given: the kind of each batch, the accounts of demands, and what these take.
+    """Inputs of P machines with one plan: the kind of each batch, the accounts of demands, and what these take.
 
-    The `stretch` is what is repeated in the run that the batches show.
+    The `stretch` is repeated in the run that the batches show.
     """
 
     kind: Ints
@@ -53,91 +44,55 @@ class Inputs(NamedTuple):
 def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, whole: Totals, stretch: Stretch = ONCE) -> Averages:
     """Schedule and average P machines, and total `whole` runs if there is room for them.
 
-    Of the template, durations count only by their shape, (N, K). Batches of which few are like the one before do not repeat
-    themselves, and machines then run the graph's program together, if it has one.
+    Of the template, durations count only by their shape, (N, K).
     """
-    devices, points = taken.busy_watts.shape
-    found = empty_averages(points, template.durations.shape[1], devices, accounts.cells)
-    inputs, sums = Inputs(kind, accounts, taken, stretch), sums_of(taken, kind, len(whole.makespan) > 0, stretch)
-    if len(whole.makespan) > 0:
-        enter(accounts, taken, sums, whole, template.roll)
-    alike, todo, state, ran = stretches(kind), np.arange(points), begin(template), np.ones(points)
-    repeats = 2 * alike[-1] <= len(kind)
-    template = template._replace(alike=alike if repeats else np.arange(len(kind)))
-    unlike = repeats or points < ENOUGH or (template.roll >= 0 and stretch.times > 0.0)
-    program = None if unlike else program_of(template, taken.idle(accounts.task, len(template.tasks)))
-    if program is not None:
-        todo = todo[~_in_order(program, todo, inputs, found, whole)]
-    _events(template, state, todo, inputs, found, whole, ran)
-    average(accounts, taken, sums, template.roll, ran, found)
-    return found
+    machines = np.arange(taken.busy_watts.shape[1])
+    return _averages(template, begin(template), machines, Inputs(kind, accounts, taken, stretch), whole)
 
 
 def schedule_alone(
     template: Template, kind: Ints, accounts: Accounts, taken: Taken, stretch: Stretch = ONCE
 ) -> tuple[ScheduleState, Averages]:
-    """Schedule and average the first of the machines, and keep its schedule; durations count by their shape and stretches."""
-    shape, state, ran = template.durations.shape, begin(template), np.ones(1)
-    found = empty_averages(1, shape[1], len(taken.busy_watts), accounts.cells)
-    inputs = Inputs(kind, accounts, taken, stretch)
-    _events(template, state, np.zeros(1, dtype=np.int64), inputs, found, empty_totals(0, shape, accounts.cells), ran)
-    average(accounts, taken, sums_of(taken, kind, False, stretch), template.roll, ran, found)
-    return state, found
+    """Schedule and average the first of the machines, and keep its schedule; durations count by their shape alone."""
+    state, no_totals = begin(template), empty_totals(0, template.durations.shape, accounts.cells)
+    machines = np.zeros(1, dtype=np.int64)
+    return state, _averages(template, state, machines, Inputs(kind, accounts, taken, stretch), no_totals)
 
 
-def _events(
-    template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, ran: Floats
-) -> None:
-    past = Past.empty(template.durations.shape[1], template.servers)
-    failed = _observe(template, state, past, machines, inputs, averages, totals, ran)
-    if failed:
-        raise ValueError(refusal(failed))
+def _averages(template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, totals: Totals) -> Averages:
+    """Schedule and average machines, by number; raises ValueError for a graph that cannot be scheduled."""
+    kind, accounts, taken, stretch = inputs
+    averages = empty_averages(len(machines), template.durations.shape[1], len(taken.busy_watts), accounts.cells)
+    log_share, wanted = np.ones(len(machines)), len(totals.makespan) > 0
+    sums = sums_of(taken, kind, wanted, stretch)
+    if wanted:
+        enter(accounts, taken, sums, totals, template.roll)
+    failure = _observe(template, state, machines, inputs, averages, totals, log_share)
+    if failure:
+        raise ValueError(refusal(failure))
+    average(accounts, taken, sums, template.roll, log_share, averages)
+    return averages
 
 
 @entry
 def _observe(
     graph: Template,
     state: ScheduleState,
-    past: Past,
     machines: Ints,
     inputs: Inputs,
     averages: Averages,
     totals: Totals,
-    ran: Floats,
+    log_share: Floats,
 ) -> int:
     for p in machines:
         start_over(graph, state, inputs.kind, inputs.accounts, inputs.taken, p)
-        forget(past)
-        failed = advance(graph, state, past)
-        if failed:
-            return int(failed)
-        ran[p] = _enter_window(graph, state, inputs, p, averages)
+        failure = advance(graph, state)
+        if failure:
+            return int(failure)
+        log_share[p] = _enter_window(graph, state, inputs, p, averages)
         if len(totals.makespan) > 0:
             total(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.stretch, p, totals)
     return 0
-
-
-def _in_order(program: Program, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
-    """Let machines run a program and tell of those for which that is exact; returns which."""
-    lanes = empty_lanes(program, len(inputs.accounts.task), len(inputs.kind), int(inputs.kind.max()) + 1, len(machines))
-    held = np.zeros(len(machines), dtype=np.bool_)
-    _follow(program, lanes, machines, inputs, averages, totals, held)
-    return held
-
-
-@entry
-def _follow(
-    program: Program, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, held: Flags
-) -> None:
-    kind, accounts, taken, stretch = inputs.kind, inputs.accounts, inputs.taken, inputs.stretch
-    for first in range(0, len(machines), lanes.wide):
-        mine = machines[first : first + lanes.wide]
-        follow(program, kind, accounts, taken, mine, lanes)
-        enter_lanes(program, lanes, mine, stretch, averages, totals)
-        for lane in range(len(mine)):
-            held[first + lane] = certain(program, lanes, lane)
-            if held[first + lane] and len(totals.makespan) > 0:
-                total_lane(program, lanes, lane, kind, accounts, taken, stretch, mine[lane], totals)
 
 
 @inner
@@ -171,8 +126,6 @@ def _enter_window(graph: Template, state: ScheduleState, inputs: Inputs, p: int,
     last = _last(graph, state, batches - 1)
     until, low = state.tasks[last].end, state.tasks[_last(graph, state, FIRST + 1)].end if batches > 2 else 0.0
     averages.step[p] = (until - low) / seen
-    for k in range(width):
-        averages.exposed[p, k] = 0.0  # a machine that left its order has entered something here
     again, begun = _last(graph, state, stretch.last), state.tasks[_last(graph, state, stretch.first)].end
     ended = state.tasks[again].end
     if stretch.times > 0.0:

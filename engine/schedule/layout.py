@@ -16,7 +16,7 @@ from ..core.graph import STAGES, Demand, Task, TaskGraph
 from ..core.work import Work, written
 from ..hardware.device import Device
 from .costs import Costs, costs_of, different, different_machines
-from .kernels.template import ONCE, SECONDS, TASK, Accounts, Stretch, Taken, Template, stretches
+from .kernels.template import ONCE, SECONDS, TASK, Accounts, Stretch, Taken, Template
 
 MOST_COSTS, FEW = 1024, 8  # sets of devices whose costs are remembered, and the most devices in one
 FEW_KINDS, FEW_COLUMNS = 16, 256  # so few kinds of batches are found one by one, and so few batches sorted at once
@@ -81,7 +81,7 @@ class PlanLayout:
         """Return the graph with its log waiting in the lane of a demand, by number, and its arrays; durations count by shape."""
         if demand not in self.queued:
             graph = with_log_queued_at(self.graph, demand)
-            self.queued[demand] = graph, template_of(graph, np.zeros((len(self.kind), len(graph.tasks))), self.kind)
+            self.queued[demand] = graph, template_of(graph, np.zeros((len(self.kind), len(graph.tasks))))
         return self.queued[demand]
 
     def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
@@ -183,8 +183,8 @@ def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
     return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))
 
 
-def template_of(graph: TaskGraph, durations: Floats, alike: Ints | None = None) -> Template:
-    """Return a graph as the arrays that the schedule works on; `durations` are (N, K) seconds, which say what is `alike`."""
+def template_of(graph: TaskGraph, durations: Floats) -> Template:
+    """Return a graph as the arrays that the schedule works on; `durations` are (N, K) seconds."""
     tasks = graph.tasks
     servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
     rolls = [k for k, task in enumerate(tasks) if task.during]
@@ -205,7 +205,6 @@ def template_of(graph: TaskGraph, durations: Floats, alike: Ints | None = None) 
         gate=graph.index(tasks[rolls[0]].during) if rolls else -1,
         bound=tasks[rolls[0]].bound if rolls else 0,
         servers=len(servers),
-        alike=stretches(durations) if alike is None else alike,
     )
 
 

@@ -84,9 +84,9 @@ def compile_all(uses: Iterator[None], say: Callable[[str], None]) -> None:
     with _alone(fcntl.LOCK_EX):
         if compiled():
             return
-        from ..core.jit import tell  # late: workers that wait stay small
+        from ..core.jit import report_compilation  # late: workers that wait stay small
 
-        tell(lambda done, known: say(f"{done} {known}"))
+        report_compilation(lambda done, known: say(f"{done} {known}"))
         next(uses)
         say(READY)
         for _ in uses:

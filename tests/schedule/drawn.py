@@ -1,14 +1,15 @@
-"""Random graphs of every shape that programs are made of, and random times for them."""
+"""Random graphs: overlapping batches, background work, logs that are waited for, pipelines that run ahead."""
 
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
+from engine.core.graph import Demand, Task, TaskGraph
+from engine.core.work import Stream
 
-from engine.core.graph import Task, TaskGraph
-from tests.schedule.test_schedule import _demand
 
-MACHINES, BATCHES = 12, 18
+def demand(lane):
+    """Return a demand of a bench device that queues in a lane."""
+    return Demand("bench", Stream(1.0), lane)
 
 
 def random_graph(rng):
@@ -19,25 +20,25 @@ def random_graph(rng):
         after = [f"t{j}" for j in range(number) if rank[j] < rank[k] and rng.random() < 0.35]
         previous = [f"t{j}" for j in range(number) if rng.random() < 0.2]
         previous = previous if after or previous else [f"t{rng.integers(number)}"]
-        tasks.append(Task(f"t{k}", "Other", (_demand("abc"[rng.integers(lanes)]),), tuple(after), tuple(previous)))
+        tasks.append(Task(f"t{k}", "Other", (demand("abc"[rng.integers(lanes)]),), tuple(after), tuple(previous)))
     return TaskGraph(tuple(tasks))
 
 
 def with_a_barrier(rng):
     """Return a graph some of whose tasks are background work, most with a log that each batch waits for."""
     names = [f"t{k}" for k in range(rng.integers(2, 7))]
-    tasks = [Task("entry", "Other", (_demand("a"),), (), ("last",))]
+    tasks = [Task("entry", "Other", (demand("a"),), (), ("last",))]
     for k, name in enumerate(names):
         after = tuple(other for other in names[:k] if rng.random() < 0.35)
         previous = tuple(other for other in names if rng.random() < 0.15)
         lane, background = "abc"[rng.integers(3)], bool(rng.random() < 0.3)
-        tasks.append(Task(name, "Other", (_demand(lane),), after or ("entry",), previous, background))
+        tasks.append(Task(name, "Other", (demand(lane),), after or ("entry",), previous, background))
     last = tuple(other for other in names if rng.random() < 0.4) or (names[-1],)
     if rng.random() < 0.7:
         gate = str(rng.choice([task.name for task in tasks if not task.background]))
-        tasks.append(Task("log", "Checkpoint", (_demand("abc"[rng.integers(3)]),), (str(rng.choice(names)),), during=gate))
+        tasks.append(Task("log", "Checkpoint", (demand("abc"[rng.integers(3)]),), (str(rng.choice(names)),), during=gate))
         last += ("log",)
-    tasks.append(Task("last", "Other", (_demand("abc"[rng.integers(3)]),), last))
+    tasks.append(Task("last", "Other", (demand("abc"[rng.integers(3)]),), last))
     return TaskGraph(tuple(tasks[k] for k in rng.permutation(len(tasks))))
 
 
@@ -50,32 +51,12 @@ def a_pipeline(rng):
     """Return a graph of stages whose batches run ahead of each other, bounded by tasks behind each other on one server."""
     stages = [f"t{k}" for k in range(rng.integers(2, 6))]
     behind = ["train", *(f"{n} behind" for n in range(1, rng.integers(2, 5)))]
-    tasks = [Task(name, "Other", (_demand("o"),), (), (before,)) for before, name in pairwise(behind)]
+    tasks = [Task(name, "Other", (demand("o"),), (), (before,)) for before, name in pairwise(behind)]
     for k, name in enumerate(stages):
         before, previous = ((stages[k - 1],), ()) if k else ((), (behind[-1],))
-        tasks.append(Task(name, "Other", (_demand("abc"[rng.integers(3)]),), before, previous))
-    tasks.append(Task("train", "Other", (_demand("d"),), (stages[-1],), ("train",)))
+        tasks.append(Task(name, "Other", (demand("abc"[rng.integers(3)]),), before, previous))
+    tasks.append(Task("train", "Other", (demand("d"),), (stages[-1],), ("train",)))
     return TaskGraph(tuple(tasks[k] for k in rng.permutation(len(tasks))))
 
 
 GRAPHS = (random_graph, with_a_barrier, some_in_the_background, a_pipeline)
-
-
-def random_times(rng, shape):
-    """Return small whole seconds, (P, N, K), some of them 0 in every fourth draw, so that there are ties; or seconds without."""
-    least, most = ((0, 9), (1, 9), (1, 3), (1, 2))[rng.integers(4)]
-    times = rng.integers(least, most, shape) * rng.uniform(0.5, 2.0, (shape[0], 1, 1))
-    times = times * rng.uniform(0.5, 2.0, shape) if rng.random() < 0.4 else times
-    if rng.random() < 0.5:  # as in a sweep: machines that differ in how fast one task is, so that most have the same path
-        times = np.repeat(times[:1], shape[0], axis=0)
-        times[:, :, rng.integers(shape[2])] *= np.geomspace(0.5, 2.0, shape[0])[:, None]
-    return times
-
-
-def timed(graph, rng, points=MACHINES):
-    """Return random times, of tasks that only order others mostly none."""
-    times = random_times(rng, (points, BATCHES, len(graph.tasks)))
-    for k, task in enumerate(graph.tasks):
-        never, later = rng.random() < (0.8 if task.name.endswith("behind") else 0.05), rng.random() < 0.05
-        times[:, 0 if never else int(later) or BATCHES :, k] = 0.0
-    return times

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.graph import Demand, Task, TaskGraph
+from engine.core.graph import Task, TaskGraph
 from engine.core.work import Stream
 from engine.hardware.device import Device
 from engine.schedule.machine import schedule
@@ -15,6 +15,7 @@ from engine.schedule.timeline import timeline
 from tests.cases import each, examples
 from tests.machines import every_machine, flow, planned, ready, uneven
 from tests.oracles import simpy_machine
+from tests.schedule.drawn import GRAPHS, demand
 
 BATCHES = 16
 MACHINES = dict(every_machine())
@@ -58,23 +59,30 @@ def random_graphs(draw):
     """Draw a graph in which batch n + 1 begins after `last`, and tasks wait for random earlier ones."""
     names = [f"task {k}" for k in range(draw(st.integers(1, 6)))]
     lanes = st.sampled_from(["a", "b", "c"])
-    tasks = [Task("entry", "Other", (_demand(draw(lanes)),), after_previous=("last",))]
+    tasks = [Task("entry", "Other", (demand(draw(lanes)),), after_previous=("last",))]
     for k, name in enumerate(names):
         after = {"entry", *draw(st.lists(st.sampled_from(["entry", *names[:k]]), max_size=3))}
         previous = tuple(draw(st.lists(st.sampled_from(["entry", *names, "last"]), max_size=2)))
-        tasks.append(Task(name, "Other", (_demand(draw(lanes)),), tuple(after), previous, background=draw(st.booleans())))
+        tasks.append(Task(name, "Other", (demand(draw(lanes)),), tuple(after), previous, background=draw(st.booleans())))
     foreground = [task.name for task in tasks if not task.background]
     log = draw(st.booleans())
     if log:
         gate, bound = draw(st.sampled_from(foreground)), draw(st.integers(0, 3))
-        tasks.append(Task("log", "Checkpoint", (_demand(draw(lanes)),), ("entry",), during=gate, bound=bound))
+        tasks.append(Task("log", "Checkpoint", (demand(draw(lanes)),), ("entry",), during=gate, bound=bound))
     after = tuple(draw(st.lists(st.sampled_from(["entry", *names]), min_size=1, max_size=3))) + (("log",) if log else ())
-    tasks.append(Task("last", "Other", (_demand(draw(lanes)),), after))
+    tasks.append(Task("last", "Other", (demand(draw(lanes)),), after))
     if draw(st.booleans()):
-        tasks.append(Task("loop", "Other", (_demand("d"),), (), ("loop",)))  # which may run ahead by any number of batches
+        tasks.append(Task("loop", "Other", (demand("d"),), (), ("loop",)))  # which may run ahead by any number of batches
     if log and draw(st.booleans()):
-        tasks.append(Task("beside", "Other", (_demand(draw(lanes)),), ("entry",), ("log",)))
+        tasks.append(Task("beside", "Other", (demand(draw(lanes)),), ("entry",), ("log",)))
     return TaskGraph(tuple(tasks))
+
+
+def lasting(graph, times):
+    """Return the graph with tasks that take `times`, (N, K) seconds."""
+    works = [Stream(times[:, k]) for k in range(len(graph.tasks))]
+    pairs = zip(graph.tasks, works, strict=True)
+    return TaskGraph(tuple(replace(task, demands=(replace(task.demands[0], work=work),)) for task, work in pairs))
 
 
 def _no_photo_finish(graph, times):
@@ -84,10 +92,6 @@ def _no_photo_finish(graph, times):
             times[:, graph.index(name)] += 1e-4 * odd * np.arange(1, len(times) + 1)
 
 
-def _demand(lane):
-    return Demand("bench", Stream(1.0), lane)
-
-
 @examples(100)
 @given(graph=random_graphs(), data=st.data())
 def test_random_graphs_run_as_in_the_independent_model(graph, data):
@@ -95,10 +99,16 @@ def test_random_graphs_run_as_in_the_independent_model(graph, data):
     row = st.lists(seconds, min_size=batches, max_size=batches)
     times = np.array([data.draw(row) for _ in graph.tasks]).T
     _no_photo_finish(graph, times)
-    tasks = tuple(
-        replace(task, demands=(replace(task.demands[0], work=Stream(times[:, k])),)) for k, task in enumerate(graph.tasks)
-    )
-    agree(timeline(TaskGraph(tasks), BENCH, batches), simpy_machine.schedule(graph, times))
+    agree(timeline(lasting(graph, times), BENCH, batches), simpy_machine.schedule(graph, times))
+
+
+@pytest.mark.parametrize("drawn", GRAPHS)
+def test_graphs_whose_batches_overlap_run_as_in_the_independent_model(drawn):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        graph = drawn(rng)
+        times = rng.uniform(1.0, 2.0, (BATCHES, len(graph.tasks)))
+        agree(timeline(lasting(graph, times), BENCH, BATCHES), simpy_machine.schedule(graph, times))
 
 
 @every

@@ -1,2 +1,1 @@
-"""Kernels of the schedule: `template` (arrays), `events` (the loop), `periodic` and `leap` (cycles), `lanes`, `in_order`,
-`interrupted`, `critical_path`, `walk` and `entering` (many machines at once), `totals`."""
+"""Kernels of the schedule: `template` (its arrays), `events` (the event loop), `totals` (averages and totals of runs)."""

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.jit import inner, shared
-from .leap import leap
-from .periodic import LEAPT
-from .template import ACTIVE, ASKED, FIRST, GATE_ON, NEWEST, NOBODY, OVERFLOW, READY, WAITING, Past, ScheduleState, Template
+from .template import ACTIVE, ASKED, FIRST, GATE_ON, NEWEST, NOBODY, OVERFLOW, READY, WAITING, ScheduleState, Template
 
 BITS = 62  # servers that ASKED tells apart; of more, one may be asked in vain
 
@@ -193,41 +191,23 @@ def _run_apart(graph: Template, state: ScheduleState, k: int) -> None:
 
 
 @inner
-def advance(graph: Template, state: ScheduleState, past: Past) -> int:
+def advance(graph: Template, state: ScheduleState) -> int:
     """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
     batches, counted = len(state.stale), len(graph.tasks) - (graph.roll >= 0)
     for k in range(len(graph.tasks)):
         counted -= graph.tasks[k].apart
-    todo, low = batches * counted, FIRST
+    unfinished, now = batches * counted, 0.0
     _open(graph, state)
-    now, searching = 0.0, graph.alike[batches - 1] < batches - 1  # some batch is like the one before
     while True:
         _settle(graph, state, now)
         if state.roll[OVERFLOW]:
             return 2
-        if todo == 0:
+        if unfinished == 0:
             return 0
-        soonest = _next_completion(state)
-        if soonest == np.inf:
+        now = _next_completion(state)
+        if now == np.inf:
             return 1
-        if searching and soonest > now and past.counts[LEAPT] == 0:
-            before, low = low, _first_open(graph, state, low)
-            if low > before:
-                todo -= leap(graph, state, past, low, now) * counted
-                soonest = _next_completion(state)
-        now = soonest
         for server in range(graph.servers):
             lane = state.servers[server]
             if lane.running >= 0 and lane.finish == now:
-                todo -= _finish(graph, state, server, now)
-
-
-@inner
-def _first_open(graph: Template, state: ScheduleState, low: Any) -> Any:
-    """Return the first batch from `low` on in which a task has not ended, its rolling log aside."""
-    k, width = 0, len(graph.tasks)
-    while k == graph.roll or not np.isnan(state.tasks[low * width + k].end):
-        k += 1
-        if k == width:
-            k, low = 0, low + 1
-    return low
+                unfinished -= _finish(graph, state, server, now)

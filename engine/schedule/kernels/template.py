@@ -1,9 +1,8 @@
 """The arrays of the schedule: a batch's tasks, the state that changes while it advances, and the critical path through it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.arrays import Flags, Floats, Ints, Records
 from ...core.jit import inner
@@ -14,7 +13,6 @@ QUEUE = 256
 ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW, ASKED = range(7)
 FIRST, NOBODY = np.int64(0), np.int64(-1)  # a batch and a cause: as bare numbers they would be types of their own
 SECONDS, ENERGY, STORED = range(3)  # of what is taken
-DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
 
 
 def dtype(fields: str) -> np.dtype[np.void]:
@@ -31,10 +29,7 @@ SERVER = dtype("running i8, last i8, finish f8, since f8")  # the first two are 
 
 
 class Template(NamedTuple):
-    """A batch's tasks as arrays: N batches, K tasks: `durations` (N, K) in seconds, `tasks` (K,) of dtype TASK.
-
-    `alike` numbers the stretches of batches of the same durations, (N,).
-    """
+    """A batch's tasks as arrays: N batches, K tasks: `durations` (N, K) in seconds, `tasks` (K,) of dtype TASK."""
 
     durations: Floats
     tasks: Records
@@ -43,14 +38,6 @@ class Template(NamedTuple):
     gate: int
     bound: int
     servers: int
-    alike: Ints
-
-    def edges(self) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-        """Return which tasks are waited for and by whom, in their own batch and in the next one."""
-        same, following, stop = (self.tasks[name] for name in ("same", "next", "stop"))
-        whom = np.repeat(np.arange(len(self.tasks)), stop - same)
-        later = np.arange(len(whom)) >= following[whom]
-        return (whom[~later], self.followers[~later]), (whom[later], self.followers[later])
 
 
 class Stretch(NamedTuple):
@@ -105,15 +92,10 @@ class Taken(NamedTuple):
     busy_watts: Floats
     idle_watts: Floats
 
-    def idle(self, task: Ints, tasks: int) -> Flags:
-        """Return which tasks take no time, in any batch on any machine, (K,); demands are of `task` (D,)."""
-        most: Floats = self.costs.max(axis=0)[self.column[SECONDS]].max(axis=1)
-        found: Flags = np.bincount(task, most, tasks) == 0.0
-        return found
-
     def of(self, some: Ints) -> "Taken":
-        """Return what some of the machines take."""
-        return Taken(self.column[:, :, some], *self[1:3], self.busy_watts[:, some], self.idle_watts[:, some])
+        """Return what some of the machines take; `take` keeps the layout that kernels are compiled for."""
+        column, watts = self.column.take(some, axis=2), (each.take(some, axis=1) for each in self[3:])
+        return Taken(column, self.costs, self.written, *watts)
 
 
 class Averages(NamedTuple):
@@ -140,12 +122,6 @@ def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Average
     stale = np.zeros(points, dtype=np.int64)
     by_cell = np.zeros((points, cells, 3))
     return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, written, media, stale)
-
-
-def stretches(rows: NDArray[Any]) -> Ints:
-    """Return for each row, (N, ...), the number of the stretch of equal rows that it is in."""
-    changes = np.diff(rows.reshape(len(rows), -1), axis=0).any(axis=1)
-    return np.concatenate(([0], np.cumsum(changes)))
 
 
 def begin(template: Template) -> ScheduleState:
@@ -182,22 +158,3 @@ def expose(graph: Template, state: ScheduleState, last: int, until: float, share
         flat = batch * width + beside if beside >= 0 else state.tasks[flat].cause
         if flat >= 0 and flat % width != graph.roll and not graph.tasks[flat % width].background:
             batch = flat // width
-
-
-class Past(NamedTuple):
-    """A state as it was kept: `tasks` (DEPTH * K,) from the first batch under way, `servers`, and of what `roll` names five.
-
-    `at` is its time, and the seconds that its log had to do; `counts` are named in `periodic`.
-    """
-
-    tasks: Records
-    servers: Records
-    roll: Ints
-    at: Floats
-    counts: Ints
-
-    @classmethod
-    def empty(cls, tasks: int, servers: int) -> "Past":
-        """Return room for a state."""
-        roll, counts = np.zeros((2, 5), dtype=np.int64)
-        return cls(np.zeros(DEPTH * tasks, RUN), np.zeros(servers, SERVER), roll, np.zeros(2), counts)

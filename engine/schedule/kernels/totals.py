@@ -182,19 +182,6 @@ def _enter_log(
 
 
 @inner
-def enter_whole_log(kind: Ints, accounts: Accounts, taken: Taken, p: int, d: int, totals: Totals) -> None:
-    """Enter what a demand of a log took that every batch waited for, batch by batch."""
-    busy, joules, column = 0.0, 0.0, taken.column[:, d, p]
-    for r in kind:
-        busy += 0.0 if accounts.beside[d] else taken.costs[r, column[SECONDS]]
-        joules += taken.costs[r, column[ENERGY]]
-        totals.written[p] += taken.written[r, d]
-        totals.media[p] += taken.costs[r, column[STORED]]
-    totals.cells[p, accounts.cell[d], 0] += busy
-    totals.cells[p, accounts.cell[d], 1] += joules + busy * taken.busy_watts[accounts.device[d], p]
-
-
-@inner
 def logged(
     graph: Template,
     state: ScheduleState,
