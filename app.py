@@ -8,7 +8,7 @@ warming.under_way()  # what is missing begins to be compiled while all below is 
 
 from engine.errors import EmberpoolError  # noqa: E402
 from pages.answers import data_file  # noqa: E402
-from pages.design import strips  # noqa: E402
+from pages.design_page import strips  # noqa: E402
 from pages.shell import address, bar, frame, sidebar  # noqa: E402
 from pages.shell.places import PLACES  # noqa: E402
 from pages.ui import session  # noqa: E402
@@ -17,6 +17,7 @@ from pages.ui.plain import plain  # noqa: E402
 
 st.set_page_config(page_title="Emberpool", page_icon="🔥", layout="wide", initial_sidebar_state="collapsed")
 st.html(frame.STYLE)
+frame.mark()
 refusal = address.open_link()
 if refusal:
     st.navigation(frame.pages(), position="hidden")

@@ -28,6 +28,12 @@ def files(part: str) -> tuple[Path, ...]:
 
 
 @cache
+def scripts() -> frozenset[str]:
+    """Return the modules that Streamlit runs as pages: the files at the pages' root."""
+    return frozenset(module(path) for path in files("pages") if path.parent == Path("pages")) - {"pages"}
+
+
+@cache
 def text(path: Path) -> str:
     """Return what a file says."""
     return (ROOT / path).read_text(encoding="utf-8")
@@ -128,7 +134,7 @@ def upward(part: str) -> list[str]:
 
 def _floor(name: str) -> int:
     part, _, below = name.partition(".")
-    return ORDER[part].index(below.split(".")[0]) if below else 0
+    return ORDER[part].index("scripts" if name in scripts() else below.split(".")[0]) if below else 0
 
 
 def outward() -> list[str]:

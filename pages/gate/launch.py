@@ -12,7 +12,6 @@ from typing import NoReturn
 
 import streamlit as st
 from starlette.middleware import Middleware
-from streamlit.runtime.pages_manager import PagesManager
 
 from engine.core.process import open_streams
 from engine.errors import BadInput
@@ -64,8 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "server.allowedHosts": names.options(),
         "logger.hideWelcomeMessage": True,
     }
-    # app.py names the places; else the first visitor's are looked for among the files of pages/, and not found.
-    PagesManager.uses_pages_directory = False
     st.App(SCRIPT, middleware=[Middleware(Gate, names=names)], lifespan=announced).run(config=options)
     return 0
 

@@ -1,4 +1,4 @@
-"""The navigation between places, the old addresses, and the tasks after a page is drawn."""
+"""The navigation between places, and the guard that gives a deep link to a cold server its frame."""
 
 import gc
 import sys
@@ -13,6 +13,7 @@ from pages.shell.places import MOVED, OPENED, PLACES
 from pages.ui import session
 from pages.ui.page_link import script
 
+FRAMED = "framed"
 # The pressed button is gone with its page, and the keyboard would begin at the top of the window.
 FOCUS = """<script>document.querySelector('[data-testid="stMain"]').focus()</script>"""
 # Each message of a run waits this long for the script that goes on: at Python's 5 ms, charts came 25 ms later.
@@ -25,7 +26,7 @@ def pages() -> list[StreamlitPage]:
     hidden = partial(st.Page, visibility="hidden")
     bare = hidden(_start, title="Emberpool", url_path="emberpool", default=True)
     places = [st.Page(script(name), title=name.capitalize(), url_path=name) for name in PLACES]
-    old = [hidden(partial(_lead, name), title=new.capitalize(), url_path=name) for name, new in MOVED.items()]
+    old = [hidden(script(name), title=new.capitalize(), url_path=name) for name, new in MOVED.items()]
     return [bare, *places, *old]
 
 
@@ -33,11 +34,23 @@ def _start() -> None:
     st.switch_page(script("start"))
 
 
-def _lead(old: str) -> None:
+def lead(old: str) -> None:
     """Lead from an old address to where its page stands now, with its section open."""
     if section := OPENED.get(old):
         st.session_state[section] = True
     st.switch_page(script(MOVED[old]))
+
+
+def mark() -> None:
+    """Note that app.py has drawn the frame of this run."""
+    st.session_state[FRAMED] = True
+
+
+def guard() -> None:
+    """Run app.py instead if Streamlit started a page file by itself, as it does for the first deep link."""
+    if not st.session_state.pop(FRAMED, False):
+        st.navigation(pages())
+        st.rerun()
 
 
 def land() -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pages.design import details
-from pages.failures import crash_viewer
-from pages.runs import history_runs
-from pages.search import search_link
+from pages.design_page import details
+from pages.failures_page import crash_viewer
+from pages.runs_page import history_runs
+from pages.search_page import search_link
 from pages.systems import systems_panel
 from pages.ui.page_link import PageLink
 

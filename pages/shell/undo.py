@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.scenario.scenario import Scenario, values
-from pages.search import axes_panel
+from pages.search_page import axes_panel
 from pages.ui import session
 
 PAST, SEEN, MOVED, MOST = "scenarios before", "scenario seen last", "knobs moved last", 50

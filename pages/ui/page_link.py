@@ -42,7 +42,7 @@ class PageLink:
 
 def script(place: str) -> str:
     """Return the path of a place's script, by which Streamlit leads there."""
-    return f"pages/scripts/{place}.py"
+    return f"pages/{place}.py"
 
 
 def host() -> str:

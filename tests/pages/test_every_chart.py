@@ -6,16 +6,16 @@ import re
 import pytest
 
 from engine.core.graph import STAGES
-from pages.data import workload_charts
-from pages.design import every_knob, fault_axis, strips, tornado
-from pages.evidence import scoreboard_panel, study_panel, verdict_charts
-from pages.failures import close_up_panel, crash_viewer, effects_panel, fault_charts
+from pages.data_page import workload_charts
+from pages.design_page import every_knob, fault_axis, strips, tornado
+from pages.evidence_page import scoreboard_panel, study_panel, verdict_charts
+from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
 from pages.memory import memory_charts
-from pages.runs import history_charts
-from pages.search.points import sweep_charts, sweep_parallel
+from pages.runs_page import history_charts
+from pages.search_page.points import sweep_charts, sweep_parallel
 from pages.systems import compare_charts, parts_charts, stack_charts
 from pages.ui import charts, heat_maps
-from pages.why import why_charts, why_tables
+from pages.why_page import why_charts, why_tables
 from tests import ROOT
 
 STEP, TWO = "Step time [ms]", ("cxl", "dram")

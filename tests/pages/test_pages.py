@@ -18,7 +18,7 @@ from engine.store.database import opened as opened_store
 from engine.sweep import links
 from engine.training.yardsticks import yardsticks
 from pages.answers import estimates
-from pages.design import training_panel
+from pages.design_page import training_panel
 from pages.shell import frame
 from pages.shell.knob_sections import sections
 from pages.ui import tables
@@ -82,7 +82,7 @@ def test_a_knob_whose_widget_streamlit_forgot_keeps_its_value(opened):
     app.session_state["group data"] = False
     app.run()
     assert "knob data.locality" not in app.session_state
-    assert not app.switch_page("pages/scripts/data.py").run().exception and ("data.locality", "0.25") in address(app)
+    assert not app.switch_page("pages/data.py").run().exception and ("data.locality", "0.25") in address(app)
 
 
 def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):

@@ -15,7 +15,7 @@ from engine.validation.claims import Claim, families
 from engine.validation.scoreboard import scores
 from engine.validation.studies import findings, kept
 from engine.validation.validate import ClaimVerdict
-from pages.evidence import scoreboard_panel, study_panel, verdict_charts, verdict_tables, verdicts
+from pages.evidence_page import scoreboard_panel, study_panel, verdict_charts, verdict_tables, verdicts
 from pages.ui import downloads
 from tests import apps, fakes
 

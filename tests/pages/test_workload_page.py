@@ -12,7 +12,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
 from pages.answers import data_file
-from pages.data import workload_charts, workload_tables
+from pages.data_page import workload_charts, workload_tables
 from pages.ui import numbers
 from tests import apps
 from tests.caches.reference_caches import cache_misses

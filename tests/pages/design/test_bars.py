@@ -9,7 +9,7 @@ from engine.analysis.uncertainty import bands
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from pages.answers import estimates
-from pages.design import bars, questions
+from pages.design_page import bars, questions
 from pages.systems import stack_charts
 from pages.ui import tables
 from tests import apps

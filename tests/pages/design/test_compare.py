@@ -52,8 +52,8 @@ def test_a_choice_of_systems_is_kept_over_other_pages_and_none_goes_back_to_the_
     app = opened(preset="dlrm-kaggle")
     app.multiselect(key="systems to compare").set_value(["cxl", "pmem"]).run()
     assert dict(address(app))["axis"] == "system:pmem,cxl" and len(app.dataframe[0].value) == 2
-    app.switch_page("pages/scripts/runs.py").run()
-    app.switch_page("pages/scripts/design.py").run()
+    app.switch_page("pages/runs.py").run()
+    app.switch_page("pages/design.py").run()
     app.session_state["systems section"] = True
     app.run()
     assert tuple(app.dataframe[0].value["Training system"]) == ("pmem", "cxl")

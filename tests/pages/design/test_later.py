@@ -10,7 +10,7 @@ from engine.errors import CannotRun
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from pages.answers import later
-from pages.design import questions
+from pages.design_page import questions
 from tests import apps
 
 

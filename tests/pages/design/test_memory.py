@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.insight.memory.near_data import Pair
-from pages.design import details
+from pages.design_page import details
 from pages.memory import findings, memory_charts, memory_tables
 from tests import apps
 from tests.apps import fields, text
@@ -23,7 +23,7 @@ def test_the_section_draws_its_pictures_and_gives_each_as_csv():
     app = AppTest.from_file(str(apps.APP), default_timeout=90)
     app.query_params.update({"preset": "dlrm-terabyte"})
     app.session_state[details.MEMORY] = True
-    app = app.switch_page("pages/scripts/design.py").run()
+    app = app.switch_page("pages/design.py").run()
     said = text(app.markdown) + text(app.caption)
     files = {one.proto.label for one in app.get("download_button")}
     assert {

@@ -9,11 +9,11 @@ import pytest
 
 from engine.errors import CannotRun
 from pages.answers import later
-from pages.data import workload_tables
-from pages.design import details, questions
-from pages.failures import campaigns
+from pages.data_page import workload_tables
+from pages.design_page import details, questions
+from pages.failures_page import campaigns
 from pages.memory import findings
-from pages.why import insights
+from pages.why_page import insights
 from tests import apps
 
 # Page and section, what must not run where pages are drawn, and words that only its result brings.

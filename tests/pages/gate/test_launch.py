@@ -7,7 +7,6 @@ from contextlib import suppress
 from socket import AF_INET, AF_INET6, SOCK_STREAM, socket
 
 import pytest
-from streamlit.runtime.pages_manager import PagesManager
 
 from engine.errors import BadInput
 from pages.gate import access, launch
@@ -68,12 +67,6 @@ def test_a_start_prints_one_address_with_a_fresh_token_and_opens_it_with_a_ticke
     ticket = texts[1][1][1].partition("token=")[2]
     assert not access.is_token(ticket) and [access.redeemed(ticket), access.redeemed(ticket)] == [tokens[1], ""]
     assert Served.options["server.allowedHosts"] == ["127.0.0.1", "::1", "localhost"]
-
-
-def test_a_deep_link_to_a_cold_server_is_not_looked_for_among_the_files_of_pages(started, monkeypatch):
-    monkeypatch.setattr(PagesManager, "uses_pages_directory", None)
-    started()
-    assert PagesManager.uses_pages_directory is False
 
 
 def test_a_token_of_ones_own_is_taken_out_of_the_environment_that_workers_inherit(started, monkeypatch):

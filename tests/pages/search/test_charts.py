@@ -11,7 +11,7 @@ from engine.core.graph import STAGES
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.validation.studies import kept
-from pages.evidence import study_panel
+from pages.evidence_page import study_panel
 from pages.systems import compare_charts, stack_charts
 from pages.ui import charts, numbers, palette, tables
 from tests import fakes

@@ -1,7 +1,7 @@
 """Does each place have its script, and does every page take its part of a link, whichever page is opened first?"""
 
 from engine.crashcheck.view import line_of
-from pages.failures.crash_viewer import PROTOCOLS
+from pages.failures_page.crash_viewer import PROTOCOLS
 from pages.shell.places import MOVED, OPENED, PLACES
 from pages.ui.page_link import script
 from tests import ROOT
@@ -11,9 +11,9 @@ AXES = ("machine.cxl_bandwidth_GBps:4.0,8.0,16.0", "system:cxl,pmem")
 CRASH = line_of(PROTOCOLS["Undo log"], "adr", 5, "everything")
 
 
-def test_each_place_has_a_script_and_each_script_is_a_place():
-    scripts = {str(path.relative_to(ROOT)) for path in (ROOT / "pages" / "scripts").glob("*.py")} - {"pages/scripts/__init__.py"}
-    assert scripts == set(map(script, PLACES))
+def test_each_place_and_old_address_has_a_script_and_each_script_is_one():
+    scripts = {str(path.relative_to(ROOT)) for path in (ROOT / "pages").glob("*.py")} - {script("__init__")}
+    assert scripts == {script(place) for place in (*PLACES, *MOVED)}
     assert set(MOVED.values()) <= set(PLACES) and set(OPENED) <= set(MOVED) and not set(MOVED) & set(PLACES)
 
 

@@ -10,9 +10,9 @@ from engine.service import progress_file
 from engine.service.progress_file import progress
 from engine.workload.readers import mapping
 from pages.answers import data_file, later
-from pages.data import reading, uploads
+from pages.data_page import reading, uploads
 from pages.gate import access
-from pages.start import guess_panel, own_data
+from pages.start_page import guess_panel, own_data
 from tests import apps
 from tests.apps import text
 

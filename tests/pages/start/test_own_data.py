@@ -10,10 +10,10 @@ from engine.errors import BadFile
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from pages.answers import data_file
-from pages.data import data_folder, fit_view, uploads
-from pages.design import training_panel
+from pages.data_page import data_folder, fit_view, uploads
+from pages.design_page import training_panel
 from pages.gate import access
-from pages.start import own_data
+from pages.start_page import own_data
 from tests import apps
 from tests.apps import text
 from tests.cases import each

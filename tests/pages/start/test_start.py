@@ -11,7 +11,7 @@ from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from pages.answers import data_file
-from pages.start import models, own_model, picture, questions
+from pages.start_page import models, own_model, picture, questions
 from tests import apps
 from tests.apps import text
 from tests.cases import each

@@ -10,7 +10,7 @@ import pytest
 from engine.errors import BadFile
 from engine.workload.readers import formats
 from pages.answers import data_file
-from pages.data import uploads
+from pages.data_page import uploads
 from tests.cases import each
 
 SAMPLES = 80

@@ -1,0 +1,42 @@
+"""What does this machine do for this model, and is it enough?"""
+
+import streamlit as st
+
+from pages.answers import caution, estimates, later, question
+from pages.answers.headline import headline
+from pages.design_page import bars, constants_panel, details, enough_panel, fault_axis, questions, strips, tiles, training_panel
+from pages.shell import address, frame
+from pages.ui import session
+from pages.ui.plain import plain
+
+frame.guard()
+scenario = session.scenario()
+address.bar("design", caution.of(scenario))
+against = question.against(scenario)
+with st.spinner("Estimating; the very first time takes some seconds more"):
+    results = {**estimates.beside(scenario, bars.wanted(scenario)), against: estimates.of(question.baseline(scenario))}
+result, base = results[scenario.system], results[against]
+beside = bars.shown(scenario, against, results)
+sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline(scenario)), bars.ranges(beside)
+smallest, its_bands = enough_panel.asked(scenario)
+
+st.header(plain(headline(result, results)), anchor=False)
+if result.finding:
+    st.markdown(plain(result.finding))
+with st.container(key="first-screen"):
+    knobs, answer = st.columns((5, 8), gap="medium")
+with answer:  # before the strips, which take longer: the browser draws one while the other is computed
+    enough_panel.draw(scenario, smallest, its_bands)
+    if result.ran:
+        tiles.of_estimate(result, results, sure)
+        training_panel.draw(scenario, result)
+    bars.draw(scenario, against, beside, ranges)
+    if result.ran:
+        fault_axis.draw(scenario, result)
+with knobs:
+    strips.draw(scenario, session.refused())
+for warning in caution.other_notes(result):
+    st.caption(f"Note: {plain(warning)}")
+constants_panel.note(scenario)
+details.draw(scenario, result, base)
+later.redraw_after((sure, ranges), (smallest,), (its_bands,))

@@ -1,1 +1,0 @@
-"""Failures: what failures cost under each protection; the page is `pages/scripts/failures.py`."""

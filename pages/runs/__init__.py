@@ -1,1 +1,0 @@
-"""Runs: what was run; the page is `pages/scripts/runs.py`."""

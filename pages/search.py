@@ -1,0 +1,87 @@
+"""Which design?"""
+
+import streamlit as st
+from joblib import cpu_count
+
+from engine.errors import BadInput
+from engine.results.result import Result
+from engine.store.status import Status
+from engine.sweep import links
+from engine.sweep.questions import Questions
+from pages.answers import estimates, later, runs
+from pages.search_page import axes_panel, search_link, sweep_panel, sweep_runs
+from pages.shell import address, frame
+from pages.ui import session
+from pages.ui.numbers import duration
+from pages.ui.plain import plain
+
+frame.guard()
+scenario = session.scenario()
+address_bar = st.container()
+st.header("Which design?", anchor=False)
+axes, sample = axes_panel.asked()
+outcome = axes_panel.swept_or_error(scenario, axes, sample)
+how = axes_panel.how()
+
+
+def draw_axes(label: str, unfolded: bool, caution: str) -> None:
+    """Draw what is swept, at first folded or `unfolded`, and above it the link that says so."""
+    st.session_state.setdefault(axes_panel.OPEN, unfolded)
+    with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
+        st.caption("Some knobs run against each other; everything else stays as the bar and the drawer say.")
+        axes_panel.draw(axes)
+    with address_bar:
+        address.bar("search", caution)
+
+
+if isinstance(outcome, BadInput):
+    draw_axes("What is swept", True, "")
+    st.error(plain(str(outcome))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
+    st.stop()
+sweep = outcome
+link = links.link(scenario, session.base(), "search", axes, questions=Questions(sample))
+done = sweep_runs.status(sweep, how, link) is not None or sweep_runs.at_once(sweep, how)
+draw_axes(axes_panel.summary(sweep), not done, sweep.sequence_note)
+part = search_link.to_link()
+
+
+def start() -> None:
+    """Ask for what is missing of the sweep, and fold away what is swept."""
+    st.session_state[axes_panel.OPEN] = False
+    title = f"{axes_panel.summary(sweep)}, preset {session.base()}"
+    if len(sweep) > sweep_runs.MANY:
+        runs.start(sweep, how, title, link, later.watched)
+    else:
+        runs.start(sweep, how, title, link)
+
+
+def base() -> Result | None:
+    """Return the result of the scenario of the bar, as exact as the sweep's."""
+    return estimates.of(scenario) if how == "estimate" else runs.results([scenario], how)[0]
+
+
+def progress(status: Status | None) -> None:
+    """Draw how far the run is, or the button that starts what is missing."""
+    if status and not status.ended:
+        sweep_runs.draw_progress(status)
+        return
+    missing = sweep_runs.missing(sweep, how, status)
+    left = duration(sweep_runs.seconds(sweep, how, missing, cpu_count())) if missing else ""
+    wait = f"{'about ' * left[0].isdecimal()}{left} to go" if missing else "all done"
+    shared = sweep_runs.shared(sweep, how)
+    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}. {plain(shared)}")
+    if missing:
+        st.button(f"Run {missing:,} points", type="primary", key="run", on_click=start)
+        runs.note(status)
+
+
+def results(status: Status | None) -> None:
+    """Draw what is finished; a filter, a pin, a metric or a view that was changed here changes the link above, too."""
+    if search_link.to_link() != part:
+        st.rerun()
+    table = sweep_runs.table(sweep, how, status)
+    seen = links.link(scenario, session.base(), "search", axes, questions=part.questions)
+    sweep_panel.draw(sweep, table, how, seen, base(), ended=status is None or status.ended)
+
+
+sweep_runs.follow(lambda: sweep_runs.status(sweep, how, link), len(sweep), progress, results)

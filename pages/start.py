@@ -1,0 +1,22 @@
+"""What do you want to know?"""
+
+import streamlit as st
+
+from pages.shell import address, frame
+from pages.start_page import models, own_data, own_model, questions
+
+frame.guard()
+questions.go()
+address.bar("start")
+st.title("Emberpool", anchor=False)
+st.markdown(
+    "**How much persistent memory, how fast a CXL link, which checkpoints: decide before you build the machine.** "
+    "Emberpool trains a recommendation model row by row, with real gradients, on a simulated machine of GPU, CXL link, "
+    "persistent memory and log, loses power when you say so, and charts time, energy, cost and accuracy."
+)
+asked = questions.chosen()
+st.markdown("**About which model?**")
+models.draw(asked)
+st.markdown("**Or your own model**")
+own_model.draw(asked)
+own_data.draw(asked)

@@ -1,1 +1,0 @@
-"""Start: the questions people come with, and the models to ask them about; the page is `pages/scripts/start.py`."""
