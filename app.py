@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.shell import warming
 
-warming.under_way()  # what is missing begins to be compiled while all below is imported
+warming.kernels_missing()  # begins to compile them while all below is imported
 
 from engine.errors import EmberpoolError  # noqa: E402
 from pages.answers import data_file  # noqa: E402
@@ -42,11 +42,11 @@ if not design:  # such a page may stop, and draw nothing after it
     drawer()
 try:
     with content:
-        if warming.under_way() and page.url_path in {*PLACES} - {"start"}:  # which needs no kernel
+        if warming.kernels_missing() and page.url_path in {*PLACES} - {"start"}:  # start needs no kernel
             warming.draw(page.title)
         else:
             page.run()
-            frame.spare(page.url_path)
+            frame.freeze_loaded(page.url_path)
 except EmberpoolError as error:
     content.error(plain(data_file.sentence(error, session.scenario())))
 if design:  # where a moved knob waits for its charts, not for what is behind a closed drawer

@@ -11,12 +11,12 @@ from pages.ui.plain import plain
 
 frame.guard()
 asked = session.scenario()
-address.bar("failures", caution.of(asked))
+address.bar("failures", caution.sequence_caution(asked))
 scenario = campaigns.supposed(asked)
 try:
     refused = campaigns.too_many(scenario)
     with st.spinner("Training for weeks, once with every protection"):
-        found = None if refused else later.found(campaigns.of, scenario)
+        found = None if refused else later.cached_result(campaigns.of, scenario)
 except EmberpoolError as error:
     refused, found = str(error), None
 if found is None or not any(one.runs for one in found.protected):
@@ -26,7 +26,7 @@ if found is None or not any(one.runs for one in found.protected):
 
 st.header(plain(fault_tables.finding(found, scenario)), anchor=False)
 st.caption(plain(fault_tables.setting(found, scenario)))
-ratio = estimates.of(scenario).results.get("Effective training time ratio")
+ratio = estimates.estimate_of(scenario).results.get("Effective training time ratio")
 st.caption(plain(fault_tables.under_own_log(found, scenario, ratio)))
 if scenario is not asked:
     st.caption(plain(fault_tables.example(asked, scenario)))
@@ -53,7 +53,7 @@ with st.expander("Every protection in numbers"):
 
 st.subheader("How often should it be checkpointed?", anchor=False)
 name = campaigns.curved(scenario)
-curve = later.found(campaigns.curve, scenario, name)
+curve = later.cached_result(campaigns.curve, scenario, name)
 if isinstance(curve, str):
     st.info(plain(curve))
 else:

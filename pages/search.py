@@ -50,14 +50,14 @@ def start() -> None:
     st.session_state[axes_panel.OPEN] = False
     title = f"{axes_panel.summary(sweep)}, preset {session.base()}"
     if len(sweep) > sweep_runs.MANY:
-        runs.start(sweep, how, title, link, later.watched)
+        runs.start(sweep, how, title, link, later.worker_result)
     else:
         runs.start(sweep, how, title, link)
 
 
 def base() -> Result | None:
     """Return the result of the scenario of the bar, as exact as the sweep's."""
-    return estimates.of(scenario) if how == "estimate" else runs.results([scenario], how)[0]
+    return estimates.estimate_of(scenario) if how == "estimate" else runs.results([scenario], how)[0]
 
 
 def progress(status: Status | None) -> None:

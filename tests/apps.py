@@ -45,8 +45,10 @@ class Unhurried:
 
 
 ANSWERS = later._ONE = later._LONG = Unhurried()  # type: ignore[assignment]
-ELSEWHERE, WATCHED = later.elsewhere, later.watched
-later.elsewhere = later.watched = lambda find, *given, **_: find(*given)  # processes for each process of tests would cost seconds
+ELSEWHERE, WATCHED = later.run_in_worker, later.worker_result
+later.run_in_worker = later.worker_result = lambda find, *given, **_: find(
+    *given
+)  # processes for each process of tests would cost seconds
 
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None, **state: Any) -> AppTest:

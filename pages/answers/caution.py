@@ -1,15 +1,15 @@
-"""The caution that stands over a page's numbers, and the notes that are left to tell under them."""
+"""The caution above a page's numbers, and the notes below them."""
 
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.scenario.sequences import is_about_sequences, sequence_note_of_points
 
 
-def of(scenario: Scenario) -> str:
+def sequence_caution(scenario: Scenario) -> str:
     """Return the caution on all numbers of a scenario; "" where there is none."""
     return sequence_note_of_points([scenario])
 
 
-def other_notes(result: Result) -> list[str]:
+def notes_below(result: Result) -> list[str]:
     """Return a result's notes without the caution that stands over the page."""
-    return [note for note in result.notes if not (of(result.scenario) and is_about_sequences(note))]
+    return [note for note in result.notes if not (sequence_caution(result.scenario) and is_about_sequences(note))]

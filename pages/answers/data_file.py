@@ -44,14 +44,14 @@ def named_path() -> Path | None:
 
 
 @cache
-def served() -> DataFile | None:
-    """Return the file that was named at start; raises BadFile if it cannot be read."""
+def start_file() -> DataFile | None:
+    """Return the data file named at the server's start; raises BadFile if it cannot be read."""
     path = named_path()
-    return None if path is None or path.is_dir() else known(path, START)
+    return None if path is None or path.is_dir() else register(path, START)
 
 
-def known(path: Path, origin: str = "") -> DataFile:
-    """Return a file that this server may train on from now on; raises BadFile if it cannot be read."""
+def register(path: Path, origin: str = "") -> DataFile:
+    """Add a file to those that this server may train on; raises BadFile if it cannot be read."""
     try:
         if not path.is_file():
             raise BadFile(f"{path} is no file on this computer; give the path of a data file, such as Criteo's, plain or .gz.")
@@ -68,21 +68,21 @@ def _digest(path: Path, states: tuple[FileState, ...]) -> str:
     return digest_of(path)
 
 
-def with_data(scenario: Scenario) -> Scenario:
-    """Return `scenario` trained on the served file, where there is one."""
-    file = served()
+def with_start_file(scenario: Scenario) -> Scenario:
+    """Return `scenario` trained on the file named at start, if there is one."""
+    file = start_file()
     return with_values(scenario, {"data.digest": file.digest}) if file else scenario
 
 
 def path_for(scenario: Scenario) -> Path | None:
     """Return the file that `scenario` trains on, None for the generator; raises BadFile if the server lacks it."""
-    return of(scenario).path if scenario.data.digest else None
+    return file_of(scenario).path if scenario.data.digest else None
 
 
-def of(scenario: Scenario) -> DataFile:
-    """Return the file that `scenario` trains on, one that the visitor may see if there is; raises BadFile where none is known."""
+def file_of(scenario: Scenario) -> DataFile:
+    """Return the file that `scenario` trains on, preferably one visible to the visitor; raises BadFile if none is known."""
     wanted = scenario.data.digest
-    served()
+    start_file()
     if files := _KNOWN.get(wanted):
         return next(filter(is_visible, files.values()), next(iter(files.values())))
     raise BadFile(
@@ -92,7 +92,7 @@ def of(scenario: Scenario) -> DataFile:
 
 
 def is_visible(file: DataFile) -> bool:
-    """Return whether this visitor may see what a file holds: it was named at start, uploaded here, or typed with the token."""
+    """Whether this visitor may see a file's content: named at start, uploaded here, or typed with the token."""
     if file.origin == TYPED:
         return access.is_trusted()
     return file.origin == START or (file.origin == UPLOADED and file.digest in st.session_state.get(UPLOADS, ()))
@@ -100,7 +100,7 @@ def is_visible(file: DataFile) -> bool:
 
 @contextmanager
 def refusals(file: DataFile) -> Iterator[None]:
-    """Read a file in the block; its refusal loses each byte of the file that the visitor may not see."""
+    """Read a file in the block; its refusal omits each byte that the visitor may not see."""
     try:
         yield
     except BadFile as error:
@@ -110,7 +110,7 @@ def refusals(file: DataFile) -> Iterator[None]:
 
 
 def sentence(error: BaseException, scenario: Scenario) -> str:
-    """Return what a page may say of an error, which may be one of the file that `scenario` trains on."""
-    if isinstance(error, BadFile) and scenario.data.digest in _KNOWN and not is_visible(file := of(scenario)):
+    """Return an error's sentence for a page, without content of the data file that the visitor may not see."""
+    if isinstance(error, BadFile) and scenario.data.digest in _KNOWN and not is_visible(file := file_of(scenario)):
         return str(outlined(error, file.path))
     return str(error)

@@ -12,15 +12,15 @@ from pages.ui import palette
 
 
 @lru_cache(maxsize=2048)
-def of(scenario: Scenario) -> Result:
-    """Return the estimate of `scenario`; one that its system refuses comes back with the sentence as outcome."""
+def estimate_of(scenario: Scenario) -> Result:
+    """Return the estimate of `scenario`; a refusal is a result with its sentence as outcome."""
     try:
         return estimate(scenario)
     except EmberpoolError as error:
         return Result(scenario, ran=False, outcome=str(error), results={})
 
 
-def beside(scenario: Scenario, names: Iterable[str]) -> Mapping[str, Result]:
+def estimates_by_system(scenario: Scenario, names: Iterable[str]) -> Mapping[str, Result]:
     """Return the estimates of the same scenario under these training systems, in the palette's order."""
     wanted = set(names)
-    return {name: of(replace(scenario, system=name)) for name in palette.systems() if name in wanted}
+    return {name: estimate_of(replace(scenario, system=name)) for name in palette.systems() if name in wanted}

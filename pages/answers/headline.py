@@ -19,24 +19,24 @@ def headline(result: Result, others: Mapping[str, Result]) -> str:
     step, energy = result.results.get(STEP), result.results.get(ENERGY)
     if not result.ran or not step or energy is None:
         return result.outcome
-    title, model = title_of(result.scenario.system), named(result.scenario)
-    against, sized = question.against(result.scenario), result.scenario.machine.target_throughput is not None
+    title, model = system_title(result.scenario.system), model_name(result.scenario)
+    against, sized = question.baseline_system(result.scenario), result.scenario.machine.target_throughput is not None
     base = others[against].results if against in others and result.scenario.system != against else {}
     start = _on_nodes(result, title) if sized else f"{title} trains {model} in {readable(step)} ms a batch"
     before, joules = base.get(STEP), base.get(ENERGY)
     if not before or not joules:
         return f"{start}, at {readable(energy)} J{' a batch' if sized else ''}"
-    compared = fewer(result, base, against) if sized else f"{_pace(step, before)} {title_of(against)}"
+    compared = node_comparison(result, base, against) if sized else f"{_pace(step, before)} {system_title(against)}"
     return f"{start}: {compared}, with {_share(energy / joules)} energy"
 
 
-def title_of(system: str) -> str:
+def system_title(system: str) -> str:
     """Return a training system's own title."""
     return str(load("systems", system).title)
 
 
-def named(scenario: Scenario) -> str:
-    """Return what a scenario trains: a named model, or one's own by its size, since its preset's name would mislead."""
+def model_name(scenario: Scenario) -> str:
+    """Return the model's name, or for one's own model its size: its preset's name would mislead."""
     like = with_values(Scenario(), {"model.name": scenario.model.name}).model
     if all(getattr(scenario.model, knob) == getattr(like, knob) for knob in SHAPE):
         return scenario.model.name
@@ -56,17 +56,19 @@ def _pace(step: float, before: float) -> str:
 
 
 def _on_nodes(result: Result, title: str) -> str:
-    return f"{title} trains {named(result.scenario)} on {counted(result)} at {readable(result.results.get(RATE))} samples/s"
+    return (
+        f"{title} trains {model_name(result.scenario)} on {node_count(result)} at {readable(result.results.get(RATE))} samples/s"
+    )
 
 
-def counted(result: Result) -> str:
-    """Return how many nodes a result has, in words."""
+def node_count(result: Result) -> str:
+    """Return a result's count of nodes in words."""
     nodes = result.results.get(NODES) or 1.0
     return f"{nodes:.0f} node{'s' if nodes > 1 else ''}"
 
 
-def fewer(result: Result, base: Mapping[str, float | None], against: str) -> str:
-    """Return how many times fewer nodes a system needs than the system `against`, for the same throughput asked for."""
+def node_comparison(result: Result, base: Mapping[str, float | None], against: str) -> str:
+    """Return a result's count of nodes compared with that of `against`, at the same target throughput."""
     ours, theirs = result.results.get(NODES) or 1.0, base.get(NODES) or 1.0
     if ours == theirs:
         return f"as many as {against} needs"

@@ -1,6 +1,6 @@
-"""What takes longer than a page may: found in processes beside the pages, kept, and left undone once nobody waits.
+"""Slow questions of pages, run in worker processes, cached, and cancelled once the visitor has moved on.
 
-An `answer` comes while its page stands there already; for what a page is made of it waits, `found`, and no other visitor does.
+A page that is already drawn takes an `answer` as a future. A page that needs it first waits for a `cached_result`, alone.
 """
 
 import os
@@ -23,7 +23,7 @@ from pages.ui import session
 
 MOST, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
 STILL_SECONDS = 0.3  # in which the page is drawn and painted, and a visitor may move on
-FOUND, LEFT = 64, "left"
+CACHED_RESULTS, VISITOR_LEFT = 64, "left"
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
 _ONE = ThreadPoolExecutor(1, "later")
 _LONG = ThreadPoolExecutor(1, "long")  # what takes seconds, so that short answers need not wait
@@ -80,25 +80,25 @@ def _find(when: float, whole: Hashable, find: Callable[..., Any], given: tuple[H
         waited_for = whole in _wanted.values()
     if not waited_for:
         raise NobodyWaits
-    return elsewhere(find, *given)
+    return run_in_worker(find, *given)
 
 
-@lru_cache(maxsize=FOUND)
-def found(find: Callable[..., Any], *given: Hashable) -> Any:
-    """Return what is `watched`, once."""
-    return watched(find, *given)
+@lru_cache(maxsize=CACHED_RESULTS)
+def cached_result(find: Callable[..., Any], *given: Hashable) -> Any:
+    """Return a `worker_result`, computed once for the same question."""
+    return worker_result(find, *given)
 
 
-def watched(find: Callable[..., Any], *given: Hashable, meanwhile: Callable[[], None] = lambda: None) -> Any:
-    """Return `find(*given)`, found in another process while this visitor's page waits, and does something `meanwhile`.
+def worker_result(find: Callable[..., Any], *given: Hashable, meanwhile: Callable[[], None] = lambda: None) -> Any:
+    """Return `find(*given)` of a worker process; the visitor's page waits and calls `meanwhile`.
 
-    It is let go where the visitor leaves.
+    A visitor who leaves cancels the question.
     """
-    future = _PAGES.submit(elsewhere, find, *given)
+    future = _PAGES.submit(run_in_worker, find, *given)
     try:
         while not wait([future], REFRESH_SECONDS).done:
             meanwhile()
-            st.session_state.get(LEFT)  # whoever looks there is stopped by Streamlit once the visitor has left, or moved a knob
+            st.session_state.get(VISITOR_LEFT)  # Streamlit stops the script here once the visitor has left or moved a knob
         return future.result()
     except BrokenExecutor as error:
         raise CannotRun(str(error)) from error
@@ -106,8 +106,8 @@ def watched(find: Callable[..., Any], *given: Hashable, meanwhile: Callable[[], 
         future.cancel()
 
 
-def elsewhere(find: Callable[..., Any], *given: Hashable) -> Any:
-    """Return `find(*given)`, found in this thread's own process; where that one has died, a fresh one tries once more."""
+def run_in_worker(find: Callable[..., Any], *given: Hashable) -> Any:
+    """Return `find(*given)` of this thread's worker process; a fresh one tries once more if it died."""
     thread = get_ident()
     for _ in range(2):
         if thread not in _beside:

@@ -10,88 +10,89 @@ from engine.scenario.scenario import Scenario
 from engine.sweep.questions import Questions
 from pages.ui import palette, session
 
-CHOSEN, SHOWN, WITHIN = "baseline chosen", "told against", "target within"
+CHOSEN_BASELINE, SHOWN_BASELINE, TARGET = "baseline chosen", "told against", "target within"
 IDEAL = "dram"  # where a family has it: all tables in memory that is as fast as memory gets
 TARGETS = ("0", "5", "10", "25", "50", "100", "200", "400")
-USUAL = "10"
+DEFAULT_TARGET = "10"
 
 
-def against(scenario: Scenario) -> str:
-    """Return the system that a scenario is told against: the one asked for, the family's ideal, or its own baseline."""
-    asked = str(st.session_state.get(CHOSEN) or "")
-    return asked if asked in palette.systems() and asked != scenario.system else usual(scenario)
+def baseline_system(scenario: Scenario) -> str:
+    """Return a scenario's baseline system: the visitor's choice, or the default one."""
+    asked = str(st.session_state.get(CHOSEN_BASELINE) or "")
+    return asked if asked in palette.systems() and asked != scenario.system else default_baseline(scenario)
 
 
-def usual(scenario: Scenario) -> str:
-    """Return the system that a scenario is told against where none is asked for."""
+def default_baseline(scenario: Scenario) -> str:
+    """Return the baseline system without a choice: the family's ideal, or the system's own baseline."""
     own = str(load("systems", scenario.system).baseline)
     return IDEAL if IDEAL in palette.family(scenario.system) and scenario.system != IDEAL else own
 
 
-def baseline(scenario: Scenario) -> Scenario:
-    """Return the same model under the system that it is told against, whose own link and policies no main knob moves."""
-    return baseline_of(scenario, against(scenario))
+def baseline_scenario(scenario: Scenario) -> Scenario:
+    """Return the same model under the baseline system, whose own link and policies no main knob moves."""
+    return baseline_of(scenario, baseline_system(scenario))
 
 
-def within() -> float:
-    """Return by how much a machine may be slower than the baseline, as a share."""
-    return float(st.session_state.get(WITHIN) or USUAL) / 100
+def slowdown_target() -> float:
+    """Return the share by which a machine may be slower than the baseline."""
+    return float(st.session_state.get(TARGET) or DEFAULT_TARGET) / 100
 
 
 def put(questions: Questions) -> None:
     """Take over what a link asks; only before widgets are drawn."""
-    st.session_state[CHOSEN], st.session_state[WITHIN] = questions.against, questions.within or USUAL
+    st.session_state[CHOSEN_BASELINE], st.session_state[TARGET] = questions.against, questions.within or DEFAULT_TARGET
 
 
-def forget() -> None:
-    """Go back to the usual baseline."""
-    st.session_state[CHOSEN] = ""
+def reset_baseline() -> None:
+    """Set the baseline back to the default."""
+    st.session_state[CHOSEN_BASELINE] = ""
 
 
-def hold() -> None:
+def keep_target() -> None:
     """Keep the target where it is not drawn: Streamlit forgets a widget's value with the widget."""
-    if WITHIN in st.session_state:
-        st.session_state[WITHIN] = st.session_state[WITHIN]
+    if TARGET in st.session_state:
+        st.session_state[TARGET] = st.session_state[TARGET]
 
 
-def said(questions: Questions) -> Questions:
-    """Return a page's questions with the baseline and the target that links carry: what is usual is left out."""
-    target = str(st.session_state.get(WITHIN) or "")
-    system = against(session.scenario())
-    system = "" if system == usual(session.scenario()) else system
-    return replace(questions, against=system, within="" if target == USUAL else target)
+def link_questions(questions: Questions) -> Questions:
+    """Return a page's questions with baseline and target as links carry them, without defaults."""
+    target = str(st.session_state.get(TARGET) or "")
+    system = baseline_system(session.scenario())
+    system = "" if system == default_baseline(session.scenario()) else system
+    return replace(questions, against=system, within="" if target == DEFAULT_TARGET else target)
 
 
 def draw_against(scenario: Scenario) -> None:
     """Draw the choice of the baseline; until another is chosen it follows the system's family."""
-    others = [name for name in palette.systems() if name != scenario.system or name == against(scenario)]  # its own baseline
+    baseline = baseline_system(scenario)
+    others = [name for name in palette.systems() if name != scenario.system or name == baseline]
     known = palette.family(scenario.system)
     ordered = sorted(others, key=lambda name: name not in known)
-    st.session_state[SHOWN] = against(scenario)
+    st.session_state[SHOWN_BASELINE] = baseline
     st.selectbox(
         "Against",
         ordered,
-        session.place(ordered, SHOWN),
-        key=SHOWN,
+        session.place(ordered, SHOWN_BASELINE),
+        key=SHOWN_BASELINE,
         format_func=lambda name: str(load("systems", name).title),
         on_change=_choose,
     )
 
 
 def _choose() -> None:
-    chosen = st.session_state[SHOWN]
-    st.session_state[CHOSEN] = "" if chosen == usual(session.scenario()) else chosen
+    chosen = st.session_state[SHOWN_BASELINE]
+    st.session_state[CHOSEN_BASELINE] = "" if chosen == default_baseline(session.scenario()) else chosen
 
 
 def draw_within() -> None:
     """Draw the choice of the target."""
-    held = str(st.session_state.get(WITHIN) or USUAL)
-    st.session_state[WITHIN] = held
+    held = str(st.session_state.get(TARGET) or DEFAULT_TARGET)
+    st.session_state[TARGET] = held
     options = sorted({*TARGETS, held}, key=float)
     st.selectbox(
         "Target",
         options,
-        session.place(options, WITHIN),
-        key=WITHIN,
+        session.place(options, TARGET),
+        key=TARGET,
         format_func=lambda percent: f"within {percent} %" if float(percent) else "as fast",
     )

@@ -34,7 +34,7 @@ def request(scenarios: Scenarios, how: How) -> Status | None:
 
 
 def results(scenarios: Scenarios, how: How) -> list[Result | None]:
-    """Return what is finished, in the order of the scenarios, None for what is not."""
+    """Return the finished results in the order of the scenarios, None for each unfinished one."""
     return [result for _, result in kept.outcomes(STORE, scenarios, how)]
 
 

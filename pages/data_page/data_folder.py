@@ -36,7 +36,7 @@ def chosen(name: str) -> DataFile:
     for path in files_of(top / name):
         if not is_inside(path, top):
             raise BadFile(f"{path.name} leads out of the folder that was named at start; put the file itself there.")
-    return data_file.known(top / name, data_file.START)
+    return data_file.register(top / name, data_file.START)
 
 
 def is_inside(path: Path, top: Path) -> bool:

@@ -32,8 +32,8 @@ def fitted(path: str, digest: str) -> Fitted:
 def reshape(scenario: Scenario) -> None:
     """Offer a model of the shape of the scenario's file where its own does not suit it."""
     try:
-        file = data_file.of(scenario)
-        shape = later.found(shape_of, str(file.path), file.digest)
+        file = data_file.file_of(scenario)
+        shape = later.cached_result(shape_of, str(file.path), file.digest)
     except EmberpoolError:
         return  # the page has said it
     if changes := shape.changes(scenario):
@@ -49,7 +49,7 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
     if st.session_state.get(ASKED) != file.digest:
         return
     with st.spinner("Counting and fitting; some seconds, for large files a minute"), data_file.refusals(file):
-        found = later.found(fitted, str(file.path), file.digest)
+        found = later.cached_result(fitted, str(file.path), file.digest)
     st.markdown(f"**{plain(summary(found))}**")
     for sentence in told.warnings(found):
         st.warning(plain(sentence))

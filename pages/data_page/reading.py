@@ -26,7 +26,7 @@ def with_progress(name: str, read: Callable[..., Any], *arguments: Hashable) -> 
     return _result(name, read, *arguments)
 
 
-@lru_cache(maxsize=later.FOUND)
+@lru_cache(maxsize=later.CACHED_RESULTS)
 def _result(name: str, read: Callable[..., Any], *arguments: Hashable) -> Any:
     start, place = monotonic(), st.empty()
     path, bar = progress_file.create(), None
@@ -47,7 +47,7 @@ def _result(name: str, read: Callable[..., Any], *arguments: Hashable) -> Any:
             bar.progress(share, label)
 
     try:
-        return later.watched(progress_file.run, path, read, *arguments, meanwhile=draw)
+        return later.worker_result(progress_file.run, path, read, *arguments, meanwhile=draw)
     finally:
         progress_file.remove(path)
         place.empty()

@@ -32,7 +32,7 @@ def keep(files: Iterable[tuple[str, bytes]]) -> DataFile:
             _write(target, contents)
     except OSError as error:
         raise BadFile(f"The file cannot be kept on the server ({error.strerror}); try again later.") from error
-    return data_file.known(_main(target, contents), data_file.UPLOADED)
+    return data_file.register(_main(target, contents), data_file.UPLOADED)
 
 
 def named(files: Iterable[tuple[str, bytes]]) -> Mapping[str, bytes]:

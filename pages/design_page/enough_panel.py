@@ -16,7 +16,7 @@ from engine.errors import EmberpoolError
 from engine.insight.knob_stops import in_force
 from engine.scenario.scenario import Scenario, with_values
 from pages.answers import later, question
-from pages.answers.headline import title_of
+from pages.answers.headline import system_title
 from pages.design_page import questions
 from pages.ui import session, words
 from pages.ui.numbers import readable
@@ -27,7 +27,7 @@ STEP, COST = "Step time [ms]", "Capital cost [USD]"
 
 def asked(scenario: Scenario) -> tuple[Future[Enough], Future[Bands]]:
     """Ask for the answer, and for its bands."""
-    of = scenario, question.baseline(scenario), question.within()
+    of = scenario, question.baseline_scenario(scenario), question.slowdown_target()
     return later.answer("smallest", questions.smallest, *of), later.answer("its bands", questions.smallest_bands, *of)
 
 
@@ -38,7 +38,7 @@ def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> Non
 
 
 def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> None:
-    aim = plain(Target(question.within()).against(question.against(scenario)))
+    aim = plain(Target(question.slowdown_target()).against(question.baseline_system(scenario)))
     if not answer.done() or isinstance(answer.exception(), later.NobodyWaits):
         st.markdown(f"**Cheapest machine {aim}:** searching ...")
         return
@@ -54,7 +54,7 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> No
         st.markdown(f"**{verdict}** {plain(says.both)}", width="stretch")
         st.button("Take it", on_click=_take, args=(taken,), disabled=taken in (None, scenario), key="take")
     base = found.question.baseline
-    itself = f"{title_of(base.scenario.system)} itself: {readable(base.results[STEP], 'ms')}, {base.results[COST]:,.0f} USD."
+    itself = f"{system_title(base.scenario.system)} itself: {readable(base.results[STEP], 'ms')}, {base.results[COST]:,.0f} USD."
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
         said = (_other(found), _first(says.near_data), _first(says.staleness), itself if base.ran else "")
         st.caption(" ".join(plain(one) for one in said if one), width="stretch")

@@ -18,7 +18,7 @@ SHOWN, COLUMNS, TELLING = 20, 5, 1.005  # charts; times by which a knob must cha
 
 def draw(scenario: Scenario) -> None:
     """Draw a chart for each knob that changes the step time, at most SHOWN of them."""
-    every, acting = later.found(questions.every_knob, scenario, question.baseline(scenario))
+    every, acting = later.cached_result(questions.every_knob, scenario, question.baseline_scenario(scenario))
     found = sorted(every, key=reach, reverse=True)
     telling = [strip for strip in found if reach(strip) > TELLING][:SHOWN]
     if not telling:

@@ -36,9 +36,9 @@ def shown() -> tuple[str, ...]:
 
 def found(scenario: Scenario) -> dict[str, Strip]:
     """Return the strips by knob; a knob that has none here, such as one that acts in full runs alone, is left out."""
-    of = scenario, tuple(path for path in shown() if KNOBS[path].kind in KINDS), question.baseline(scenario)
+    of = scenario, tuple(path for path in shown() if KNOBS[path].kind in KINDS), question.baseline_scenario(scenario)
     sized = scenario.machine.target_throughput is not None  # each stop tries many counts of nodes
-    made = later.found(knob_strips.strips, *of) if sized else _known(*of)
+    made = later.cached_result(knob_strips.strips, *of) if sized else _known(*of)
     return {strip.path: strip for strip in made}
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.insight.running_costs import assumptions, running_costs
 from engine.results.result import COUNTED, Result
 from pages.answers import question
-from pages.answers.headline import title_of
+from pages.answers.headline import system_title
 from pages.design_page import questions
 from pages.design_page.questions import Sure
 from pages.ui.numbers import better, change, label, readable, unit
@@ -41,7 +41,7 @@ def draw(
     sure: Mapping[str, Sure] | None = questions.NOTHING,
 ) -> None:
     """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
-    against = question.against(result.scenario)
+    against = question.baseline_system(result.scenario)
     before = figures(others[against]) if against in others and result.scenario.system != against else {}
     own = figures(result)
     with st.container(key=f"tiles-{'estimate' if BILLION in shown else 'run'}"):
@@ -64,7 +64,7 @@ def draw(
         with st.container(key="summary"):  # a phone has it for the tiles
             told = (f"{label(name)} {readable(own[name], unit(name))}" for name in shown if own.get(name) is not None)
             st.caption(plain(", ".join(told)))
-    notes = [f"Against {title_of(against)} with its own link and policies."] if before else []
+    notes = [f"Against {system_title(against)} with its own link and policies."] if before else []
     notes += ["Under a number: its range in 9 of 10 draws of all constants."] if sure else []
     notes += [STRUCK] if RATIO in shown else []
     more = [COUNTED[result.scenario.machine.energy_level], *([assumptions()] if BILLION in shown else [])]

@@ -31,12 +31,12 @@ def draw(scenario: Scenario, result: Result) -> None:
     """Draw the tornado of one result and the bands of the main ones."""
     metric = st.segmented_control("Result", METRICS, default=METRICS[0], required=True, key="tornado of")
     own = result.results[metric] or 0.0
-    low, high = later.found(bands, scenario)[metric]
+    low, high = later.cached_result(bands, scenario)[metric]
     st.markdown(
         f"**{metric}: {readable(own)}, and {readable(low)} to {readable(high)} "
         "in 9 of 10 draws of all constants from their ranges.** One at a time, these move it most:"
     )
-    swings = later.found(tornado, scenario, metric)[:SHOWN]
+    swings = later.cached_result(tornado, scenario, metric)[:SHOWN]
     if not swings:
         st.caption("No constant with a range moves this result.")
         return

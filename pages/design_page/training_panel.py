@@ -89,7 +89,7 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
     runs.progress(status)
     seen = [point.progress for point in status.running if point.progress]
     if seen and seen[0].training:
-        frame = tables.curve(seen[0].training, (), tables.pace(estimates.of(scenario)))
+        frame = tables.curve(seen[0].training, (), tables.pace(estimates.estimate_of(scenario)))
         if scenario.faults == type(scenario.faults)():
             curves(frame)
         else:  # outages are told once the run is over, and on an axis of time they would flatten all else
@@ -100,7 +100,7 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
 
 def _finished(result: Result, estimate: Result) -> None:
     st.success(plain(result.outcome or "Completed."))
-    for warning in caution.other_notes(result):
+    for warning in caution.notes_below(result):
         st.caption(f"Note: {plain(warning)}")
     tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
     if result.training:

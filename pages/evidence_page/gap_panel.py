@@ -32,7 +32,7 @@ def draw() -> None:
     bar = st.empty()
     for index, name in enumerate(missing):
         bar.progress(index / len(missing), f"{plain(preset(name).title)}: run {index + 1} of {len(missing)}")
-        _DONE[name] = later.watched(validate.gaps, name)
+        _DONE[name] = later.worker_result(validate.gaps, name)
     if missing:
         st.rerun()  # without the button
     found = [gap for name in preset_names() for gap in _DONE[name]]

@@ -45,7 +45,7 @@ def all_of_them() -> tuple[ClaimVerdict, ...]:
 
 @lru_cache
 def _kept(name: str, model: str) -> tuple[ClaimVerdict, ...]:
-    return tuple(later.watched(validate.validate, (name,)))
+    return tuple(later.worker_result(validate.validate, (name,)))
 
 
 def _seconds(point: ClaimPoint) -> float:

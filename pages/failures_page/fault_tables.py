@@ -13,7 +13,7 @@ from engine.campaign.simulate import Campaign
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE
-from pages.answers.headline import named
+from pages.answers.headline import model_name
 from pages.failures_page.campaigns import Campaigns, Protected, own
 
 OF = ("Time", "Energy")
@@ -90,7 +90,7 @@ def setting(found: Campaigns, scenario: Scenario) -> str:
         for name, hazard in sorted(found.hazards.items(), key=lambda one: one[1].mtbf or 0.0)
         if hazard.mtbf
     )
-    told = f"System {scenario.system} trains {named(scenario)} for {faults.campaign_days:g} days on {together}{rates}."
+    told = f"System {scenario.system} trains {model_name(scenario)} for {faults.campaign_days:g} days on {together}{rates}."
     return f"{told} Altogether: {classes}." if classes else told
 
 

@@ -16,7 +16,7 @@ from pages.ui.plain import plain
 def draw(scenario: Scenario) -> None:
     """Draw the pictures for this model on this machine."""
     with st.spinner("Estimating some six hundred machines"):
-        found = later.found(findings.of, scenario)
+        found = later.cached_result(findings.of, scenario)
     if isinstance(found, str):
         st.info(plain(found))
         return

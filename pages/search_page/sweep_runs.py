@@ -58,7 +58,7 @@ def keys(sweep: Sweep, how: How) -> tuple[str, ...]:
 @lru_cache(maxsize=HELD)
 def places(sweep: Sweep) -> pd.DataFrame:
     """Return where each point of a sweep lies on its axes."""
-    return later.watched(sweep_table.of_all, sweep) if len(sweep) > MANY else sweep_table.of_all(sweep)
+    return later.worker_result(sweep_table.of_all, sweep) if len(sweep) > MANY else sweep_table.of_all(sweep)
 
 
 @lru_cache(maxsize=HELD)

@@ -81,7 +81,7 @@ def _search(
 ) -> None:
     try:
         with st.spinner(f"Searching, by up to {most:,} estimates"):
-            found = later.watched(search, base, axes, wanted, bounds, most)
+            found = later.worker_result(search, base, axes, wanted, bounds, most)
     except EmberpoolError as error:
         st.error(plain(str(error)))
         return

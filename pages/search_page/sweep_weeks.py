@@ -44,7 +44,7 @@ def joined(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Constraint | Word
         return table
     if missing:
         with st.spinner(f"Campaigns of {len(missing):,} points"):
-            held.update(zip(missing, later.watched(all_over_weeks, asked_of), strict=True))
+            held.update(zip(missing, later.worker_result(all_over_weeks, asked_of), strict=True))
     found = pd.DataFrame.from_dict({point: held[point] for point in points}, orient="index", columns=[*WEEKS], dtype=float)
     if found.isna().all(axis=None) and len(found):
         st.warning("Nothing is known over weeks here: no fault can strike. Give the faults a rate, such as faults.rates=llama3.")

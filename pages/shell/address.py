@@ -17,7 +17,7 @@ from pages.ui import session
 from pages.ui.page_link import LinkPart, host
 from pages.ui.plain import plain
 
-WRITTEN, AT, BANNER = "address written", "address written at", "banner"
+WRITTEN_PAIRS, WRITE_TIME, BANNER = "address written", "address written at", "banner"
 SETTLED_SECONDS = 2.0
 LOOPBACK = ("127.", "localhost", "[::1]")
 
@@ -34,13 +34,13 @@ def open_link() -> str:
     if refusal := next(filter(None, (page.refusal(opened) for page in PLACES.values())), ""):
         return refusal
     try:
-        session.put(opened.preset, opened.scenario if pairs else data_file.with_data(opened.scenario))
+        session.put(opened.preset, opened.scenario if pairs else data_file.with_start_file(opened.scenario))
     except BadInput as error:
         return str(error)
     question.put(opened.questions)
     for page in PLACES.values():
         page.from_link(opened)
-    st.session_state.update({BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
+    st.session_state.update({BANNER: opened.banner, WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
     return ""
 
 
@@ -58,8 +58,8 @@ def _went_back(pairs: Pairs) -> bool:
     A widget moved just after another one sends the address from before our last write, so that a young
     write or a changed widget is no journey.
     """
-    settled = monotonic() - st.session_state[AT] > SETTLED_SECONDS
-    return bool(pairs) and pairs != st.session_state[WRITTEN] and settled and not _touched()
+    settled = monotonic() - st.session_state[WRITE_TIME] > SETTLED_SECONDS
+    return bool(pairs) and pairs != st.session_state[WRITTEN_PAIRS] and settled and not _touched()
 
 
 def _touched() -> bool:
@@ -72,11 +72,11 @@ def _touched() -> bool:
 
 def write(part: LinkPart) -> None:
     """Put the link of the session's scenario, and of what a page adds to it, into the address bar."""
-    pairs = links.query(session.scenario(), session.base(), part.axes, part.crash, question.said(part.questions))
-    if pairs == st.session_state.get(WRITTEN) and st.query_params:
+    pairs = links.query(session.scenario(), session.base(), part.axes, part.crash, question.link_questions(part.questions))
+    if pairs == st.session_state.get(WRITTEN_PAIRS) and st.query_params:
         return
     st.query_params.from_dict({key: [value for name, value in pairs if name == key] for key, _ in pairs})
-    st.session_state.update({WRITTEN: pairs, AT: monotonic()})
+    st.session_state.update({WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
 
 
 def bar(place: str, caution: str = "") -> None:
@@ -98,9 +98,9 @@ def share(place: str, contents: str) -> None:
     """Keep the address current, and draw the link to copy in the scenario's bar; `contents` says what the link holds."""
     part = PLACES[place].to_link()
     write(part)
-    with scenario_bar.slot(), st.popover("Share"):
+    with scenario_bar.share_slot(), st.popover("Share"):
         st.caption(contents)
-        asked = question.said(part.questions)
+        asked = question.link_questions(part.questions)
         st.session_state[session.HERE] = links.link(session.scenario(), session.base(), place, part.axes, part.crash, asked)
         if any(f"//{name}" in host() for name in LOOPBACK):
             st.caption("It opens on this computer alone; on another one, put its own explorer's address in front.")

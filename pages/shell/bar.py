@@ -20,11 +20,11 @@ MOST_CHIPS = 4
 
 def draw(refused: Mapping[str, str], whole: bool = True) -> None:
     """Draw the bar, and say what was refused and so has not changed."""
-    undo.note()
+    undo.record()
     projector.apply()
     if not whole:  # a page that asks for all of this itself
         st.session_state[session.PRESET] = st.session_state[session.PRESET]
-        question.hold()
+        question.keep_target()
         return
     with st.container(key="bar"):
         model, system, against, target = st.columns((4, 4, 3, 2), vertical_alignment="bottom")
@@ -53,18 +53,18 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
 def draw_tail() -> None:
     """Draw undo, a slot for what the page itself shares, and the words: seen on top, reached by the keyboard after the page."""
     with st.container(horizontal=True, vertical_alignment="center", key="tail"):
-        st.button("↶ Undo", on_click=undo.undo, disabled=not undo.past(), key="undo", type="tertiary")
+        st.button("↶ Undo", on_click=undo.undo, disabled=not undo.undo_steps(), key="undo", type="tertiary")
         st.session_state[SLOT] = st.container(width="content")
         glossary.draw()
 
 
-def slot() -> DeltaGenerator:
-    """Return where a page draws its Share."""
+def share_slot() -> DeltaGenerator:
+    """Return the container in which a page draws Share."""
     found: DeltaGenerator = st.session_state[SLOT]
     return found
 
 
-def differing() -> list[str]:
+def changed_knobs() -> list[str]:
     """Return the knobs that differ from the session's preset, the system aside, which stands in the bar."""
     start, now = values(preset(session.base()).scenario), values(session.scenario())
     return [path for path in KNOBS if now[path] != start[path] and path not in knob_widgets.BAR_KNOBS]
@@ -72,7 +72,7 @@ def differing() -> list[str]:
 
 def _chips() -> None:
     """Draw a chip for each knob that differs; pressing it takes the preset's value back."""
-    paths = differing()
+    paths = changed_knobs()
     if not paths:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="chips"):

@@ -60,8 +60,8 @@ def land() -> None:
 
 
 @st.cache_resource(show_spinner=False)
-def spare(place: str) -> None:
-    """Set what a place has loaded aside, once: after every run, of a timer too, Streamlit collects among all that is alive."""
+def freeze_loaded(place: str) -> None:
+    """Freeze the objects that a place has loaded, once: Streamlit collects garbage after every run, of a timer too."""
     sys.setswitchinterval(SWITCH_SECONDS)
     single_thread()  # from now on: the sums of a page are short, and threads of one visitor's would wait for another's
     gc.collect()

@@ -20,7 +20,7 @@ def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
         if knob.path not in elsewhere:
             _knob(knob.path, refused)
     asked = st.text_input("Find a knob", key="find", placeholder="bandwidth, GPU, seed, ...")
-    found = tuple(path for path in matching(asked) if path not in elsewhere)
+    found = tuple(path for path in knobs_with_words(asked) if path not in elsewhere)
     for path in found:
         _knob(path, refused)
     if asked.strip() and not found:
@@ -29,8 +29,8 @@ def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
         _group(group, refused, {*found, *elsewhere})
 
 
-def matching(asked: str) -> tuple[str, ...]:
-    """Return the knobs, main ones aside, with all the words asked for in path, title or help; none without words."""
+def knobs_with_words(asked: str) -> tuple[str, ...]:
+    """Return the knobs, without the main ones, that have all the words in path, title or help."""
     words = asked.lower().split()
     told = {path: f"{path} {knob.title} {knob.help} {section(path)}".lower() for path, knob in KNOBS.items() if not knob.main}
     return tuple(path for path, text in told.items() if words and all(word in text for word in words))
@@ -44,7 +44,9 @@ def _group(group: str, refused: Mapping[str, str], elsewhere: Collection[str]) -
         return
     with unfolded:
         idle = [
-            path for path in paths if path not in refused and not (warming.under_way() or effect(session.scenario(), path).acts)
+            path
+            for path in paths
+            if path not in refused and not (warming.kernels_missing() or effect(session.scenario(), path).acts)
         ]
         every = bool(idle) and st.toggle(f"{len(idle)} without effect here", key=f"idle {group}")
         for title, members in sections([path for path in paths if every or path not in idle]).items():
@@ -55,13 +57,13 @@ def _group(group: str, refused: Mapping[str, str], elsewhere: Collection[str]) -
 
 
 def _knob(path: str, refused: Mapping[str, str]) -> None:
-    found = None if warming.under_way() else effect(session.scenario(), path)  # which is estimated
+    found = None if warming.kernels_missing() else effect(session.scenario(), path)  # which is estimated
     knob_widgets.draw(KNOBS[path], refused.get(path, ""), "" if found is None or found.acts else found.sentence)
     beside_knob.draw(path, session.scenario())
 
 
 def _data_switch() -> None:
-    file = data_file.served()
+    file = data_file.start_file()
     if not file:
         return
     using = session.held("data.digest") == file.digest

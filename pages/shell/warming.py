@@ -1,4 +1,4 @@
-"""While the engine's kernels are compiled, once after an installation: who does it, and a word on the page."""
+"""The compilation of the engine's kernels, once after an installation, and its progress on the page."""
 
 import sys
 from pathlib import Path
@@ -12,23 +12,23 @@ REFRESH_SECONDS = 0.5
 
 
 @st.cache_resource(show_spinner=False)
-def _begun() -> Compiling | None:
+def _compiler() -> Compiling | None:
     return None if compiled() else Compiling([sys.executable, str(PROGRAM)])
 
 
-def under_way() -> bool:
-    """Return whether the first page's kernels are still missing; the first to ask begins to compile."""
-    found = _begun()
+def kernels_missing() -> bool:
+    """Whether the first page's kernels are still missing; the first call begins to compile them."""
+    found = _compiler()
     return found is not None and not found.ready.is_set()
 
 
 def draw(title: str) -> None:
-    """Draw a page's title, and how far the kernels are; the page is drawn anew once they are there."""
+    """Draw a page's title and the progress of compilation; the page is drawn anew at its end."""
     st.header(title, anchor=False)
 
     @st.fragment(run_every=REFRESH_SECONDS)
     def look() -> None:
-        found = _begun()
+        found = _compiler()
         if found is None or found.ready.is_set():
             st.rerun()
         counted = f", {found.done} of {found.total}" if found.total else ""

@@ -54,7 +54,7 @@ def first_look(path: str, digest: str) -> FileDescription:
 def draw(file: DataFile) -> None:
     """Draw the first rows of a table that nobody has described, the guess, and the press that accepts it; raises BadFile."""
     with data_file.refusals(file):
-        found = later.found(first_look, str(file.path), file.digest)
+        found = later.cached_result(first_look, str(file.path), file.digest)
     _draw_fault()
     st.markdown(f"**{plain(found.name)}** is a table that nobody has described. These are its first rows:")
     names = [column.name for column in found.columns]
@@ -92,7 +92,7 @@ def _fault(file: DataFile, columns: Sequence[ColumnDescription], text: str) -> s
     if len(marks) > 1:
         return f"Lists are parted by {' and '.join(map(repr, marks))}, and a mapping names one mark; leave a column out."
     try:
-        later.found(_tried, str(file.path), file.digest, text)
+        later.cached_result(_tried, str(file.path), file.digest, text)
     except BadFile as error:
         return str(error)
     return ""
@@ -166,7 +166,7 @@ def _accept(file: DataFile, text: str) -> None:
         st.session_state[ACCEPTED] = {**st.session_state.get(ACCEPTED, {}), file.digest: text}
         return
     try:
-        if data_file.known(file.path, file.origin).digest != file.digest:
+        if data_file.register(file.path, file.origin).digest != file.digest:
             raise BadFile(f"{file.path.name} has changed since its rows were shown; look at them again.")
         mapping.save(file.path, text)
     except BadFile as error:

@@ -104,10 +104,10 @@ def _given() -> data_file.DataFile | None:
     if sum(map(bool, (path.strip(), uploaded, name))) > 1:
         st.caption("Several files are given here, of which the first is taken; empty its field for the next.")
     if path.strip():
-        return data_file.known(expanded(path), data_file.TYPED)
+        return data_file.register(expanded(path), data_file.TYPED)
     if uploaded:
         return _kept(uploaded)
-    return data_folder.chosen(name) if name else data_file.served()
+    return data_folder.chosen(name) if name else data_file.start_file()
 
 
 def _kept(uploaded: Sequence[UploadedFile]) -> data_file.DataFile:

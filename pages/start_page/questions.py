@@ -52,7 +52,7 @@ def ask(asked: Question, base: str, changes: dict[str, object] | None = None) ->
 def put(asked: Question, base: str, scenario: Scenario) -> None:
     """Put a variation of a preset and the question into the session; only in a callback."""
     session.put(base, with_values(scenario, {"system": asked.system} if asked.system else {}))
-    question.forget()
+    question.reset_baseline()
     if asked.opens:
         st.session_state[asked.opens] = True
     st.session_state[GO] = asked.page

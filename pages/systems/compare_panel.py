@@ -18,7 +18,7 @@ def draw(scenario: Scenario) -> None:
     """Draw the choice of systems, and what each gives, costs and moves."""
     systems = systems_panel.chosen()
     with st.spinner("Estimating; the very first time takes some seconds more"):
-        results = estimates.beside(scenario, systems)
+        results = estimates.estimates_by_system(scenario, systems)
     base = comparison.against(results, scenario)
 
     st.markdown(f"**{plain(comparison.headline(results, scenario))}**")

@@ -49,7 +49,7 @@ def table(scenario: Scenario, systems: Sequence[str]) -> pd.DataFrame:
     for times in TIMES:
         target = times * float(scenario.machine.target_throughput or 0.0)
         for name in systems:
-            result = estimates.of(with_values(scenario, {TARGET: target, "system": name}))
+            result = estimates.estimate_of(with_values(scenario, {TARGET: target, "system": name}))
             rows.append((target, name, result.results.get(NODES), result.results.get(RATE), "" if result.ran else result.outcome))
     return pd.DataFrame(rows, columns=list(TITLES))
 

@@ -28,7 +28,7 @@ WAYS = {"way": "Sharding", "step": "Step time [ms]", "says": "What it is"}
 
 def draw(scenario: Scenario) -> None:
     """Draw the finding, the parts as bars, and the ways of sharding beside each other."""
-    found = later.found(part_loads.part_loads, scenario)
+    found = later.cached_result(part_loads.part_loads, scenario)
     if found is None:
         st.caption(f"System {scenario.system} has one part here, or shares its work evenly: there is nothing to divide.")
         return

@@ -13,7 +13,7 @@ from pages.why_page import insights, sentences, why_charts, why_tables
 def draw(scenario: Scenario) -> None:
     """Draw the whole way from pmem to cxl for this model on this machine."""
     with st.spinner("Estimating some two hundred machines"):
-        found = later.found(insights.of, scenario)
+        found = later.cached_result(insights.of, scenario)
     if isinstance(found, str):
         st.info(plain(found))
         return

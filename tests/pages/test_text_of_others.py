@@ -74,6 +74,6 @@ def test_what_a_store_says_is_shown_as_text_and_leads_nowhere(link, monkeypatch,
 @each("page", ["start", "data"])
 def test_the_name_of_a_file_is_shown_as_text(page, monkeypatch):
     named = data_file.DataFile(Path(HOSTILE.replace("/", "_") + ".txt"), "0" * 64)
-    monkeypatch.setattr(data_file, "served", lambda: named)
+    monkeypatch.setattr(data_file, "start_file", lambda: named)
     app = apps.opened(page, {"preset": "tiny"})
     assert "evil" in str(app.button) + apps.text(app.markdown) and not alive(app)

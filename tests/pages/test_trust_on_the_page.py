@@ -134,7 +134,7 @@ def test_a_page_that_redraws_itself_is_not_sent_back_by_an_address_that_is_late(
         app = opened(preset="tiny", system="pmem")
         app.selectbox(key="knob system").set_value("cxl").run()
         app.query_params.update({"system": "pmem"})
-        app.session_state[address.AT] -= 60
+        app.session_state[address.WRITE_TIME] -= 60
         if ours:
             app.session_state[session.OURS] = True
         return app.run().session_state["scenario"].system

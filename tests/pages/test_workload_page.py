@@ -93,16 +93,16 @@ def test_a_served_file_is_counted_at_the_press_of_a_button_and_left_again(tmp_pa
     path = tmp_path / "own.csv"
     path.write_bytes(made_up_criteo.csv(made_up_criteo.rows(400)))
     monkeypatch.setattr("sys.argv", ["app.py", "--data", str(path)])
-    data_file.served.cache_clear()
+    data_file.start_file.cache_clear()
     try:
         app = opened({"preset": "dlrm-kaggle", "data.batch_size": "16"})
         next(one for one in app.button if one.label == "Count own.csv").click().run()
-        assert app.query_params["data.digest"] == data_file.served().digest and not app.exception and not app.error
+        assert app.query_params["data.digest"] == data_file.start_file().digest and not app.exception and not app.error
         assert any("data file" in one.value for one in app.caption)
         next(one for one in app.button if one.label == "Expect of the generator").click().run()
         assert app.session_state["scenario"].data.digest == "" and not app.exception
     finally:
-        data_file.served.cache_clear()
+        data_file.start_file.cache_clear()
 
 
 def test_a_counted_trace_says_how_many_lookups_miss_in_any_cache():

@@ -35,9 +35,9 @@ HEAVY = [
 def beside():
     """Find in processes of their own, as the explorer does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(later, "elsewhere", apps.ELSEWHERE)
-        patch.setattr(later, "watched", apps.WATCHED)
-        later.found.cache_clear()
+        patch.setattr(later, "run_in_worker", apps.ELSEWHERE)
+        patch.setattr(later, "worker_result", apps.WATCHED)
+        later.cached_result.cache_clear()
         yield
     for processes in later._beside.values():
         processes.shutdown(kill_workers=True)

@@ -142,7 +142,7 @@ def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
 
 
 def test_without_the_token_a_file_named_at_start_is_shown_but_not_described(path, monkeypatch):
-    monkeypatch.setattr(own_data, "_given", lambda: data_file.known(path, data_file.START))
+    monkeypatch.setattr(own_data, "_given", lambda: data_file.register(path, data_file.START))
     app = apps.opened("start")
     assert "nobody has described" in text(app.markdown) and access.HOW in text(app.caption)
     assert not any(button.key == "accept guess" for button in app.button) and 'label = "paid"' in text(app.code)
@@ -293,10 +293,10 @@ def test_a_long_reading_shows_its_share_and_is_cancelled_until_it_is_asked_for_a
         bars.append(Path(place).exists())
         return find(place, *given)
 
-    monkeypatch.setattr(later, "watched", slowly)
+    monkeypatch.setattr(later, "worker_result", slowly)
     app = typed(path)
     assert bars == [True] and "is ready" in text(app.markdown)
-    file = data_file.known(path, data_file.TYPED)
+    file = data_file.register(path, data_file.TYPED)
     app.session_state[reading.CANCELLED] = ("shape_of", (str(path), file.digest))
     app.run()
     assert "was cancelled" in text(app.info) and "is ready" not in text(app.markdown)

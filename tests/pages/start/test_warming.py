@@ -15,9 +15,9 @@ def compiling(monkeypatch):
     found = SimpleNamespace(done=12, total=48, ready=threading.Event())
     monkeypatch.setattr(warming, "compiled", lambda: False)
     monkeypatch.setattr(warming, "Compiling", lambda command: found)
-    warming._begun.clear()
+    warming._compiler.clear()
     yield found
-    warming._begun.clear()
+    warming._compiler.clear()
 
 
 def test_knobs_and_a_word_come_before_the_estimate_and_the_page_as_soon_as_it_can(compiling, monkeypatch):
@@ -33,5 +33,5 @@ def test_knobs_and_a_word_come_before_the_estimate_and_the_page_as_soon_as_it_ca
 
 def test_a_start_without_anything_to_compile_begins_no_process(monkeypatch):
     monkeypatch.setattr(warming, "Compiling", lambda command: pytest.fail("a process was begun"))
-    warming._begun.clear()
-    assert not warming.under_way()
+    warming._compiler.clear()
+    assert not warming.kernels_missing()
