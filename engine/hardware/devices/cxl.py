@@ -73,7 +73,7 @@ def joint_rate(machine: MachineKnobs) -> float:
     return machine.num_expanders * payload_rate(machine)
 
 
-class Rates(NamedTuple):
+class LinkRates(NamedTuple):
     """Numbers of all links: seconds a line on one of them, tags of one, ns of an answer, by memory and on the way, pJ a bit."""
 
     links: float
@@ -85,7 +85,7 @@ class Rates(NamedTuple):
     bit: float
 
 
-def move_seconds(links: Rates, work: Move) -> Any:
+def move_seconds(links: LinkRates, work: Move) -> Any:
     """Return the seconds of lines over one link, of which its tags let only so many wait for their answer."""
     lines, idle = work.nbytes / LINE / links.links, np.maximum(links.answer[work.out_of], 1e-3)
     answer = loaded(idle, links.service / NS, lines, links.tags, links.curve) + links.way
@@ -101,7 +101,7 @@ def build(machine: MachineKnobs) -> Device:
     link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), machine.num_expanders
     rate = joint_rate(machine)
     behind = {"": 0.0, "pmem": pmem_latency(machine), "dram": dram_latency(machine)}
-    rates = Rates(
+    rates = LinkRates(
         links=float(count),
         service=LINE * count / rate,
         tags=float(link.tags.value),

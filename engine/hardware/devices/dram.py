@@ -40,7 +40,7 @@ def dram_latency(machine: MachineKnobs) -> float:
     return assumed_value(machine, "dram", MEMORY[USED].latency)
 
 
-class Rates(NamedTuple):
+class DramRates(NamedTuple):
     """Numbers of a node's channels: bytes a second of all, seconds a line at one, ns of an idle access, pJ a bit."""
 
     channels: float
@@ -56,14 +56,14 @@ def _line_bytes(work: Any) -> Any:
     return work.rows * LINE * np.ceil(work.row_bytes / LINE)
 
 
-def _random(memory: Rates, work: Any, times: int) -> Any:
+def _random(memory: DramRates, work: Any, times: int) -> Any:
     """Return the seconds of lines at one channel, each passed so many times: its rate, if enough of them are in flight."""
     accesses, most = _line_bytes(work) / LINE / memory.channels, most_accesses(memory.requesters[work.by], 1)
     latency = loaded(memory.latency, times * memory.service / NS, accesses, most, memory.curve) * NS
     return access_seconds(accesses, times * memory.service, latency, most)
 
 
-def _joules(memory: Rates, nbytes: Any) -> Any:
+def _joules(memory: DramRates, nbytes: Any) -> Any:
     return nbytes * 8 * memory.bit * 1e-12
 
 
@@ -84,7 +84,7 @@ def build(machine: MachineKnobs) -> Device:
     memory = assumed(machine, "dram", MEMORY[USED])
     rate = machine.dram_channels * memory.channel.value * memory.efficiency.value * GB
     gigabytes = machine.dram_capacity_GiB * GiB / GB
-    rates = Rates(
+    rates = DramRates(
         channels=float(machine.dram_channels),
         rate=rate,
         service=LINE * machine.dram_channels / rate,

@@ -29,14 +29,14 @@ CARDS = Catalogue("gather-card", Card)
 USED = "alveo"
 
 
-class Rates(NamedTuple):
+class CardRates(NamedTuple):
     """Seconds between two of a card's reads, and the bytes a second of its link."""
 
     pace: float
     link: float
 
 
-def gather_seconds(card: Rates, work: RowReads) -> Any:
+def gather_seconds(card: CardRates, work: RowReads) -> Any:
     """Return the seconds of row reads: of their round trips in flight, or of their bytes on the link."""
     return work.rows * np.maximum(card.pace, work.row_bytes / card.link)
 
@@ -54,7 +54,7 @@ def build(machine: MachineKnobs) -> Device:
         name="gatherer",
         title="Gather card",
         helps="more reads in flight or a faster link would shorten it",
-        rates=Rates(card.trip.value * US / card.reads.value, machine.pcie_bandwidth_GBps * GB),
+        rates=CardRates(card.trip.value * US / card.reads.value, machine.pcie_bandwidth_GBps * GB),
         seconds=SECONDS,
         idle_watts=card.idle.value,
         busy_watts=card.active.value - card.idle.value,

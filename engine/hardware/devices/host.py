@@ -74,7 +74,7 @@ def _eager() -> dict[str, Constant]:
     return {name: getattr(HOSTS["trainingcxl"], name) for name in ("fixed", "per_lookup")}
 
 
-class Rates(NamedTuple):
+class HostRates(NamedTuple):
     """Numbers of one host in the units of `Host`; rates are those of its `working` share of cores.
 
     `core` are the W of one that works, of which `busy` work in layers and embeddings; `loop` drives the GPUs.
@@ -93,18 +93,18 @@ class Rates(NamedTuple):
     loop: LoopRates
 
 
-def embedding_seconds(host: Rates, work: HostEmbedding) -> Any:
+def embedding_seconds(host: HostRates, work: HostEmbedding) -> Any:
     """Return the seconds of embedding work: software, then bytes."""
     software = host.fixed * US + work.lookups * host.per_lookup * NS / host.working
     return work.share * (software + work.nbytes / (host.gather * GB * host.working))
 
 
-def row_seconds(host: Rates, work: HostRows) -> Any:
+def row_seconds(host: HostRates, work: HostRows) -> Any:
     """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
     return work.rows * (host.put if work.scatter else host.take) * NS * max(1.0, work.row_bytes / ROW)
 
 
-def layer_seconds(host: Rates, work: BottomMLP | TopPart) -> Any:
+def layer_seconds(host: HostRates, work: BottomMLP | TopPart) -> Any:
     """Return the seconds of layers."""
     return _layer_flop(work) / (host.gemm * 1e12 * host.working)
 
@@ -119,7 +119,7 @@ SECONDS: Mapping[type, Cost] = {
 }
 
 
-def core_joules(host: Rates, work: Work) -> Any:
+def core_joules(host: HostRates, work: Work) -> Any:
     """Return the joules of work: its seconds times the cores that it keeps busy, each its share of the swing."""
     busy = host.busy if isinstance(work, MANY_THREADS) else 1.0
     return host.core * getattr(work, "processes", busy) * SECONDS[type(work)](host, work)
@@ -133,7 +133,7 @@ def build(machine: MachineKnobs) -> Device:
     eager = _eager() if machine.framework in EAGER else {}
     host = assumed(machine, "host", replace(HOSTS[machine.host], **eager))
     loop = assumed(machine, "host", FRAMEWORKS[machine.framework])
-    rates = Rates(
+    rates = HostRates(
         **{name: getattr(host, name).value for name in ("fixed", "per_lookup", "gather", "take", "put", "gemm", "cache")},
         working=min(1.0, threads(machine) / host.cores.value),  # rates are measured with all cores
         core=(host.active.value - host.idle.value) / host.cores.value,

@@ -15,7 +15,7 @@ def controllers(machine: MachineKnobs, memory: str) -> int:
     return modules(machine) if memory == "pmem" else machine.dram_channels
 
 
-class Rates(NamedTuple):
+class LogicRates(NamedTuple):
     """Bytes a second that pass through the adders beside each memory's controllers."""
 
     beside: Mapping[str, float]
@@ -35,7 +35,7 @@ def build(machine: MachineKnobs) -> Device:
         name="near-data",
         title=f"Near-data logic, {rate / 1e9:g} GB/s{' at each controller' * each}, {room:g} MB scratchpad",
         helps="wider or faster near-data logic would shorten it",
-        rates=Rates(rates),
+        rates=LogicRates(rates),
         seconds=SECONDS,
         idle_watts=chips * logic.idle.value,
         busy_watts=chips * max(logic.active.value - logic.idle.value, 0.0),

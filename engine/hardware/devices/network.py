@@ -32,7 +32,7 @@ class Fabric:
 FABRICS = Catalogue("fabric", Fabric, of=("gpu", "gpu-replay"))
 
 
-class Rates(NamedTuple):
+class NetworkRates(NamedTuple):
     """Numbers of the links: bytes a second of a GPU's fabric, share of the network and card, seconds before bytes move.
 
     `ring` are the seconds a byte of a reduction takes, `pairs` how often one crosses a link; `hop` is in us, `bit` in pJ.
@@ -50,27 +50,27 @@ class Rates(NamedTuple):
     bit: float
 
 
-def exchange_seconds(links: Rates, work: AllToAll) -> Any:
+def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:
     """Return the seconds of an exchange: fabric and network work side by side."""
     return some(work.nbytes) * links.exchange_latency + np.maximum(work.fabric / links.fabric, work.network / links.network)
 
 
-def reduce_seconds(links: Rates, work: AllReduce) -> Any:
+def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
     """Return the seconds of rings over the fabric, then over the network with a node's GPUs each summing their part."""
     return some(work.nbytes) * links.reduce_latency + work.nbytes * links.ring
 
 
-def fetch_seconds(links: Rates, work: Fetch) -> Any:
+def fetch_seconds(links: NetworkRates, work: Fetch) -> Any:
     """Return the seconds of one peer's stream, which gets all that a card sustains, unlike collectives."""
     return some(work.nbytes) * links.hop * US + work.nbytes / links.gpus / links.card
 
 
-def link_joules(links: Rates, work: AllToAll | Fetch) -> Any:
+def link_joules(links: NetworkRates, work: AllToAll | Fetch) -> Any:
     """Return the joules of bytes that cross a link once."""
     return over_link(work.nbytes, links.bit)
 
 
-def reduce_joules(links: Rates, work: AllReduce) -> Any:
+def reduce_joules(links: NetworkRates, work: AllReduce) -> Any:
     """Return the joules of a reduction's bytes, each of which crosses many links."""
     return over_link(work.nbytes * links.pairs, links.bit)
 
@@ -88,7 +88,7 @@ def build(machine: MachineKnobs) -> Device:
     net = fabric.outside.value * card
     agreed = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement) * MS
     latency = (fabric.start.value + (fabric.hop.value if count > 1 else 0.0)) * US + agreed
-    rates = Rates(
+    rates = NetworkRates(
         gpus=float(gpus),
         fabric=link,
         network=net,

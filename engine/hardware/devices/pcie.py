@@ -25,7 +25,7 @@ class CopyPath:
 PATHS = Catalogue("copy-path", CopyPath, of=("host",))
 
 
-class Rates(NamedTuple):
+class CopyRates(NamedTuple):
     """Numbers of one copy path: bytes a second pinned, unpinned and by GPU threads, us a hand-off, pJ a bit."""
 
     pinned: float
@@ -35,12 +35,12 @@ class Rates(NamedTuple):
     bit: float
 
 
-def copy_seconds(path: Rates, work: Copy) -> Any:
+def copy_seconds(path: CopyRates, work: Copy) -> Any:
     """Return the seconds of a copy: its hand-offs, then its bytes."""
     return work.handoffs * path.handoff * US + work.nbytes / (path.pinned if work.pinned else path.unpinned)
 
 
-def link_joules(path: Rates, work: Copy | Direct) -> Any:
+def link_joules(path: CopyRates, work: Copy | Direct) -> Any:
     """Return the joules of the work's bytes on the link."""
     return over_link(work.nbytes, path.bit)
 
@@ -53,7 +53,7 @@ def build(machine: MachineKnobs) -> Device:
     """Build the PCIe path between host memory or a card and the GPU."""
     path = assumed(machine, "pcie", PATHS[machine.host])
     rate = machine.pcie_bandwidth_GBps * GB
-    rates = Rates(
+    rates = CopyRates(
         pinned=rate,
         unpinned=min(rate, path.pageable.value * GB),
         direct=path.direct.value * rate,

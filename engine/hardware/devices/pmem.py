@@ -119,7 +119,7 @@ class CacheRates(NamedTuple):
     energy: float
 
 
-class Rates(NamedTuple):
+class MediaRates(NamedTuple):
     """Numbers of a node's modules: bytes, bytes a second of one by kind of access, ns, nJ a byte.
 
     `share` of its write rate is kept by a module; `queued` is False where rates are effective; `cache` is None without one.
@@ -151,7 +151,7 @@ def _whole(size: Any, work: Any) -> Any:
 
 
 def _accesses_seconds(
-    media: Rates, rate: Any, latency: Any, work: Any, stall: Any = 1.0, share: Any = 1.0, returned: Any = 0.0
+    media: MediaRates, rate: Any, latency: Any, work: Any, stall: Any = 1.0, share: Any = 1.0, returned: Any = 0.0
 ) -> Any:
     """Return the seconds of accesses at one module: at a rate, if enough of them are in flight; a stall delays each.
 
@@ -171,28 +171,28 @@ def _accesses_seconds(
     return np.maximum(through, np.maximum(filling / np.maximum(1.0, np.minimum(most, media.cache.misses)), whole))
 
 
-def read_seconds(media: Rates, work: RowReads) -> Any:
+def read_seconds(media: MediaRates, work: RowReads) -> Any:
     """Return the seconds of row reads, spread evenly over modules; a read just after a write stalls."""
     stall = 1 + work.raw_share * media.stall / np.maximum(media.latency, LEAST)
     return _accesses_seconds(media, media.read, media.latency, work, stall, returned=work.returned)
 
 
-def update_seconds(media: Rates, work: RowUpdates) -> Any:
+def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
     """Return the seconds of updates in place: each is read and persisted."""
     return _accesses_seconds(media, media.update, media.latency + media.persist, work, share=media.share)
 
 
-def log_seconds(media: Rates, work: RowLog) -> Any:
+def log_seconds(media: MediaRates, work: RowLog) -> Any:
     """Return the seconds of a row log's entries: each is read and persisted."""
     return _accesses_seconds(media, media.log, media.latency + media.persist, work, share=media.share)
 
 
-def home_seconds(media: Rates, work: HomeWrites) -> Any:
+def home_seconds(media: MediaRates, work: HomeWrites) -> Any:
     """Return the seconds of home writes, in sequence."""
     return _whole(media.access, work) / (media.stream * media.modules) / media.share
 
 
-def stream_seconds(media: Rates, work: Stream) -> Any:
+def stream_seconds(media: MediaRates, work: Stream) -> Any:
     """Return the seconds of bytes in sequence."""
     rate = media.stream if work.write else media.read
     seconds = work.nbytes / (rate * media.modules)
@@ -218,7 +218,7 @@ WRITTEN: Mapping[type, Cost] = {
 WRITTEN_BACK: Mapping[type, Cost] = {RowReads: lambda media, work: work.returned * media.cache.line}
 
 
-def _energy(media: Rates, read: Any, work: Any) -> Any:
+def _energy(media: MediaRates, read: Any, work: Any) -> Any:
     """Return the joules of bytes read, and of those that the work writes."""
     written = WRITTEN.get(type(work))
     write = written(media, work) if written else 0.0
@@ -229,7 +229,7 @@ def _energy(media: Rates, read: Any, work: Any) -> Any:
     return (read * media.read_energy + write * media.write_energy) * 1e-9
 
 
-def row_joules(media: Rates, work: RowReads | RowUpdates | RowLog) -> Any:
+def row_joules(media: MediaRates, work: RowReads | RowUpdates | RowLog) -> Any:
     """Return the joules of rows: they are read in whole lines."""
     return _energy(media, _whole(media.line, work), work)
 
@@ -260,10 +260,10 @@ def build(machine: MachineKnobs) -> Device:
     )
 
 
-def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> Rates:
+def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRates:
     """Return the numbers of so many modules."""
     cache = CacheRates(media.cache_line.value, media.miss.value, media.flush.value, media.misses.value, media.cached_energy.value)
-    return Rates(
+    return MediaRates(
         modules=float(count),
         line=media.line.value,
         access=media.access.value,

@@ -32,7 +32,7 @@ SERVERS = Catalogue("embedding-server", Server)
 USED = "two-socket"
 
 
-class Rates(NamedTuple):
+class ServerRates(NamedTuple):
     """Numbers of one server: us a call, ns a row gathered and scattered, bytes a second of its card."""
 
     call: float
@@ -41,7 +41,7 @@ class Rates(NamedTuple):
     card: float
 
 
-def row_seconds(server: Rates, work: HostRows) -> Any:
+def row_seconds(server: ServerRates, work: HostRows) -> Any:
     """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
     each = (server.put if work.scatter else server.take) * NS * max(1.0, work.row_bytes / ROW)
     return some(work.rows) * work.calls * server.call * US + work.rows * each
@@ -57,7 +57,7 @@ def build(machine: MachineKnobs) -> Device:
         name="remote",
         title="Embedding servers",
         helps="more machine.embedding_servers, or a cache, would shorten it",
-        rates=Rates(server.call.value, server.take.value, server.put.value, server.card.value * GB),
+        rates=ServerRates(server.call.value, server.take.value, server.put.value, server.card.value * GB),
         seconds=SECONDS,
         idle_watts=server.idle.value,
         busy_watts=server.active.value - server.idle.value,

@@ -42,7 +42,7 @@ class Drive:
 DRIVES = Catalogue("drive", Drive)
 
 
-class Rates(NamedTuple):
+class DriveRates(NamedTuple):
     """Numbers of striped drives: seconds a block, us of a drive and its software, bytes a second, W."""
 
     reading: float
@@ -55,15 +55,15 @@ class Rates(NamedTuple):
     swing: float
 
 
-def _read_seconds(drives: Rates, rows: Any) -> Any:
+def _read_seconds(drives: DriveRates, rows: Any) -> Any:
     return access_seconds(rows, drives.reading, drives.answer * US, drives.in_flight)
 
 
-def _stream_seconds(drives: Rates, nbytes: Any, rate: Any) -> Any:
+def _stream_seconds(drives: DriveRates, nbytes: Any, rate: Any) -> Any:
     return some(nbytes) * drives.latency * US + nbytes / rate
 
 
-def home_seconds(drives: Rates, work: HomeWrites | RowUpdates) -> Any:
+def home_seconds(drives: DriveRates, work: HomeWrites | RowUpdates) -> Any:
     """Return the seconds of blocks written at random."""
     return work.rows * drives.writing
 
@@ -88,7 +88,7 @@ def build(machine: MachineKnobs) -> Device:
         return max(fastest, drive.software.value * US / drive.threads.value)
 
     swing = count * (drive.active.value - drive.idle.value)
-    rates = Rates(
+    rates = DriveRates(
         reading=pace(drive.read_iops, drive.read),
         writing=pace(drive.write_iops, drive.write),
         latency=drive.latency.value,
