@@ -26,7 +26,7 @@ WALL = quantity("rise near full load", "power", default=Constant("", 0.75, "", 0
 
 
 class LoadCurve(NamedTuple):
-    """How a part's latency rises with its load: idle × (1 + rise ρ^bend / (1 - ρ)^wall)."""
+    """How a part's latency rises with its load: idle × (1 + rise load^bend / (1 - load)^wall)."""
 
     rise: float
     bend: float
