@@ -78,10 +78,10 @@ class PlanLayout:
         return found
 
     def queued_at(self, demand: int) -> tuple[TaskGraph, Template]:
-        """Return the graph with its log waiting in the lane of a demand, by number, and its arrays; durations count by shape."""
+        """Return the graph with its log waiting in the lane of a demand, by number, and its arrays."""
         if demand not in self.queued:
             graph = with_log_queued_at(self.graph, demand)
-            self.queued[demand] = graph, template_of(graph, np.zeros((len(self.kind), len(graph.tasks))))
+            self.queued[demand] = graph, template_of(graph, len(self.kind))
         return self.queued[demand]
 
     def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
@@ -183,8 +183,8 @@ def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
     return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))
 
 
-def template_of(graph: TaskGraph, durations: Floats) -> Template:
-    """Return a graph as the arrays that the schedule works on; `durations` are (N, K) seconds."""
+def template_of(graph: TaskGraph, batches: int) -> Template:
+    """Return a graph as the arrays that the schedule works on, for so many batches."""
     tasks = graph.tasks
     servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
     rolls = [k for k, task in enumerate(tasks) if task.during]
@@ -198,7 +198,7 @@ def template_of(graph: TaskGraph, durations: Floats) -> Template:
         waits = needs, needs + len(set(task.after_previous))
         rows.append((servers[task.server], task.background, apart, *waits, first, first + len(same), len(followers)))
     return Template(
-        durations=durations,
+        batches=batches,
         tasks=np.array(rows, TASK),
         followers=np.array(followers, dtype=np.int64),
         roll=rolls[0] if rolls else -1,

@@ -298,7 +298,7 @@ def test_the_first_batch_after_a_recovery_looks_all_its_rows_up_as_the_first_of_
     m, amounts = ready(asked), counted(asked, 40)
     planned = schedule(m, amounts)
     resumed = SegmentSchedule(m, amounts, planned, 20, 0.0, False).segment().timeline
-    lookups = resumed.template.durations[:, resumed.graph.index("Embedding lookup")]
+    lookups = resumed.durations[:, resumed.graph.index("Embedding lookup")]
     assert lookups[0] > 0 and not lookups[1:].any()
     log = planned.template.roll
     assert resumed.graph.tasks[log].server == planned.graph.tasks[log].server == ("pmem", "")

@@ -197,7 +197,7 @@ def test_elapsed_time_is_training_and_downtime_and_energy_is_static_and_dynamic(
 def _begins(line):
     """Return when each batch first asks for more than a transfer, (N,); what takes no time is no beginning."""
     work = [k for k, task in enumerate(line.graph.tasks) if task.stage != "Transfer"]
-    starts = np.where(line.template.durations[:, work] > 0, line.start[:, work], np.inf)
+    starts = np.where(line.durations[:, work] > 0, line.start[:, work], np.inf)
     return np.nanmin(starts, axis=1)
 
 
