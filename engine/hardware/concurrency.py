@@ -58,8 +58,8 @@ def loaded(idle: Any, service: Any, accesses: Any, in_flight: Any, curve: LoadCu
 
 def at_load(load: Any, rise: float, bend: float, wall: float) -> Any:
     """Return how many times its idle latency a device takes that is so far loaded, 0 to 1."""
-    known = np.minimum(load, FULL)
-    return 1 + rise * known**bend / np.maximum((1 - known) ** wall, 1e-12)
+    published = np.minimum(load, FULL)
+    return 1 + rise * published**bend / np.maximum((1 - published) ** wall, 1e-12)
 
 
 @lru_cache(maxsize=1024)

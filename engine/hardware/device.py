@@ -75,7 +75,7 @@ class Device:
     @cached_property
     def stated(self) -> Mapping[str, float]:
         """The values of its constants by name with the unit, as in `pmem.read-rate [GB/s]`."""
-        return {f"{name_of(self.name, one)} [{one.unit}]": one.value for one in self.constants}
+        return {f"{name_of(self.name, constant)} [{constant.unit}]": constant.value for constant in self.constants}
 
 
 @dataclass(frozen=True)
@@ -221,10 +221,10 @@ def fields_of(part: object) -> tuple[Constant, ...]:
 
 def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
     """Return a part of `device` as the machine's sources and assumptions have it."""
-    given, changed = dict(machine.assume), {}
+    assumptions, changed = dict(machine.assume), {}
     for path in getattr(part, "__dataclass_fields__", ()):
         constant: Constant = getattr(part, path)
-        stated = _stated(machine, device, constant, given)
+        stated = _stated(machine, device, constant, assumptions)
         if stated is not constant:
             changed[path] = stated
     return replace(part, **changed) if changed else part  # type: ignore[type-var]
@@ -233,19 +233,19 @@ def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
 def assumed_value(machine: MachineKnobs, device: str, constant: Constant) -> float:
     """Return the value of one constant of `device` as the machine's sources and assumptions have it."""
     name = name_of(device, constant)
-    given: float | None = getattr(machine.assumptions, name.replace(".", ":"))
-    return _stated(machine, device, constant, {} if given is None else {name: given}).value
+    assumption: float | None = getattr(machine.assumptions, name.replace(".", ":"))
+    return _stated(machine, device, constant, {} if assumption is None else {name: assumption}).value
 
 
-def _stated(machine: MachineKnobs, device: str, constant: Constant, given: Mapping[str, float]) -> Constant:
+def _stated(machine: MachineKnobs, device: str, constant: Constant, assumptions: Mapping[str, float]) -> Constant:
     """An assumption beats every source."""
     stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
-    return stated.assumed(given[name]) if given and (name := name_of(device, constant)) in given else stated
+    return stated.assumed(assumptions[name]) if assumptions and (name := name_of(device, constant)) in assumptions else stated
 
 
-def check_assumptions(machine: MachineKnobs, built: Iterable[Device], every: Callable[[], tuple[str, ...]]) -> None:
+def check_assumptions(machine: MachineKnobs, built: Iterable[Device], all_names: Callable[[], tuple[str, ...]]) -> None:
     """Raise BadKnob for an assumption about no constant of a device; all names are only asked for if those built lack one."""
-    used = {name_of(device.name, one) for device in built for one in device.constants}
-    for name in [name for name, _ in machine.assume if name not in used]:
-        if name not in every():
-            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, every())}")
+    known = {name_of(device.name, constant) for device in built for constant in device.constants}
+    for name in [name for name, _ in machine.assume if name not in known]:
+        if name not in all_names():
+            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, all_names())}")

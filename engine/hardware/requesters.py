@@ -54,8 +54,8 @@ def _in_flight(machine: MachineKnobs, by: By, memory: str, controllers: int) -> 
     if by == "card":
         return InFlight(inf, 1.0, whole=True)
     if by == "near-data":
-        each = machine.near_data_lanes * assumed_value(machine, "near-data", LOGIC[machine.near_data_logic].in_flight)
-        most = max(1.0, each if machine.near_data_lanes_per == "controller" else each / controllers)
+        accesses = machine.near_data_lanes * assumed_value(machine, "near-data", LOGIC[machine.near_data_logic].in_flight)
+        most = max(1.0, accesses if machine.near_data_lanes_per == "controller" else accesses / controllers)
         return InFlight(most, 1.0, whole=True)
     lines = lines_in_flight(machine, memory) if by == "host" else gpus_in_node(machine) * remote_lines(machine)
     return InFlight(float(lines), float(controllers), whole=False)

@@ -119,30 +119,30 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
 @inner
 def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: int, averages: Averages) -> Any:
     """Enter when a machine did what on average, after the first two batches; returns in which share of them a rolling log ran."""
-    batches, width, stale, ran = len(state.stale), len(graph.tasks), 0, 0.0
+    batches, width, stale, log_batches = len(state.stale), len(graph.tasks), 0, 0.0
     counted = batches - 2 if batches > 2 else batches
-    seen = counted + stretch.times * (stretch.last - stretch.first)
+    averaged = counted + stretch.times * (stretch.last - stretch.first)
     last = _last(graph, state, batches - 1)
     until, low = state.tasks[last].end, state.tasks[_last(graph, state, FIRST + 1)].end if batches > 2 else 0.0
-    averages.step[p] = (until - low) / seen
-    again, begun = _last(graph, state, stretch.last), state.tasks[_last(graph, state, stretch.first)].end
-    ended = state.tasks[again].end
+    averages.step[p] = (until - low) / averaged
+    last_repeated, repeated_from = _last(graph, state, stretch.last), state.tasks[_last(graph, state, stretch.first)].end
+    repeated_until = state.tasks[last_repeated].end
     if stretch.times > 0.0:
-        averages.step[p] += stretch.times * (ended - begun) / seen
-        expose(graph, state, again, begun, averages.exposed[p])
+        averages.step[p] += stretch.times * (repeated_until - repeated_from) / averaged
+        expose(graph, state, last_repeated, repeated_from, averages.exposed[p])
         for k in range(width):
             averages.exposed[p, k] *= stretch.times
     expose(graph, state, last, low, averages.exposed[p])
     for k in range(width):
-        averages.exposed[p, k] /= seen
+        averages.exposed[p, k] /= averaged
     for n in range(batches):
         stale = max(stale, state.stale[n])
         if graph.roll >= 0:
-            ran += n >= batches - counted and not np.isnan(state.tasks[n * width + graph.roll].end)
+            log_batches += n >= batches - counted and not np.isnan(state.tasks[n * width + graph.roll].end)
         if graph.roll >= 0 and stretch.times > 0.0:
-            ran += stretch.times * logged(graph, state, n, begun, ended, until)
+            log_batches += stretch.times * logged(graph, state, n, repeated_from, repeated_until, until)
     averages.stale[p] = stale
-    return ran / seen
+    return log_batches / averaged
 
 
 @shared

@@ -50,25 +50,25 @@ def _nothing(device: Device, work: Work) -> float:
     return 0.0
 
 
-def different(every: Sequence[Any]) -> tuple[list[Any], Ints]:
+def different(devices: Sequence[Any]) -> tuple[list[Any], Ints]:
     """Return what is different by identity, as it comes, and which of these each one is."""
-    if all(map(is_, every, repeat(every[0]))):
-        return [every[0]], np.zeros(len(every), dtype=np.int64)
-    known = [*map(id, every)]
-    found = dict(zip(known, every, strict=True))
-    if len(found) == len(known):
-        return list(every), np.arange(len(known))
-    place = dict(zip(found, range(len(found)), strict=True))
-    return [*found.values()], np.fromiter(map(place.__getitem__, known), np.int64, len(known))
+    if all(map(is_, devices, repeat(devices[0]))):
+        return [devices[0]], np.zeros(len(devices), dtype=np.int64)
+    identities = [*map(id, devices)]
+    by_identity = dict(zip(identities, devices, strict=True))
+    if len(by_identity) == len(identities):
+        return list(devices), np.arange(len(identities))
+    place = dict(zip(by_identity, range(len(by_identity)), strict=True))
+    return [*by_identity.values()], np.fromiter(map(place.__getitem__, identities), np.int64, len(identities))
 
 
 def different_machines(parts: Sequence[tuple[list[Any], Ints]]) -> tuple[Ints, Ints]:
     """Return of machines, given which device of each kind they have, one of those that are alike, and which each one is like."""
     points = len(parts[0][1])
-    one, same = np.zeros((2, points), dtype=np.int64)
-    for devices, which in parts:
+    first, machine = np.zeros((2, points), dtype=np.int64)
+    for devices, device in parts:
         if len(devices) == points:
             return np.arange(points), np.arange(points)
         if len(devices) > 1:
-            _, one, same = np.unique(same * len(devices) + which, return_index=True, return_inverse=True)
-    return one[: same.max() + 1], same
+            _, first, machine = np.unique(machine * len(devices) + device, return_index=True, return_inverse=True)
+    return first[: machine.max() + 1], machine

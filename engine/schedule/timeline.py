@@ -93,8 +93,8 @@ class Timeline(Line):
         return joules
 
 
-class Worked(NamedTuple):
-    """What was done of a timeline: seconds and joules by device, (V,), bytes stored into persistent memory and its media."""
+class WorkDone(NamedTuple):
+    """Work done of a timeline: seconds and joules by device, (V,), bytes stored into persistent memory and its media."""
 
     busy: Number
     joules: Number
@@ -143,8 +143,8 @@ def by_demand(taken: Taken, what: int) -> Floats:
     return np.ascontiguousarray(taken.costs[:, taken.column[what, :, 0]].T)
 
 
-def worked(line: Timeline, until: Until) -> Worked:
-    """Return what was done in the first `until` seconds."""
+def work_done(line: Timeline, until: Until) -> WorkDone:
+    """Return the work done in the first `until` seconds."""
     accounts = line.layout.accounts
     share = np.zeros((len(line.taken.costs), len(line.graph.tasks)))
     np.add.at(share, line.kind, fraction_done(line, until))
@@ -152,7 +152,7 @@ def worked(line: Timeline, until: Until) -> Worked:
     busy, joules = np.zeros((2, len(line.layout.devices)))
     np.add.at(busy, accounts.device, (done * line.busy).sum(axis=1))
     np.add.at(joules, accounts.device, (done * line.joules).sum(axis=1))
-    return Worked(
+    return WorkDone(
         busy,
         joules,
         float((done * np.ascontiguousarray(line.taken.written.T)).sum()),
@@ -162,9 +162,13 @@ def worked(line: Timeline, until: Until) -> Worked:
 
 def fraction_done(timeline: Timeline, until: Until) -> Floats:
     """Return for each task, (N, K), the share of its work done by `until`, summed over several; skipped logs did nothing."""
-    at, start, end, whole = np.reshape(until, (-1, 1, 1)), timeline.start, timeline.end, timeline.durations
-    spent = np.where(np.isnan(end), np.minimum(at - start, whole - timeline.state.tasks["left"].reshape(whole.shape)), at - start)
-    part: Floats = np.divide(spent, whole, out=np.zeros_like(spent), where=(start < at) & (whole > 0))
-    done: Floats = np.where(end <= at, 1.0, np.minimum(part, 1.0))
+    instant, start, end, durations = np.reshape(until, (-1, 1, 1)), timeline.start, timeline.end, timeline.durations
+    spent = np.where(
+        np.isnan(end),
+        np.minimum(instant - start, durations - timeline.state.tasks["left"].reshape(durations.shape)),
+        instant - start,
+    )
+    share: Floats = np.divide(spent, durations, out=np.zeros_like(spent), where=(start < instant) & (durations > 0))
+    done: Floats = np.where(end <= instant, 1.0, np.minimum(share, 1.0))
     total: Floats = done[0] if len(done) == 1 else done.sum(axis=0)
     return total

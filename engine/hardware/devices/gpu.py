@@ -233,13 +233,13 @@ def build(machine: MachineKnobs) -> Device:
 
 def no_unit(machine: MachineKnobs) -> str:
     """Return the refusal of a precision that the GPU has no unit for; a GPU that replays times knows fp32 alone."""
-    part, asked = _part(machine), machine.matrix_precision
-    peaks = {name: getattr(part, one.peak, NO_UNIT) for name, one in PRECISIONS.items()}
-    has = [name for name, peak in peaks.items() if name == "fp32" or assumed_value(machine, "gpu", peak) > 0]
-    if asked in has:
+    part, precision = _part(machine), machine.matrix_precision
+    peaks = {name: getattr(part, names_of.peak, NO_UNIT) for name, names_of in PRECISIONS.items()}
+    possible = [name for name, peak in peaks.items() if name == "fp32" or assumed_value(machine, "gpu", peak) > 0]
+    if precision in possible:
         return ""
     return (
-        f"machine.matrix_precision={asked} is not possible: machine.gpu={machine.gpu} computes in {' or '.join(has)}; "
+        f"machine.matrix_precision={precision} is not possible: machine.gpu={machine.gpu} computes in {' or '.join(possible)}; "
         "choose that, or another GPU."
     )
 

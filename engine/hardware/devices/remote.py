@@ -43,8 +43,8 @@ class ServerRates(NamedTuple):
 
 def row_seconds(server: ServerRates, work: HostRows) -> Any:
     """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
-    each = (server.put if work.scatter else server.take) * NS * max(1.0, work.row_bytes / ROW)
-    return some(work.rows) * work.calls * server.call * US + work.rows * each
+    row = (server.put if work.scatter else server.take) * NS * max(1.0, work.row_bytes / ROW)
+    return some(work.rows) * work.calls * server.call * US + work.rows * row
 
 
 SECONDS: Mapping[type, Cost] = {HostRows: row_seconds, Stream: lambda server, work: work.nbytes / server.card}

@@ -23,26 +23,26 @@ class Sums(NamedTuple):
 
 def sums_of(taken: Taken, kind: Ints, whole: bool, stretch: Stretch) -> Sums:
     """Average what is taken over the batches after the first two and, if `whole`, total it over all of them."""
-    seen, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(taken.costs)
-    more = stretch.times * np.bincount(kind[stretch.first + 1 : stretch.last + 1], minlength=kinds)
-    weight = (np.bincount(kind[len(kind) - seen :], minlength=kinds) + more) / (seen + more.sum())
-    found = Sums(*np.zeros((2, taken.costs.shape[1])), *np.zeros((2, taken.written.shape[1])))
-    _sum(taken.costs, weight, kind, whole, more, found.mean, found.total)
-    _sum(taken.written, weight, kind, whole, more, found.mean_written, found.total_written)
-    return found
+    averaged, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(taken.costs)
+    repeated = stretch.times * np.bincount(kind[stretch.first + 1 : stretch.last + 1], minlength=kinds)
+    weight = (np.bincount(kind[len(kind) - averaged :], minlength=kinds) + repeated) / (averaged + repeated.sum())
+    sums = Sums(*np.zeros((2, taken.costs.shape[1])), *np.zeros((2, taken.written.shape[1])))
+    _sum(taken.costs, weight, kind, whole, repeated, sums.mean, sums.total)
+    _sum(taken.written, weight, kind, whole, repeated, sums.mean_written, sums.total_written)
+    return sums
 
 
 @entry
-def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, more: Floats, mean: Floats, total: Floats) -> None:
+def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, repeated: Floats, mean: Floats, total: Floats) -> None:
     for r in range(len(weight)):
         for column in range(len(mean)):
             mean[column] += weight[r] * table[r, column]
     for n in range(len(kind) if whole else 0):
         for column in range(len(total)):
             total[column] += table[kind[n], column]
-    for r in range(len(more) if whole else 0):
+    for r in range(len(repeated) if whole else 0):
         for column in range(len(total)):
-            total[column] += more[r] * table[r, column]
+            total[column] += repeated[r] * table[r, column]
 
 
 @entry
