@@ -58,7 +58,7 @@ check: $(TEST) # format, lint, types, import layers, limits of size
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest tests/fences/test_house.py
+	@$(BIN)/python -m pytest tests/fences/test_house.py tests/fences/test_typed.py
 
 house: $(TEST) # print the table of rooms: files, lines, lines of code
 	@$(BIN)/python -m tests.house

@@ -2,17 +2,18 @@
 
 import streamlit as st
 
-from pages.start import warming
+from pages.shell import warming
 
-warming.under_way()  # what is missing begins to be compiled while all below is imported
+warming.kernels_missing()  # begins to compile them while all below is imported
 
 from engine.errors import EmberpoolError  # noqa: E402
-from pages.bar import bar  # noqa: E402
-from pages.common import address, frame, session  # noqa: E402
-from pages.common.plain import plain  # noqa: E402
-from pages.data import data_file  # noqa: E402
-from pages.design import strips  # noqa: E402
-from pages.sidebar import sidebar  # noqa: E402
+from pages.answers import data_file  # noqa: E402
+from pages.design_page import strips  # noqa: E402
+from pages.shell import address, bar, frame, sidebar  # noqa: E402
+from pages.shell.places import PLACES  # noqa: E402
+from pages.ui import session  # noqa: E402
+from pages.ui.knob_widgets import BAR_KNOBS  # noqa: E402
+from pages.ui.plain import plain  # noqa: E402
 
 st.set_page_config(page_title="Emberpool", page_icon="🔥", layout="wide", initial_sidebar_state="collapsed")
 st.html(frame.STYLE)
@@ -34,18 +35,18 @@ design = page.url_path == "design"
 def drawer() -> None:
     """Draw the knobs that stand nowhere else."""
     with st.sidebar:
-        sidebar.draw(refused, {*bar.KNOBS_HERE, *(strips.shown() if design else ())})
+        sidebar.draw(refused, {*BAR_KNOBS, *(strips.shown() if design else ())})
 
 
 if not design:  # such a page may stop, and draw nothing after it
     drawer()
 try:
     with content:
-        if warming.under_way() and page.url_path in frame.PLACES[1:]:  # Start needs no kernel
+        if warming.kernels_missing() and page.url_path in {*PLACES} - {"start"}:  # start needs no kernel
             warming.draw(page.title)
         else:
             page.run()
-            frame.spare(page.url_path)
+            frame.freeze_loaded(page.url_path)
 except EmberpoolError as error:
     content.error(plain(data_file.sentence(error, session.scenario())))
 if design:  # where a moved knob waits for its charts, not for what is behind a closed drawer

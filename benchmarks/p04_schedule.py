@@ -70,7 +70,7 @@ def _schedule(graph: Template, state: ScheduleState, kind: Any, accounts: Any, t
 def run() -> tuple[float, float, bool]:
     """Schedule one random graph both ways."""
     tasks = graph(np.random.default_rng(4))
-    devices = {f"d{i}": Device(f"d{i}", "", {Move: lambda work: work.nbytes}) for i in range(DEVICES)}
+    devices = {f"d{i}": Device(f"d{i}", "", {Move: lambda rates, work: work.nbytes}) for i in range(DEVICES)}
     line = timeline(tasks, devices, BATCHES)
     ends = schedule(line).tasks["end"].reshape(line.end.shape)
     equal = bool(np.array_equal(ends, by_simpy(tasks)))

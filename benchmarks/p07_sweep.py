@@ -80,7 +80,7 @@ def _by_peers(asked: Scenario, path: Path, lookups: int, elapsed: float | None) 
     line = schedule(m, amounts)
     with by_itself():
         begun = process_time()
-        finished = ends(line.graph, line.template.durations)
+        finished = ends(line.graph, line.durations)
         last = process_time()
     agrees = missed == int(amounts.misses.sum()) and np.allclose(finished, line.end, rtol=1e-9, atol=0)
     return middle - start, last - begun, bool(agrees and abs(line.makespan - (elapsed or 0.0)) <= 1e-9 * line.makespan)

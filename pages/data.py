@@ -5,10 +5,11 @@ import streamlit as st
 from engine.errors import EmberpoolError
 from engine.insight.data_profile import BATCH_SIZES
 from engine.scenario.scenario import with_values
-from pages.common import address, downloads, frame, session
-from pages.common.plain import plain
-from pages.data import cache_size, data_file, fit_view, workload_charts, workload_tables
-from pages.design import later
+from pages.answers import data_file, later
+from pages.data_page import cache_size, fit_view, workload_charts, workload_tables
+from pages.shell import address, frame
+from pages.ui import downloads, session
+from pages.ui.plain import plain
 
 COUNT, COUNTED, GENERATOR, MANY = "count", "counted: ", "generator: ", "lookups to count"
 SIZE, MISSES = "Cache size [GB]", "Lookups that miss [%]"
@@ -27,12 +28,12 @@ most = st.session_state.get(MANY) or workload_tables.MOST_LOOKUPS
 try:
     with st.spinner("Working it out; the very first time takes some seconds more"):
         if file:
-            known = data_file.of(given)
+            known = data_file.file_of(given)
             with data_file.refusals(known):
-                found = later.found(workload_tables.counted, given, most, str(known.path))
+                found = later.cached_result(workload_tables.counted, given, most, str(known.path))
         else:
             find = workload_tables.expected
-            found = later.found(find, given) if workload_tables.many(given) else find(given)
+            found = later.cached_result(find, given) if workload_tables.many(given) else find(given)
 except EmberpoolError as error:
     st.error(plain(str(error)))
     fit_view.reshape(scenario)
@@ -45,7 +46,7 @@ if found.numbering:
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cache_size.draw(found, share)
     st.caption(f"of {found.rows * found.row_bytes / 1e9:.4g} GB of tables", width="content")
-    if served := data_file.served():
+    if served := data_file.start_file():
         st.button(
             "Expect of the generator" if file else f"Count {plain(served.path.name)}",
             on_click=session.put_data,
@@ -55,16 +56,16 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         st.caption("For your own file choose it on Start, or start with `make run DATA=train.txt`.", width="content")
 counting = file or st.toggle("Count real ids too", key=COUNT, help="Draws ids and counts them, through caches empty at first.")
 if counting:
-    st.segmented_control("How much to count", AMOUNTS, default=most, required=True, format_func=AMOUNTS.get, key=MANY)
+    st.segmented_control("How much to count", AMOUNTS, default=most, required=True, format_func=AMOUNTS.__getitem__, key=MANY)
 more = {}
 if counting and not file:
     with st.spinner("Drawing and counting"):
-        more = {COUNTED: later.found(workload_tables.counted, given, most)}
+        more = {COUNTED: later.cached_result(workload_tables.counted, given, most)}
     st.caption(plain(workload_tables.whence(more[COUNTED], file)))
 if file:
     generator = with_values(given, {"data.digest": ""})
     with st.spinner("Drawing and counting as many lookups of the generator"):
-        more = {GENERATOR: later.found(workload_tables.counted, generator, most)}
+        more = {GENERATOR: later.cached_result(workload_tables.counted, generator, most)}
 misses = workload_tables.hits(found, share, more)
 st.markdown(f"**{plain(workload_tables.on_sizes(found))}** A cache per table gives each table the same share of its rows")
 spec = workload_charts.lines(SIZE, MISSES, workload_tables.beside(workload_tables.POLICIES, more))
@@ -108,6 +109,6 @@ with st.expander("The numbers"):
     downloads.rows(by_table, "emberpool-workload-tables", "Download miss ratios by table as CSV")
 if file:
     st.subheader("How well can generated data follow this file?", anchor=False)
-    fit_view.draw(data_file.of(given), scenario, lambda fitted: session.put(session.base(), fitted))
+    fit_view.draw(data_file.file_of(given), scenario, lambda fitted: session.put(session.base(), fitted))
 st.caption("How close the generator comes to real click logs, figure by figure:")
 st.code("python -m engine workload", language=None)

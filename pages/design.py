@@ -2,22 +2,25 @@
 
 import streamlit as st
 
-from pages.bar import caution, question
-from pages.common import address, estimates, frame, session
-from pages.common.headline import headline
-from pages.common.plain import plain
-from pages.design import bars, constants_panel, details, enough_panel, fault_axis, later, questions, strips, tiles, training_panel
-from pages.systems import systems_panel
+from pages.answers import caution, estimates, later, question
+from pages.answers.headline import headline
+from pages.design_page import bars, constants_panel, details, enough_panel, fault_axis, questions, strips, tiles, training_panel
+from pages.shell import address, frame
+from pages.ui import session
+from pages.ui.plain import plain
 
 frame.guard()
 scenario = session.scenario()
-address.bar("design", systems_panel.to_share(), caution=caution.of(scenario))
-against = question.against(scenario)
+address.bar("design", caution.sequence_caution(scenario))
+against = question.baseline_system(scenario)
 with st.spinner("Estimating; the very first time takes some seconds more"):
-    results = {**estimates.beside(scenario, bars.wanted(scenario)), against: estimates.of(question.baseline(scenario))}
+    results = {
+        **estimates.estimates_by_system(scenario, bars.wanted(scenario)),
+        against: estimates.estimate_of(question.baseline_scenario(scenario)),
+    }
 result, base = results[scenario.system], results[against]
 beside = bars.shown(scenario, against, results)
-sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline(scenario)), bars.ranges(beside)
+sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline_scenario(scenario)), bars.ranges(beside)
 smallest, its_bands = enough_panel.asked(scenario)
 
 st.header(plain(headline(result, results)), anchor=False)
@@ -35,7 +38,7 @@ with answer:  # before the strips, which take longer: the browser draws one whil
         fault_axis.draw(scenario, result)
 with knobs:
     strips.draw(scenario, session.refused())
-for warning in caution.other_notes(result):
+for warning in caution.notes_below(result):
     st.caption(f"Note: {plain(warning)}")
 constants_panel.note(scenario)
 details.draw(scenario, result, base)

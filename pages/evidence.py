@@ -6,9 +6,10 @@ import streamlit as st
 from engine import version
 from engine.errors import EmberpoolError
 from engine.scenario.presets import preset
-from pages.common import address, downloads, frame
-from pages.common.plain import plain
-from pages.evidence import gap_panel, scoreboard_panel, study_panel, verdict_charts, verdict_tables, verdicts
+from pages.evidence_page import gap_panel, scoreboard_panel, study_panel, verdict_charts, verdict_tables, verdicts
+from pages.shell import address, frame
+from pages.ui import downloads
+from pages.ui.plain import plain
 
 ENERGIES = "Energy of a batch by model and training system, relative to pmem"
 

@@ -3,30 +3,30 @@
 import streamlit as st
 
 from engine.errors import EmberpoolError
-from pages.bar import caution
-from pages.common import address, downloads, estimates, frame, session
-from pages.common.plain import plain
-from pages.design import later
-from pages.failures import campaigns, close_up_panel, crash_viewer, effects_panel, fault_charts, fault_settings, fault_tables
+from pages.answers import caution, estimates, later
+from pages.failures_page import campaigns, close_up_panel, crash_viewer, effects_panel, fault_charts, fault_settings, fault_tables
+from pages.shell import address, frame
+from pages.ui import downloads, session
+from pages.ui.plain import plain
 
 frame.guard()
 asked = session.scenario()
-address.bar("failures", crash=session.crash(), caution=caution.of(asked))
+address.bar("failures", caution.sequence_caution(asked))
 scenario = campaigns.supposed(asked)
 try:
     refused = campaigns.too_many(scenario)
     with st.spinner("Training for weeks, once with every protection"):
-        found = None if refused else later.found(campaigns.of, scenario)
+        found = None if refused else later.cached_result(campaigns.of, scenario)
 except EmberpoolError as error:
     refused, found = str(error), None
 if found is None or not any(one.runs for one in found.protected):
-    st.header(plain(refused or found.protected[0].refused), anchor=False)
+    st.header(plain(found.protected[0].refused if found else refused), anchor=False)
     fault_settings.draw(scenario)
     st.stop()
 
 st.header(plain(fault_tables.finding(found, scenario)), anchor=False)
 st.caption(plain(fault_tables.setting(found, scenario)))
-ratio = estimates.of(scenario).results.get("Effective training time ratio")
+ratio = estimates.estimate_of(scenario).results.get("Effective training time ratio")
 st.caption(plain(fault_tables.under_own_log(found, scenario, ratio)))
 if scenario is not asked:
     st.caption(plain(fault_tables.example(asked, scenario)))
@@ -53,7 +53,7 @@ with st.expander("Every protection in numbers"):
 
 st.subheader("How often should it be checkpointed?", anchor=False)
 name = campaigns.curved(scenario)
-curve = later.found(campaigns.curve, scenario, name)
+curve = later.cached_result(campaigns.curve, scenario, name)
 if isinstance(curve, str):
     st.info(plain(curve))
 else:

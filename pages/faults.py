@@ -1,6 +1,6 @@
 """Failures, at its old address: a cold server knows an address by its file alone."""
 
-from pages.common import frame
+from pages.shell import frame
 
 frame.guard()
 frame.lead("faults")

@@ -1,6 +1,6 @@
 """Evidence, at its old address: a cold server knows an address by its file alone."""
 
-from pages.common import frame
+from pages.shell import frame
 
 frame.guard()
 frame.lead("reproduce")

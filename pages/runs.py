@@ -5,17 +5,19 @@ import streamlit as st
 from engine.service import history
 from engine.store import quota
 from engine.sweep.questions import MOST_WORDS
-from pages.common import address, frame, runs
-from pages.runs import history_panel, history_runs
-from pages.runs.history_tables import LIVE, fullness
+from pages.answers import runs
+from pages.runs_page import history_panel, history_runs
+from pages.runs_page.history_tables import LIVE, fullness
+from pages.shell import address, frame
+from pages.ui.page_link import script
 
 MOST = 100
 REFRESH_SECONDS = 2.0
 
 frame.guard()
 history_runs.find()
-questions = history_runs.asked()
-address.share("runs", history_runs.SHARED, questions)
+part = history_runs.to_link()
+address.share("runs", history_runs.SHARED)
 st.header("What did I run?", anchor=False)
 history_runs.draw_missing()
 usage = quota.usage(runs.STORE)
@@ -27,7 +29,7 @@ if not known:
     )
     with st.container(horizontal=True):
         for page in ("design", "search"):
-            st.page_link(f"pages/{page}.py", label=page.capitalize())
+            st.page_link(script(page), label=page.capitalize())
     st.stop()
 st.caption(fullness(usage), help="python -m engine serve --quota-GiB sets how much it may use.")
 hint = "words of a title; done, running, failed or pinned; #7 #12"
@@ -36,7 +38,7 @@ words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, ma
 
 def draw() -> None:
     """Draw the requests and what was chosen of them; another choice or metric changes the link above, too."""
-    if history_runs.asked() != questions:
+    if history_runs.to_link() != part:
         st.rerun()
     entries = history.entries(runs.STORE, words, MOST)
     if not entries and not words:

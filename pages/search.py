@@ -3,46 +3,46 @@
 import streamlit as st
 from joblib import cpu_count
 
-from engine.errors import EmberpoolError
+from engine.errors import BadInput
 from engine.results.result import Result
 from engine.store.status import Status
 from engine.sweep import links
 from engine.sweep.questions import Questions
-from pages.common import address, estimates, frame, runs, session
-from pages.common.numbers import duration
-from pages.common.plain import plain
-from pages.design import later
-from pages.search import axes_panel, pinned, sweep_filters, sweep_panel, sweep_runs
-from pages.search.figures import sweep_views
+from pages.answers import estimates, later, runs
+from pages.search_page import axes_panel, search_link, sweep_panel, sweep_runs
+from pages.shell import address, frame
+from pages.ui import session
+from pages.ui.numbers import duration
+from pages.ui.plain import plain
 
 frame.guard()
 scenario = session.scenario()
 address_bar = st.container()
 st.header("Which design?", anchor=False)
 axes, sample = axes_panel.asked()
-sweep = axes_panel.swept_or_error(scenario, axes, sample)
+outcome = axes_panel.swept_or_error(scenario, axes, sample)
 how = axes_panel.how()
-good = not isinstance(sweep, EmberpoolError)
-link = links.link(scenario, session.base(), "search", axes, questions=Questions(sample)) if good else ""
-done = good and (sweep_runs.status(sweep, how, link) is not None or sweep_runs.at_once(sweep, how))
-st.session_state.setdefault(axes_panel.OPEN, not done)
-label = axes_panel.summary(sweep) if good else "What is swept"
-with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
-    st.caption("Some knobs run against each other; everything else stays as the bar and the drawer say.")
-    axes_panel.draw(axes)
 
 
-def asked() -> Questions:
-    """Return what the page is asked now, as its link says it."""
-    return sweep_filters.questions(sample, pinned.text(sweep.digest), how, sweep_views.first(sweep.axes))
+def draw_axes(label: str, unfolded: bool, caution: str) -> None:
+    """Draw what is swept, at first folded or `unfolded`, and above it the link that says so."""
+    st.session_state.setdefault(axes_panel.OPEN, unfolded)
+    with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
+        st.caption("Some knobs run against each other; everything else stays as the bar and the drawer say.")
+        axes_panel.draw(axes)
+    with address_bar:
+        address.bar("search", caution)
 
 
-questions = asked() if good else Questions()
-with address_bar:
-    address.bar("search", axes if good else (), questions=questions, caution=sweep.sequence_note if good else "")
-if not good:
-    st.error(plain(str(sweep))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
+if isinstance(outcome, BadInput):
+    draw_axes("What is swept", True, "")
+    st.error(plain(str(outcome))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
     st.stop()
+sweep = outcome
+link = links.link(scenario, session.base(), "search", axes, questions=Questions(sample))
+done = sweep_runs.status(sweep, how, link) is not None or sweep_runs.at_once(sweep, how)
+draw_axes(axes_panel.summary(sweep), not done, sweep.sequence_note)
+part = search_link.to_link()
 
 
 def start() -> None:
@@ -50,14 +50,14 @@ def start() -> None:
     st.session_state[axes_panel.OPEN] = False
     title = f"{axes_panel.summary(sweep)}, preset {session.base()}"
     if len(sweep) > sweep_runs.MANY:
-        runs.start(sweep, how, title, link, later.watched)
+        runs.start(sweep, how, title, link, later.worker_result)
     else:
         runs.start(sweep, how, title, link)
 
 
 def base() -> Result | None:
     """Return the result of the scenario of the bar, as exact as the sweep's."""
-    return estimates.of(scenario) if how == "estimate" else runs.results([scenario], how)[0]
+    return estimates.estimate_of(scenario) if how == "estimate" else runs.results([scenario], how)[0]
 
 
 def progress(status: Status | None) -> None:
@@ -77,10 +77,10 @@ def progress(status: Status | None) -> None:
 
 def results(status: Status | None) -> None:
     """Draw what is finished; a filter, a pin, a metric or a view that was changed here changes the link above, too."""
-    if asked() != questions:
+    if search_link.to_link() != part:
         st.rerun()
     table = sweep_runs.table(sweep, how, status)
-    seen = links.link(scenario, session.base(), "search", axes, questions=questions)
+    seen = links.link(scenario, session.base(), "search", axes, questions=part.questions)
     sweep_panel.draw(sweep, table, how, seen, base(), ended=status is None or status.ended)
 
 

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pages.common import address, frame
-from pages.start import models, own_data, own_model, questions
+from pages.shell import address, frame
+from pages.start_page import models, own_data, own_model, questions
 
 frame.guard()
 questions.go()

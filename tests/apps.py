@@ -10,9 +10,9 @@ from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from pages.common import frame
-from pages.design import later
-from pages.start import warming
+from pages.answers import later
+from pages.shell import places, warming
+from pages.ui.page_link import script
 from tests import ROOT
 
 APP = ROOT / "app.py"
@@ -20,7 +20,7 @@ APP = ROOT / "app.py"
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 with chdir(ROOT):  # tests of pages stand in folders of their own; the app is what its own configuration makes it
     config.get_config_options(force_reparse=True)
-warming.compiled = lambda: True  # kernels that are missing are compiled where a test needs them
+warming.compiled = lambda: True  # type: ignore[attr-defined]  # kernels that are missing are compiled where a test needs them
 
 
 class Unhurried:
@@ -45,8 +45,10 @@ class Unhurried:
 
 
 ANSWERS = later._ONE = later._LONG = Unhurried()  # type: ignore[assignment]
-ELSEWHERE, WATCHED = later.elsewhere, later.watched
-later.elsewhere = later.watched = lambda find, *given, **_: find(*given)  # processes for each process of tests would cost seconds
+ELSEWHERE, WATCHED = later.run_in_worker, later.worker_result
+later.run_in_worker = later.worker_result = lambda find, *given, **_: find(
+    *given
+)  # processes for each process of tests would cost seconds
 
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None, **state: Any) -> AppTest:
@@ -55,10 +57,10 @@ def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = N
     app.query_params.update(query or {})
     for key, value in state.items():
         app.session_state[key] = value
-    if page in frame.OPENED:  # an old page that is a section of a new one
-        app.session_state[frame.OPENED[page]] = True
-    place = frame.MOVED.get(page, page)
-    return (app if place == "start" else app.switch_page(f"pages/{place}.py")).run()
+    if page in places.OPENED:  # an old page that is a section of a new one
+        app.session_state[places.OPENED[page]] = True
+    place = places.MOVED.get(page, page)
+    return (app if place == "start" else app.switch_page(script(place))).run()
 
 
 def link(query: str) -> dict[str, list[str]]:

@@ -46,7 +46,8 @@ def mentions(value: Any) -> bool:
 def chosen(cases: list[Case], few: int) -> list[Case]:
     """Return the cases to run: those asked about, or else all; a few of them, of as many different values as can be."""
     cases = [case for case in cases if mentions(case)] or cases
-    left, found = Random(0).sample(cases, len(cases)), []
+    left = Random(0).sample(cases, len(cases))
+    found: list[Case] = []
     if ASKED.all or not few:
         return cases
     seen: set[str] = set()
@@ -96,11 +97,13 @@ def each(arguments: str | tuple[str, ...], values: Iterable[Any], few: int = 0) 
             run(inner, chosen(cases, limit), fixtures)
 
         signature = inspect.signature(test)
-        loop.__signature__ = signature.replace(parameters=[p for n, p in signature.parameters.items() if n not in names])
-        loop.__name__, loop.__doc__, loop.__module__ = test.__name__, test.__doc__, test.__module__
-        loop.test, loop.cases, loop.few, loop.pytestmark = inner, cases, limit, list(getattr(test, "pytestmark", []))
+        left = [parameter for name, parameter in signature.parameters.items() if name not in names]
+        marks = [*getattr(test, "pytestmark", [])]
         if is_hypothesis_test(inner) or 0 < limit < len(cases):
-            loop.pytestmark.append(pytest.mark.more.mark)
+            marks.append(pytest.mark.more.mark)
+        loop.__name__, loop.__doc__, loop.__module__ = test.__name__, test.__doc__, test.__module__
+        loop.__dict__.update(__signature__=signature.replace(parameters=left), pytestmark=marks)
+        loop.__dict__.update(test=inner, cases=cases, few=limit)
         return loop
 
     return decorate

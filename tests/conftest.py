@@ -88,7 +88,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(seed(config))
 
 
-def concerns(item: pytest.Item) -> bool:
+def concerns(item: pytest.Function) -> bool:
     """Return whether a test concerns the name asked about: by its cases, or because its text names it."""
     test = getattr(item.obj, "test", item.obj)
     cases = [*getattr(item.obj, "cases", []), *([item.callspec.params] if hasattr(item, "callspec") else [])]
@@ -98,7 +98,7 @@ def concerns(item: pytest.Item) -> bool:
     return re.search(rf'"({words})"', inspect.getsource(inspect.unwrap(test))) is not None
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Function]) -> None:
     """Browser tests first: they wait more than they compute, and the longest must not be the last to begin."""
     items.sort(key=lambda item: "browser" not in item.path.parts)
     for item in items:

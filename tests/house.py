@@ -14,7 +14,7 @@ from tests import ROOT
 
 PLAN = tomllib.loads((Path(__file__).parent / "house.toml").read_text(encoding="utf-8"))
 PARTS = ("engine", "pages", "tests")
-ORDER = tuple(PLAN["order"])
+ORDER: Mapping[str, tuple[str, ...]] = {part: tuple(order) for part, order in PLAN["order"].items()}
 VARIANTS = tuple(PLAN["variants"])
 OUTSIDE = ("streamlit", "altair", "pages", "app", "tests", "benchmarks")
 MANY = PLAN["limits"]["files in a folder"]
@@ -25,6 +25,12 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def files(part: str) -> tuple[Path, ...]:
     """Return a part's Python files, relative to the checkout."""
     return tuple(sorted(path.relative_to(ROOT) for path in (ROOT / part).rglob("*.py")))
+
+
+@cache
+def scripts() -> frozenset[str]:
+    """Return the modules that Streamlit runs as pages: the files at the pages' root."""
+    return frozenset(module(path) for path in files("pages") if path.parent == Path("pages")) - {"pages"}
 
 
 @cache
@@ -83,9 +89,9 @@ def crowded() -> dict[str, int]:
 
 
 @cache
-def imports() -> Mapping[str, frozenset[str]]:
-    """Return which modules of the engine each of them imports, late imports included."""
-    known = {module(path): path for path in files("engine")}
+def imports(part: str) -> Mapping[str, frozenset[str]]:
+    """Return which modules of a part each of them imports, late imports included."""
+    known = {module(path): path for path in files(part)}
     return {name: frozenset(_imports(name, path, known)) - {name} for name, path in known.items()}
 
 
@@ -103,22 +109,32 @@ def _imports(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[str]:
                     yield full if full in known else base
 
 
-def packages() -> Mapping[str, frozenset[str]]:
-    """Return which rooms of the engine each room imports; files at its root stand one by one."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for name, others in imports().items():
-        found[_room(name)] |= {_room(other) for other in others} - {_room(name)}
-    return {room: frozenset(others) for room, others in found.items()}
+def packages(part: str) -> Mapping[str, frozenset[str]]:
+    """Return which rooms of a part each room imports; files at its root stand one by one."""
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for name, others in imports(part).items():
+        rooms[_room(name)] |= {_room(other) for other in others} - {_room(name)}
+    return {room: frozenset(others) for room, others in rooms.items()}
 
 
-def upward() -> list[str]:
-    """Return the imports of the engine that go from a room to one that stands above it."""
-    edges = ((name, other) for name, others in imports().items() for other in others)
+def folders(part: str) -> Mapping[str, frozenset[str]]:
+    """Return which folders of a part each folder imports, at any depth."""
+    folder = {module(path): str(path.parent) for path in files(part)}
+    inside: dict[str, set[str]] = defaultdict(set)
+    for name, others in imports(part).items():
+        inside[folder[name]] |= {folder[other] for other in others} - {folder[name]}
+    return {name: frozenset(others) for name, others in inside.items()}
+
+
+def upward(part: str) -> list[str]:
+    """Return the imports of a part that go from a room to one that stands above it."""
+    edges = ((name, other) for name, others in imports(part).items() for other in others)
     return sorted(f"{name} imports {other}" for name, other in edges if _floor(other) > _floor(name))
 
 
 def _floor(name: str) -> int:
-    return ORDER.index(name.split(".")[1]) if "." in name else 0
+    part, _, below = name.partition(".")
+    return ORDER[part].index("scripts" if name in scripts() else below.split(".")[0]) if below else 0
 
 
 def outward() -> list[str]:

@@ -60,6 +60,7 @@ import functools; service.serve = functools.partial(service.serve, compute=sys.a
 request = requests.submit(store, asked(how, number, sys.argv[4]), how, session="command")
 sweep._until_ended(store, request, 2)
 """
+ASKING: tuple[tuple[str, str, How], ...] = (("app", APP, "full"), ("command", COMMAND, "estimate"))
 
 
 def asked(how: How, number: int, compute: str) -> Sequence[Scenario]:
@@ -95,7 +96,7 @@ class Storm:
     def tend(self) -> None:
         """Have every kind running, on the first slice that is not finished."""
         self.start("service", OWNER, self.compute)
-        for kind, code, how in (("app", APP, "full"), ("command", COMMAND, "estimate")):
+        for kind, code, how in ASKING:
             if kind in self.living and self.living[kind].poll() == 0:
                 self.slice[how] += 1
             self.start(kind, code, how, str(self.slice[how]), self.compute)
@@ -123,7 +124,7 @@ class Storm:
 
     def look(self) -> None:
         """Compare what was finished before, and note what is now."""
-        rows = dict(ask(self.store, "SELECT key, checksum || created FROM results"))  # type: ignore[arg-type]
+        rows = {key: row for key, row in ask(self.store, "SELECT key, checksum || created FROM results")}
         changed = [key for key, row in self.finished.items() if rows.get(key) != row]
         assert not changed, f"{len(changed)} finished points are lost or changed"
         self.finished = rows

@@ -10,7 +10,7 @@ import numpy as np
 from engine.amounts.counted import counted_traffic
 from engine.core.graph import TaskGraph
 from engine.core.work import Work
-from engine.hardware.device import Device
+from engine.hardware.device import Device, stored_bytes
 from engine.registry import load, names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
@@ -98,5 +98,4 @@ def every_machine() -> Iterator[tuple[str, Scenario]]:
 
 def stored(device: Device, work: Work) -> np.ndarray:
     """Return the bytes that the media of `device` stores for `work`."""
-    count = device.stored.get(type(work))
-    return np.zeros(1) if count is None else np.asarray(count(work), dtype=np.float64)
+    return np.atleast_1d(np.asarray(stored_bytes(device, work), dtype=np.float64))

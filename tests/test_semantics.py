@@ -122,7 +122,7 @@ def test_a_redo_log_is_written_over_only_once_the_rows_of_the_batch_before_are_h
     m = ready(scenario("tiny", system))
     graph = TaskGraph(m.system.plan(m.settled, flow(m.scenario, 4)))
     works = {type(demand.work) for task in graph.tasks for demand in task.demands}
-    takes = {work: lambda _: 1.0 for work in works} | {HomeWrites: lambda _: 100.0}
+    takes = {work: lambda *_: 1.0 for work in works} | {HomeWrites: lambda *_: 100.0}
     slow = timeline(graph, {name: Device(name, name, takes) for name in m.devices}, 4)
     (log,) = [k for k, task in enumerate(graph.tasks) if any(isinstance(d.work, RowLog) for d in task.demands)]
     (home,) = [k for k, task in enumerate(graph.tasks) if any(isinstance(d.work, HomeWrites) for d in task.demands)]

@@ -9,7 +9,7 @@ from ..core.graph import Task
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, expected_line, ready
-from ..schedule.timeline import timeline, worked
+from ..schedule.timeline import timeline, work_done
 from ..systems.steps.recovery import recover
 from ..systems.system import RecoveryWork, Settled
 from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
@@ -82,7 +82,7 @@ def _logged(scenario: Scenario) -> Pace:
     logs = rows * (row_bytes(m.scenario) + INDEX_BYTES)
     work = RecoveryWork(rows, row_bytes(m.scenario), logs, mlp_bytes(m.scenario))
     again = timeline(recover(m.settled, work), m.devices, 1)
-    joules = float(worked(again, again.makespan).joules.sum())
+    joules = float(work_done(again, again.makespan).joules.sum())
     stale = int(line.state.stale.max(initial=0))
     return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules)
 

@@ -20,11 +20,11 @@ TOO_LARGE = f"It needs more memory than is free; {REMEDY}."
 
 def physical() -> int:
     """Return the bytes of memory in this computer, or in the container that it is, which may have less."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in CONTAINER_LIMITS:
         with suppress(OSError, ValueError):  # there is none, or it says "max"
-            whole = min(whole, int(limit.read_text(encoding="ascii")))
-    return whole
+            installed = min(installed, int(limit.read_text(encoding="ascii")))
+    return installed
 
 
 def demand(nbytes: float, what: str, remedy: str) -> None:

@@ -1,103 +1,87 @@
-"""Many devices of one kind as one: what they cost is computed for all at once, machines side by side, to the bit.
+"""Many devices of one kind as a few: those that differ in numbers alone are one device whose rates are columns."""
 
-A cost is a function of work that closes over the numbers of its device. Where devices differ in numbers alone, one function
-that closes over columns of these answers for all of them, (R, P), the same operations in the same order; for what does not
-depend on these numbers there is one column. Functions that branch on a number that differs, or know no arrays, are asked device
-by device.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from dataclasses import fields, is_dataclass, replace
-from itertools import repeat
-from operator import attrgetter, eq, is_, itemgetter
-from types import CellType, FunctionType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Floats
+from ..core.arrays import Floats, Ints
 from ..core.work import Work
+from .concurrency import LoadCurve
+from .device import Device
+
+Stacked = Sequence[tuple[Device, Ints]]  # devices whose rates are columns, and the numbers of the devices that these are of
 
 
-class Apart(Exception):
-    """Devices differ in more than numbers."""
+def together(devices: Stacked, cost: Callable[[Device, Work], Any], work: Work, kinds: int) -> Floats:
+    """Return a cost of `upright` work on P devices, (kinds, P), or (kinds, 1) if it is the same on all.
+
+    Batches are of so many kinds. Each cost is to the bit the device's own.
+    """
+    columns = [_columns(cost(device, work), kinds) for device, _ in devices]
+    if len(columns) == 1:
+        return columns[0]
+    costs = np.empty((kinds, sum(len(members) for _, members in devices)))
+    for (_, members), column in zip(devices, columns, strict=True):
+        costs[:, members] = column
+    return costs
 
 
-def together(costs: Sequence[Any], kinds: int) -> Callable[[Work], Floats]:
-    """Return what each of P costs says of work in batches of so many kinds, (kinds, P), or (kinds, 1) if all say the same."""
-    if not any(costs):
-        return lambda work: np.zeros((kinds, 1))
-
-    same = _all(is_, costs, costs[0])
-
-    def alone(work: Work) -> Floats:
-        return _alone(costs[:1] if same else costs, work, kinds)
-
-    if same:
-        return alone
-    try:
-        joint = _together(costs)
-    except (Apart, ValueError):
-        return alone
-
-    def at_once(work: Work) -> Floats:
-        try:
-            found = np.asarray(joint(_upright(work, kinds)), dtype=np.float64)
-            whole = np.broadcast_to(found, (kinds, found.shape[-1] if found.ndim else 1))
-            if np.array_equal(whole[:, [0, -1]], _alone((costs[0], costs[-1]), work, kinds)):
-                return whole
-        except (ValueError, TypeError, AttributeError):
-            pass
-        return alone(work)
-
-    return at_once
+def stacked(devices: Sequence[Device]) -> Stacked:
+    """Return P devices as those that differ in more than numbers."""
+    if len(devices) == 1:
+        return [(devices[0], np.zeros(1, dtype=np.int64))]
+    groups: dict[Any, list[int]] = {}
+    for number, device in enumerate(devices):
+        groups.setdefault(_form(device), []).append(number)
+    return [
+        (replace(devices[members[0]], rates=_stacked([devices[number].rates for number in members])), np.array(members))
+        for members in groups.values()
+    ]
 
 
-def _alone(costs: Sequence[Any], work: Work, kinds: int) -> Floats:
-    found = np.empty((kinds, len(costs)))
-    for column, cost in enumerate(costs):
-        found[:, column] = 0.0 if cost is None else cost(work)
-    return found
+def _form(device: Device) -> Any:
+    """Return all that decides what a device's costs do, its numbers aside."""
+    costs = id(device.seconds), id(device.joules), id(device.stored)
+    return costs, device.copies, device.slowdown, device.joule_factor, _choices(device.rates)
 
 
-def _upright(work: Work, kinds: int) -> Work:
+def _choices(rates: Any) -> Any:
+    """Return the rates without their numbers; a load curve has a table of its own, so its numbers are none."""
+    if isinstance(rates, LoadCurve):
+        return rates
+    if isinstance(rates, float):
+        return None
+    if isinstance(rates, Mapping):
+        return tuple((name, _choices(rate)) for name, rate in rates.items())
+    return tuple(map(_choices, rates)) if isinstance(rates, tuple) else rates
+
+
+def _stacked(rates: Sequence[Any]) -> Any:
+    """Return rates of one form as one: what is the same as it is, other numbers as columns."""
+    first = rates[0]
+    if all(rate is first for rate in rates) or isinstance(first, LoadCurve):
+        return first
+    if isinstance(first, Mapping):
+        return {name: _stacked([rate[name] for rate in rates]) for name in first}
+    if isinstance(first, tuple):
+        columns = map(_stacked, zip(*rates, strict=True))
+        return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
+    return first if all(rate == first for rate in rates) else np.array(rates)
+
+
+def upright(work: Work, kinds: int) -> Work:
     """Return work with a row for each kind of batch, where it has a value for each."""
-    each = {name: value for name, value in vars(work).items() if isinstance(value, np.ndarray) and value.shape == (kinds,)}
-    return replace(work, **{name: value[:, None] for name, value in each.items()}) if each else work
+    amounts = {name: amount for name, amount in vars(work).items() if isinstance(amount, np.ndarray) and amount.shape == (kinds,)}
+    return replace(work, **{name: amount[:, None] for name, amount in amounts.items()}) if amounts else work
 
 
-def _all(test: Callable[[Any, Any], bool], values: Iterable[Any], first: Any) -> bool:
-    return all(map(test, values, repeat(first)))
-
-
-def _together(values: Sequence[Any]) -> Any:
-    """Return one value that stands for all: the same, columns of numbers, or a function or record of such; raises Apart."""
-    first, kind = values[0], type(values[0])
-    if _all(is_, values, first):
-        return first
-    if len({*map(type, values)}) > 1:
-        raise Apart
-    if kind is FunctionType:
-        return _function(values)
-    if is_dataclass(kind):
-        found = copy(first)
-        for name in [field.name for field in fields(kind)]:
-            object.__setattr__(found, name, _together([*map(attrgetter(name), values)]))
-        return found
-    if _all(eq, values, first):
-        return first
-    if kind is float:
-        return np.array(values)
-    raise Apart
-
-
-def _function(functions: Sequence[FunctionType]) -> FunctionType:
-    first = functions[0]
-    code, given, closures = first.__code__, first.__defaults__, [*map(attrgetter("__closure__"), functions)]
-    same = _all(is_, map(attrgetter("__code__"), functions), code) and not code.co_kwonlyargcount
-    if not same or (code.co_argcount > 1 and not _all(eq, map(attrgetter("__defaults__"), functions), given)):
-        raise Apart  # the only argument, if there is one, is always given
-    cells = (map(itemgetter(i), closures) for i in range(len(code.co_freevars)))
-    closed = tuple([CellType(_together([*map(attrgetter("cell_contents"), column)])) for column in cells])
-    return FunctionType(code, first.__globals__, first.__name__, given, closed)
+def _columns(cost: Any, kinds: int) -> Floats:
+    """Return a cost as columns, (kinds, P) or (kinds, 1)."""
+    array = np.asarray(cost, dtype=np.float64)
+    if array.ndim == 2 and len(array) == kinds:
+        return array
+    columns = np.empty((kinds, array.shape[-1] if array.ndim else 1))
+    columns[:] = array
+    return columns

@@ -5,8 +5,7 @@ is not counted. Both forms are those of single requests: each waits for a place 
 """
 
 from functools import lru_cache
-from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,15 +18,22 @@ FULL = 0.85  # about the highest share of a bandwidth at which a latency is publ
 LOADS = 200
 
 
-# How a part's latency rises with load ρ: idle × (1 + rise ρ^bend / (1 - ρ)^wall). By default as that of the one expander whose
-# latency under load is published.
+# By default latency rises as that of the one expander whose latency under load is published.
 SOURCE = "hyperscale DDR4 expander: 250 ns idle, 269 at 10 % of its bandwidth, 292 at 30 %"
 RISE = quantity("latency rise", "of idle", zero=True, default=Constant("", 0.249, "", 0.1, 0.5, "derived", SOURCE))
 BEND = quantity("rise over load", "power", default=Constant("", 0.55, "", 0.4, 1, "derived", "the same expander"))
 WALL = quantity("rise near full load", "power", default=Constant("", 0.75, "", 0.5, 1, "unsourced", "form assumed"))
 
 
-def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: float) -> Any:
+class LoadCurve(NamedTuple):
+    """How a part's latency rises with its load: idle × (1 + rise load^bend / (1 - load)^wall)."""
+
+    rise: float
+    bend: float
+    wall: float
+
+
+def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: Any) -> Any:
     """Return the seconds of so many random accesses of which `in_flight` wait at most at a time; 0 for none.
 
     One alone takes `latency`, of which `service` is the device's own time for it; it serves one after the other. Exact for
@@ -36,24 +42,24 @@ def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: float) 
     n = np.asarray(accesses, dtype=np.float64)
     n = np.where(n > 0, np.maximum(n, 1.0), 0.0)
     over = np.maximum(latency - service, 0.0)
-    if in_flight == inf:
+    if np.isinf(in_flight).all():
         return (n > 0) * over + n * service
     rounds = np.maximum(np.ceil(n / in_flight) - 1, 0.0)
     waited = rounds * (service + over) + (n - rounds * in_flight) * service
     return (n > 0) * over + np.maximum(n * service, waited)
 
 
-def loaded(idle: float, service: float, accesses: Any, in_flight: float, rise: Constant, bend: Constant, wall: Constant) -> Any:
+def loaded(idle: Any, service: Any, accesses: Any, in_flight: Any, curve: LoadCurve) -> Any:
     """Return the latency of an access beside those in flight with it: their load × the latency = their number × `service`."""
-    waiting, latency = _curve(rise.value, bend.value, wall.value)
+    waiting, latency = _curve(*curve)
     beside = np.clip(np.asarray(accesses, dtype=np.float64), 1.0, in_flight) - 1
     return idle * np.interp(beside * service / np.maximum(idle, 1e-3), waiting, latency)
 
 
 def at_load(load: Any, rise: float, bend: float, wall: float) -> Any:
     """Return how many times its idle latency a device takes that is so far loaded, 0 to 1."""
-    known = np.minimum(load, FULL)
-    return 1 + rise * known**bend / np.maximum((1 - known) ** wall, 1e-12)
+    published = np.minimum(load, FULL)
+    return 1 + rise * published**bend / np.maximum((1 - published) ** wall, 1e-12)
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""A device: turns amounts of work into seconds and joules, alone or as several folded into one; the only place where rates do.
+"""A device: its rates, and the functions that turn them and amounts of work into seconds, joules and stored bytes.
 
 A scenario may take another number for a constant of the catalogue: a source that its knob chooses, or what `machine.assume`
 says by name. A name is the device and the constant, as in `pmem.read-rate`; it applies to whichever part the machine has.
@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,28 +19,50 @@ from ..core.work import Work
 from ..errors import BadKnob, nearest
 from ..scenario.machine import MachineKnobs
 
-Cost = Callable[[Any], Any]
+Cost = Callable[[Any, Any], Any]  # of a device's rates and work: seconds, joules or bytes
+NO_COSTS: Mapping[type, Cost] = MappingProxyType({})
 Part = TypeVar("Part")
 # Amounts of which each of several folded devices has an even share.
 SHARED = ("rows", "nbytes", "lookups", "flags", "fetched", "returned")
+AMOUNTS = ("rows", "nbytes", "lookups", "samples")  # time grows with them
+
+
+class Slowdown(NamedTuple):
+    """A device's speed while it fails slowly: its `bandwidth` as a share, its `latency` as a multiple."""
+
+    bandwidth: float = 1.0
+    latency: float = 1.0
+
+
+FULL_SPEED = Slowdown()
 
 
 @dataclass(frozen=True)
 class Device:
-    """One powered device of a machine.
+    """One powered device of a machine, or `copies` of it that share all work evenly.
 
-    `seconds` and `joules` map a kind of work to its duration and to its energy per amount, `stored` to the bytes
-    that wear the media of a memory; `idle_watts` are drawn for the whole run, `busy_watts` more than that while the
-    device works; `price` is in USD. `helps` says, as a clause, what would shorten exposed work on it. `full_watts`
-    are drawn at full work by a device that pays by amounts; by default idle and busy watts. `drawn_per_joule` is what
-    every device's joule costs where this one stands between them and the meter.
+    seconds, joules, stored: by kind of work, functions of `rates` and the work of one copy: its duration, its energy by amounts,
+        the bytes that wear a memory's media.
+    rates: a NamedTuple of numbers; floats may be columns of many devices (`columns.py`), all else decides what functions do.
+    slowdown: its speed where it fails slowly.
+    joule_factor: joules at the meter for each of its own.
+    idle_watts, busy_watts: W drawn for the whole run, and more than that while it works.
+    full_watts: W at full work of a device that pays by amounts; by default idle and busy watts.
+    price: USD.
+    drawn_per_joule: joules at the meter for each joule of any device, where this one stands between them.
+    constants: the sourced numbers that its rates come from.
+    helps: a clause, what would shorten exposed work on it.
     """
 
     name: str
     title: str
     seconds: Mapping[type, Cost]
-    joules: Mapping[type, Cost] = field(default_factory=dict)
-    stored: Mapping[type, Cost] = field(default_factory=dict)
+    rates: Any = ()
+    joules: Mapping[type, Cost] = field(default_factory=lambda: NO_COSTS)
+    stored: Mapping[type, Cost] = field(default_factory=lambda: NO_COSTS)
+    copies: int = 1
+    slowdown: Slowdown = FULL_SPEED
+    joule_factor: float = 1.0
     idle_watts: float = 0.0
     busy_watts: float = 0.0
     full_watts: float | None = None
@@ -52,7 +75,7 @@ class Device:
     @cached_property
     def stated(self) -> Mapping[str, float]:
         """The values of its constants by name with the unit, as in `pmem.read-rate [GB/s]`."""
-        return {f"{name_of(self.name, one)} [{one.unit}]": one.value for one in self.constants}
+        return {f"{name_of(self.name, constant)} [{constant.unit}]": constant.value for constant in self.constants}
 
 
 @dataclass(frozen=True)
@@ -80,7 +103,44 @@ class DeviceKind:
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:
     """Return how long `device` takes for `work`, one value per batch; exactly 0 where there is nothing to do."""
-    return np.asarray(device.seconds[type(work)](slowest(work)), dtype=np.float64)
+    return np.asarray(duration(device, slowest(work)), dtype=np.float64)
+
+
+def duration(device: Device, work: Work) -> Any:
+    """Return the seconds of work that all parts of a device share evenly.
+
+    Fixed time of a slow device is all that twice the amounts do not double; where a maximum bends the line, the rest is rate.
+    """
+    cost = device.seconds[type(work)]
+    once = cost(device.rates, _of_one_copy(device, work))
+    if device.slowdown == FULL_SPEED:
+        return once
+    once = np.asarray(once, dtype=np.float64)
+    doubled = replace(work, **{name: 2 * getattr(work, name) for name in AMOUNTS if hasattr(work, name)})
+    twice = np.asarray(cost(device.rates, _of_one_copy(device, doubled)), dtype=np.float64)
+    fixed = np.clip(2 * once - twice, 0.0, once)
+    return fixed * device.slowdown.latency + (once - fixed) / device.slowdown.bandwidth
+
+
+def energy(device: Device, work: Work) -> Any:
+    """Return the joules of work by its amounts, without the power drawn while busy."""
+    cost = device.joules.get(type(work))
+    return device.joule_factor * (device.copies * cost(device.rates, _of_one_copy(device, work))) if cost else 0.0
+
+
+def stored_bytes(device: Device, work: Work) -> Any:
+    """Return the bytes that work wears a memory's media with."""
+    cost = device.stored.get(type(work))
+    return device.copies * cost(device.rates, _of_one_copy(device, work)) if cost else 0.0
+
+
+def _of_one_copy(device: Device, work: Work) -> Work:
+    """Return the share of work that each copy of a device has."""
+    if device.copies == 1:
+        return work
+    shares = {name: getattr(work, name) / device.copies for name in SHARED if hasattr(work, name)}
+    shares |= {"samples": np.ceil(work.samples / device.copies)} if hasattr(work, "samples") else {}
+    return replace(work, **shares)
 
 
 def slowest(work: Work) -> Work:
@@ -92,8 +152,7 @@ def slowest(work: Work) -> Work:
 
 def joules(device: Device, work: Work) -> NDArray[np.float64]:
     """Return the energy that `work` costs by its amounts, without the power drawn while busy."""
-    price = device.joules.get(type(work))
-    return np.zeros(1) if price is None else np.asarray(price(work), dtype=np.float64)
+    return np.asarray(energy(device, work), dtype=np.float64) if type(work) in device.joules else np.zeros(1)
 
 
 def some(amount: Any) -> Any:
@@ -101,9 +160,9 @@ def some(amount: Any) -> Any:
     return np.asarray(amount, dtype=np.float64) > 0
 
 
-def over_link(nbytes: Any, bit: Constant) -> Any:
+def over_link(nbytes: Any, bit: Any) -> Any:
     """Return the joules of bytes on a link, of which each bit costs so many picojoules at either end."""
-    return nbytes * 8 * 2 * bit.value * 1e-12
+    return nbytes * 8 * 2 * bit * 1e-12
 
 
 def gpus_in_node(machine: MachineKnobs) -> int:
@@ -120,32 +179,16 @@ def folded(device: Device, copies: int) -> Device:
     """Return `copies` of a device that split all work evenly, as one: its time, all their energy, power and price."""
     if copies == 1:
         return device
-
-    def split(costs: Mapping[type, Cost], times: int) -> dict[type, Cost]:
-        return {kind: _split(cost, copies, times) for kind, cost in costs.items()}
-
     return replace(
         device,
         title=f"{copies} x {device.title}",
-        seconds=split(device.seconds, 1),
-        joules=split(device.joules, copies),
-        stored=split(device.stored, copies),
+        copies=copies,
         idle_watts=device.idle_watts * copies,
         busy_watts=device.busy_watts * copies,
         full_watts=None if device.full_watts is None else device.full_watts * copies,
         price=device.price * copies,
         modules=device.modules * copies,
     )
-
-
-def _split(cost: Cost, copies: int, times: int) -> Cost:
-    def of(work: Any) -> Any:
-        names = [name for name in SHARED if hasattr(work, name)]
-        shares = {name: getattr(work, name) / copies for name in names}
-        shares |= {"samples": np.ceil(work.samples / copies)} if hasattr(work, "samples") else {}
-        return times * cost(replace(work, **shares))
-
-    return of
 
 
 def counted(machine: MachineKnobs, device: Device, factor: float) -> Device:
@@ -155,20 +198,15 @@ def counted(machine: MachineKnobs, device: Device, factor: float) -> Device:
     """
     if machine.constant_power:
         full = device.idle_watts + device.busy_watts if device.full_watts is None else device.full_watts
-        device = replace(device, joules={}, idle_watts=full, busy_watts=0.0)
+        device = replace(device, joules=NO_COSTS, idle_watts=full, busy_watts=0.0)
     if factor == 1:
         return device
-    joules = {kind: _times(factor, cost) for kind, cost in device.joules.items()}
-    return replace(device, joules=joules, idle_watts=factor * device.idle_watts, busy_watts=factor * device.busy_watts)
+    return replace(device, joule_factor=factor, idle_watts=factor * device.idle_watts, busy_watts=factor * device.busy_watts)
 
 
 def within_host(dram: Device) -> Device:
     """Return DRAM that belongs to the host: the host's idle power was measured with its memory in it."""
     return replace(dram, idle_watts=0.0, full_watts=(dram.full_watts or 0.0) - dram.idle_watts)
-
-
-def _times(factor: float, cost: Cost) -> Cost:
-    return lambda work: factor * cost(work)
 
 
 def name_of(device: str, constant: Constant) -> str:
@@ -183,10 +221,10 @@ def fields_of(part: object) -> tuple[Constant, ...]:
 
 def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
     """Return a part of `device` as the machine's sources and assumptions have it."""
-    given, changed = dict(machine.assume), {}
+    assumptions, changed = dict(machine.assume), {}
     for path in getattr(part, "__dataclass_fields__", ()):
         constant: Constant = getattr(part, path)
-        stated = _stated(machine, device, constant, given)
+        stated = _stated(machine, device, constant, assumptions)
         if stated is not constant:
             changed[path] = stated
     return replace(part, **changed) if changed else part  # type: ignore[type-var]
@@ -195,19 +233,19 @@ def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
 def assumed_value(machine: MachineKnobs, device: str, constant: Constant) -> float:
     """Return the value of one constant of `device` as the machine's sources and assumptions have it."""
     name = name_of(device, constant)
-    given: float | None = getattr(machine.given, name.replace(".", ":"))
-    return _stated(machine, device, constant, {} if given is None else {name: given}).value
+    assumption: float | None = getattr(machine.assumptions, name.replace(".", ":"))
+    return _stated(machine, device, constant, {} if assumption is None else {name: assumption}).value
 
 
-def _stated(machine: MachineKnobs, device: str, constant: Constant, given: Mapping[str, float]) -> Constant:
+def _stated(machine: MachineKnobs, device: str, constant: Constant, assumptions: Mapping[str, float]) -> Constant:
     """An assumption beats every source."""
     stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
-    return stated.assumed(given[name]) if given and (name := name_of(device, constant)) in given else stated
+    return stated.assumed(assumptions[name]) if assumptions and (name := name_of(device, constant)) in assumptions else stated
 
 
-def check_assumptions(machine: MachineKnobs, built: Iterable[Device], every: Callable[[], tuple[str, ...]]) -> None:
+def check_assumptions(machine: MachineKnobs, built: Iterable[Device], all_names: Callable[[], tuple[str, ...]]) -> None:
     """Raise BadKnob for an assumption about no constant of a device; all names are only asked for if those built lack one."""
-    used = {name_of(device.name, one) for device in built for one in device.constants}
-    for name in [name for name, _ in machine.assume if name not in used]:
-        if name not in every():
-            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, every())}")
+    known = {name_of(device.name, constant) for device in built for constant in device.constants}
+    for name in [name for name, _ in machine.assume if name not in known]:
+        if name not in all_names():
+            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, all_names())}")

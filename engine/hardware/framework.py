@@ -1,7 +1,7 @@
 """Software that drives GPUs, as parts: what a batch, a call, a table and a value cost, and when collectives begin."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
@@ -26,7 +26,22 @@ class Framework:
 FRAMEWORKS = Catalogue("framework", Framework)
 
 
-def driving(by: Framework, work: DriveBatch) -> Any:
+class LoopRates(NamedTuple):
+    """What driving costs, as a `Framework` has it: ms a batch and collective, us a kernel and table, ns an input value."""
+
+    fixed: float
+    kernel: float
+    collective: float
+    table: float
+    value: float
+
+
+def loop_rates(framework: Framework) -> LoopRates:
+    """Return the numbers of a framework."""
+    return LoopRates(*(getattr(framework, name).value for name in LoopRates._fields))
+
+
+def driving(loop: LoopRates, work: DriveBatch) -> Any:
     """Return the seconds that a batch takes the process that drives it."""
-    calls = work.kernels * by.kernel.value * US + work.collectives * by.collective.value * MS
-    return by.fixed.value * MS + calls + work.tables * by.table.value * US + work.values * by.value.value * NS
+    calls = work.kernels * loop.kernel * US + work.collectives * loop.collective * MS
+    return loop.fixed * MS + calls + work.tables * loop.table * US + work.values * loop.value * NS

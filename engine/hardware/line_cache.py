@@ -21,8 +21,8 @@ NO_CACHE = LineCache()
 def line_cache(machine: MachineKnobs) -> LineCache:
     """Return the caches of a machine's media as one, over which lines spread evenly; no line where there is none; settled."""
     media = MEDIA[machine.pmem]
-    each = assumed_value(machine, "pmem", media.cache) * GB
-    if not each:
+    capacity = assumed_value(machine, "pmem", media.cache) * GB
+    if not capacity:
         return NO_CACHE
     line = assumed_value(machine, "pmem", media.cache_line)
-    return LineCache(max(1, int(modules(machine) * nodes(machine) * each / line)), line)
+    return LineCache(max(1, int(modules(machine) * nodes(machine) * capacity / line)), line)

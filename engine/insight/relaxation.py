@@ -131,7 +131,7 @@ def at(base: Scenario, limit: str, rate: float) -> Scenario:
 def log(base: Scenario, bound: int) -> Log:
     """Return the account of the MLP log on one machine, `base` settled and strict."""
     free, strict = _unlimited(base), cost(base)
-    writing, gate, unlimited = float(free.template.durations[0, free.template.roll]), gate_seconds(free), middle_step(free)
+    writing, gate, unlimited = float(free.durations[0, free.template.roll]), gate_seconds(free), middle_step(free)
     rates = ends(base)
     limit = min(rates, key=rates.__getitem__)
     return Log(

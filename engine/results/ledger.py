@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Floats, InColumns, Ints, Number, Row
 from ..run.run import Run
 from ..run.segment import Segment
-from ..schedule.timeline import Timeline, fraction_done, worked
+from ..schedule.timeline import Timeline, fraction_done, work_done
 
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")
 RECOVERY = ("detect", "repair", "restart", "restore", "replay")
@@ -55,7 +55,7 @@ def run_ledger(run: Run) -> RunLedger:
         for attempt in crash.outage.attempts:
             for name in ("detect", "repair", "restart", "restore"):
                 seconds[name] += getattr(attempt, name)
-        dynamic["restore"] += float(worked(crash.outage.restoring, crash.outage.restored).joules.sum())
+        dynamic["restore"] += float(work_done(crash.outage.restoring, crash.outage.restored).joules.sum())
     watts = sum(device.idle_watts for device in run.machine.devices.values())
     return RunLedger(seconds, {name: watts * seconds[name] + dynamic[name] for name in ACCOUNTS})
 
@@ -121,7 +121,7 @@ def _sum(values: Floats, those: NDArray[np.bool_]) -> float:
 def _paused(segment: Segment) -> float:
     if segment.pause is None:
         return 0.0
-    return float(worked(segment.pause, segment.length - segment.timeline.makespan).joules.sum())
+    return float(work_done(segment.pause, segment.length - segment.timeline.makespan).joules.sum())
 
 
 def _intervals(line: Timeline, until: float) -> Floats:

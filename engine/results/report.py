@@ -11,7 +11,7 @@ from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.evaluate import DesignPoint, Observed, Whole
 from ..schedule.machine import Machine
 from ..schedule.steady_state import Steady
-from ..schedule.timeline import Timeline, Until, Worked, worked
+from ..schedule.timeline import Timeline, Until, WorkDone, work_done
 from ..systems.traffic import Traffic
 from ..training.loop import Scores
 from .ledger import RunLedger, run_ledger, undisturbed_ledger
@@ -63,8 +63,8 @@ class Report(InColumns):
 
 def report(run: Run, amounts: Traffic, scores: Scores) -> Report:
     """Close the books of a run."""
-    busy, joules, *stored = (sum(some) for some in zip(*starmap(worked, _worked(run)), strict=True))
-    work = Worked(busy.tolist(), joules.tolist(), *stored)
+    busy, joules, *stored = (sum(some) for some in zip(*starmap(work_done, _worked(run)), strict=True))
+    work = WorkDone(busy.tolist(), joules.tolist(), *stored)
     batches = amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch
     return Report(
         **_accounts([run.machine], run.elapsed, [device.idle_watts for device in run.machine.devices.values()], work),
@@ -96,7 +96,7 @@ def undisturbed_report(points: Sequence[DesignPoint], seen: Observed, whole: Who
     )
 
 
-def _accounts(machines: Sequence[Machine], elapsed: Number, idle_watts: Iterable[Number], work: Worked) -> dict[str, Any]:
+def _accounts(machines: Sequence[Machine], elapsed: Number, idle_watts: Iterable[Number], work: WorkDone) -> dict[str, Any]:
     names = machines[0].devices
     return {
         "machines": tuple(machines),

@@ -56,7 +56,7 @@ def begun(timeline: Timeline) -> Floats:
     Sending is none, nor is the host's training loop, which may run any number of batches ahead of what it launches.
     """
     ahead = np.array([task.stage in ("Transfer", "Other") for task in timeline.graph.tasks])
-    counts = ~ahead & (timeline.template.durations > 0)
+    counts = ~ahead & (timeline.durations > 0)
     begun: Floats = np.nanmin(np.where(counts, timeline.start, np.inf), axis=1)
     return begun
 
@@ -105,4 +105,4 @@ def _events(timeline: Timeline, at: float, since: int) -> tuple[PersistEvent, ..
 def _share(timeline: Timeline, batch: int, k: int, at: float) -> float:
     """Return how much of a task under way is done, always less than 1."""
     spent = at - float(timeline.start[batch, k])
-    return min(spent / max(float(timeline.template.durations[batch, k]), spent), ALMOST)
+    return min(spent / max(float(timeline.durations[batch, k]), spent), ALMOST)

@@ -1,7 +1,9 @@
 """The machine's knobs: which parts, how many, how fast, and what is assumed about them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 from ..core.catalog import names
 from ..registry import domain_names
@@ -10,22 +12,23 @@ from .knobs import brief_group, knob
 
 
 @dataclass(frozen=True)
-class Given:
-    """The assumptions, each an attribute, with ":" for the point in its name: a stage depends on those alone that it reads."""
+class Assumptions:
+    """Assumed constants as attributes, None for others: a remembered stage depends on those alone that it reads.
 
-    assume: tuple[tuple[str, float], ...] = ()
+    An attribute's name is the constant's with ":" for its point.
+    """
 
-    def __post_init__(self) -> None:
-        vars(self).update({name.replace(".", ":"): value for name, value in self.assume})
+    constants: Mapping[str, float]
 
     def __getattr__(self, name: str) -> float | None:
         if name.startswith("__"):
             raise AttributeError(name)
-        vars(self)[name] = None  # so that it is found at once next time
-        return None
+        return self.constants.get(name)
 
 
-NOTHING, _given = Given(), lru_cache(maxsize=512)(Given)
+@lru_cache(maxsize=512)
+def _assumptions(assume: tuple[tuple[str, float], ...]) -> Assumptions:
+    return Assumptions(MappingProxyType({name.replace(".", ":"): number for name, number in assume}))
 
 
 @dataclass(frozen=True)
@@ -229,6 +232,6 @@ class MachineKnobs:
     )
 
     @property
-    def given(self) -> Given:
-        """What is assumed, constant by constant."""
-        return _given(self.assume) if self.assume else NOTHING
+    def assumptions(self) -> Assumptions:
+        """Its assumptions, constant by constant."""
+        return _assumptions(self.assume)

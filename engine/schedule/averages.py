@@ -42,10 +42,7 @@ class Inputs(NamedTuple):
 
 
 def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, whole: Totals, stretch: Stretch = ONCE) -> Averages:
-    """Schedule and average P machines, and total `whole` runs if there is room for them.
-
-    Of the template, durations count only by their shape, (N, K).
-    """
+    """Schedule and average P machines, and total `whole` runs if there is room for them."""
     machines = np.arange(taken.busy_watts.shape[1])
     return _averages(template, begin(template), machines, Inputs(kind, accounts, taken, stretch), whole)
 
@@ -53,8 +50,8 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
 def schedule_alone(
     template: Template, kind: Ints, accounts: Accounts, taken: Taken, stretch: Stretch = ONCE
 ) -> tuple[ScheduleState, Averages]:
-    """Schedule and average the first of the machines, and keep its schedule; durations count by their shape alone."""
-    state, no_totals = begin(template), empty_totals(0, template.durations.shape, accounts.cells)
+    """Schedule and average the first of the machines, and keep its schedule."""
+    state, no_totals = begin(template), empty_totals(0, (template.batches, len(template.tasks)), accounts.cells)
     machines = np.zeros(1, dtype=np.int64)
     return state, _averages(template, state, machines, Inputs(kind, accounts, taken, stretch), no_totals)
 
@@ -62,7 +59,7 @@ def schedule_alone(
 def _averages(template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, totals: Totals) -> Averages:
     """Schedule and average machines, by number; raises ValueError for a graph that cannot be scheduled."""
     kind, accounts, taken, stretch = inputs
-    averages = empty_averages(len(machines), template.durations.shape[1], len(taken.busy_watts), accounts.cells)
+    averages = empty_averages(len(machines), len(template.tasks), len(taken.busy_watts), accounts.cells)
     log_share, wanted = np.ones(len(machines)), len(totals.makespan) > 0
     sums = sums_of(taken, kind, wanted, stretch)
     if wanted:
@@ -89,7 +86,7 @@ def _observe(
         failure = advance(graph, state)
         if failure:
             return int(failure)
-        log_share[p] = _enter_window(graph, state, inputs, p, averages)
+        log_share[p] = _enter_window(graph, state, inputs.stretch, p, averages)
         if len(totals.makespan) > 0:
             total(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.stretch, p, totals)
     return 0
@@ -109,6 +106,8 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
         for d in range(0 if same else len(accounts.task)):  # a task lasts as long as its slowest demand
             run = state.tasks[first + accounts.task[d]]
             run.left = max(run.left, taken.costs[kind[n], taken.column[SECONDS, d, p]])
+        if graph.roll >= 0:
+            state.log_seconds[n] = state.tasks[first + graph.roll].left
     for server in range(graph.servers):
         state.servers[server].running, state.servers[server].last = -1, -1
         state.queued[2 * server], state.queued[2 * server + 1] = 0, 0
@@ -118,33 +117,32 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
 
 
 @inner
-def _enter_window(graph: Template, state: ScheduleState, inputs: Inputs, p: int, averages: Averages) -> Any:
+def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: int, averages: Averages) -> Any:
     """Enter when a machine did what on average, after the first two batches; returns in which share of them a rolling log ran."""
-    batches, width, stale, ran, stretch = len(state.stale), len(graph.tasks), 0, 0.0, inputs.stretch
+    batches, width, stale, log_batches = len(state.stale), len(graph.tasks), 0, 0.0
     counted = batches - 2 if batches > 2 else batches
-    seen = counted + stretch.times * (stretch.last - stretch.first)
+    averaged = counted + stretch.times * (stretch.last - stretch.first)
     last = _last(graph, state, batches - 1)
     until, low = state.tasks[last].end, state.tasks[_last(graph, state, FIRST + 1)].end if batches > 2 else 0.0
-    averages.step[p] = (until - low) / seen
-    again, begun = _last(graph, state, stretch.last), state.tasks[_last(graph, state, stretch.first)].end
-    ended = state.tasks[again].end
+    averages.step[p] = (until - low) / averaged
+    last_repeated, repeated_from = _last(graph, state, stretch.last), state.tasks[_last(graph, state, stretch.first)].end
+    repeated_until = state.tasks[last_repeated].end
     if stretch.times > 0.0:
-        averages.step[p] += stretch.times * (ended - begun) / seen
-        expose(graph, state, again, begun, averages.exposed[p])
+        averages.step[p] += stretch.times * (repeated_until - repeated_from) / averaged
+        expose(graph, state, last_repeated, repeated_from, averages.exposed[p])
         for k in range(width):
             averages.exposed[p, k] *= stretch.times
     expose(graph, state, last, low, averages.exposed[p])
     for k in range(width):
-        averages.exposed[p, k] /= seen
+        averages.exposed[p, k] /= averaged
     for n in range(batches):
         stale = max(stale, state.stale[n])
         if graph.roll >= 0:
-            ran += n >= batches - counted and not np.isnan(state.tasks[n * width + graph.roll].end)
+            log_batches += n >= batches - counted and not np.isnan(state.tasks[n * width + graph.roll].end)
         if graph.roll >= 0 and stretch.times > 0.0:
-            kind, accounts, taken = inputs.kind, inputs.accounts, inputs.taken
-            ran += stretch.times * logged(graph, state, kind, accounts, taken, p, n, begun, ended, until)
+            log_batches += stretch.times * logged(graph, state, n, repeated_from, repeated_until, until)
     averages.stale[p] = stale
-    return ran / seen
+    return log_batches / averaged
 
 
 @shared

@@ -22,7 +22,7 @@ from .kernels.totals import EXPOSED, Totals, empty_totals
 from .layout import PlanLayout, laid_out
 from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steady_of
-from .timeline import Line, Worked
+from .timeline import Line, WorkDone
 
 MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
 
@@ -60,7 +60,7 @@ class Whole(NamedTuple):
     """
 
     elapsed: Floats
-    work: Worked
+    work: WorkDone
     waits: Number
     logs: Number
     lines: Iterable[Line | None] = repeat(None)
@@ -157,7 +157,7 @@ def _whole(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Lin
         busy[layout.devices.index(name)] += room.cells[:, c, 0]
         joules[layout.devices.index(name)] += room.cells[:, c, 1]
         kept += room.cells[:, c, 1] if stage == "Checkpoint" else 0.0
-    work = Worked(busy, joules, room.written, room.media)
+    work = WorkDone(busy, joules, room.written, room.media)
     return Whole(room.makespan, work, _waits(layout, seen, room), kept, lines if len(room.start) else repeat(None))
 
 

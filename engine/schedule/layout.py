@@ -24,7 +24,7 @@ FEW_KINDS, FEW_COLUMNS = 16, 256  # so few kinds of batches are found one by one
 
 @dataclass(frozen=True, eq=False)
 class PlanLayout:
-    """The arrays of a plan; `cells` are the (stage, device) of the breakdown's rows, `mine` the demands of each device.
+    """The arrays of a plan; `cells` are the (stage, device) of the breakdown's rows, `demands_of` each device its demands.
 
     `written` (R, D) are bytes stored into persistent memory. The batches of `stretch` stand for more of them.
     `costs` remembers what devices took, by identity, and `queued` the graph's arrays by the demand in whose lane its log waits.
@@ -37,7 +37,7 @@ class PlanLayout:
     kinds: int
     accounts: Accounts
     cells: tuple[tuple[str, str], ...]
-    mine: Mapping[str, Ints]
+    demands_of: Mapping[str, Ints]
     written: Floats
     stretch: Stretch = ONCE
     costs: dict[tuple[int, ...], tuple[Sequence[Device], Costs]] = field(default_factory=dict)
@@ -48,20 +48,20 @@ class PlanLayout:
 
         A device that several have is asked once; machines with the very same devices are one.
         """
-        parts = {name: different([*map(itemgetter(name), machines)]) for name in self.mine}
-        one, same = different_machines([*parts.values()])
-        column = np.empty((3, len(self.demands), len(one)), dtype=np.int64)
-        watts, tables, width = np.empty((2, len(parts), len(one))), list[Floats](), 0
-        for v, (name, (devices, which)) in enumerate(parts.items()):
-            at = which[one] if len(devices) > 1 else which[:1]
-            swing = [[*map(attrgetter(each), devices)] for each in ("busy_watts", "idle_watts")]
-            watts[:, v] = np.array(swing, dtype=np.float64)[:, at]
-            if len(self.mine[name]) > 0:
+        parts = {name: different([*map(itemgetter(name), machines)]) for name in self.demands_of}
+        first, machine = different_machines([*parts.values()])
+        column = np.empty((3, len(self.demands), len(first)), dtype=np.int64)
+        watts, tables, width = np.empty((2, len(parts), len(first))), list[Floats](), 0
+        for v, (name, (devices, device_of)) in enumerate(parts.items()):
+            column_of = device_of[first] if len(devices) > 1 else device_of[:1]
+            swing = [[*map(attrgetter(watts_of), devices)] for watts_of in ("busy_watts", "idle_watts")]
+            watts[:, v] = np.array(swing, dtype=np.float64)[:, column_of]
+            if len(self.demands_of[name]) > 0:
                 costs = self._taken_by(name, devices)
-                column[:, self.mine[name]] = costs.column[:, :, at] + width
+                column[:, self.demands_of[name]] = costs.column[:, :, column_of] + width
                 tables += costs.tables
                 width += costs.width
-        return Taken(column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written, *watts), same
+        return Taken(column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written, *watts), machine
 
     def log_queues_at(self, taken: Taken) -> Ints:
         """Return for each machine the demand of the rolling log, by number, in whose lane it waits: the slowest, (P,).
@@ -71,30 +71,30 @@ class PlanLayout:
         logs = [k for k, task in enumerate(self.graph.tasks) if task.during]
         if not logs:
             return np.zeros(taken.column.shape[2], dtype=np.int64)
-        asked, mine = np.unique(taken.column[SECONDS, self.accounts.task == logs[0]], return_inverse=True)
-        seconds = np.ascontiguousarray(taken.costs[:, asked].T)
-        every = (seconds * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
-        found: Ints = np.argmax(every[mine].reshape(-1, taken.column.shape[2]), axis=0)
-        return found
+        columns, column = np.unique(taken.column[SECONDS, self.accounts.task == logs[0]], return_inverse=True)
+        seconds = np.ascontiguousarray(taken.costs[:, columns].T)
+        totals = (seconds * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
+        slowest: Ints = np.argmax(totals[column].reshape(-1, taken.column.shape[2]), axis=0)
+        return slowest
 
     def queued_at(self, demand: int) -> tuple[TaskGraph, Template]:
-        """Return the graph with its log waiting in the lane of a demand, by number, and its arrays; durations count by shape."""
+        """Return the graph with its log waiting in the lane of a demand, by number, and its arrays."""
         if demand not in self.queued:
             graph = with_log_queued_at(self.graph, demand)
-            self.queued[demand] = graph, template_of(graph, np.zeros((len(self.kind), len(graph.tasks))))
+            self.queued[demand] = graph, template_of(graph, len(self.kind))
         return self.queued[demand]
 
     def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
         """Return what devices take, each demand's side by side; of a few it is remembered."""
-        which = tuple(map(id, devices))
-        if which in self.costs:
-            return self.costs[which][1]
-        found = costs_of(devices, [self.demands[d].work for d in self.mine[name]], self.kinds, name == "pmem")
+        identities = tuple(map(id, devices))
+        if identities in self.costs:
+            return self.costs[identities][1]
+        costs = costs_of(devices, [self.demands[d].work for d in self.demands_of[name]], self.kinds, name == "pmem")
         if len(devices) <= FEW:
             if len(self.costs) >= MOST_COSTS:
                 self.costs.clear()
-            self.costs[which] = (devices, found)
-        return found
+            self.costs[identities] = (devices, costs)
+        return costs
 
 
 def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: Stretch = ONCE) -> PlanLayout:
@@ -112,7 +112,7 @@ def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: 
         kinds=len(example),
         accounts=accounts,
         cells=cells,
-        mine={name: np.flatnonzero(accounts.device == v) for v, name in enumerate(devices)},
+        demands_of={name: np.flatnonzero(accounts.device == v) for v, name in enumerate(devices)},
         written=np.stack([np.broadcast_to(amount, len(example)) for amount in stores], axis=1).copy(),
         stretch=stretch,
     )
@@ -120,10 +120,10 @@ def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: 
 
 def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Accounts, tuple[tuple[str, str], ...]]:
     """Return where each demand is entered, and the stage and device of each cell, in the order of the breakdown's rows."""
-    asked = [(k, task.stage, demand.device, demand.beside) for k, task in enumerate(tasks) for demand in task.demands]
-    pairs = {(stage, device) for _, stage, device, _ in asked} | {("Other", device) for device in devices}
+    entries = [(k, task.stage, demand.device, demand.beside) for k, task in enumerate(tasks) for demand in task.demands]
+    pairs = {(stage, device) for _, stage, device, _ in entries} | {("Other", device) for device in devices}
     cells = tuple(sorted(pairs, key=lambda pair: (STAGES.index(pair[0]), devices.index(pair[1]))))
-    rows = [(k, devices.index(device), cells.index((stage, device)), beside) for k, stage, device, beside in asked]
+    rows = [(k, devices.index(device), cells.index((stage, device)), beside) for k, stage, device, beside in entries]
     task, device, cell, beside = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     other = np.array([cells.index(("Other", device)) for device in devices], dtype=np.int64)
     return Accounts(task, device, cell, beside.astype(np.bool_), other, len(cells)), cells
@@ -131,17 +131,17 @@ def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Acco
 
 def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
     """Return which kind each batch is of, (N,), and a batch of each kind, (R,)."""
-    asked = (value for task in graph.tasks for demand in task.demands for value in vars(demand.work).values())
-    amounts = {id(value): value for value in asked if _varies(value, batches)}
+    fields = (amount for task in graph.tasks for demand in task.demands for amount in vars(demand.work).values())
+    amounts = {id(amount): amount for amount in fields if _varies(amount, batches)}
     changes = np.zeros(batches, dtype=np.bool_)
-    for value in amounts.values():
-        changes[1:] |= value[1:] != value[:-1]
-    begun = np.flatnonzero(changes)  # where a batch differs from the one before; most runs have few such places
-    if len(begun) == 0:
+    for amount in amounts.values():
+        changes[1:] |= amount[1:] != amount[:-1]
+    changed = np.flatnonzero(changes)  # where a batch differs from the one before; most runs have few such places
+    if len(changed) == 0:
         return np.zeros(batches, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    begun = np.concatenate(([0], begun))
-    example, kind = _distinct(np.stack([value[begun] for value in amounts.values()]))
-    return np.repeat(kind, np.diff(begun, append=batches)), begun[example]
+    changed = np.concatenate(([0], changed))
+    example, kind = _distinct(np.stack([amount[changed] for amount in amounts.values()]))
+    return np.repeat(kind, np.diff(changed, append=batches)), changed[example]
 
 
 def _distinct(rows: Floats) -> tuple[Ints, Ints]:
@@ -159,14 +159,14 @@ def _distinct(rows: Floats) -> tuple[Ints, Ints]:
     return np.array(firsts)[example], order.reshape(-1)[kind]
 
 
-def _varies(value: Any, batches: int) -> bool:
+def _varies(amount: Any, batches: int) -> bool:
     """Return whether there is a value for each batch; a tuple describes the work, such as the widths of layers."""
-    return isinstance(value, np.ndarray) and value.shape == (batches,)
+    return isinstance(amount, np.ndarray) and amount.shape == (batches,)
 
 
 def _of(example: Ints, batches: int, demand: Demand) -> Demand:
     """Return the demand in a batch of each kind alone."""
-    short = {name: value[example] for name, value in vars(demand.work).items() if _varies(value, batches)}
+    short = {name: amount[example] for name, amount in vars(demand.work).items() if _varies(amount, batches)}
     if not short:
         return demand
     work: Work = replace(demand.work, **short)
@@ -183,8 +183,8 @@ def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
     return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))
 
 
-def template_of(graph: TaskGraph, durations: Floats) -> Template:
-    """Return a graph as the arrays that the schedule works on; `durations` are (N, K) seconds."""
+def template_of(graph: TaskGraph, batches: int) -> Template:
+    """Return a graph as the arrays that the schedule works on, for so many batches."""
     tasks = graph.tasks
     servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
     rolls = [k for k, task in enumerate(tasks) if task.during]
@@ -198,7 +198,7 @@ def template_of(graph: TaskGraph, durations: Floats) -> Template:
         waits = needs, needs + len(set(task.after_previous))
         rows.append((servers[task.server], task.background, apart, *waits, first, first + len(same), len(followers)))
     return Template(
-        durations=durations,
+        batches=batches,
         tasks=np.array(rows, TASK),
         followers=np.array(followers, dtype=np.int64),
         roll=rolls[0] if rolls else -1,
@@ -212,14 +212,14 @@ def _apart(task: Task, tasks: tuple[Task, ...]) -> bool:
     """Return whether a task waits for itself alone, nobody else for it, and its server is its own: it may run far ahead."""
     if (task.after, task.after_previous, task.background) != ((), (task.name,), False):
         return False
-    near = [one.name for one in tasks if one.server == task.server or task.name in (*one.after, *one.after_previous)]
+    near = [other.name for other in tasks if other.server == task.server or task.name in (*other.after, *other.after_previous)]
     return near == [task.name]
 
 
 def _followers(graph: TaskGraph, needs: str) -> list[list[int]]:
     """Return for each task the tasks that name it in their `needs`."""
-    found: list[list[int]] = [[] for _ in graph.tasks]
+    followers: list[list[int]] = [[] for _ in graph.tasks]
     for k, task in enumerate(graph.tasks):
         for name in set(getattr(task, needs)):
-            found[graph.index(name)].append(k)
-    return found
+            followers[graph.index(name)].append(k)
+    return followers

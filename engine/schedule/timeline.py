@@ -59,14 +59,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Timeline(Line):
-    """A line with what it costs: the arrays of one machine, `kind` (N,) the column of `taken` that each batch is like.
+    """A line with what it costs: the arrays of one machine.
 
-    A rolling log waits in the lane of its demand number `log_queue`.
+    kind: the column of `taken` that each batch is like, (N,).
+    durations: seconds that each task takes alone, (N, K).
+    log_queue: the demand, by number, in whose lane a rolling log waits.
     """
 
     layout: PlanLayout
     taken: Taken
     kind: Ints
+    durations: Floats
     log_queue: int
     state: ScheduleState
     averages: Averages
@@ -90,8 +93,8 @@ class Timeline(Line):
         return joules
 
 
-class Worked(NamedTuple):
-    """What was done of a timeline: seconds and joules by device, (V,), bytes stored into persistent memory and its media."""
+class WorkDone(NamedTuple):
+    """Work done of a timeline: seconds and joules by device, (V,), bytes stored into persistent memory and its media."""
 
     busy: Number
     joules: Number
@@ -129,10 +132,10 @@ def timeline(
     lasting = np.zeros((len(graph.tasks), len(taken.costs)))
     np.maximum.at(lasting, layout.accounts.task, by_demand(taken, SECONDS))
     graph = with_log_queued_at(layout.graph, queue)
-    template = template_of(graph, np.ascontiguousarray(lasting.T[kind]))
+    template, durations = template_of(graph, batches), np.ascontiguousarray(lasting.T[kind])
     state, averages = schedule_alone(template, kind, layout.accounts, taken, stretch)
-    start, end = (state.tasks[what].reshape(template.durations.shape) for what in ("start", "end"))
-    return Timeline(graph, template, start, end, layout, taken, kind, queue, state, averages)
+    start, end = (state.tasks[what].reshape(durations.shape) for what in ("start", "end"))
+    return Timeline(graph, template, start, end, layout, taken, kind, durations, queue, state, averages)
 
 
 def by_demand(taken: Taken, what: int) -> Floats:
@@ -140,8 +143,8 @@ def by_demand(taken: Taken, what: int) -> Floats:
     return np.ascontiguousarray(taken.costs[:, taken.column[what, :, 0]].T)
 
 
-def worked(line: Timeline, until: Until) -> Worked:
-    """Return what was done in the first `until` seconds."""
+def work_done(line: Timeline, until: Until) -> WorkDone:
+    """Return the work done in the first `until` seconds."""
     accounts = line.layout.accounts
     share = np.zeros((len(line.taken.costs), len(line.graph.tasks)))
     np.add.at(share, line.kind, fraction_done(line, until))
@@ -149,7 +152,7 @@ def worked(line: Timeline, until: Until) -> Worked:
     busy, joules = np.zeros((2, len(line.layout.devices)))
     np.add.at(busy, accounts.device, (done * line.busy).sum(axis=1))
     np.add.at(joules, accounts.device, (done * line.joules).sum(axis=1))
-    return Worked(
+    return WorkDone(
         busy,
         joules,
         float((done * np.ascontiguousarray(line.taken.written.T)).sum()),
@@ -159,9 +162,13 @@ def worked(line: Timeline, until: Until) -> Worked:
 
 def fraction_done(timeline: Timeline, until: Until) -> Floats:
     """Return for each task, (N, K), the share of its work done by `until`, summed over several; skipped logs did nothing."""
-    at, start, end, whole = np.reshape(until, (-1, 1, 1)), timeline.start, timeline.end, timeline.template.durations
-    spent = np.where(np.isnan(end), np.minimum(at - start, whole - timeline.state.tasks["left"].reshape(whole.shape)), at - start)
-    part: Floats = np.divide(spent, whole, out=np.zeros_like(spent), where=(start < at) & (whole > 0))
-    done: Floats = np.where(end <= at, 1.0, np.minimum(part, 1.0))
+    instant, start, end, durations = np.reshape(until, (-1, 1, 1)), timeline.start, timeline.end, timeline.durations
+    spent = np.where(
+        np.isnan(end),
+        np.minimum(instant - start, durations - timeline.state.tasks["left"].reshape(durations.shape)),
+        instant - start,
+    )
+    share: Floats = np.divide(spent, durations, out=np.zeros_like(spent), where=(start < instant) & (durations > 0))
+    done: Floats = np.where(end <= instant, 1.0, np.minimum(share, 1.0))
     total: Floats = done[0] if len(done) == 1 else done.sum(axis=0)
     return total

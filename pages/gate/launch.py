@@ -15,10 +15,10 @@ from starlette.middleware import Middleware
 
 from engine.core.process import open_streams
 from engine.errors import BadInput
-from pages.data.typed_path import expanded
 from pages.gate import access
 from pages.gate.hosts import LOOPBACK, host_names, is_every_address, is_loopback
 from pages.gate.middleware import Gate
+from pages.gate.typed_path import expanded
 
 SCRIPT = "app.py"
 OPEN_SECONDS = 1.0  # until the server listens
@@ -92,15 +92,14 @@ def _check_data(text: str) -> None:
 def _numbers(address: str) -> tuple[str, ...]:
     """Return the IP addresses of this computer that an address means; raises BadInput where a server cannot listen on any."""
     try:
-        return tuple(filter(None, map(_bound, getaddrinfo(address, None, type=SOCK_STREAM, flags=AI_PASSIVE)))) or _not_here(
-            address
-        )
+        places = getaddrinfo(address, None, type=SOCK_STREAM, flags=AI_PASSIVE)
+        return tuple(filter(None, (_bound(*place) for place in places))) or _not_here(address)
     except (OSError, UnicodeError):
         return _not_here(address)
 
 
-def _bound(info: tuple[int, int, int, str, tuple[str | int, ...]]) -> str:
-    family, kind, protocol, _, place = info
+def _bound(family: int, kind: int, protocol: int, _: str, place: tuple[object, ...]) -> str:
+    """Return the IP address that a server can listen on, "" where it cannot."""
     try:
         with socket(family, kind, protocol) as probe:
             probe.bind(place)

@@ -1,1 +1,1 @@
-"""Memory: what latency, requests in flight and near-data compute do to a step."""
+"""Memory: what latency, requests in flight and near-data compute do to a step, a section of Design."""

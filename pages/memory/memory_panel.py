@@ -7,16 +7,16 @@ from engine.insight.memory.near_data import Pair
 from engine.insight.memory.under_load import UnderLoad
 from engine.insight.memory.working_set import WorkingSet
 from engine.scenario.scenario import Scenario
-from pages.common import downloads
-from pages.common.plain import plain
-from pages.design import later
+from pages.answers import later
 from pages.memory import findings, memory_charts, memory_tables
+from pages.ui import downloads
+from pages.ui.plain import plain
 
 
 def draw(scenario: Scenario) -> None:
     """Draw the pictures for this model on this machine."""
     with st.spinner("Estimating some six hundred machines"):
-        found = later.found(findings.of, scenario)
+        found = later.cached_result(findings.of, scenario)
     if isinstance(found, str):
         st.info(plain(found))
         return

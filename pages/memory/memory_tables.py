@@ -13,9 +13,8 @@ from engine.insight.memory.under_load import LOADS, UnderLoad
 from engine.insight.memory.working_set import WorkingSet
 from engine.scenario.scenario import Scenario
 from engine.units import GB, MS
-from pages.common import palette
-from pages.common.numbers import change
-from pages.why.sentences import milliseconds
+from pages.ui import palette
+from pages.ui.numbers import change, milliseconds
 
 APART = 0.07  # of the axis: lines that end nearer to each other share one name
 MOST_TICKS = 8
@@ -61,9 +60,9 @@ def latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:
             start = (1 + LOSS) * one.own.seconds[0]
             rows.append({"system": one.system, "ns": one.own.loses, "step": start, "loses": f"{one.own.loses:,.0f} ns"})
     frame = pd.DataFrame(rows, columns=["system", "ns", "step", "fewest", "most", "loses"])
-    steps = ["step", "fewest", "most"]
-    frame[steps] /= MS
-    low, high = frame[steps].min().min(), frame[steps].max().max()
+    measures = ["step", "fewest", "most"]
+    frame[measures] /= MS
+    low, high = frame[measures].min().min(), frame[measures].max().max()
     last = frame[(frame.ns == LATENCIES[-1]) & frame.loses.isna()]
     ends = {system: log(step / low) for system, step in zip(last.system, last.step, strict=True)}
     names = named(ends, APART * log(high / low))

@@ -1,1 +1,1 @@
-"""Compare: training systems side by side; the page is `pages/compare.py`, where a cold server looks."""
+"""Systems: training systems side by side, a section of Design."""

@@ -3,9 +3,9 @@
 from functools import cache
 
 from engine.core.graph import STAGES
-from pages.common import palette
-from pages.common.charts import AGAINST, FIGURE, FIT, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, when
-from pages.search.figures import sweep_charts
+from pages.ui import palette
+from pages.ui.charts import AGAINST, FIGURE, FIT, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, when
+from pages.ui.heat_maps import heat_map
 
 MOST_NAMED = 3
 OWN_LANE = "indexof(datum.{0}, '|') < 0"
@@ -94,7 +94,7 @@ def utilisation() -> Spec:
 @cache
 def bytes_moved() -> Spec:
     """Bytes of a batch by system and place; needs first, second, metric."""
-    spec = sweep_charts.heat_map("Training system", "Device and direction, or way", "Bytes per batch [B]")
+    spec = heat_map("Training system", "Device and direction, or way", "Bytes per batch [B]")
     across = {**spec["encoding"]["x"], "axis": axis("Training system", labelAngle=-40), "sort": list(palette.systems())}
     up = {**spec["encoding"]["y"], "axis": axis("Device and direction, or way", labelLimit=150)}
     cells, figures = spec["layer"]

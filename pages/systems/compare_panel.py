@@ -7,16 +7,18 @@ import streamlit as st
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.sweep import links
-from pages.common import address, downloads, estimates, session, tables
-from pages.common.plain import plain
+from pages.answers import estimates
 from pages.systems import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, stack_charts, systems_panel
+from pages.ui import downloads, session, tables
+from pages.ui.page_link import host
+from pages.ui.plain import plain
 
 
 def draw(scenario: Scenario) -> None:
     """Draw the choice of systems, and what each gives, costs and moves."""
     systems = systems_panel.chosen()
     with st.spinner("Estimating; the very first time takes some seconds more"):
-        results = estimates.beside(scenario, systems)
+        results = estimates.estimates_by_system(scenario, systems)
     base = comparison.against(results, scenario)
 
     st.markdown(f"**{plain(comparison.headline(results, scenario))}**")
@@ -33,9 +35,7 @@ def draw(scenario: Scenario) -> None:
     with st.container(horizontal=True):
         downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
         sweep = links.link(scenario, session.base(), "search", (systems_panel.axis(systems),))
-        st.link_button(
-            "Sweep over them", address.host() + sweep, help="To vary a knob beside the system; opens a tab of its own."
-        )
+        st.link_button("Sweep over them", host() + sweep, help="To vary a knob beside the system; opens a tab of its own.")
     nodes_panel.draw(scenario, systems)
 
     full_runs_panel.draw(results)

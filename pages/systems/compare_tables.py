@@ -8,10 +8,10 @@ import pandas as pd
 from engine.insight import data_movement
 from engine.insight.data_movement import DataMove
 from engine.results.result import Result
-from pages.common import palette
-from pages.common.numbers import change, label, readable
-from pages.common.tables import most_drawn
 from pages.systems.comparison import policies, that_ran
+from pages.ui import palette
+from pages.ui.numbers import change, label, readable
+from pages.ui.tables import most_drawn
 
 STEP = "Step time [ms]"
 # Each result that is read, the weightiest first, and whether its change against the baseline stands beside it.

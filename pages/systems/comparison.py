@@ -6,10 +6,10 @@ from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.system import LogPolicy, log_policy
-from pages.bar import question
-from pages.common.headline import NODES, RATE, counted, fewer, named, title_of
-from pages.common.numbers import readable
-from pages.common.palette import known_by
+from pages.answers import question
+from pages.answers.headline import NODES, RATE, model_name, node_comparison, node_count, system_title
+from pages.ui.numbers import readable
+from pages.ui.palette import known_by
 
 STEP, ENERGY, COST = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
 EQUAL = 1 + 5e-4
@@ -25,19 +25,19 @@ def that_ran(results: Results) -> dict[str, Result]:
 def against(results: Results, scenario: Scenario) -> str:
     """Return the baseline that runs here: the sidebar system's own where it is compared, else the first of the compared."""
     ran = that_ran(results)
-    return next((name for name in (question.against(scenario), *ran) if name in ran), "")
+    return next((name for name in (question.baseline_system(scenario), *ran) if name in ran), "")
 
 
 def headline(results: Results, scenario: Scenario) -> str:
     """Return which system is fastest, and by how much over the named baseline; over the slowest if it is the baseline."""
     ran = that_ran(results)
-    model, base = named(scenario), against(results, scenario)
+    model, base = model_name(scenario), against(results, scenario)
     if not ran:
         return f"None of these {len(results)} systems can train {model} here" if len(results) > 1 else f"{model} cannot run here"
     first, step = best(ran, STEP), min(values(ran, STEP).values())
     if len(ran) == 1:
         only = f", the only one of {len(results)} that can" if len(results) > 1 else ""
-        return f"{title_of(first[0])} trains {model} in {readable(step)} ms a batch{only}"
+        return f"{system_title(first[0])} trains {model} in {readable(step)} ms a batch{only}"
     if found := _by_nodes(ran, scenario):
         return found
     start = f"{_trains(first)} {model} fastest of {len(ran)}: {readable(step)} ms a batch"
@@ -93,12 +93,12 @@ def _by_nodes(ran: dict[str, Result], scenario: Scenario) -> str:
     if target is None or len(able) < 2:
         return ""
     first, count = best(able, NODES), values(able, NODES)
-    start = f"{_trains(first)} {named(scenario)} at {readable(target)} samples/s"
+    start = f"{_trains(first)} {model_name(scenario)} at {readable(target)} samples/s"
     if len(first) == len(able):
-        return f"{start} on {counted(able[first[0]])}{' each' * (len(first) > 1)}: none of these {len(able)} needs fewer"
+        return f"{start} on {node_count(able[first[0]])}{' each' * (len(first) > 1)}: none of these {len(able)} needs fewer"
     base = against(able, scenario)
     other = base if base not in first else max(able, key=count.__getitem__)
-    return f"{start} on the fewest nodes, {count[first[0]]:.0f}: {fewer(able[first[0]], able[other].results, other)}"
+    return f"{start} on the fewest nodes, {count[first[0]]:.0f}: {node_comparison(able[first[0]], able[other].results, other)}"
 
 
 def details(results: Results) -> list[str]:
@@ -106,7 +106,7 @@ def details(results: Results) -> list[str]:
     ran = that_ran(results)
     sized = any(result.scenario.machine.target_throughput is not None for result in ran.values())
     winners = best(ran, NODES if sized else STEP)
-    found = [f"{title_of(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
+    found = [f"{system_title(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
     if len(ran) < 2:
         return found
     first, logged = best(ran, STEP), {name: result for name, result in ran.items() if policies(result.scenario).log}
@@ -146,4 +146,4 @@ def values(results: Results, name: str) -> dict[str, float]:
 
 
 def _trains(names: list[str]) -> str:
-    return f"{listed(map(title_of, names))} {'train' if len(names) > 1 else 'trains'}"
+    return f"{listed(map(system_title, names))} {'train' if len(names) > 1 else 'trains'}"

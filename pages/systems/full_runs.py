@@ -7,9 +7,9 @@ import pandas as pd
 
 from engine.core.arrays import Row
 from engine.results.result import Result
-from pages.common import palette, tables
-from pages.common.numbers import readable
 from pages.systems.comparison import best, listed, values
+from pages.ui import palette, tables
+from pages.ui.numbers import readable
 
 LOSS, TRAINING_LOSS, AUC, ELAPSED, LOST = "Loss", "Loss (training)", "AUC", "Elapsed [s]", "Lost batches"
 # Equal scores of every batch's own prediction, and of the held-out samples, mean equal weights all along.

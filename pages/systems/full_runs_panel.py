@@ -14,12 +14,12 @@ from engine.run import forecast
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.store.status import Status
-from pages.bar import caution
-from pages.common import charts, downloads, estimates, runs, session, tables
-from pages.common.numbers import duration
-from pages.common.plain import plain
+from pages.answers import caution, estimates, runs
 from pages.systems import compare_charts, full_runs
 from pages.systems.full_runs import ELAPSED
+from pages.ui import charts, downloads, session, tables
+from pages.ui.numbers import duration
+from pages.ui.plain import plain
 
 FAULTS, TRAINING = "faults.power_loss_at_seconds", "run.training"
 FIELD = "lose power at"
@@ -113,12 +113,12 @@ def _live(points: Mapping[str, Scenario], status: Status | None) -> dict[str, Cu
     names = {runs.key_of(point, "full"): name for name, point in calm.items()}
     running = status.running if status else ()
     seen = {names[one.key]: one.progress.training for one in running if one.progress and one.key in names}
-    return {name: (rows, (), tables.pace(estimates.of(points[name]))) for name, rows in seen.items()}
+    return {name: (rows, (), tables.pace(estimates.estimate_of(points[name]))) for name, rows in seen.items()}
 
 
 def _curves(frame: object, names: tuple[str, ...]) -> None:
     against = st.segmented_control(
-        "Against", ALIKE, default="running", required=True, format_func=charts.CHOICES.get, key="curves against"
+        "Against", ALIKE, default="running", required=True, format_func=charts.CHOICES.__getitem__, key="curves against"
     )
     for column, field, title, words in zip(
         st.columns(2),
@@ -141,7 +141,7 @@ def _table(done: Mapping[str, Result]) -> None:
             again, compare_charts.lost(tuple(again["system"])), key="lost", alt="Batches run again by training system"
         )
     downloads.show(full_runs.table(done), full_runs.SHOWN, pinned="Training system")
-    notes = {name: caution.other_notes(result) for name, result in done.items()}
+    notes = {name: caution.notes_below(result) for name, result in done.items()}
     for warning in dict.fromkeys(warning for told in notes.values() for warning in told):
         names = [name for name, told in notes.items() if warning in told]
         st.caption(f"Note on {', '.join(names)}: {plain(warning)}")

@@ -7,11 +7,12 @@ import streamlit as st
 
 from engine.registry import load
 from engine.scenario.scenario import Scenario, with_values
-from pages.common import downloads, estimates
-from pages.common.headline import NODES, RATE
-from pages.common.numbers import readable
-from pages.common.plain import plain
+from pages.answers import estimates
+from pages.answers.headline import NODES, RATE
 from pages.systems import compare_charts
+from pages.ui import downloads
+from pages.ui.numbers import readable
+from pages.ui.plain import plain
 
 TARGET = "machine.target_throughput"
 TIMES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -48,7 +49,7 @@ def table(scenario: Scenario, systems: Sequence[str]) -> pd.DataFrame:
     for times in TIMES:
         target = times * float(scenario.machine.target_throughput or 0.0)
         for name in systems:
-            result = estimates.of(with_values(scenario, {TARGET: target, "system": name}))
+            result = estimates.estimate_of(with_values(scenario, {TARGET: target, "system": name}))
             rows.append((target, name, result.results.get(NODES), result.results.get(RATE), "" if result.ran else result.outcome))
     return pd.DataFrame(rows, columns=list(TITLES))
 

@@ -8,10 +8,10 @@ from engine.analysis.part_loads import PartLoads
 from engine.registry import load
 from engine.scenario.scenario import Scenario
 from engine.units import GB, MS
-from pages.common import downloads
-from pages.common.plain import plain
-from pages.design import later
+from pages.answers import later
 from pages.systems import parts_charts
+from pages.ui import downloads
+from pages.ui.plain import plain
 
 MOST = 32  # bars; of more parts the slowest are drawn
 COLUMNS = {
@@ -28,7 +28,7 @@ WAYS = {"way": "Sharding", "step": "Step time [ms]", "says": "What it is"}
 
 def draw(scenario: Scenario) -> None:
     """Draw the finding, the parts as bars, and the ways of sharding beside each other."""
-    found = later.found(part_loads.part_loads, scenario)
+    found = later.cached_result(part_loads.part_loads, scenario)
     if found is None:
         st.caption(f"System {scenario.system} has one part here, or shares its work evenly: there is nothing to divide.")
         return

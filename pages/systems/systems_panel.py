@@ -6,15 +6,17 @@ A choice is kept, and travels in links, as an axis of the knob `system`: a compa
 import streamlit as st
 
 from engine.sweep import axes
-from pages.common import palette, session
-from pages.sidebar import knob_widgets
+from engine.sweep.links import Opened
+from pages.ui import knob_widgets, palette, session
+from pages.ui.page_link import LinkPart, PageLink
 
 CHOICE, PATH = "systems to compare", "system"
 
 
-def of_link(written: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the systems that a link's axes name; none where it has no axis of systems."""
-    return tuple(name for axis in map(axes.parse, written) if axis.path == PATH for name in axis.values)
+def from_link(link: Opened) -> None:
+    """Compare the systems that a link's axes name; the family where it has no axis of systems."""
+    parsed = map(axes.parse, link.axes)
+    st.session_state[session.SYSTEMS] = tuple(name for axis in parsed if axis.path == PATH for name in axis.values)
 
 
 def chosen() -> tuple[str, ...]:
@@ -28,9 +30,9 @@ def axis(names: tuple[str, ...]) -> str:
     return str(axes.Axis(PATH, names))
 
 
-def to_share() -> tuple[str, ...]:
-    """Return the axes that a link must carry: none while the family is what is compared."""
-    return () if chosen() == palette.family(session.scenario().system) else (axis(chosen()),)
+def to_link() -> LinkPart:
+    """Return the axis that a link must carry: none while the family is what is compared."""
+    return LinkPart() if chosen() == palette.family(session.scenario().system) else LinkPart((axis(chosen()),))
 
 
 def draw() -> None:
@@ -48,3 +50,6 @@ def draw() -> None:
 
 def _take_over() -> None:
     st.session_state[session.SYSTEMS] = tuple(st.session_state[CHOICE])
+
+
+LINK = PageLink(to_link, from_link)

@@ -6,7 +6,7 @@ from engine.analysis.uncertainty import turns, uncertain
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.design import questions
+from pages.design_page import questions
 
 STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.sweep import links
-from pages.common.frame import MOVED, PLACES
-from pages.design.tiles import WAITING
+from pages.design_page.tiles import WAITING
+from pages.shell.places import MOVED, PLACES
 from tests.browser.conftest import READY, WINDOWS, assert_fits
 from tests.browser.looks import HERE, MOST_TABS, assert_looks, drawn
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from pages.common.frame import PLACES
+from pages.shell.places import PLACES
 from tests.browser.looks import CUT, HERE, MOST_TABS, WAIT_MS, assert_looks, drawn
 
 pytestmark = pytest.mark.slow

@@ -23,7 +23,7 @@ from engine.store.database import opened, transaction
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
-from pages.search import sweep_table
+from pages.search_page.points import sweep_table
 from tests import ROOT
 
 OTHER = "OpenBLAS-Elsewhere.NumPy-baseline"

@@ -4,6 +4,7 @@ import ast
 import re
 from pathlib import Path
 
+from pages.shell.places import MOVED, PLACES
 from tests import house
 
 LIMITS = house.PLAN["limits"]
@@ -21,12 +22,49 @@ def test_no_folder_is_crowded_and_no_public_class_name_stands_twice():
 
 
 def test_a_room_imports_only_rooms_below_it_and_nothing_imports_in_a_circle():
-    assert house.upward() == []
-    assert house.circles(house.imports()) == house.circles(house.packages()) == []
+    for part in house.ORDER:
+        assert house.upward(part) == []
+        assert house.circles(house.imports(part)) == house.circles(house.packages(part)) == []
+
+
+def test_every_room_of_the_pages_stands_in_the_order_and_is_a_package():
+    inside = [path for path in house.files("pages") if path.parent != Path("pages")]
+    assert {path.parts[1] for path in inside} == {*house.ORDER["pages"]} - {"scripts"}
+    assert {path.parent for path in inside} == {path.parent for path in inside if path.name == "__init__.py"}
+
+
+def test_a_page_script_has_a_name_of_its_own_and_nobody_imports_it():
+    folders = {house.module(path.parent / "__init__.py") for path in house.files("pages")}
+    assert len(house.scripts()) == len(PLACES) + len(MOVED)
+    assert house.scripts() & folders == set()
+    assert [name for name, others in house.imports("pages").items() if others & house.scripts()] == []
+
+
+def test_a_page_script_calls_the_guard_before_all_that_is_drawn():
+    for path in sorted(path for path in house.files("pages") if house.module(path) in house.scripts()):
+        calls = [node for node in house.nodes(path) if isinstance(node, ast.Call)]
+        first = min(calls, key=lambda node: (node.lineno, node.col_offset))
+        assert ast.unparse(first) == "frame.guard()", path
+
+
+def test_the_address_knows_no_page():
+    shared = {"pages.gate", "pages.ui", "pages.answers", "pages.shell"}
+    assert [name for name in house.imports("pages")["pages.shell.address"] if ".".join(name.split(".")[:2]) not in shared] == []
+
+
+def test_no_folders_of_the_pages_import_each_other():
+    assert house.circles(house.folders("pages")) == []
+
+
+def test_the_pages_import_themselves_absolutely():
+    ours = (node for path in house.files("pages") for node in house.nodes(path) if isinstance(node, ast.ImportFrom))
+    assert [node.module for node in ours if node.level] == []
 
 
 def test_the_plan_of_tables_is_worked_out_by_one_file_and_handed_down():
-    assert [name for name, found in house.imports().items() if "engine.systems.balance" in found] == ["engine.systems.capacity"]
+    assert [name for name, others in house.imports("engine").items() if "engine.systems.balance" in others] == [
+        "engine.systems.capacity"
+    ]
 
 
 def test_the_engine_imports_itself_relatively_and_neither_pages_nor_tests():

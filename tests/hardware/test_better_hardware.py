@@ -56,7 +56,7 @@ def training_time(asked, spread):
     line = schedule(ready(asked), uneven(amounts) if spread else amounts)
     roll = line.template.roll
     relaxed = roll >= 0 and line.template.bound > 0
-    return line.makespan, float(line.template.durations[:, roll].max()) if relaxed else 0.0
+    return line.makespan, float(line.durations[:, roll].max()) if relaxed else 0.0
 
 
 @each(

@@ -138,8 +138,8 @@ def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shel
     def sidebar(path):
         from engine.scenario.presets import preset
         from engine.scenario.scenario import KNOBS
-        from pages.common import session
-        from pages.sidebar.knob_widgets import draw
+        from pages.ui import session
+        from pages.ui.knob_widgets import draw
 
         session.put("tiny", preset("tiny").scenario)
         draw(KNOBS[path])

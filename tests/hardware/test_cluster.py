@@ -3,7 +3,7 @@
 import pytest
 
 from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream, written
-from engine.hardware.device import folded, joules, nodes, seconds
+from engine.hardware.device import folded, joules, nodes, seconds, stored_bytes
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
 from engine.systems.crossing import even
@@ -54,7 +54,7 @@ def test_the_slowest_part_decides_the_time_and_all_parts_the_energy_and_what_is_
 def test_what_a_memory_stores_does_not_depend_on_how_many_share_it():
     one = load("devices", "pmem").build(MachineKnobs(pmem_capacity_GB=100.0))
     work = RowUpdates(4e6, 64)
-    assert folded(one, 4).stored[RowUpdates](work) == exactly(one.stored[RowUpdates](work))
+    assert stored_bytes(folded(one, 4), work) == exactly(stored_bytes(one, work))
 
 
 @each(("gpus", "in_node", "expected"), [(1, 8, 1), (8, 8, 1), (9, 8, 2), (16, 8, 2), (3, 1, 3)])

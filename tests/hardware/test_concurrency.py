@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine.core.work import Move, RowReads
-from engine.hardware.concurrency import access_seconds, at_load, loaded
+from engine.hardware.concurrency import LoadCurve, access_seconds, at_load, loaded
 from engine.hardware.device import seconds
 from engine.hardware.devices.dram import MEMORY, USED
 from engine.hardware.devices.pmem import MEDIA
@@ -74,7 +74,7 @@ def test_optanes_latency_of_writes_rises_as_published(rate, published):
 
 def test_latency_under_load_solves_littles_law_and_never_falls_with_load():
     part = MEMORY[USED]
-    found = loaded(100.0, 5.0, np.arange(1, 200), 60.0, part.rise, part.bend, part.wall)
+    found = loaded(100.0, 5.0, np.arange(1, 200), 60.0, LoadCurve(part.rise.value, part.bend.value, part.wall.value))
     assert found[0] == 100 and (np.diff(found) >= 0).all() and (np.diff(found[60:]) == 0).all()
     for beside in (5, 15, 25):
         load = beside * 5.0 / found[beside]

@@ -11,7 +11,7 @@ from tests.machines import TINY
 # Knobs of the machine that belong to no single device.
 SHARED = (
     "machine.assume",
-    "machine.given",
+    "machine.assumptions",
     "machine.all_powered",
     "machine.constant_power",
     "machine.exchange_precision",

@@ -12,7 +12,7 @@ from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.systems.system import readers
-from pages.failures import campaigns
+from pages.failures_page import campaigns
 from tests import ROOT
 from tests.cases import each
 from tests.machines import TINY, counted, ready

@@ -22,7 +22,7 @@ from engine.systems.traffic import mlp_bytes, top_widths
 from engine.workload import spectrum
 from engine.workload.accesses import expected
 from engine.workload.popularity import Popularity
-from pages.why import sentences
+from pages.why_page import sentences
 from tests.cases import each
 from tests.machines import PRESETS, ready, scenario
 

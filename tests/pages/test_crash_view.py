@@ -12,7 +12,7 @@ from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.scenario.presets import preset
 from engine.sweep import links
-from pages.failures import crash_viewer
+from pages.failures_page import crash_viewer
 from tests.apps import fields
 from tests.cases import each
 

@@ -6,16 +6,16 @@ import re
 import pytest
 
 from engine.core.graph import STAGES
-from pages.common import charts
-from pages.data import workload_charts
-from pages.design import every_knob, fault_axis, strips, tornado
-from pages.evidence import scoreboard_panel, study_panel, verdict_charts
-from pages.failures import close_up_panel, crash_viewer, effects_panel, fault_charts
+from pages.data_page import workload_charts
+from pages.design_page import every_knob, fault_axis, strips, tornado
+from pages.evidence_page import scoreboard_panel, study_panel, verdict_charts
+from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
 from pages.memory import memory_charts
-from pages.runs import history_charts
-from pages.search.figures import sweep_charts, sweep_parallel
+from pages.runs_page import history_charts
+from pages.search_page.points import sweep_charts, sweep_parallel
 from pages.systems import compare_charts, parts_charts, stack_charts
-from pages.why import why_charts, why_tables
+from pages.ui import charts, heat_maps
+from pages.why_page import why_charts, why_tables
 from tests import ROOT
 
 STEP, TWO = "Step time [ms]", ("cxl", "dram")
@@ -48,7 +48,7 @@ SPECS = {
     "memory_charts.sizes": memory_charts.sizes(),
     "history_charts.compared": history_charts.compared(STEP, "CXL bandwidth [GB/s]", TWO, True),
     "sweep_charts.lines": sweep_charts.lines("CXL bandwidth [GB/s]", STEP, True, True, "Training system", TWO),
-    "sweep_charts.heat_map": sweep_charts.heat_map("CXL bandwidth [GB/s]", "Training system", STEP, columns=4, spread=True),
+    "heat_maps.heat_map": heat_maps.heat_map("CXL bandwidth [GB/s]", "Training system", STEP, columns=4, spread=True),
     "sweep_charts.scatter": sweep_charts.scatter(STEP, "Capital cost [USD]", (True, False), "Training system", TWO, dense=True),
     "sweep_charts.matters": sweep_charts.matters("Share of the variance [%]"),
     "sweep_charts.bars": sweep_charts.bars(STEP),

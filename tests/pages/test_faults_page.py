@@ -11,7 +11,7 @@ from engine.insight.power_loss_detail import power_loss_detail
 from engine.registry import load
 from engine.results.metrics import metrics
 from engine.units import DAY
-from pages.failures import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
+from pages.failures_page import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
 from tests import apps
 from tests.apps import address, fields, text
 from tests.cases import each

@@ -19,7 +19,7 @@ from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.questions import Questions
 from engine.sweep.sweep import Sweep
-from pages.runs import history_charts, history_panel, history_tables
+from pages.runs_page import history_charts, history_panel, history_tables
 from tests import apps
 from tests.service_fakes import ask, scenario, scenarios
 
@@ -51,7 +51,7 @@ def panel(*requests: int) -> AppTest:
     def script(requests):  # type: ignore[no-untyped-def]
         from engine.service import history
         from engine.store.database import DEFAULT
-        from pages.runs import history_panel
+        from pages.runs_page import history_panel
 
         history_panel.draw([entry for entry in history.entries(DEFAULT) if entry.request in requests])
 

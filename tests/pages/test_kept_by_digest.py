@@ -13,7 +13,7 @@ from engine.errors import BadFile
 from engine.insight.fitting.shape import shape_of
 from engine.workload.readers import digest_check
 from engine.workload.readers.formats import digest_of
-from pages.data import fit_view, workload_tables
+from pages.data_page import fit_view, workload_tables
 from tests.cases import each
 from tests.workload.readers.test_formats import a_trace
 

@@ -17,9 +17,11 @@ from engine.store.database import DEFAULT as STORE
 from engine.store.database import opened as opened_store
 from engine.sweep import links
 from engine.training.yardsticks import yardsticks
-from pages.common import estimates, frame, tables
-from pages.design import training_panel
-from pages.sidebar.knob_sections import sections
+from pages.answers import estimates
+from pages.design_page import training_panel
+from pages.shell import frame
+from pages.shell.knob_sections import sections
+from pages.ui import tables
 from tests import apps, fakes
 from tests.apps import address
 
@@ -30,9 +32,9 @@ BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBp
 def engine(monkeypatch):
     """Put the made-up engine in place of the real one, for what is shown of each system."""
     monkeypatch.setattr(estimates, "estimate", fakes.estimate)
-    estimates.of.cache_clear()
+    estimates.estimate_of.cache_clear()
     yield
-    estimates.of.cache_clear()
+    estimates.estimate_of.cache_clear()
 
 
 @pytest.fixture
@@ -391,7 +393,7 @@ def test_every_page_with_a_bar_has_its_drawer_even_one_that_stops_early(opened, 
 def test_what_a_page_has_loaded_is_set_aside_from_the_collector_once(monkeypatch):
     collected = []
     monkeypatch.setattr(frame.gc, "freeze", lambda: collected.append(None))
-    frame.spare.clear()
+    frame.freeze_loaded.clear()
     app = apps.opened("data")
     assert len(collected) == 1
     app.run()

@@ -15,8 +15,8 @@ from engine.validation.claims import Claim, families
 from engine.validation.scoreboard import scores
 from engine.validation.studies import findings, kept
 from engine.validation.validate import ClaimVerdict
-from pages.common import downloads
-from pages.evidence import scoreboard_panel, study_panel, verdict_charts, verdict_tables, verdicts
+from pages.evidence_page import scoreboard_panel, study_panel, verdict_charts, verdict_tables, verdicts
+from pages.ui import downloads
 from tests import apps, fakes
 
 CLAIM = Claim("Step time, cxl [ms]", "Step time [ms]", "cxl", ("trainingcxl-rm1",), "calibrated", "made up", 5.0, 0.5)

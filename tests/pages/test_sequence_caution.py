@@ -9,7 +9,7 @@ from engine.simulate import simulate
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
-from pages.bar import caution
+from pages.answers import caution
 from tests import apps
 from tests.machines import TINY
 from tests.pages.design.test_full_runs import keep
@@ -70,7 +70,7 @@ def test_failures_warns_once():
 def test_the_exact_mean_of_a_file_is_told_under_a_page_that_has_no_caution_and_nothing_twice():
     exact, other = sequence_note((1000.4, 1)), "Something else."
     for pooling, left in (((1000, 1, 1), [exact, other]), ((1001, 1, 1), [other])):
-        assert caution.other_notes(Result(tiny(*pooling), True, "", {}, warnings=(exact, other))) == left
+        assert caution.notes_below(Result(tiny(*pooling), True, "", {}, warnings=(exact, other))) == left
 
 
 def test_a_sweep_makes_a_point_once_for_each_model_it_has(monkeypatch):

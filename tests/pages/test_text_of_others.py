@@ -6,8 +6,8 @@ from pathlib import Path
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.store import requests
-from pages.common import frame, runs
-from pages.data import data_file
+from pages.answers import data_file, runs
+from pages.shell.places import PLACES
 from tests import apps
 from tests.cases import each
 
@@ -42,7 +42,7 @@ def alive(app):
     return marked + [(where, text) for where, text in shown if where.endswith(".url") and not re.match(r"/[a-z]|$", text)]
 
 
-@each("page", frame.PLACES, few=1)
+@each("page", tuple(PLACES), few=1)
 def test_a_page_shows_a_hostile_knob_as_text(page):
     app = apps.opened(page, {"preset": "tiny", "data.digest": HOSTILE})
     apps.ANSWERS.found()
@@ -74,6 +74,6 @@ def test_what_a_store_says_is_shown_as_text_and_leads_nowhere(link, monkeypatch,
 @each("page", ["start", "data"])
 def test_the_name_of_a_file_is_shown_as_text(page, monkeypatch):
     named = data_file.DataFile(Path(HOSTILE.replace("/", "_") + ".txt"), "0" * 64)
-    monkeypatch.setattr(data_file, "served", lambda: named)
+    monkeypatch.setattr(data_file, "start_file", lambda: named)
     app = apps.opened(page, {"preset": "tiny"})
     assert "evil" in str(app.button) + apps.text(app.markdown) and not alive(app)

@@ -14,10 +14,11 @@ from engine.scenario.scenario import GROUPS, with_values
 from engine.systems.system import constants
 from engine.validation.chance import error_bar
 from engine.validation.validate import Gap
-from pages.common import address, downloads
-from pages.common.numbers import readable
-from pages.design import constants_panel, questions, tiles, training_panel
-from pages.evidence import gap_panel
+from pages.design_page import constants_panel, questions, tiles, training_panel
+from pages.evidence_page import gap_panel
+from pages.shell import address
+from pages.ui import downloads, session
+from pages.ui.numbers import readable
 from tests import apps
 
 
@@ -116,7 +117,7 @@ def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_g
     made_up = {name: Gap(name, "cxl", 50, "Step time [ms]", 10.0 + n, 10.0, 1.0) for n, name in enumerate(preset_names())}
     monkeypatch.setattr(gap_panel.validate, "gaps", lambda name: (made_up[name],))
     monkeypatch.setattr(gap_panel, "_DONE", {})
-    app = AppTest.from_string("from pages.evidence import gap_panel\ngap_panel.draw()").run()
+    app = AppTest.from_string("from pages.evidence_page import gap_panel\ngap_panel.draw()").run()
     assert not app.dataframe and app.button[0].label.startswith(f"Run {len(made_up)} presets both ways")
     app = app.button[0].click().run()
     (shown,) = (frame.value for frame in app.dataframe)
@@ -133,9 +134,9 @@ def test_a_page_that_redraws_itself_is_not_sent_back_by_an_address_that_is_late(
         app = opened(preset="tiny", system="pmem")
         app.selectbox(key="knob system").set_value("cxl").run()
         app.query_params.update({"system": "pmem"})
-        app.session_state[address.AT] -= 60
+        app.session_state[address.WRITE_TIME] -= 60
         if ours:
-            app.session_state[address.OURS] = True
+            app.session_state[session.OURS] = True
         return app.run().session_state["scenario"].system
 
     assert late(ours=False) == "pmem"  # the visitor went back

@@ -11,8 +11,9 @@ from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
-from pages.common import numbers
-from pages.data import data_file, workload_charts, workload_tables
+from pages.answers import data_file
+from pages.data_page import workload_charts, workload_tables
+from pages.ui import numbers
 from tests import apps
 from tests.caches.reference_caches import cache_misses
 from tests.cases import each
@@ -92,16 +93,16 @@ def test_a_served_file_is_counted_at_the_press_of_a_button_and_left_again(tmp_pa
     path = tmp_path / "own.csv"
     path.write_bytes(made_up_criteo.csv(made_up_criteo.rows(400)))
     monkeypatch.setattr("sys.argv", ["app.py", "--data", str(path)])
-    data_file.served.cache_clear()
+    data_file.start_file.cache_clear()
     try:
         app = opened({"preset": "dlrm-kaggle", "data.batch_size": "16"})
         next(one for one in app.button if one.label == "Count own.csv").click().run()
-        assert app.query_params["data.digest"] == data_file.served().digest and not app.exception and not app.error
+        assert app.query_params["data.digest"] == data_file.start_file().digest and not app.exception and not app.error
         assert any("data file" in one.value for one in app.caption)
         next(one for one in app.button if one.label == "Expect of the generator").click().run()
         assert app.session_state["scenario"].data.digest == "" and not app.exception
     finally:
-        data_file.served.cache_clear()
+        data_file.start_file.cache_clear()
 
 
 def test_a_counted_trace_says_how_many_lookups_miss_in_any_cache():

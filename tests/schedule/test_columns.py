@@ -1,13 +1,14 @@
 """Do many devices, asked together, say to the bit what each says alone?"""
 
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from engine.core.work import Copy
 from engine.estimate import estimate
-from engine.hardware.columns import together
+from engine.hardware.columns import stacked, together, upright
+from engine.hardware.device import Device, duration, energy, stored_bytes
 from engine.registry import every, names
 from engine.results.undisturbed import planned
 from engine.scenario.scenario import KNOBS, Scenario, with_values
@@ -19,6 +20,11 @@ from tests.machines import TINY
 
 MANY = 9
 WORK = Copy(np.array([0.0, 3.0, 5e6]))
+
+
+def stated(device, work):
+    """Return the seconds of work; none of a kind that the device knows nothing of."""
+    return duration(device, work) if type(work) in device.seconds else 0.0
 
 
 def varied(scenario, name):
@@ -35,56 +41,48 @@ def test_devices_that_differ_in_a_number_take_together_what_they_take_alone(syst
     base = {"system": system, "run.training": False, "run.batches": 8, "policy.cache_load_factor": 0.6}
     point = design_point(with_values(TINY, base), planned)
     assert isinstance(point, DesignPoint), point
-    seen = 0
+    groups, kinds = [], point.plan.layout.kinds
     for demand in point.plan.layout.demands:
         for _, machines in varied(point.machine.scenario, demand.device):
             devices = [built(machine, demand.device) for machine in machines]
-            for what in ("seconds", "joules", "stored"):
-                costs = [getattr(device, what).get(type(demand.work)) for device in devices]
-                found = together(costs, point.plan.layout.kinds)(demand.work)
-                for p, cost in enumerate(costs):
-                    np.testing.assert_array_equal(found[:, p % found.shape[1]], 0.0 if cost is None else cost(demand.work))
-                seen += 1
-    assert seen
+            for cost in (stated, energy, stored_bytes):
+                columns = together(stacked(devices), cost, upright(demand.work, kinds), kinds)
+                for p, device in enumerate(devices):
+                    np.testing.assert_array_equal(columns[:, p % columns.shape[1]], cost(device, demand.work))
+                groups.append(len(stacked(devices)))
+    assert set(groups) == {1}, "no number of a knob decides what a device does"
 
 
-def limited(rate):
-    """Return a cost that no column can stand for: it branches on the device's rate."""
-    return lambda work: work.nbytes / (rate if rate < 4.0 else 4.0)
+class Rates(NamedTuple):
+    """Rates of a bench device."""
+
+    rate: float
+    kind: str = "a"
 
 
-def summed(rate):
-    """Return a cost whose column would mean something else."""
-    return lambda work: np.max(work.nbytes / rate, axis=-1, keepdims=True) + 0.0 * work.nbytes
+SECONDS = {Copy: lambda rates, work: work.nbytes / rates.rate + (1.0 if rates.kind == "a" else 2.0)}
 
 
-@pytest.mark.parametrize("cost", [limited, summed])
-def test_costs_for_which_no_column_can_stand_are_asked_one_by_one(cost):
-    rates = np.linspace(1.0, 8.0, MANY).tolist()
-    found = together([cost(rate) for rate in rates], 3)(WORK)
-    for p, rate in enumerate(rates):
-        np.testing.assert_array_equal(found[:, p], cost(rate)(WORK))
+def bench(rates, copies=1, seconds=SECONDS):
+    """Return a bench device."""
+    return Device("bench", "A bench", seconds, rates, copies=copies)
 
 
-def test_devices_whose_costs_are_of_another_form_are_told_apart():
-    costs = [(lambda work: work.nbytes / 2.0) if p % 2 else (lambda work: work.nbytes * 2.0) for p in range(MANY)]
-    costs[4] = None
-    found = together(costs, 3)(replace(WORK, nbytes=7.0))
-    np.testing.assert_array_equal(found[0], [3.5 if p % 2 else 0.0 if p == 4 else 14.0 for p in range(MANY)])
-
-
-@pytest.mark.parametrize("count", [1, MANY])
-def test_devices_that_are_one_are_asked_once(count):
-    asked = []
-    found = together(count * [lambda work: asked.append(work) or work.nbytes], 3)(WORK)
-    assert found.tolist() == [[0.0], [3.0], [5e6]] and len(asked) == 1
+def test_devices_that_differ_in_more_than_numbers_are_asked_apart():
+    devices = [bench(Rates(1.0 + p, "ab"[p % 2]), copies=1 + p % 3) for p in range(MANY)]
+    devices[4] = bench(Rates(4.0), seconds={})
+    groups = stacked(devices)
+    assert len(groups) == 5 + 1, "three numbers of copies of either kind but one, and another function"
+    costs = together(groups, stated, upright(WORK, 3), 3)
+    for p, device in enumerate(devices):
+        np.testing.assert_array_equal(costs[:, p], 0.0 if p == 4 else duration(device, WORK))
 
 
 def test_what_does_not_depend_on_the_number_in_which_devices_differ_is_one_column():
     rates = np.linspace(1.0, 8.0, MANY).tolist()
     links = [built(with_values(TINY, {"machine.pcie_bandwidth_GBps": rate}).machine, "pcie") for rate in rates]
-    found = [together([getattr(link, what)[Copy] for link in links], 3)(WORK).shape for what in ("seconds", "joules")]
-    assert found == [(3, MANY), (3, 1)], "a faster link costs as much energy"
+    shapes = [together(stacked(links), cost, upright(WORK, 3), 3).shape for cost in (stated, energy)]
+    assert shapes == [(3, MANY), (3, 1)], "a faster link costs as much energy"
 
 
 @pytest.mark.parametrize("told", [estimate, simulate])

@@ -14,7 +14,7 @@ from engine.run.run import run
 from engine.run.shared_training import untrained
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import schedule
-from engine.schedule.timeline import worked
+from engine.schedule.timeline import work_done
 from engine.simulate import simulate
 from engine.training.loop import Scores
 from tests.cases import each, examples
@@ -111,7 +111,7 @@ def test_a_drives_home_writes_cost_its_power_for_their_time_although_they_hold_n
     assert joules(drive, HomeWrites(1e5, 64)) == pytest.approx((18 - 4) * 1e5 / 1.5e6, **same)
     asked = scenario("dlrm-kaggle", "ssd")
     line = schedule(ready(asked), flow(asked, BATCHES))
-    before_last = worked(line, line.makespan).joules[line.layout.devices.index("ssd")]
+    before_last = work_done(line, line.makespan).joules[line.layout.devices.index("ssd")]
     home = (18 - 4) * BATCHES * flow(asked, 1).rows[0] / 1.5e6
     assert before_last > home
 
@@ -133,7 +133,7 @@ def test_a_run_costs_the_joules_of_its_work_and_the_watts_of_its_devices(name):
     machine, amounts = ready(MACHINES[name]), uneven(flow(MACHINES[name], BATCHES))
     line, prices = schedule(machine, amounts), price(machine, amounts)
     each = np.where(np.isnan(line.end), 0.0, prices)
-    spent = worked(line, line.makespan).joules.sum()
+    spent = work_done(line, line.makespan).joules.sum()
     under_way = np.nansum(prices[np.isnan(line.end) & ~np.isnan(line.start)])
     assert each.sum() * (1 - 1e-9) <= spent <= (each.sum() + under_way) * (1 + 1e-9)
     average = line.steady
@@ -147,7 +147,7 @@ def test_energy_spent_grows_with_time_from_nothing_to_all_of_it(system):
     machine = ready(scenario("trainingcxl-rm1", system))
     line = schedule(machine, flow(scenario("trainingcxl-rm1", system), BATCHES))
     instants = np.linspace(0, line.makespan, 40)
-    spent = [worked(line, at).joules.sum() for at in instants]
+    spent = [work_done(line, at).joules.sum() for at in instants]
     assert spent[0] == 0
     assert (np.diff(spent) >= 0).all()
     assert spent[20] / spent[-1] == pytest.approx(0.5, abs=0.1)
@@ -197,7 +197,7 @@ def test_elapsed_time_is_training_and_downtime_and_energy_is_static_and_dynamic(
 def _begins(line):
     """Return when each batch first asks for more than a transfer, (N,); what takes no time is no beginning."""
     work = [k for k, task in enumerate(line.graph.tasks) if task.stage != "Transfer"]
-    starts = np.where(line.template.durations[:, work] > 0, line.start[:, work], np.inf)
+    starts = np.where(line.durations[:, work] > 0, line.start[:, work], np.inf)
     return np.nanmin(starts, axis=1)
 
 

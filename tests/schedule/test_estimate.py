@@ -13,7 +13,7 @@ from engine.registry import names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import per_table, with_values
 from engine.schedule.machine import schedule
-from engine.schedule.timeline import worked
+from engine.schedule.timeline import work_done
 from engine.simulate import simulate
 from engine.validation.chance import FORM, error_bar
 from engine.validation.validate import gaps, pairs
@@ -58,7 +58,7 @@ def test_an_estimate_of_a_run_is_all_its_equal_batches_scheduled_one_by_one(syst
     exact = 1e-9 if batches < 67 else 0.01  # a popular batch more or less among those that stand for others
     assert found[STEP] == pytest.approx(1e3 * line.steady.step, rel=exact)
     assert found["Elapsed [s]"] == pytest.approx(line.makespan, rel=exact)
-    joules = line.makespan * sum(device.idle_watts for device in m.devices.values()) + worked(line, line.makespan).joules.sum()
+    joules = line.makespan * sum(device.idle_watts for device in m.devices.values()) + work_done(line, line.makespan).joules.sum()
     assert found["Energy [J]"] == pytest.approx(joules, rel=exact)
     assert found[JOULES] == pytest.approx(line.steady.energy, rel=exact)
 

@@ -20,7 +20,7 @@ from tests.schedule.drawn import GRAPHS, demand
 BATCHES = 16
 MACHINES = dict(every_machine())
 every = each("name", MACHINES, few=48)
-BENCH = {"bench": Device("bench", "A bench", {Stream: lambda work: work.nbytes})}  # a byte takes a second
+BENCH = {"bench": Device("bench", "A bench", {Stream: lambda rates, work: work.nbytes})}  # a byte takes a second
 
 
 def plan(name):

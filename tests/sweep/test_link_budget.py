@@ -22,7 +22,7 @@ from engine.service.pool import WORKERS
 from engine.sweep import sweep
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep, sampling
-from pages.failures import campaigns
+from pages.failures_page import campaigns
 from tests.cases import each
 from tests.sweep import drawn_links
 

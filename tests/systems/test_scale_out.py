@@ -127,7 +127,7 @@ def test_rows_in_dram_cross_pcie_once_each_way_and_pooled_vectors_the_network_tw
 def durations(scenario):
     m, t, _ = planned(scenario)
     line = schedule(m, t)
-    return dict(zip((task.name for task in line.graph.tasks), line.template.durations[5], strict=True)), step_of(line)
+    return dict(zip((task.name for task in line.graph.tasks), line.durations[5], strict=True)), step_of(line)
 
 
 def step_of(line):

@@ -5,6 +5,7 @@ import pytest
 
 from engine.core.work import HostEmbedding, TopPart
 from engine.estimate import estimate
+from engine.hardware.device import duration
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, schedule
@@ -36,8 +37,7 @@ def demands(graph, name):
 def seconds(m, graph):
     """Return the seconds of each task by name, of equal batches."""
     return {
-        task.name: max(float(np.max(m.devices[one.device].seconds[type(one.work)](one.work))) for one in task.demands)
-        for task in graph.tasks
+        task.name: max(float(np.max(duration(m.devices[one.device], one.work))) for one in task.demands) for task in graph.tasks
     }
 
 
@@ -163,10 +163,10 @@ def test_hotlines_card_reads_and_writes_every_lookup_of_the_other_samples_once()
 def test_a_micro_batch_without_samples_costs_nothing_and_samples_may_differ_by_batch() -> None:
     m, graph, _ = planned(kaggle("hotline"), 1.0)
     assert [some for name, some in seconds(m, graph).items() if name.startswith(("Other", "Gather", "Write"))] == [0.0] * 7
-    cost = m.devices["gpu"].seconds[TopPart]
+    gpu = m.devices["gpu"]
     shape = ((383, 512, 256, 1), 27, 16)
-    one_by_one = [float(cost(TopPart(samples, *shape))) for samples in (0, 1, 700, 1024)]
-    assert cost(TopPart(np.array([0.0, 1.0, 700.0, 1024.0]), *shape)).tolist() == one_by_one
+    one_by_one = [float(duration(gpu, TopPart(samples, *shape))) for samples in (0, 1, 700, 1024)]
+    assert duration(gpu, TopPart(np.array([0.0, 1.0, 700.0, 1024.0]), *shape)).tolist() == one_by_one
 
 
 def test_a_bench_that_powers_everything_has_no_parts_of_other_families() -> None:

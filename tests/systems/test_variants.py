@@ -43,13 +43,21 @@ def recover(s, recovery):
 SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, LogPolicy("", 0, False), recover=recover)
 """,
     "hardware/devices/abacus.py": """
+from typing import NamedTuple
+
 from ...core.work import Pool
 from ..device import Device, DeviceKind
 
 
+class Rates(NamedTuple):
+    beads: float
+
+
+SECONDS = {Pool: lambda rates, work: work.nbytes / rates.beads}
+
+
 def build(machine):
-    seconds = {Pool: lambda work: work.nbytes / 1e3}
-    return Device("abacus", "Abacus", seconds, idle_watts=7.0, helps="nimbler fingers help")
+    return Device("abacus", "Abacus", SECONDS, Rates(1e3), idle_watts=7.0, helps="nimbler fingers help")
 
 
 DEVICE = DeviceKind("Abacus", build, dict)

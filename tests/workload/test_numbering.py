@@ -21,7 +21,7 @@ from engine.workload.readers.file_tables import numbering_note, row_use
 from engine.workload.readers.formats import read
 from engine.workload.readers.numbering import IdIndex
 from engine.workload.source import source
-from pages.data import workload_tables
+from pages.data_page import workload_tables
 
 RANDOM = np.random.default_rng(5)
 COUNT = 3000

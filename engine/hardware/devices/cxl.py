@@ -1,16 +1,18 @@
 """The CXL link between accelerator and memory: hardware moves lines, no software takes part."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
-from ..concurrency import BEND, LINE, RISE, WALL, access_seconds, loaded
-from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, over_link
+from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
+from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, over_link
 from .dram import dram_latency
 from .pmem import pmem_latency
 
@@ -71,30 +73,53 @@ def joint_rate(machine: MachineKnobs) -> float:
     return machine.num_expanders * payload_rate(machine)
 
 
+class LinkRates(NamedTuple):
+    """Numbers of all links: seconds a line on one of them, tags of one, ns of an answer, by memory and on the way, pJ a bit."""
+
+    links: float
+    service: float
+    tags: float
+    curve: LoadCurve
+    answer: Mapping[str, float]
+    way: float
+    bit: float
+
+
+def move_seconds(links: LinkRates, work: Move) -> Any:
+    """Return the seconds of lines over one link, of which its tags let only so many wait for their answer."""
+    lines, idle = work.nbytes / LINE / links.links, np.maximum(links.answer[work.out_of], 1e-3)
+    answer = loaded(idle, links.service / NS, lines, links.tags, links.curve) + links.way
+    return access_seconds(lines, links.service, answer * NS, links.tags)
+
+
+SECONDS: Mapping[type, Cost] = {Move: move_seconds}
+JOULES: Mapping[type, Cost] = {Move: lambda links, work: over_link(work.nbytes, links.bit)}
+
+
 def build(machine: MachineKnobs) -> Device:
     """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
     link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), machine.num_expanders
-    reached = machine.cxl_latency_ns
-    way = machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value
     rate = joint_rate(machine)
-    service, behind = LINE * count / rate, {"": 0.0, "pmem": pmem_latency(machine), "dram": dram_latency(machine)}
-
-    def move(work: Move) -> Any:
-        """Lines over one link, of which its tags let only so many wait for their answer."""
-        lines, most, idle = work.nbytes / LINE / count, link.tags.value, reached + behind[work.out_of]
-        answer = loaded(max(idle, 1e-3), service / NS, lines, most, link.rise, link.bend, link.wall) + way
-        return access_seconds(lines, service, answer * NS, most)
-
+    behind = {"": 0.0, "pmem": pmem_latency(machine), "dram": dram_latency(machine)}
+    rates = LinkRates(
+        links=float(count),
+        service=LINE * count / rate,
+        tags=float(link.tags.value),
+        curve=LoadCurve(link.rise.value, link.bend.value, link.wall.value),
+        answer={memory: machine.cxl_latency_ns + latency for memory, latency in behind.items()},
+        way=machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value,
+        bit=link.phy.value,
+    )
     idle = count * link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)
-
     return Device(
         name="cxl",
         title=f"CXL link, {f'{count} x ' if count > 1 else ''}{rate / count / GB:.3g} GB/s",
         helps="a faster CXL link would shorten it",
-        seconds={Move: move},
-        joules={Move: lambda work: over_link(work.nbytes, link.phy)},
+        rates=rates,
+        seconds=SECONDS,
+        joules=JOULES,
         idle_watts=idle,
-        full_watts=idle + over_link(DIRECTIONS * rate, link.phy),
+        full_watts=idle + over_link(DIRECTIONS * rate, link.phy.value),
         price=count * link.card.value,
         constants=fields_of(link),
     )

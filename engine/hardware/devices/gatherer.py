@@ -1,7 +1,8 @@
 """A card that gathers rows from memories over PCIe, one read each, and writes them back; Hotline's is not public."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ...core.constants import Constant
 from ...core.work import RowReads, RowUpdates
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Device, DeviceKind, assumed, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, assumed, fields_of, nodes
 
 
 @dataclass(frozen=True)
@@ -28,19 +29,33 @@ CARDS = Catalogue("gather-card", Card)
 USED = "alveo"
 
 
+class CardRates(NamedTuple):
+    """Seconds between two of a card's reads, and the bytes a second of its link."""
+
+    pace: float
+    link: float
+
+
+def gather_seconds(card: CardRates, work: RowReads) -> Any:
+    """Return the seconds of row reads: of their round trips in flight, or of their bytes on the link."""
+    return work.rows * np.maximum(card.pace, work.row_bytes / card.link)
+
+
+SECONDS: Mapping[type, Cost] = {
+    RowReads: gather_seconds,
+    RowUpdates: lambda card, work: work.rows * work.row_bytes / card.link,
+}
+
+
 def build(machine: MachineKnobs) -> Device:
     """Build the card; its link is as fast as the GPUs'."""
     card = assumed(machine, "gatherer", CARDS[USED])
-    link = machine.pcie_bandwidth_GBps * GB
-
-    def gather(work: RowReads) -> Any:
-        return work.rows * np.maximum(card.trip.value * US / card.reads.value, work.row_bytes / link)
-
     return Device(
         name="gatherer",
         title="Gather card",
         helps="more reads in flight or a faster link would shorten it",
-        seconds={RowReads: gather, RowUpdates: lambda work: work.rows * work.row_bytes / link},
+        rates=CardRates(card.trip.value * US / card.reads.value, machine.pcie_bandwidth_GBps * GB),
+        seconds=SECONDS,
         idle_watts=card.idle.value,
         busy_watts=card.active.value - card.idle.value,
         price=card.price.value,

@@ -1,5 +1,6 @@
 """The GPU: layer times from a GEMM model with sourced constants, or the paper's replayed times, fitted."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from ...core.constants import Constant
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, some
+from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, some
 from ..layers import Arithmetic, joules, layers
 
 SECTOR = 32  # bytes of a memory transaction
@@ -129,8 +130,27 @@ def _captured(gpu: Accelerator) -> Accelerator:
     return replace(gpu, launch=gpu.graph, fixed=gpu.fixed.assumed(fixed))
 
 
+def _move_seconds(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:
+    nbytes = _moved(work)
+    return (nbytes > 0) * gpu.launch + nbytes / gpu.bandwidth
+
+
+def _move_joules(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:
+    return _moved(work) * gpu.per_byte
+
+
+SECONDS: Mapping[type, Cost] = {
+    **dict.fromkeys(LAYERS, lambda gpu, work: layers(work, gpu).seconds),
+    **dict.fromkeys(MOVES, _move_seconds),
+}
+JOULES: Mapping[type, Cost] = {
+    **dict.fromkeys(LAYERS, lambda gpu, work: joules(work, gpu)),
+    **dict.fromkeys(MOVES, _move_joules),
+}
+
+
 def _computed(name: str, gpu: Accelerator, precision: Precision) -> Device:
-    on = Arithmetic(
+    rates = Arithmetic(
         rate=gpu.flop_share.value * getattr(gpu, precision.peak).value * 1e12,
         bandwidth=gpu.byte_share.value * gpu.bandwidth.value * GB,
         word=precision.word,
@@ -140,49 +160,61 @@ def _computed(name: str, gpu: Accelerator, precision: Precision) -> Device:
         launch=gpu.launch.value * US,
         rows=gpu.rows.value,
     )
-
-    def move(work: Pool | Stream | RowReads | RowUpdates) -> Any:
-        nbytes = _moved(work)
-        return (nbytes > 0) * on.launch + nbytes / on.bandwidth
-
     return Device(
         name="gpu",
         title=f"GPU, {name}",
         helps=HELPS,
-        seconds={**dict.fromkeys(LAYERS, lambda work: layers(work, on).seconds), **dict.fromkeys(MOVES, move)},
-        joules={
-            **dict.fromkeys(LAYERS, lambda work: joules(work, on)),
-            **dict.fromkeys(MOVES, lambda work: _moved(work) * on.per_byte),
-        },
+        rates=rates,
+        seconds=SECONDS,
+        joules=JOULES,
         idle_watts=gpu.idle.value,
         full_watts=gpu.limit.value,
         price=gpu.price.value,
     )
 
 
+class ReplayRates(NamedTuple):
+    """Numbers of a replay, in the units of `ReplayedTimes`; `bandwidth` in bytes a second."""
+
+    bottom: float
+    forward: float
+    top: float
+    rate: float
+    samples: float
+    bandwidth: float
+
+
+def _replays(gpu: ReplayRates, samples: Any) -> Any:
+    """Return how many replays a batch takes: one at least, then linear in its samples."""
+    return some(samples) * np.maximum(1.0, samples / gpu.samples)
+
+
+def _bottom_seconds(gpu: ReplayRates, work: BottomMLP) -> Any:
+    share = gpu.forward if work.direction == "forward" else 1 - gpu.forward
+    return share * gpu.bottom * 1e-12 * mlp_parameters(work.widths) * _replays(gpu, work.samples)
+
+
+def _top_seconds(gpu: ReplayRates, work: TopPart) -> Any:
+    parameters = mlp_parameters(work.widths) + cross_parameters(work.widths[0], work.ranks)
+    return (gpu.top * 1e-3 + gpu.rate * 1e-12 * parameters) * _replays(gpu, work.samples)
+
+
+REPLAYED_SECONDS: Mapping[type, Cost] = {
+    BottomMLP: _bottom_seconds,
+    TopPart: _top_seconds,
+    **dict.fromkeys(MOVES, lambda gpu, work: _moved(work) / gpu.bandwidth),
+}
+
+
 def _replayed(gpu: ReplayedTimes) -> Device:
-    """The prototype's soft GPU: times of a batch of 128, assumed linear in the batch beyond it."""
-
-    def replays(samples: Any) -> Any:
-        return some(samples) * np.maximum(1.0, samples / gpu.samples.value)
-
-    def bottom(work: BottomMLP) -> Any:
-        share = gpu.forward.value if work.direction == "forward" else 1 - gpu.forward.value
-        return share * gpu.bottom.value * 1e-12 * mlp_parameters(work.widths) * replays(work.samples)
-
-    def top(work: TopPart) -> Any:
-        parameters = mlp_parameters(work.widths) + cross_parameters(work.widths[0], work.ranks)
-        one = gpu.top.value * 1e-3 + gpu.rate.value * 1e-12 * parameters
-        return one * replays(work.samples)
-
-    def move(work: Pool | Stream | RowReads | RowUpdates) -> Any:
-        return _moved(work) / (gpu.bandwidth.value * GB)
-
+    """Return the prototype's soft GPU: times of a batch of 128, assumed linear in the batch beyond it."""
+    times = {name: getattr(gpu, name).value for name in ("bottom", "forward", "top", "rate", "samples")}
     return Device(
         name="gpu",
         title="GPU, the TrainingCXL prototype's",
         helps=HELPS,
-        seconds={BottomMLP: bottom, TopPart: top, **dict.fromkeys(MOVES, move)},
+        rates=ReplayRates(**times, bandwidth=gpu.bandwidth.value * GB),
+        seconds=REPLAYED_SECONDS,
         idle_watts=gpu.idle.value,
         busy_watts=gpu.busy.value - gpu.idle.value,
         price=gpu.price.value,
@@ -201,13 +233,13 @@ def build(machine: MachineKnobs) -> Device:
 
 def no_unit(machine: MachineKnobs) -> str:
     """Return the refusal of a precision that the GPU has no unit for; a GPU that replays times knows fp32 alone."""
-    part, asked = _part(machine), machine.matrix_precision
-    peaks = {name: getattr(part, one.peak, NO_UNIT) for name, one in PRECISIONS.items()}
-    has = [name for name, peak in peaks.items() if name == "fp32" or assumed_value(machine, "gpu", peak) > 0]
-    if asked in has:
+    part, precision = _part(machine), machine.matrix_precision
+    peaks = {name: getattr(part, names_of.peak, NO_UNIT) for name, names_of in PRECISIONS.items()}
+    possible = [name for name, peak in peaks.items() if name == "fp32" or assumed_value(machine, "gpu", peak) > 0]
+    if precision in possible:
         return ""
     return (
-        f"machine.matrix_precision={asked} is not possible: machine.gpu={machine.gpu} computes in {' or '.join(has)}; "
+        f"machine.matrix_precision={precision} is not possible: machine.gpu={machine.gpu} computes in {' or '.join(possible)}; "
         "choose that, or another GPU."
     )
 

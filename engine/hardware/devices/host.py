@@ -2,15 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
-from ...core.work import BottomMLP, CacheSoftware, DriveBatch, HostEmbedding, HostRows, TopPart, cross_parameters, mlp_parameters
+from ...core.work import (
+    BottomMLP,
+    CacheSoftware,
+    DriveBatch,
+    HostEmbedding,
+    HostRows,
+    TopPart,
+    Work,
+    cross_parameters,
+    mlp_parameters,
+)
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
-from ..framework import FRAMEWORKS, driving
+from ..framework import FRAMEWORKS, LoopRates, driving, loop_rates
 
 MANY_THREADS = (HostEmbedding, BottomMLP, TopPart)  # rows are gathered and scattered, a cache tended, by one thread
 ROW, EAGER = 512, ("pytorch", "pytorch-early")
@@ -64,35 +74,79 @@ def _eager() -> dict[str, Constant]:
     return {name: getattr(HOSTS["trainingcxl"], name) for name in ("fixed", "per_lookup")}
 
 
+class HostRates(NamedTuple):
+    """Numbers of one host in the units of `Host`; rates are those of its `working` share of cores.
+
+    `core` are the W of one that works, of which `busy` work in layers and embeddings; `loop` drives the GPUs.
+    """
+
+    fixed: float
+    per_lookup: float
+    gather: float
+    take: float
+    put: float
+    gemm: float
+    cache: float
+    working: float
+    core: float
+    busy: float
+    loop: LoopRates
+
+
+def embedding_seconds(host: HostRates, work: HostEmbedding) -> Any:
+    """Return the seconds of embedding work: software, then bytes."""
+    software = host.fixed * US + work.lookups * host.per_lookup * NS / host.working
+    return work.share * (software + work.nbytes / (host.gather * GB * host.working))
+
+
+def row_seconds(host: HostRates, work: HostRows) -> Any:
+    """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
+    return work.rows * (host.put if work.scatter else host.take) * NS * max(1.0, work.row_bytes / ROW)
+
+
+def layer_seconds(host: HostRates, work: BottomMLP | TopPart) -> Any:
+    """Return the seconds of layers."""
+    return _layer_flop(work) / (host.gemm * 1e12 * host.working)
+
+
+SECONDS: Mapping[type, Cost] = {
+    HostEmbedding: embedding_seconds,
+    HostRows: row_seconds,
+    BottomMLP: layer_seconds,
+    TopPart: layer_seconds,
+    DriveBatch: lambda host, work: driving(host.loop, work),
+    CacheSoftware: lambda host, work: work.times * host.cache * MS,
+}
+
+
+def core_joules(host: HostRates, work: Work) -> Any:
+    """Return the joules of work: its seconds times the cores that it keeps busy, each its share of the swing."""
+    busy = host.busy if isinstance(work, MANY_THREADS) else 1.0
+    return host.core * getattr(work, "processes", busy) * SECONDS[type(work)](host, work)
+
+
+JOULES: Mapping[type, Cost] = dict.fromkeys(SECONDS, core_joules)
+
+
 def build(machine: MachineKnobs) -> Device:
     """Build the host."""
     eager = _eager() if machine.framework in EAGER else {}
     host = assumed(machine, "host", replace(HOSTS[machine.host], **eager))
     loop = assumed(machine, "host", FRAMEWORKS[machine.framework])
-
-    working = min(1.0, threads(machine) / host.cores.value)  # what rates are measured with is all cores
-
-    def embedding(work: HostEmbedding) -> Any:
-        software = host.fixed.value * US + work.lookups * host.per_lookup.value * NS / working
-        return work.share * (software + work.nbytes / (host.gather.value * GB * working))
-
-    def rows(work: HostRows) -> Any:
-        """Small rows cost a whole access, larger ones their bytes."""
-        return work.rows * (host.put if work.scatter else host.take).value * NS * max(1.0, work.row_bytes / ROW)
-
-    seconds: dict[type, Cost] = {
-        HostEmbedding: embedding,
-        HostRows: rows,
-        **dict.fromkeys((BottomMLP, TopPart), lambda work: _layer_flop(work) / (host.gemm.value * 1e12 * working)),
-        DriveBatch: lambda work: driving(loop, work),
-        CacheSoftware: lambda work: work.times * host.cache.value * MS,
-    }
+    rates = HostRates(
+        **{name: getattr(host, name).value for name in ("fixed", "per_lookup", "gather", "take", "put", "gemm", "cache")},
+        working=min(1.0, threads(machine) / host.cores.value),  # rates are measured with all cores
+        core=(host.active.value - host.idle.value) / host.cores.value,
+        busy=float(min(threads(machine), host.cores.value)),
+        loop=loop_rates(loop),
+    )
     return Device(
         name="host",
         title=f"Host, {machine.host}, {threads(machine):g} threads",
         helps="less software on the host's CPU would shorten it, by near-data compute or a leaner machine.framework",
-        seconds=seconds,
-        joules=_by_core(machine, host, seconds),
+        rates=rates,
+        seconds=SECONDS,
+        joules=JOULES,
         idle_watts=host.idle.value,
         full_watts=host.active.value,
         price=host.price.value,
@@ -108,17 +162,6 @@ def _layer_flop(work: BottomMLP | TopPart) -> Any:
     cross = 6.0 * work.samples * cross_parameters(work.widths[0], work.ranks)
     pairs = 6.0 * work.samples * work.vectors**2 * work.dim if work.pairs and not work.ranks else 0.0
     return 3 * flop + cross + pairs
-
-
-def _by_core(machine: MachineKnobs, host: Host, seconds: Mapping[type, Cost]) -> dict[type, Cost]:
-    """Return the joules of each kind of work: its seconds times the cores that it keeps busy, each its share of the swing."""
-    core, all_threads = (host.active.value - host.idle.value) / host.cores.value, min(threads(machine), host.cores.value)
-
-    def joules(kind: type) -> Cost:
-        busy = all_threads if kind in MANY_THREADS else 1.0
-        return lambda work: core * getattr(work, "processes", busy) * seconds[kind](work)
-
-    return {kind: joules(kind) for kind in seconds}
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:

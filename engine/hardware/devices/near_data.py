@@ -1,8 +1,11 @@
 """Near-data logic: adders and multipliers at each memory controller, lanes × width × clock wide."""
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from ...core.work import Pool
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, assumed, fields_of
+from ..device import Cost, Device, DeviceKind, assumed, fields_of
 from ..requesters import LOGIC
 from .pmem import modules
 
@@ -10,6 +13,15 @@ from .pmem import modules
 def controllers(machine: MachineKnobs, memory: str) -> int:
     """Return how many controllers of `memory` have logic, over all expanders: PMEM modules, or DRAM channels; settled."""
     return modules(machine) if memory == "pmem" else machine.dram_channels
+
+
+class LogicRates(NamedTuple):
+    """Bytes a second that pass through the adders beside each memory's controllers."""
+
+    beside: Mapping[str, float]
+
+
+SECONDS: Mapping[type, Cost] = {Pool: lambda logic, work: work.nbytes / logic.beside[work.beside]}
 
 
 def build(machine: MachineKnobs) -> Device:
@@ -23,7 +35,8 @@ def build(machine: MachineKnobs) -> Device:
         name="near-data",
         title=f"Near-data logic, {rate / 1e9:g} GB/s{' at each controller' * each}, {room:g} MB scratchpad",
         helps="wider or faster near-data logic would shorten it",
-        seconds={Pool: lambda work: work.nbytes / rates[work.beside]},
+        rates=LogicRates(rates),
+        seconds=SECONDS,
         idle_watts=chips * logic.idle.value,
         busy_watts=chips * max(logic.active.value - logic.idle.value, 0.0),
         price=chips * logic.price.value,

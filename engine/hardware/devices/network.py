@@ -1,7 +1,8 @@
 """The network of several GPUs: a fabric inside a node, a network between nodes, and the collectives that use both."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ...core.constants import Constant
 from ...core.work import AllReduce, AllToAll, Fetch
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, US
-from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, gpus_in_node, nodes, over_link, some
+from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, gpus_in_node, nodes, over_link, some
 from ..framework import FRAMEWORKS
 
 
@@ -31,6 +32,53 @@ class Fabric:
 FABRICS = Catalogue("fabric", Fabric, of=("gpu", "gpu-replay"))
 
 
+class NetworkRates(NamedTuple):
+    """Numbers of the links: bytes a second of a GPU's fabric, share of the network and card, seconds before bytes move.
+
+    `ring` are the seconds a byte of a reduction takes, `pairs` how often one crosses a link; `hop` is in us, `bit` in pJ.
+    """
+
+    gpus: float
+    fabric: float
+    network: float
+    card: float
+    exchange_latency: float
+    reduce_latency: float
+    hop: float
+    ring: float
+    pairs: float
+    bit: float
+
+
+def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:
+    """Return the seconds of an exchange: fabric and network work side by side."""
+    return some(work.nbytes) * links.exchange_latency + np.maximum(work.fabric / links.fabric, work.network / links.network)
+
+
+def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
+    """Return the seconds of rings over the fabric, then over the network with a node's GPUs each summing their part."""
+    return some(work.nbytes) * links.reduce_latency + work.nbytes * links.ring
+
+
+def fetch_seconds(links: NetworkRates, work: Fetch) -> Any:
+    """Return the seconds of one peer's stream, which gets all that a card sustains, unlike collectives."""
+    return some(work.nbytes) * links.hop * US + work.nbytes / links.gpus / links.card
+
+
+def link_joules(links: NetworkRates, work: AllToAll | Fetch) -> Any:
+    """Return the joules of bytes that cross a link once."""
+    return over_link(work.nbytes, links.bit)
+
+
+def reduce_joules(links: NetworkRates, work: AllReduce) -> Any:
+    """Return the joules of a reduction's bytes, each of which crosses many links."""
+    return over_link(work.nbytes * links.pairs, links.bit)
+
+
+SECONDS: Mapping[type, Cost] = {AllToAll: exchange_seconds, AllReduce: reduce_seconds, Fetch: fetch_seconds}
+JOULES: Mapping[type, Cost] = {AllToAll: link_joules, Fetch: link_joules, AllReduce: reduce_joules}
+
+
 def build(machine: MachineKnobs) -> Device:
     """Build the links; each GPU brings its own, so rates are linear in GPUs."""
     fabric = assumed(machine, "network", FABRICS[machine.gpu])
@@ -40,30 +88,26 @@ def build(machine: MachineKnobs) -> Device:
     net = fabric.outside.value * card
     agreed = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement) * MS
     latency = (fabric.start.value + (fabric.hop.value if count > 1 else 0.0)) * US + agreed
-
-    def exchange(work: AllToAll) -> Any:
-        """Fabric and network work side by side."""
-        return some(work.nbytes) * latency + np.maximum(work.fabric / link, work.network / net)
-
-    def reduce(work: AllReduce) -> Any:
-        """Rings: over the fabric, then over the network with a node's GPUs each summing their part."""
-        ring = 2 * (inside - 1) / inside / link + 2 * (count - 1) / count / (inside * net)
-        return some(work.nbytes) * (latency if gpus > 1 else 0.0) + work.nbytes * ring
-
-    def fetch(work: Fetch) -> Any:
-        """One peer's stream, which gets all that a card sustains, unlike collectives."""
-        return some(work.nbytes) * fabric.hop.value * US + work.nbytes / gpus / card
-
+    rates = NetworkRates(
+        gpus=float(gpus),
+        fabric=link,
+        network=net,
+        card=card,
+        exchange_latency=latency,
+        reduce_latency=latency if gpus > 1 else 0.0,
+        hop=fabric.hop.value,
+        ring=2 * (inside - 1) / inside / link + 2 * (count - 1) / count / (inside * net),
+        pairs=2.0 * (gpus - 1),
+        bit=fabric.energy.value,
+    )
     cards = gpus if count > 1 else 0
     return Device(
         name="network",
         title=f"Network of {gpus} GPUs in {count} node{'s' if count > 1 else ''}",
         helps="a faster network, or fewer GPUs, would shorten it",
-        seconds={AllToAll: exchange, AllReduce: reduce, Fetch: fetch},
-        joules={
-            **dict.fromkeys((AllToAll, Fetch), lambda work: over_link(work.nbytes, fabric.energy)),
-            AllReduce: lambda work: over_link(work.nbytes * 2 * (gpus - 1), fabric.energy),
-        },
+        rates=rates,
+        seconds=SECONDS,
+        joules=JOULES,
         idle_watts=cards * fabric.card.value,
         price=cards * fabric.price.value,
         modules=gpus,

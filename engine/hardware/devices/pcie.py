@@ -1,13 +1,15 @@
 """PCIe copies by software: synchronise, call, dispatch, then bytes at the pinned-copy rate."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Device, DeviceKind, assumed, fields_of, over_link
+from ..device import Cost, Device, DeviceKind, assumed, fields_of, over_link
 
 
 @dataclass(frozen=True)
@@ -23,22 +25,49 @@ class CopyPath:
 PATHS = Catalogue("copy-path", CopyPath, of=("host",))
 
 
+class CopyRates(NamedTuple):
+    """Numbers of one copy path: bytes a second pinned, unpinned and by GPU threads, us a hand-off, pJ a bit."""
+
+    pinned: float
+    unpinned: float
+    direct: float
+    handoff: float
+    bit: float
+
+
+def copy_seconds(path: CopyRates, work: Copy) -> Any:
+    """Return the seconds of a copy: its hand-offs, then its bytes."""
+    return work.handoffs * path.handoff * US + work.nbytes / (path.pinned if work.pinned else path.unpinned)
+
+
+def link_joules(path: CopyRates, work: Copy | Direct) -> Any:
+    """Return the joules of the work's bytes on the link."""
+    return over_link(work.nbytes, path.bit)
+
+
+SECONDS: Mapping[type, Cost] = {Direct: lambda path, work: work.nbytes / path.direct, Copy: copy_seconds}
+JOULES: Mapping[type, Cost] = {Copy: link_joules, Direct: link_joules}
+
+
 def build(machine: MachineKnobs) -> Device:
     """Build the PCIe path between host memory or a card and the GPU."""
     path = assumed(machine, "pcie", PATHS[machine.host])
     rate = machine.pcie_bandwidth_GBps * GB
-    unpinned = min(rate, path.pageable.value * GB)
-
+    rates = CopyRates(
+        pinned=rate,
+        unpinned=min(rate, path.pageable.value * GB),
+        direct=path.direct.value * rate,
+        handoff=path.handoff.value,
+        bit=path.phy.value,
+    )
     return Device(
         name="pcie",
         title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
         helps="fewer hand-offs or a faster copy path would shorten it",
-        seconds={
-            Direct: lambda work: work.nbytes / (path.direct.value * rate),
-            Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / (rate if work.pinned else unpinned),
-        },
-        joules=dict.fromkeys((Copy, Direct), lambda work: over_link(work.nbytes, path.phy)),
-        full_watts=over_link(2 * rate, path.phy),
+        rates=rates,
+        seconds=SECONDS,
+        joules=JOULES,
+        full_watts=over_link(2 * rate, path.phy.value),
         constants=fields_of(path),
     )
 

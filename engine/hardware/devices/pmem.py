@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import Any, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from ...core.constants import Constant
 from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US
-from ..concurrency import BEND, LINE, RISE, WALL, access_seconds, loaded
+from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
-from ..requesters import InFlight, in_flight
+from ..requesters import InFlight, in_flight, most_accesses
 
 LEAST = 1e-3  # ns
 CROWD = 12  # writers per module, the most that were measured
@@ -109,25 +109,176 @@ def pmem_latency(machine: MachineKnobs) -> float:
     return assumed_value(machine, "pmem", MEDIA[machine.pmem].latency)
 
 
+class CacheRates(NamedTuple):
+    """Numbers of a module's cache: bytes of a line, us of a miss and a write-back, lines under way, nJ a byte."""
+
+    line: float
+    miss: float
+    flush: float
+    misses: float
+    energy: float
+
+
+class MediaRates(NamedTuple):
+    """Numbers of a node's modules: bytes, bytes a second of one by kind of access, ns, nJ a byte.
+
+    `share` of its write rate is kept by a module; `queued` is False where rates are effective; `cache` is None without one.
+    """
+
+    modules: float
+    line: float
+    access: float
+    read: float
+    update: float
+    log: float
+    stream: float
+    latency: float
+    persist: float
+    stall: float
+    read_energy: float
+    write_energy: float
+    share: float
+    queue: float
+    queued: bool
+    curve: LoadCurve
+    requesters: Mapping[By, InFlight]
+    cache: CacheRates | None
+
+
+def _whole(size: Any, work: Any) -> Any:
+    """Return the bytes of the work's rows in whole units of `size`."""
+    return work.rows * size * np.ceil(work.row_bytes / size)
+
+
+def _accesses_seconds(
+    media: MediaRates, rate: Any, latency: Any, work: Any, stall: Any = 1.0, share: Any = 1.0, returned: Any = 0.0
+) -> Any:
+    """Return the seconds of accesses at one module: at a rate, if enough of them are in flight; a stall delays each.
+
+    Those that miss a cache wait for their line too, and before it for the dirty one that it pushes out.
+    """
+    accesses = work.rows / media.modules * np.ceil(work.row_bytes / media.access)
+    lines = np.ceil(np.minimum(work.row_bytes, media.access) / LINE)
+    service, most = media.access / (rate * share), inf
+    if media.queued:
+        most = np.minimum(most_accesses(media.requesters[work.by], lines), media.queue)
+        latency = loaded(latency, service / NS, accesses, most, media.curve)
+    if media.cache is None:
+        return access_seconds(accesses, service * stall, latency * NS * stall, most)
+    filling = (work.fetched * media.cache.miss + returned * media.cache.flush) * US / media.modules
+    whole = np.minimum(work.fetched / media.modules, 1) * media.cache.miss * US
+    through = access_seconds(accesses, service * stall, latency * NS * stall + filling / np.maximum(accesses, 1), most)
+    return np.maximum(through, np.maximum(filling / np.maximum(1.0, np.minimum(most, media.cache.misses)), whole))
+
+
+def read_seconds(media: MediaRates, work: RowReads) -> Any:
+    """Return the seconds of row reads, spread evenly over modules; a read just after a write stalls."""
+    stall = 1 + work.raw_share * media.stall / np.maximum(media.latency, LEAST)
+    return _accesses_seconds(media, media.read, media.latency, work, stall, returned=work.returned)
+
+
+def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
+    """Return the seconds of updates in place: each is read and persisted."""
+    return _accesses_seconds(media, media.update, media.latency + media.persist, work, share=media.share)
+
+
+def log_seconds(media: MediaRates, work: RowLog) -> Any:
+    """Return the seconds of a row log's entries: each is read and persisted."""
+    return _accesses_seconds(media, media.log, media.latency + media.persist, work, share=media.share)
+
+
+def home_seconds(media: MediaRates, work: HomeWrites) -> Any:
+    """Return the seconds of home writes, in sequence."""
+    return _whole(media.access, work) / (media.stream * media.modules) / media.share
+
+
+def stream_seconds(media: MediaRates, work: Stream) -> Any:
+    """Return the seconds of bytes in sequence."""
+    rate = media.stream if work.write else media.read
+    seconds = work.nbytes / (rate * media.modules)
+    return seconds / media.share if work.write else seconds
+
+
+SECONDS: Mapping[type, Cost] = {
+    RowReads: read_seconds,
+    RowUpdates: update_seconds,
+    RowLog: log_seconds,
+    HomeWrites: home_seconds,
+    Stream: stream_seconds,
+    Persist: lambda media, work: work.flags * media.persist * NS,
+}
+# Bytes that the media or a cache before it stores: rows in place as whole lines, what is appended as it comes. Home writes
+# count as the update.
+WRITTEN: Mapping[type, Cost] = {
+    RowUpdates: lambda media, work: _whole(media.line, work) / media.share,
+    RowLog: lambda media, work: work.rows * work.entry_bytes / media.share,
+    Stream: lambda media, work: work.nbytes / media.share if work.write else 0.0 * work.nbytes,
+    Persist: lambda media, work: work.flags * media.line,
+}
+WRITTEN_BACK: Mapping[type, Cost] = {RowReads: lambda media, work: work.returned * media.cache.line}
+
+
+def _energy(media: MediaRates, read: Any, work: Any) -> Any:
+    """Return the joules of bytes read, and of those that the work writes."""
+    written = WRITTEN.get(type(work))
+    write = written(media, work) if written else 0.0
+    if media.cache:
+        near, line = (read + write) * media.cache.energy, media.cache.line
+        fetched, returned = (line * getattr(work, name, 0.0) for name in ("fetched", "returned"))
+        return (near + fetched * media.read_energy + returned * media.write_energy) * 1e-9
+    return (read * media.read_energy + write * media.write_energy) * 1e-9
+
+
+def row_joules(media: MediaRates, work: RowReads | RowUpdates | RowLog) -> Any:
+    """Return the joules of rows: they are read in whole lines."""
+    return _energy(media, _whole(media.line, work), work)
+
+
+JOULES: Mapping[type, Cost] = {
+    **dict.fromkeys((RowReads, RowUpdates, RowLog), row_joules),
+    Stream: lambda media, work: _energy(media, 0.0 if work.write else work.nbytes, work),
+    Persist: lambda media, work: _energy(media, 0.0, work),
+}
+
+
 def build(machine: MachineKnobs) -> Device:
     """Build the PMEM of `machine`: rates, static power and price are linear in modules."""
     media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
-    share = _write_share(media, machine.pmem_writers_per_module)
-    written = _written(media, share)
-    flushed: dict[type, Cost] = {RowReads: lambda work: work.returned * media.cache_line.value}
-    stored = flushed if media.cache.value else written
     return Device(
         name="pmem",
         title=f"PMEM, {count} x {module_bytes(machine) / GB:g} GB {machine.pmem}",
         helps="more PMEM modules would shorten it",
-        seconds=_seconds(media, count, share, {by: in_flight(machine, by, "pmem", count) for by in get_args(By)}),
-        joules=_joules(media, written),
-        stored=stored,
+        rates=_rates(machine, media, count),
+        seconds=SECONDS,
+        joules=JOULES,
+        stored=WRITTEN_BACK if media.cache.value else WRITTEN,
         idle_watts=count * media.idle.value,
         full_watts=count * (media.idle.value + media.read.value * media.read_energy.value),
         modules=count,
         price=count * module_bytes(machine) / GB * media.price.value,
         constants=_constants(media),
+    )
+
+
+def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRates:
+    """Return the numbers of so many modules."""
+    cache = CacheRates(media.cache_line.value, media.miss.value, media.flush.value, media.misses.value, media.cached_energy.value)
+    return MediaRates(
+        modules=float(count),
+        line=media.line.value,
+        access=media.access.value,
+        **{name: getattr(media, name).value * GB for name in ("read", "update", "log", "stream")},
+        latency=media.latency.value,
+        persist=media.persist.value,
+        stall=media.raw.value,
+        read_energy=media.read_energy.value,
+        write_energy=media.write_energy.value,
+        share=_write_share(media, machine.pmem_writers_per_module),
+        queue=float(media.queue.value),
+        queued=bool(media.queue.value),
+        curve=LoadCurve(media.rise.value, media.bend.value, media.wall.value),
+        requesters=in_flight(machine, "pmem", count),
+        cache=cache if media.cache.value else None,
     )
 
 
@@ -142,83 +293,6 @@ def _write_share(media: ModuleConstants, writers: int) -> float:
     """Return the share of its write rate that a module keeps with so many writers: writes miss its buffer and are amplified."""
     over = (writers - media.writers.value) / max(CROWD - media.writers.value, 1.0)
     return 1 - (1 - media.crowded.value) * min(max(over, 0.0), 1.0)
-
-
-def _whole(size: Constant, work: Any) -> Any:
-    """Return the bytes of the work's rows in whole units of `size`."""
-    return work.rows * size.value * np.ceil(work.row_bytes / size.value)
-
-
-def _written(media: ModuleConstants, share: float) -> dict[type, Cost]:
-    """What the media or a cache before it stores: rows in place as whole lines, what is appended as it comes.
-
-    Home writes count as the update.
-    """
-    return {
-        RowUpdates: lambda work: _whole(media.line, work) / share,
-        RowLog: lambda work: work.rows * work.entry_bytes / share,
-        Stream: lambda work: work.nbytes / share if work.write else 0.0 * work.nbytes,
-        Persist: lambda work: work.flags * media.line.value,
-    }
-
-
-def _seconds(media: ModuleConstants, count: int, share: float, asked: Mapping[By, InFlight]) -> dict[type, Cost]:
-    """Return the times; rows are spread evenly over modules, each of which has a queue of its own."""
-
-    def at(rate: Constant, nbytes: Any) -> Any:
-        return nbytes / (rate.value * GB * count)
-
-    def rows_at(rate: Constant, work: Any) -> Any:
-        return at(rate, _whole(media.access, work))
-
-    def random(rate: Constant, latency: Any, work: Any, stall: Any = 1.0, share: float = 1.0, returned: Any = 0.0) -> Any:
-        """Accesses of a rate's size at one module: at that rate, if enough of them are in flight; a stall delays each.
-
-        Those that miss a cache wait for their line too, and before it for the dirty one that it pushes out.
-        """
-        accesses = work.rows / count * np.ceil(work.row_bytes / media.access.value)
-        lines = np.ceil(min(work.row_bytes, media.access.value) / LINE)
-        service, most = media.access.value / (rate.value * GB * share), inf
-        if media.queue.value:
-            most = min(asked[work.by](lines), media.queue.value)
-            latency = loaded(latency, service / NS, accesses, most, media.rise, media.bend, media.wall)
-        if not media.cache.value:
-            return access_seconds(accesses, service * stall, latency * NS * stall, most)
-        filling = (work.fetched * media.miss.value + returned * media.flush.value) * US / count
-        whole = np.minimum(work.fetched / count, 1) * media.miss.value * US
-        through = access_seconds(accesses, service * stall, latency * NS * stall + filling / np.maximum(accesses, 1), most)
-        return np.maximum(through, np.maximum(filling / max(1.0, min(most, media.misses.value)), whole))
-
-    def read(work: RowReads) -> Any:
-        stall = 1 + work.raw_share * media.raw.value / np.maximum(media.latency.value, LEAST)
-        return random(media.read, media.latency.value, work, stall, returned=work.returned)
-
-    both = media.latency.value + media.persist.value
-    return {
-        RowReads: read,
-        RowUpdates: lambda work: random(media.update, both, work, share=share),
-        RowLog: lambda work: random(media.log, both, work, share=share),
-        HomeWrites: lambda work: rows_at(media.stream, work) / share,
-        Stream: lambda work: at(media.stream, work.nbytes) / share if work.write else at(media.read, work.nbytes),
-        Persist: lambda work: work.flags * media.persist.value * NS,
-    }
-
-
-def _joules(media: ModuleConstants, written: Mapping[type, Cost]) -> dict[type, Cost]:
-
-    def energy(read: Any, work: Any) -> Any:
-        write = written[type(work)](work) if type(work) in written else 0.0
-        if media.cache.value:
-            near, line = (read + write) * media.cached_energy.value, media.cache_line.value
-            fetched, returned = (line * getattr(work, name, 0.0) for name in ("fetched", "returned"))
-            return (near + fetched * media.read_energy.value + returned * media.write_energy.value) * 1e-9
-        return (read * media.read_energy.value + write * media.write_energy.value) * 1e-9
-
-    return {
-        **dict.fromkeys((RowReads, RowUpdates, RowLog), lambda work: energy(_whole(media.line, work), work)),
-        Stream: lambda work: energy(0.0 if work.write else work.nbytes, work),
-        Persist: lambda work: energy(0.0, work),
-    }
 
 
 DEVICE = DeviceKind(

@@ -1,14 +1,15 @@
 """Embedding servers: hosts without GPUs that keep the tables and answer for rows over the network."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import HostRows, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US, GiB
-from ..device import Device, DeviceKind, assumed, fields_of, some
+from ..device import Cost, Device, DeviceKind, assumed, fields_of, some
 
 ROW = 512
 
@@ -31,20 +32,33 @@ SERVERS = Catalogue("embedding-server", Server)
 USED = "two-socket"
 
 
+class ServerRates(NamedTuple):
+    """Numbers of one server: us a call, ns a row gathered and scattered, bytes a second of its card."""
+
+    call: float
+    take: float
+    put: float
+    card: float
+
+
+def row_seconds(server: ServerRates, work: HostRows) -> Any:
+    """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
+    row = (server.put if work.scatter else server.take) * NS * max(1.0, work.row_bytes / ROW)
+    return some(work.rows) * work.calls * server.call * US + work.rows * row
+
+
+SECONDS: Mapping[type, Cost] = {HostRows: row_seconds, Stream: lambda server, work: work.nbytes / server.card}
+
+
 def build(machine: MachineKnobs) -> Device:
     """Build one server with as much DRAM as the machine's hosts have."""
     server = assumed(machine, "remote", SERVERS[USED])
-
-    def rows(work: HostRows) -> Any:
-        """Small rows cost a whole access, larger ones their bytes."""
-        each = (server.put if work.scatter else server.take).value * NS * max(1.0, work.row_bytes / ROW)
-        return some(work.rows) * work.calls * server.call.value * US + work.rows * each
-
     return Device(
         name="remote",
         title="Embedding servers",
         helps="more machine.embedding_servers, or a cache, would shorten it",
-        seconds={HostRows: rows, Stream: lambda work: work.nbytes / (server.card.value * GB)},
+        rates=ServerRates(server.call.value, server.take.value, server.put.value, server.card.value * GB),
+        seconds=SECONDS,
         idle_watts=server.idle.value,
         busy_watts=server.active.value - server.idle.value,
         price=server.price.value + machine.dram_capacity_GiB * GiB / GB * server.memory.value,

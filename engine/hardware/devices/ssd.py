@@ -1,8 +1,9 @@
 """SSDs: rows are read and written as 4 KiB blocks, through a software path that costs time per access."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
@@ -10,7 +11,7 @@ from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stre
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..concurrency import access_seconds
-from ..device import Device, DeviceKind, assumed, fields_of, nodes, some
+from ..device import Cost, Device, DeviceKind, assumed, fields_of, nodes, some
 
 BLOCK = 4096
 
@@ -41,6 +42,43 @@ class Drive:
 DRIVES = Catalogue("drive", Drive)
 
 
+class DriveRates(NamedTuple):
+    """Numbers of striped drives: seconds a block, us of a drive and its software, bytes a second, W."""
+
+    reading: float
+    writing: float
+    latency: float
+    answer: float
+    in_flight: float
+    read: float
+    write: float
+    swing: float
+
+
+def _read_seconds(drives: DriveRates, rows: Any) -> Any:
+    return access_seconds(rows, drives.reading, drives.answer * US, drives.in_flight)
+
+
+def _stream_seconds(drives: DriveRates, nbytes: Any, rate: Any) -> Any:
+    return some(nbytes) * drives.latency * US + nbytes / rate
+
+
+def home_seconds(drives: DriveRates, work: HomeWrites | RowUpdates) -> Any:
+    """Return the seconds of blocks written at random."""
+    return work.rows * drives.writing
+
+
+SECONDS: Mapping[type, Cost] = {
+    RowReads: lambda drives, work: _read_seconds(drives, work.rows),
+    RowUpdates: lambda drives, work: _read_seconds(drives, work.rows) + home_seconds(drives, work),
+    RowLog: lambda drives, work: _stream_seconds(drives, work.rows * work.entry_bytes, drives.write),
+    HomeWrites: home_seconds,
+    Stream: lambda drives, work: _stream_seconds(drives, work.nbytes, drives.write if work.write else drives.read),
+    Persist: lambda drives, work: work.flags * drives.answer * US,
+}
+JOULES: Mapping[type, Cost] = {HomeWrites: lambda drives, work: drives.swing * home_seconds(drives, work)}
+
+
 def build(machine: MachineKnobs) -> Device:
     """Build the drives, striped: rates and power are linear in their number."""
     drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds
@@ -49,32 +87,24 @@ def build(machine: MachineKnobs) -> Device:
         fastest = max(1 / (iops.value * count), BLOCK / (rate.value * GB * count))
         return max(fastest, drive.software.value * US / drive.threads.value)
 
-    reading, writing = pace(drive.read_iops, drive.read), pace(drive.write_iops, drive.write)
-    waiting = _in_flight(drive, machine)
-
-    def stream(nbytes: Any, rate: Constant) -> Any:
-        return some(nbytes) * drive.latency.value * US + nbytes / (rate.value * GB * count)
-
-    def read(rows: Any) -> Any:
-        return access_seconds(rows, reading, (drive.latency.value + drive.software.value) * US, waiting)
-
-    def home(work: Any) -> Any:
-        return work.rows * writing
-
     swing = count * (drive.active.value - drive.idle.value)
+    rates = DriveRates(
+        reading=pace(drive.read_iops, drive.read),
+        writing=pace(drive.write_iops, drive.write),
+        latency=drive.latency.value,
+        answer=drive.latency.value + drive.software.value,
+        in_flight=_in_flight(drive, machine),
+        read=drive.read.value * GB * count,
+        write=drive.write.value * GB * count,
+        swing=swing,
+    )
     return Device(
         name="ssd",
         title=f"SSD, {count} x {machine.ssd}",
         helps="more drives, or a larger row cache, would shorten it",
-        seconds={
-            RowReads: lambda work: read(work.rows),
-            RowUpdates: lambda work: read(work.rows) + home(work),
-            RowLog: lambda work: stream(work.rows * work.entry_bytes, drive.write),
-            HomeWrites: home,
-            Stream: lambda work: stream(work.nbytes, drive.write if work.write else drive.read),
-            Persist: lambda work: work.flags * (drive.latency.value + drive.software.value) * US,
-        },
-        joules={HomeWrites: lambda work: swing * home(work)},
+        rates=rates,
+        seconds=SECONDS,
+        joules=JOULES,
         idle_watts=count * drive.idle.value,
         busy_watts=swing,
         price=count * drive.capacity.value * drive.price.value,

@@ -119,9 +119,9 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) ->
     if flat >= 0 and not rolling and not graph.tasks[flat % width].background:
         return
     line: Any = NOBODY
-    for one in (server * 2 + 1, server * 2):
-        if state.queued[one] > 0 and (flat < 0 or rolling or one == server * 2):
-            line = one
+    for queue in (server * 2 + 1, server * 2):
+        if state.queued[queue] > 0 and (flat < 0 or rolling or queue == server * 2):
+            line = queue
     goes_on = graph.roll >= 0 and graph.tasks[graph.roll].server == server and state.roll[ACTIVE] >= 0
     goes_on = goes_on and (state.roll[GATE_ON] == 1 or state.roll[WAITING] >= 0)
     if flat >= 0 and (line >= 0 or (rolling and not goes_on)):
@@ -135,9 +135,9 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) ->
 def _settle(graph: Template, state: ScheduleState, now: float) -> None:
     while graph.roll >= 0 and _let_waiting_go(graph, state, now):
         pass
-    asked, state.roll[ASKED] = state.roll[ASKED], 0
+    servers_to_choose, state.roll[ASKED] = state.roll[ASKED], 0
     for server in range(graph.servers):
-        if asked >> server % BITS & 1:
+        if servers_to_choose >> server % BITS & 1:
             _dispatch(graph, state, server, now)
     if graph.roll >= 0:  # of all choices of a server only whether the gate task runs opens another's, the log's
         _dispatch(graph, state, graph.tasks[graph.roll].server, now)

@@ -29,9 +29,9 @@ SERVER = dtype("running i8, last i8, finish f8, since f8")  # the first two are 
 
 
 class Template(NamedTuple):
-    """A batch's tasks as arrays: N batches, K tasks: `durations` (N, K) in seconds, `tasks` (K,) of dtype TASK."""
+    """A batch's tasks as arrays, `tasks` (K,) of dtype TASK, for so many `batches`."""
 
-    durations: Floats
+    batches: int
     tasks: Records
     followers: Ints
     roll: int
@@ -54,12 +54,14 @@ ONCE = Stretch(0, 0, 0.0)
 class ScheduleState(NamedTuple):
     """Everything that changes while the schedule advances: `tasks` (N * K,) of dtype RUN, `servers` (S,) of SERVER.
 
-    Two queues a server, foreground and background, hold flat indices; `stale` (N,) is the log's age at a commit, in batches.
+    Two queues a server, foreground and background, hold flat indices; `stale` (N,) is the log's age at a commit, in batches,
+    `log_seconds` (N,) what the rolling log of each batch takes.
     """
 
     tasks: Records
     servers: Records
     stale: Ints
+    log_seconds: Floats
     queue: Ints
     queued: Ints
     roll: Ints
@@ -126,11 +128,10 @@ def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Average
 
 def begin(template: Template) -> ScheduleState:
     """Return the state before anything has run; a relaxed log counts the first checkpoint as its newest."""
-    tasks, servers = np.zeros(template.durations.size, RUN), np.zeros(template.servers, SERVER)
+    tasks, servers = np.zeros(template.batches * len(template.tasks), RUN), np.zeros(template.servers, SERVER)
     queue, queued = np.zeros((2 * template.servers, QUEUE), dtype=np.int64), np.zeros(2 * template.servers, dtype=np.int64)
-    return ScheduleState(
-        tasks, servers, np.zeros(len(template.durations), dtype=np.int64), queue, queued, np.zeros(7, dtype=np.int64)
-    )
+    stale, log_seconds = np.zeros(template.batches, dtype=np.int64), np.zeros(template.batches)
+    return ScheduleState(tasks, servers, stale, log_seconds, queue, queued, np.zeros(7, dtype=np.int64))
 
 
 def refusal(failed: int) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.arrays import Floats, Ints
 from ...core.jit import entry, inner
-from .template import ENERGY, SECONDS, STORED, Accounts, Averages, ScheduleState, Stretch, Taken, Template
+from .template import ENERGY, FIRST, SECONDS, STORED, Accounts, Averages, ScheduleState, Stretch, Taken, Template
 
 BUSY, EXPOSED, JOULES = range(3)
 BLOCK = 128  # machines whose accounts are near at once
@@ -23,26 +23,26 @@ class Sums(NamedTuple):
 
 def sums_of(taken: Taken, kind: Ints, whole: bool, stretch: Stretch) -> Sums:
     """Average what is taken over the batches after the first two and, if `whole`, total it over all of them."""
-    seen, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(taken.costs)
-    more = stretch.times * np.bincount(kind[stretch.first + 1 : stretch.last + 1], minlength=kinds)
-    weight = (np.bincount(kind[len(kind) - seen :], minlength=kinds) + more) / (seen + more.sum())
-    found = Sums(*np.zeros((2, taken.costs.shape[1])), *np.zeros((2, taken.written.shape[1])))
-    _sum(taken.costs, weight, kind, whole, more, found.mean, found.total)
-    _sum(taken.written, weight, kind, whole, more, found.mean_written, found.total_written)
-    return found
+    averaged, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(taken.costs)
+    repeated = stretch.times * np.bincount(kind[stretch.first + 1 : stretch.last + 1], minlength=kinds)
+    weight = (np.bincount(kind[len(kind) - averaged :], minlength=kinds) + repeated) / (averaged + repeated.sum())
+    sums = Sums(*np.zeros((2, taken.costs.shape[1])), *np.zeros((2, taken.written.shape[1])))
+    _sum(taken.costs, weight, kind, whole, repeated, sums.mean, sums.total)
+    _sum(taken.written, weight, kind, whole, repeated, sums.mean_written, sums.total_written)
+    return sums
 
 
 @entry
-def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, more: Floats, mean: Floats, total: Floats) -> None:
+def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, repeated: Floats, mean: Floats, total: Floats) -> None:
     for r in range(len(weight)):
         for column in range(len(mean)):
             mean[column] += weight[r] * table[r, column]
     for n in range(len(kind) if whole else 0):
         for column in range(len(total)):
             total[column] += table[kind[n], column]
-    for r in range(len(more) if whole else 0):
+    for r in range(len(repeated) if whole else 0):
         for column in range(len(total)):
-            total[column] += more[r] * table[r, column]
+            total[column] += repeated[r] * table[r, column]
 
 
 @entry
@@ -52,7 +52,7 @@ def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: Floats
     Static power goes to Other. A task's demands follow each other, and what a task takes of many machines stands side by side.
     """
     for low in range(0, len(averages.step), BLOCK):
-        machines, stop = range(low, min(low + BLOCK, len(averages.step))), 0
+        machines, stop = range(low, min(low + BLOCK, len(averages.step))), FIRST
         while stop < len(accounts.task):
             first, task = stop, accounts.task[stop]
             while stop < len(accounts.task) and accounts.task[stop] == task:
@@ -169,10 +169,10 @@ def _enter_log(
 ) -> None:
     busy, joules, column = 0.0, 0.0, taken.column[:, d, p]
     for n in range(len(kind)):
-        r, share = kind[n], _done(graph, state, kind, accounts, taken, p, n, totals.makespan[p])
+        r, share = kind[n], _done(graph, state, n, totals.makespan[p])
         if stretch.times > 0.0:
             low, high = totals.ends[stretch.first, p], totals.ends[stretch.last, p]
-            share += stretch.times * logged(graph, state, kind, accounts, taken, p, n, low, high, totals.makespan[p])
+            share += stretch.times * logged(graph, state, n, low, high, totals.makespan[p])
         busy += 0.0 if accounts.beside[d] else share * taken.costs[r, column[SECONDS]]
         joules += share * taken.costs[r, column[ENERGY]]
         totals.written[p] += share * taken.written[r, d]
@@ -182,36 +182,22 @@ def _enter_log(
 
 
 @inner
-def logged(
-    graph: Template,
-    state: ScheduleState,
-    kind: Ints,
-    accounts: Accounts,
-    taken: Taken,
-    p: int,
-    n: int,
-    low: float,
-    high: float,
-    at: float,
-) -> Any:
+def logged(graph: Template, state: ScheduleState, n: int, low: float, high: float, at: float) -> Any:
     """Return the share of batch n's log that falls between two instants, as if written evenly until its end, or until `at`."""
     run = state.tasks[n * len(graph.tasks) + graph.roll]
     end = run.end if run.end <= at else at
     if not run.start < min(high, end) or end <= low:
         return 0.0
     share = (min(end, high) - max(run.start, low)) / (end - run.start)
-    return share * _done(graph, state, kind, accounts, taken, p, n, at)
+    return share * _done(graph, state, n, at)
 
 
 @inner
-def _done(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, n: int, at: float) -> Any:
+def _done(graph: Template, state: ScheduleState, n: int, at: float) -> Any:
     """Return the share of batch n's log that is done `at` the end of the run."""
-    run, seconds = state.tasks[n * len(graph.tasks) + graph.roll], 0.0
+    run, seconds = state.tasks[n * len(graph.tasks) + graph.roll], state.log_seconds[n]
     if run.end <= at:
         return 1.0
-    for d in range(len(accounts.task)):
-        if accounts.task[d] == graph.roll:
-            seconds = max(seconds, taken.costs[kind[n], taken.column[SECONDS, d, p]])
     if not run.start < at or seconds <= 0:
         return 0.0
     return min(min(at - run.start, seconds - run.left) / seconds, 1.0)

@@ -8,9 +8,10 @@ import pytest
 from engine.analysis.uncertainty import bands
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.common import estimates, tables
-from pages.design import bars, questions
+from pages.answers import estimates
+from pages.design_page import bars, questions
 from pages.systems import stack_charts
+from pages.ui import tables
 from tests import apps
 from tests.machines import scenario
 
@@ -23,7 +24,7 @@ def test_the_ranges_follow_the_page_and_are_those_of_the_draws():
     apps.ANSWERS.found()
     assert SAYS in apps.text(app.run().caption) and not app.exception
     asked = scenario("optane-rm1", "cxl")
-    results = estimates.beside(asked, ("cxl", "dram"))
+    results = estimates.estimates_by_system(asked, ("cxl", "dram"))
     known = questions.ranges(tuple(one.scenario for one in results.values()))[questions.STEP]
     frame = tables.by_stage(results, "cxl", known).set_index("system")
     for name in ("cxl", "dram"):
@@ -35,13 +36,13 @@ def test_the_ranges_follow_the_page_and_are_those_of_the_draws():
 
 def test_a_bar_that_is_cut_has_no_range_and_neither_has_a_system_that_cannot_run():
     asked = scenario("tiny", "cxl")
-    results = dict(estimates.beside(asked, ("pmem", "cxl", "dram")))
+    results = dict(estimates.estimates_by_system(asked, ("pmem", "cxl", "dram")))
     slow = tuple({**row, "Exposed [s]": 100 * row["Exposed [s]"]} for row in results["pmem"].breakdown)
     results["pmem"] = replace(results["pmem"], breakdown=slow)
     frame = tables.by_stage(results, "cxl", dict.fromkeys(results, (1.0, 2.0)))
     assert set(frame[frame.low.notna()].system) == {"cxl", "dram"} and frame.low.count() == frame.high.count() == 2
     small = with_values(preset("meta-856").scenario, {"system": "dram", "machine.dram_capacity_GiB": 1.0})
-    assert not estimates.of(small).ran and questions.ranges((small,)) == {questions.STEP: {}, questions.ENERGY: {}}
+    assert not estimates.estimate_of(small).ran and questions.ranges((small,)) == {questions.STEP: {}, questions.ENERGY: {}}
 
 
 @pytest.mark.parametrize(("system", "more"), [("cxl", True), ("bagpipe", False)])

@@ -9,9 +9,9 @@ from engine.core.graph import STAGES
 from engine.estimate import estimate
 from engine.registry import load, names
 from engine.sweep import links
-from pages.common import estimates, palette, tables
-from pages.sidebar import knob_widgets
+from pages.answers import estimates
 from pages.systems import compare_charts, compare_tables, comparison
+from pages.ui import knob_widgets, palette, tables
 from tests import apps
 from tests.apps import address, fields, text
 from tests.cases import each
@@ -26,7 +26,7 @@ def opened(page="compare", **query):
 
 
 def results_of(name, *systems):
-    return {system: estimates.of(scenario(name, system)) for system in systems}
+    return {system: estimates.estimate_of(scenario(name, system)) for system in systems}
 
 
 def test_the_page_compares_the_family_and_its_table_holds_the_estimates():
@@ -115,7 +115,7 @@ def test_the_table_tells_each_systems_own_loss_and_a_chosen_policy_changes_it():
     assert list(shown["A power loss"]) == ["loses the batch", "loses the batch, and up to 100 batches of the MLP", "starts again"]
     for early, lost in ((False, "loses the batch"), (True, "loses the batch, equal up to rounding")):
         asked = scenario("dlrm-kaggle", "cxl", **{"policy.mlp_staleness_bound_batches": 0, "policy.relaxed_lookup": early})
-        shown = compare_tables.table({"cxl": estimates.of(asked)}, "cxl")
+        shown = compare_tables.table({"cxl": estimates.estimate_of(asked)}, "cxl")
         assert list(shown["A power loss"]) == [lost]
 
 

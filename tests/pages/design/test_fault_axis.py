@@ -9,8 +9,8 @@ from engine.scenario.scenario import KNOBS, with_values
 from engine.service import service
 from engine.simulate import simulate
 from engine.sweep import links
-from pages.common import runs
-from pages.design import fault_axis
+from pages.answers import runs
+from pages.design_page import fault_axis
 from tests import apps
 from tests.apps import address, fields, text
 from tests.cases import each

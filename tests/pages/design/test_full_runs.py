@@ -14,8 +14,8 @@ from engine.store import kept, requests, status
 from engine.store.database import DEFAULT, opened
 from engine.store.status import Running, Status
 from engine.sweep import links
-from pages.common import tables
 from pages.systems import compare_charts, full_runs, full_runs_panel
+from pages.ui import tables
 from tests import apps
 from tests.apps import text
 from tests.machines import TINY, scenario

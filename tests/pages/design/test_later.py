@@ -9,7 +9,8 @@ import pytest
 from engine.errors import CannotRun
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.design import later, questions
+from pages.answers import later
+from pages.design_page import questions
 from tests import apps
 
 
@@ -46,7 +47,7 @@ def test_two_questions_of_one_kind_have_an_answer_each(visitor):
 
 def test_a_page_is_drawn_anew_when_a_group_is_whole_and_has_no_timer_once_none_is_open(monkeypatch):
     drawn, timers = [], []
-    monkeypatch.setattr(later.address, "redraw", lambda: drawn.append(None))
+    monkeypatch.setattr(later.session, "redraw", lambda: drawn.append(None))
     monkeypatch.setattr(later.st, "fragment", lambda look, run_every: timers.append(look) or look)
     done, open_, more = Future(), Future(), Future()
     done.set_result(1)

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.insight.memory.near_data import Pair
-from pages.design import details
+from pages.design_page import details
 from pages.memory import findings, memory_charts, memory_tables
 from tests import apps
 from tests.apps import fields, text

@@ -7,7 +7,7 @@ import pytest
 
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.common import estimates, headline
+from pages.answers import estimates, headline
 from pages.systems import compare_charts, comparison, nodes_panel
 from tests import apps
 
@@ -17,7 +17,7 @@ SAMPLES = preset("mtrains-capacity").scenario
 
 def at(target, systems=PAIR):
     scenario = with_values(SAMPLES, {"machine.target_throughput": target})
-    return scenario, {name: estimates.of(replace(scenario, system=name)) for name in systems}
+    return scenario, {name: estimates.estimate_of(replace(scenario, system=name)) for name in systems}
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,10 @@ def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
     assert comparison.details(found)[0] == "MTrainS is known by its headline only."
     assert headline.headline(found["dram-hbm-nodes"], found).endswith(" J a batch")
     nodes = {name: result.results["Nodes"] for name, result in found.items()}
-    assert headline.fewer(found["dram-hbm-nodes"], {"Nodes": 2.0 * nodes["dram-hbm-nodes"]}, "x").startswith("2× fewer")
-    assert headline.fewer(found["dram-hbm-nodes"], {"Nodes": nodes["dram-hbm-nodes"] / 2}, "x").startswith("2× as many as the ")
+    assert headline.node_comparison(found["dram-hbm-nodes"], {"Nodes": 2.0 * nodes["dram-hbm-nodes"]}, "x").startswith("2× fewer")
+    assert headline.node_comparison(found["dram-hbm-nodes"], {"Nodes": nodes["dram-hbm-nodes"] / 2}, "x").startswith(
+        "2× as many as the "
+    )
 
 
 def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column():
@@ -91,7 +93,7 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
 )
 def test_the_reason_names_what_the_beaten_waits_for_and_what_paces_the_fastest(name, systems, words):
     scenario = preset(name).scenario
-    found = {one: estimates.of(replace(scenario, system=one)) for one in systems}
+    found = {one: estimates.estimate_of(replace(scenario, system=one)) for one in systems}
     assert words in comparison.why(found, scenario)
     for result in found.values():
         waits = comparison._waits(result)

@@ -1,7 +1,7 @@
 """Parts on Design: bars for each GPU with the slowest marked, only the slowest of many, and a section where there are several."""
 
 from engine.analysis.part_loads import part_loads
-from pages.design import details
+from pages.design_page import details
 from pages.systems import parts_panel
 from tests import apps
 from tests.systems.test_balance import made_up

@@ -8,7 +8,7 @@ import pytest
 from engine.estimate import estimate
 from engine.insight.knob_strips import strips as strips_of
 from engine.scenario.scenario import with_values
-from pages.design import every_knob, strips
+from pages.design_page import every_knob, strips
 from tests import apps
 from tests.apps import fields
 from tests.machines import scenario

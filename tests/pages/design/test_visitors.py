@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from engine.errors import CannotRun
-from pages.data import workload_tables
-from pages.design import details, later, questions
-from pages.failures import campaigns
+from pages.answers import later
+from pages.data_page import workload_tables
+from pages.design_page import details, questions
+from pages.failures_page import campaigns
 from pages.memory import findings
-from pages.why import insights
+from pages.why_page import insights
 from tests import apps
 
 # Page and section, what must not run where pages are drawn, and words that only its result brings.
@@ -34,9 +35,9 @@ HEAVY = [
 def beside():
     """Find in processes of their own, as the explorer does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(later, "elsewhere", apps.ELSEWHERE)
-        patch.setattr(later, "watched", apps.WATCHED)
-        later.found.cache_clear()
+        patch.setattr(later, "run_in_worker", apps.ELSEWHERE)
+        patch.setattr(later, "worker_result", apps.WATCHED)
+        later.cached_result.cache_clear()
         yield
     for processes in later._beside.values():
         processes.shutdown(kill_workers=True)

@@ -7,8 +7,8 @@ import pytest
 from engine.estimate import estimate
 from engine.insight.relaxation import ENDLESS
 from engine.sweep import links
-from pages.common import palette
-from pages.why import insights, why_charts, why_tables
+from pages.ui import palette
+from pages.why_page import insights, why_charts, why_tables
 from tests import apps
 from tests.apps import address, fields, text
 from tests.machines import scenario

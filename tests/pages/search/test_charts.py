@@ -11,9 +11,9 @@ from engine.core.graph import STAGES
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.validation.studies import kept
-from pages.common import charts, numbers, palette, tables
-from pages.evidence import study_panel
+from pages.evidence_page import study_panel
 from pages.systems import compare_charts, stack_charts
+from pages.ui import charts, numbers, palette, tables
 from tests import fakes
 from tests.apps import fields
 from tests.cases import each
@@ -125,7 +125,7 @@ def test_a_wait_is_told_no_finer_than_it_is_known(seconds, text):
 
 @given(st.text(max_size=2000))
 def test_text_from_outside_keeps_no_markup_and_stays_short(text):
-    from pages.common.plain import MARKUP, MOST_CHARACTERS, plain
+    from pages.ui.plain import MARKUP, MOST_CHARACTERS, plain
 
     shown = plain(text)
     assert "\n" not in shown and len(shown) <= 2 * MOST_CHARACTERS + 20
@@ -147,7 +147,7 @@ ALIVE = {
 
 @each("text", ALIVE)
 def test_what_browsers_make_of_finished_text_is_parted_and_no_line_starts_a_list(text):
-    from pages.common.plain import plain
+    from pages.ui.plain import plain
 
     assert plain(text, code=True) == ALIVE[text]
 

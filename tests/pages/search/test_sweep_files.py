@@ -13,13 +13,13 @@ from engine.__main__ import main
 from engine.scenario.presets import DEFAULT, preset
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
-from pages.common import runs
-from pages.search import sweep_runs
-from pages.search.figures import pictures, report, sweep_figures, sweep_files
-from pages.search.figures.report import Report
-from pages.search.figures.sweep_marks import BEST
-from pages.search.figures.sweep_views import View
-from pages.search.sweep_table import POINT
+from pages.answers import runs
+from pages.search_page import sweep_runs
+from pages.search_page.points import pictures, report, sweep_figures, sweep_files
+from pages.search_page.points.report import Report
+from pages.search_page.points.sweep_marks import BEST
+from pages.search_page.points.sweep_table import POINT
+from pages.search_page.points.sweep_views import View
 from tests.pages.search.test_sweep_views import COST, RATE, STEP, SWEEP, SYSTEM, frame
 
 LINK = "http://host/sweep?axis=<b>&v=1"

@@ -14,7 +14,7 @@ from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.questions import Questions
 from engine.sweep.sweep import Sweep, sampling
-from pages.search import sweep_runs, sweep_weeks
+from pages.search_page import sweep_runs, sweep_weeks
 from tests import fakes
 from tests.apps import address
 from tests.pages.test_pages import engine, keep, keep_all, opened
@@ -224,7 +224,7 @@ def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck, mon
     between = sum(lost.values()) / 2
     app, _ = struck(f"{LOST}<={between}")
     assert f"of {len([one for one in lost.values() if one <= between])} points" in words(app)
-    monkeypatch.setattr("pages.search.sweep_weeks.MOST_FAULTS", 3)
+    monkeypatch.setattr("pages.search_page.sweep_weeks.MOST_FAULTS", 3)
     sweep_weeks._held.cache_clear()
     assert re.search(r"2 points would be struck [\d,]+ times, more than the 3", struck(f"{LOST}>=0")[0].warning[0].value)
 
@@ -232,7 +232,7 @@ def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck, mon
 def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch):
     app = opened(f"{QUERY}&where={LOST}<=1", "search")
     assert "no fault can strike" in app.warning[0].value and "No point passes the filters" in words(app)
-    monkeypatch.setattr("pages.search.sweep_weeks.MOST", 11)
+    monkeypatch.setattr("pages.search_page.sweep_weeks.MOST", 11)
     app = opened(f"{QUERY}&where={LOST}<=1", "search")
     assert "of up to 11; 12 pass the other filters" in app.warning[0].value
     app = opened(f"{QUERY}&where={LOST}<=1&where=data.batch_size<=256", "search")

@@ -15,9 +15,9 @@ from engine.scenario.scenario import KNOBS
 from engine.store.columns import RAN, REFUSED, UNFINISHED, Columns
 from engine.sweep import axes
 from engine.sweep.sweep import Sweep
-from pages.search import axes_panel, sweep_findings, sweep_table
-from pages.search.figures import sweep_charts, sweep_figures, sweep_marks, sweep_parallel
-from pages.search.sweep_table import COST, POINT, Words
+from pages.search_page import axes_panel
+from pages.search_page.points import sweep_charts, sweep_figures, sweep_findings, sweep_marks, sweep_parallel, sweep_table
+from pages.search_page.points.sweep_table import COST, POINT, Words
 from tests.apps import fields
 from tests.cases import each
 from tests.pages.search.test_charts import MADE_INSIDE

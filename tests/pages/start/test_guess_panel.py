@@ -9,10 +9,10 @@ import pytest
 from engine.service import progress_file
 from engine.service.progress_file import progress
 from engine.workload.readers import mapping
-from pages.data import data_file, reading, uploads
-from pages.design import later
+from pages.answers import data_file, later
+from pages.data_page import reading, uploads
 from pages.gate import access
-from pages.start import guess_panel, own_data
+from pages.start_page import guess_panel, own_data
 from tests import apps
 from tests.apps import text
 
@@ -142,7 +142,7 @@ def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
 
 
 def test_without_the_token_a_file_named_at_start_is_shown_but_not_described(path, monkeypatch):
-    monkeypatch.setattr(own_data, "_given", lambda: data_file.known(path, data_file.START))
+    monkeypatch.setattr(own_data, "_given", lambda: data_file.register(path, data_file.START))
     app = apps.opened("start")
     assert "nobody has described" in text(app.markdown) and access.HOW in text(app.caption)
     assert not any(button.key == "accept guess" for button in app.button) and 'label = "paid"' in text(app.code)
@@ -293,10 +293,10 @@ def test_a_long_reading_shows_its_share_and_is_cancelled_until_it_is_asked_for_a
         bars.append(Path(place).exists())
         return find(place, *given)
 
-    monkeypatch.setattr(later, "watched", slowly)
+    monkeypatch.setattr(later, "worker_result", slowly)
     app = typed(path)
     assert bars == [True] and "is ready" in text(app.markdown)
-    file = data_file.known(path, data_file.TYPED)
+    file = data_file.register(path, data_file.TYPED)
     app.session_state[reading.CANCELLED] = ("shape_of", (str(path), file.digest))
     app.run()
     assert "was cancelled" in text(app.info) and "is ready" not in text(app.markdown)

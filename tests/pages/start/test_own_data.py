@@ -9,10 +9,11 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.data import data_file, data_folder, fit_view, uploads
-from pages.design import training_panel
+from pages.answers import data_file
+from pages.data_page import data_folder, fit_view, uploads
+from pages.design_page import training_panel
 from pages.gate import access
-from pages.start import own_data
+from pages.start_page import own_data
 from tests import apps
 from tests.apps import text
 from tests.cases import each
@@ -117,11 +118,11 @@ def test_a_refusal_has_no_byte_of_a_file_but_for_those_who_may_see_it(fault, tmp
     files, line = FAULTS[fault]
     (tmp_path / fault).mkdir()
     path = written(tmp_path / fault, files)
-    scenario = with_values(preset("tiny").scenario, {"data.digest": data_file.known(path, data_file.TYPED).digest})
+    scenario = with_values(preset("tiny").scenario, {"data.digest": data_file.register(path, data_file.TYPED).digest})
 
     def refused(trusted):
         monkeypatch.setattr(access, "is_trusted", lambda: trusted)
-        with pytest.raises(BadFile) as error, data_file.refusals(data_file.of(scenario)):
+        with pytest.raises(BadFile) as error, data_file.refusals(data_file.file_of(scenario)):
             own_data.shape_of(str(path), scenario.data.digest)
         return str(error.value)
 
@@ -134,7 +135,7 @@ def test_a_refusal_has_no_byte_of_a_file_but_for_those_who_may_see_it(fault, tmp
 @each("page", ["data", "start", "design", "search", "failures", "runs"], few=2)
 def test_no_page_has_a_byte_of_a_file_that_was_typed_by_someone_with_the_token(page, tmp_path, monkeypatch):
     path = written(tmp_path, FAULTS["a cell"][0])
-    link = {"preset": "tiny", "data.digest": data_file.known(path, data_file.TYPED).digest}
+    link = {"preset": "tiny", "data.digest": data_file.register(path, data_file.TYPED).digest}
     app = apps.opened(page, link)
     assert not any(SECRET[at : at + 6] in shown(app) for at in range(len(SECRET) - 5))
     if page == "data":
@@ -146,7 +147,7 @@ def test_no_page_has_a_byte_of_a_file_that_was_typed_by_someone_with_the_token(p
 def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, monkeypatch):
     """Of a fault that shows up later than where a page looks for one."""
     path = written(tmp_path, {"own.csv": RATINGS})
-    file = data_file.known(path, data_file.TYPED)
+    file = data_file.register(path, data_file.TYPED)
     link = {"preset": "tiny", "data.digest": file.digest}
     late = BadFile(f"own.csv:17: {SECRET}")
 
@@ -179,9 +180,9 @@ def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, mo
 @pytest.fixture
 def named(monkeypatch):
     """Return a function that names a path at start."""
-    yield lambda path: (monkeypatch.setattr("sys.argv", ["app.py", "--data", str(path)]), data_file.served.cache_clear())
+    yield lambda path: (monkeypatch.setattr("sys.argv", ["app.py", "--data", str(path)]), data_file.start_file.cache_clear())
     monkeypatch.undo()
-    data_file.served.cache_clear()
+    data_file.start_file.cache_clear()
 
 
 def test_of_a_folder_named_at_start_each_visitor_chooses_a_file_by_name(tmp_path, named):
@@ -223,13 +224,13 @@ def test_a_folder_named_at_start_leads_nowhere_else(tmp_path, named):
 
 def test_a_blank_name_at_start_names_nothing(named):
     named("  ")
-    assert data_file.named_path() is None and data_folder.names() == () and data_file.served() is None
+    assert data_file.named_path() is None and data_folder.names() == () and data_file.start_file() is None
 
 
 def test_a_file_is_seen_by_whoever_may_see_one_of_its_paths(tmp_path):
     typed, again = (written(tmp_path, {name: RATINGS}) for name in ("a.csv", "b.csv"))
-    digest = data_file.known(typed, data_file.TYPED).digest
+    digest = data_file.register(typed, data_file.TYPED).digest
     scenario = with_values(preset("tiny").scenario, {"data.digest": digest})
-    assert data_file.of(scenario).path == typed and not data_file.is_visible(data_file.of(scenario))
-    data_file.known(again, data_file.START)
-    assert data_file.of(scenario).path == again and data_file.is_visible(data_file.of(scenario))
+    assert data_file.file_of(scenario).path == typed and not data_file.is_visible(data_file.file_of(scenario))
+    data_file.register(again, data_file.START)
+    assert data_file.file_of(scenario).path == again and data_file.is_visible(data_file.file_of(scenario))

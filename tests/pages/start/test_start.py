@@ -10,8 +10,8 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
-from pages.data import data_file
-from pages.start import models, own_model, picture, questions
+from pages.answers import data_file
+from pages.start_page import models, own_model, picture, questions
 from tests import apps
 from tests.apps import text
 from tests.cases import each
@@ -87,7 +87,7 @@ def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(
     assert asked(app).data.digest == digest and not app.exception and not app.warning
     assert data_file.path_for(with_values(preset("tiny").scenario, {"data.digest": digest})) == path
     with pytest.raises(BadFile, match="is no file"):
-        data_file.known(tmp_path)
+        data_file.register(tmp_path)
     lacking = apps.opened("start")
     lacking.text_input(key="data path").set_value(str(tmp_path / "none")).run()
     assert "is no file on this computer" in text(lacking.error)
@@ -116,7 +116,7 @@ def test_a_file_of_another_shape_brings_a_model_of_it_and_can_be_fitted(tmp_path
     assert "Fitted to 400 samples" in text(again.markdown) and "Only 400 samples were counted" in text(again.warning)
     again.button(key="take fit").click().run()
     assert len(asked(again).data.zipf_exponents) == 2 and not asked(again).data.digest and not again.exception
-    data = apps.opened("data", {"preset": "tiny", "data.digest": data_file.known(path).digest})
+    data = apps.opened("data", {"preset": "tiny", "data.digest": data_file.register(path).digest})
     assert "does not suit" in text(data.error) or "dense features" in text(data.error)
     next(button for button in data.button if "of the file's shape: 2 tables" in button.label).click().run()
     assert not data.error and asked(data).model.num_tables == 2

@@ -9,7 +9,8 @@ import pytest
 
 from engine.errors import BadFile
 from engine.workload.readers import formats
-from pages.data import data_file, uploads
+from pages.answers import data_file
+from pages.data_page import uploads
 from tests.cases import each
 
 SAMPLES = 80

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pages.start import warming
+from pages.shell import warming
 from tests import apps
 
 
@@ -15,13 +15,13 @@ def compiling(monkeypatch):
     found = SimpleNamespace(done=12, total=48, ready=threading.Event())
     monkeypatch.setattr(warming, "compiled", lambda: False)
     monkeypatch.setattr(warming, "Compiling", lambda command: found)
-    warming._begun.clear()
+    warming._compiler.clear()
     yield found
-    warming._begun.clear()
+    warming._compiler.clear()
 
 
 def test_knobs_and_a_word_come_before_the_estimate_and_the_page_as_soon_as_it_can(compiling, monkeypatch):
-    monkeypatch.setattr("pages.sidebar.sidebar.effect", lambda *_: pytest.fail("a kernel was asked for"))
+    monkeypatch.setattr("pages.shell.sidebar.effect", lambda *_: pytest.fail("a kernel was asked for"))
     app = apps.opened("failures")
     assert not app.exception and app.header[0].value == "Failures"
     assert app.sidebar.text_input and "12 of 48" in app.get("progress")[0].proto.text
@@ -33,5 +33,5 @@ def test_knobs_and_a_word_come_before_the_estimate_and_the_page_as_soon_as_it_ca
 
 def test_a_start_without_anything_to_compile_begins_no_process(monkeypatch):
     monkeypatch.setattr(warming, "Compiling", lambda command: pytest.fail("a process was begun"))
-    warming._begun.clear()
-    assert not warming.under_way()
+    warming._compiler.clear()
+    assert not warming.kernels_missing()

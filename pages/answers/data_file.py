@@ -1,0 +1,116 @@
+"""Data files that this server may train on: named at start, uploaded, or typed with the token; links know digests only."""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+import streamlit as st
+
+from engine.core.file_state import FileState
+from engine.errors import BadFile
+from engine.scenario.scenario import Scenario, with_values
+from engine.service.outline import outlined
+from engine.workload.readers.digest_check import file_states
+from engine.workload.readers.formats import digest_of
+from pages.gate import access
+from pages.gate.typed_path import expanded
+
+START, TYPED, UPLOADED = "start", "typed", "uploaded"  # how a server comes to know a file, and whose its content thereby is
+UPLOADS = "uploads"
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file on the server, the SHA-256 of its bytes by which links name it, and how the server came to know it."""
+
+    path: Path
+    digest: str
+    origin: str = ""
+
+
+_KNOWN: dict[str, dict[str, DataFile]] = {}  # what this process may read, by digest and origin: a link never names a path
+
+
+def named_path() -> Path | None:
+    """Return the file or folder given as `make run DATA=PATH` or `streamlit run app.py -- --data PATH`; raises BadFile."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--data")
+    text = parser.parse_known_args(sys.argv[1:])[0].data
+    return expanded(text) if text and text.strip() else None
+
+
+@cache
+def start_file() -> DataFile | None:
+    """Return the data file named at the server's start; raises BadFile if it cannot be read."""
+    path = named_path()
+    return None if path is None or path.is_dir() else register(path, START)
+
+
+def register(path: Path, origin: str = "") -> DataFile:
+    """Add a file to those that this server may train on; raises BadFile if it cannot be read."""
+    try:
+        if not path.is_file():
+            raise BadFile(f"{path} is no file on this computer; give the path of a data file, such as Criteo's, plain or .gz.")
+        found = DataFile(path, _digest(path, file_states(path)), origin)
+    except OSError as error:
+        raise BadFile(f"{path} cannot be read: {error.strerror}; give another one, or make run DATA=file.") from error
+    _KNOWN.setdefault(found.digest, {})[origin] = found
+    return found
+
+
+@lru_cache(maxsize=64)
+def _digest(path: Path, states: tuple[FileState, ...]) -> str:
+    """Return the digest of files in such states: each look of a page at 10 GB would take some ten seconds."""
+    return digest_of(path)
+
+
+def with_start_file(scenario: Scenario) -> Scenario:
+    """Return `scenario` trained on the file named at start, if there is one."""
+    file = start_file()
+    return with_values(scenario, {"data.digest": file.digest}) if file else scenario
+
+
+def path_for(scenario: Scenario) -> Path | None:
+    """Return the file that `scenario` trains on, None for the generator; raises BadFile if the server lacks it."""
+    return file_of(scenario).path if scenario.data.digest else None
+
+
+def file_of(scenario: Scenario) -> DataFile:
+    """Return the file that `scenario` trains on, preferably one visible to the visitor; raises BadFile if none is known."""
+    wanted = scenario.data.digest
+    start_file()
+    if files := _KNOWN.get(wanted):
+        return next(filter(is_visible, files.values()), next(iter(files.values())))
+    raise BadFile(
+        f"data.digest={wanted[:12]} names a data file that this server does not have; start it with make run DATA=file, "
+        "or empty the knob to train on generated data."
+    )
+
+
+def is_visible(file: DataFile) -> bool:
+    """Whether this visitor may see a file's content: named at start, uploaded here, or typed with the token."""
+    if file.origin == TYPED:
+        return access.is_trusted()
+    return file.origin == START or (file.origin == UPLOADED and file.digest in st.session_state.get(UPLOADS, ()))
+
+
+@contextmanager
+def refusals(file: DataFile) -> Iterator[None]:
+    """Read a file in the block; its refusal omits each byte that the visitor may not see."""
+    try:
+        yield
+    except BadFile as error:
+        if is_visible(file):
+            raise
+        raise outlined(error, file.path) from None
+
+
+def sentence(error: BaseException, scenario: Scenario) -> str:
+    """Return an error's sentence for a page, without content of the data file that the visitor may not see."""
+    if isinstance(error, BadFile) and scenario.data.digest in _KNOWN and not is_visible(file := file_of(scenario)):
+        return str(outlined(error, file.path))
+    return str(error)

@@ -1,0 +1,98 @@
+"""What every answer is told against: a baseline system, and a target as the percentage by which a machine may be slower."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from engine.analysis.enough.question import baseline_of
+from engine.registry import load
+from engine.scenario.scenario import Scenario
+from engine.sweep.questions import Questions
+from pages.ui import palette, session
+
+CHOSEN_BASELINE, SHOWN_BASELINE, TARGET = "baseline chosen", "told against", "target within"
+IDEAL = "dram"  # where a family has it: all tables in memory that is as fast as memory gets
+TARGETS = ("0", "5", "10", "25", "50", "100", "200", "400")
+DEFAULT_TARGET = "10"
+
+
+def baseline_system(scenario: Scenario) -> str:
+    """Return a scenario's baseline system: the visitor's choice, or the default one."""
+    asked = str(st.session_state.get(CHOSEN_BASELINE) or "")
+    return asked if asked in palette.systems() and asked != scenario.system else default_baseline(scenario)
+
+
+def default_baseline(scenario: Scenario) -> str:
+    """Return the baseline system without a choice: the family's ideal, or the system's own baseline."""
+    own = str(load("systems", scenario.system).baseline)
+    return IDEAL if IDEAL in palette.family(scenario.system) and scenario.system != IDEAL else own
+
+
+def baseline_scenario(scenario: Scenario) -> Scenario:
+    """Return the same model under the baseline system, whose own link and policies no main knob moves."""
+    return baseline_of(scenario, baseline_system(scenario))
+
+
+def slowdown_target() -> float:
+    """Return the share by which a machine may be slower than the baseline."""
+    return float(st.session_state.get(TARGET) or DEFAULT_TARGET) / 100
+
+
+def put(questions: Questions) -> None:
+    """Take over what a link asks; only before widgets are drawn."""
+    st.session_state[CHOSEN_BASELINE], st.session_state[TARGET] = questions.against, questions.within or DEFAULT_TARGET
+
+
+def reset_baseline() -> None:
+    """Set the baseline back to the default."""
+    st.session_state[CHOSEN_BASELINE] = ""
+
+
+def keep_target() -> None:
+    """Keep the target where it is not drawn: Streamlit forgets a widget's value with the widget."""
+    if TARGET in st.session_state:
+        st.session_state[TARGET] = st.session_state[TARGET]
+
+
+def link_questions(questions: Questions) -> Questions:
+    """Return a page's questions with baseline and target as links carry them, without defaults."""
+    target = str(st.session_state.get(TARGET) or "")
+    system = baseline_system(session.scenario())
+    system = "" if system == default_baseline(session.scenario()) else system
+    return replace(questions, against=system, within="" if target == DEFAULT_TARGET else target)
+
+
+def draw_against(scenario: Scenario) -> None:
+    """Draw the choice of the baseline; until another is chosen it follows the system's family."""
+    baseline = baseline_system(scenario)
+    others = [name for name in palette.systems() if name != scenario.system or name == baseline]
+    known = palette.family(scenario.system)
+    ordered = sorted(others, key=lambda name: name not in known)
+    st.session_state[SHOWN_BASELINE] = baseline
+    st.selectbox(
+        "Against",
+        ordered,
+        session.place(ordered, SHOWN_BASELINE),
+        key=SHOWN_BASELINE,
+        format_func=lambda name: str(load("systems", name).title),
+        on_change=_choose,
+    )
+
+
+def _choose() -> None:
+    chosen = st.session_state[SHOWN_BASELINE]
+    st.session_state[CHOSEN_BASELINE] = "" if chosen == default_baseline(session.scenario()) else chosen
+
+
+def draw_within() -> None:
+    """Draw the choice of the target."""
+    held = str(st.session_state.get(TARGET) or DEFAULT_TARGET)
+    st.session_state[TARGET] = held
+    options = sorted({*TARGETS, held}, key=float)
+    st.selectbox(
+        "Target",
+        options,
+        session.place(options, TARGET),
+        key=TARGET,
+        format_func=lambda percent: f"within {percent} %" if float(percent) else "as fast",
+    )

@@ -1,1 +1,0 @@
-"""Data: how the data is accessed; the page is `pages/data.py`, where a cold server looks."""

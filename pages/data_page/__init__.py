@@ -1,0 +1,1 @@
+"""Data: how the data is accessed; the page is `pages/data.py`."""

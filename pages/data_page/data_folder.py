@@ -1,0 +1,68 @@
+"""The folder of data files that was named at start: its files by name, none outside it."""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from engine.errors import BadFile
+from engine.workload.readers.formats import files_of
+from pages.answers import data_file
+from pages.answers.data_file import DataFile
+
+MAPPING = ".toml"
+MOST_ENTRIES = 10_000  # of a folder and those in it; a list of more helps nobody
+
+
+def folder() -> Path | None:
+    """Return the folder that was named at start."""
+    path = data_file.named_path()
+    return path if path and path.is_dir() else None
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the folder's data files, below it, in order; of files that belong together the main one."""
+    top = folder()
+    if top is None:
+        return ()
+    inside = [path for path in _entries(top) if is_inside(path, top) and not path.name.endswith(MAPPING)]
+    return tuple(sorted(str(path.relative_to(top)) for path in groups(inside)))
+
+
+def chosen(name: str) -> DataFile:
+    """Return the folder's file of this name; raises BadFile where it is none of those that are listed, or leads outside."""
+    top = folder()
+    if top is None or name not in names():
+        raise BadFile(f"{name} is no data file of the folder that was named at start; choose one of those that are listed.")
+    for path in files_of(top / name):
+        if not is_inside(path, top):
+            raise BadFile(f"{path.name} leads out of the folder that was named at start; put the file itself there.")
+    return data_file.register(top / name, data_file.START)
+
+
+def is_inside(path: Path, top: Path) -> bool:
+    """Return whether a path is a readable file in a folder once all links are followed."""
+    return os.access(path, os.R_OK) and path.is_file() and path.resolve().is_relative_to(top.resolve())
+
+
+def groups(paths: Collection[Path]) -> Mapping[Path, frozenset[Path]]:
+    """Return the data files among `paths`, each with those of `paths` that belong to it, itself among them."""
+    found: dict[Path, frozenset[Path]] = {}
+    for path in sorted(paths, key=lambda path: ("sparse" not in path.name, path.name)):  # ids of arrays name the others
+        if not any(path in members for members in found.values()):
+            try:
+                found[path] = frozenset({path, *(set(files_of(path)) & set(paths))})
+            except BadFile:  # one that belongs to it is missing
+                found[path] = frozenset({path})
+    return found
+
+
+def _entries(top: Path) -> Iterator[Path]:
+    seen = 0
+    for parent, folders, files in os.walk(top):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            seen += 1
+            if seen > MOST_ENTRIES:
+                return
+            if not name.startswith("."):
+                yield Path(parent, name)

@@ -1,0 +1,73 @@
+"""Charts of how the data is accessed, as values: lines over a logarithmic axis, one colour a name, and misses by table."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from engine.insight.data_profile import LRU, LRU_BY_TABLE, STATIC
+from pages.ui import palette
+from pages.ui.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
+from pages.ui.heat_maps import SHADES
+
+# A policy keeps its colour over all charts of the page; the hottest rows are those of the static one.
+HOTTEST = "hottest rows"
+# Every second of the shares, which are a quarter of a decade apart, is written.
+HALVES = "2 * log(datum.value) / LN10"
+HALF_DECADES = f"abs({HALVES} - round({HALVES})) < 0.01 ? format(datum.value, '.2~r') : ''"
+BESIDE = ": "
+COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
+
+
+@cache
+def lines(x: str, y: str, names: tuple[str, ...], log_y: bool = False, ticks: tuple[float, ...] = ()) -> Spec:
+    """Lines over a logarithmic axis; needs x, y, name, share (or None); rows named "" mark the value of x that is asked for."""
+    tip = hover(("name", "What"), ("x", x, ".4~g"), ("y", y, ".4~g"))
+    scale = LOG if log_y else {"domain": [0, 100]}
+    colour = nominal("name", scale=_colours(names), title=None)
+    places = {"values": list(ticks), "format": "d", "labelExpr": "datum.label"} if ticks else {"format": ".4~r", "tickCount": 6}
+    return {
+        "height": 300,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "encoding": {"x": quantity("x", scale=LOG, axis=axis(x, labelOverlap=True, **places))},
+        "layer": [
+            layer(
+                {"type": "line", "point": {"size": 28}},
+                {"filter": "datum.name !== ''"},
+                y=quantity("y", axis=axis(y, format=".4~r", tickCount=6), scale=scale),
+                color=colour,
+                strokeDash=when(f"indexof(datum.name, '{BESIDE}') > 0", [5, 3], [1, 0]),
+                tooltip=tip,
+            ),
+            {**where("datum.name === ''"), "mark": ruled(color=INK, strokeDash=[4, 3])},
+        ],
+        "config": {"legend": {"orient": "top", "columns": 1, "labelLimit": 320}},
+    }
+
+
+def _colours(names: Sequence[str]) -> Spec:
+    """Give what is named alike but for its prefix the same colour; it is dashed."""
+    alike = [name.rpartition(BESIDE)[2] for name in names]
+    spare = palette.colours(tuple(dict.fromkeys(alike)))
+    own = dict(zip(spare["domain"], spare["range"], strict=True)) | COLOURS
+    return {"domain": list(names), "range": [own[name] for name in alike]}
+
+
+@cache
+def tables() -> Spec:
+    """Misses by table and share of its rows, a cell each; needs x, table, y."""
+    share = axis("Cache of each table, share of its rows [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
+    return {
+        **rows(15),
+        "mark": {"type": "rect"},
+        "encoding": {
+            "x": {"field": "x", "type": "ordinal", "axis": share},
+            "y": nominal("table", sort=None, axis=axis("Table, largest first", labelLimit=140, labelOverlap=False)),
+            "color": quantity(
+                "y",
+                scale={**SHADES, "domain": [0, 100]},
+                legend={"orient": "top", "title": "Lookups that miss [%]", "titleFontWeight": "normal"},
+            ),
+            "tooltip": hover(
+                ("table", "Table"), ("x", "Cached, share of its rows [%]", ".3~r"), ("y", "Lookups that miss [%]", ".3~r")
+            ),
+        },
+    }

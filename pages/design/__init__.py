@@ -1,1 +1,0 @@
-"""Design: one machine for one model; the page is `pages/design.py`, where a cold server looks."""

@@ -1,0 +1,52 @@
+"""The bars of step time and energy, chosen beside baseline or all of a family; the range of each follows."""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+
+import streamlit as st
+
+from engine.registry import load
+from engine.results.result import Result
+from engine.scenario.scenario import Scenario
+from pages.answers import later
+from pages.design_page import questions
+from pages.systems import stack_charts
+from pages.ui import palette, tables
+from pages.ui.plain import plain
+
+FAMILY = "whole family"
+Ranges = Mapping[str, Mapping[str, tuple[float, float]]]
+
+
+def wanted(scenario: Scenario) -> tuple[str, ...]:
+    """Return the systems to estimate beside the baseline: the scenario's own, or all of its family where these are asked for."""
+    return tuple(palette.family(scenario.system)) if st.session_state.get(FAMILY) else (scenario.system,)
+
+
+def shown(scenario: Scenario, against: str, results: Mapping[str, Result]) -> dict[str, Result]:
+    """Return what has a bar, of the results of the family and of the baseline `against`, by system."""
+    two = dict.fromkeys((against, scenario.system))
+    return {name: results[name] for name in (results if st.session_state.get(FAMILY) else two)}
+
+
+def ranges(beside: Mapping[str, Result]) -> Future[Ranges]:
+    """Ask for the range of each bar."""
+    return later.answer("ranges", questions.ranges, tuple(result.scenario for result in beside.values() if result.ran))
+
+
+def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: Future[Ranges]) -> None:
+    """Draw both charts of `beside`, what is `shown`, with the ranges once they are found."""
+    two = (against, scenario.system)
+    known: Ranges = found.result() if found.done() and not found.exception() else {}
+    stages = tables.by_stage(beside, scenario.system, known.get(questions.STEP))
+    parts = tables.by_component(beside, scenario.system, known.get(questions.ENERGY))
+    says = "chosen and baseline, with their ranges once these are known"  # other words would make the chart anew
+    st.vega_lite_chart(stages, stack_charts.step_time(), key="stages", alt=f"Exposed step time by stage, {says}")
+    spec = stack_charts.energy(tables.drawn(parts))
+    st.vega_lite_chart(parts, spec, key="energy", alt=f"Energy of the run by component, {says}")
+    if known:
+        st.caption("A line over a bar: the range of its whole in 9 of 10 draws of all constants.")
+    if {*palette.family(scenario.system)} - {*two}:
+        st.toggle(f"All systems of the family {load('systems', scenario.system).family}", key=FAMILY)
+    for outcome, names in tables.not_shown(beside).items():
+        st.caption(f"Not shown: {', '.join(names)}. {plain(outcome)}")

@@ -1,0 +1,68 @@
+"""What stands below Design's first screen: both timelines on one clock, and each further question one click down."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from engine.analysis.part_loads import divided
+from engine.results.result import Result
+from engine.scenario.scenario import Scenario
+from pages.design_page import constants_panel, every_knob, tornado
+from pages.memory import memory_panel
+from pages.systems import compare_charts, compare_panel, compare_tables, parts_panel
+from pages.ui import downloads, tables
+from pages.why_page import why_panel
+
+WHY, SYSTEMS, MEMORY, PARTS = "why section", "systems section", "memory section", "parts section"
+
+
+def draw(scenario: Scenario, result: Result, base: Result) -> None:
+    """Draw the timelines, and a closed section a question: what is in it is computed once it is opened."""
+    both = {one.scenario.system: one for one in (result, base) if one.ran}
+    if both:
+        _clock(both)
+    _section("Why is it so fast, or slow? Each step from PMEM to CXL", WHY, lambda: why_panel.draw(scenario))
+    _section("Which system? Others beside this one, and what moves where", SYSTEMS, lambda: compare_panel.draw(scenario))
+    if divided(scenario):
+        _section("Is the work shared evenly? Tables by GPU, node, server or module", PARTS, lambda: parts_panel.draw(scenario))
+    _section(
+        "Does latency matter? The CXL link, near-data compute, memory under load", MEMORY, lambda: memory_panel.draw(scenario)
+    )
+    if result.ran:
+        _section("Which knob matters? Step time over every one that acts", "knobs section", lambda: every_knob.draw(scenario))
+        _section("How sure is this? Every constant over its plausible range", "sure", lambda: tornado.draw(scenario, result))
+        _section("A few batches in time, and how busy each device is", "batches section", lambda: _batches(result))
+        _section("All results, and where the numbers come from", "numbers section", lambda: _numbers(scenario, both))
+
+
+def _clock(both: dict[str, Result]) -> None:
+    st.markdown("**What hides what?** A batch of each on one clock, a lane a device")
+    lanes = compare_tables.timelines(both)
+    st.vega_lite_chart(lanes, compare_charts.timelines(), key="clock", alt="One batch of the chosen system and of the baseline")
+
+
+def _section(label: str, key: str, fill: Callable[[], None]) -> None:
+    found = st.expander(label, key=key, on_change="rerun")
+    if found.open:
+        with found:
+            fill()
+
+
+def _batches(result: Result) -> None:
+    st.markdown("**A few steady batches** A lane a device; drag and wheel to zoom")
+    tasks = tables.renamed(result.timeline, tables.TIMELINE)
+    st.vega_lite_chart(tasks, compare_charts.timeline(), key="timeline", alt="Timeline of a few batches, a lane per device")
+    downloads.trace(result)
+    busy = tables.renamed(result.devices, tables.DEVICES)
+    st.vega_lite_chart(busy, compare_charts.utilisation(), key="busy", alt="Busy share of each device")
+    downloads.show(busy.rename(columns={new: old for old, new in tables.DEVICES.items()}))
+
+
+def _numbers(scenario: Scenario, results: dict[str, Result]) -> None:
+    downloads.show(tables.beside(results))
+    left, right = st.columns(2)
+    with left:
+        downloads.csv(list(results.values()), "estimate", "emberpool-estimates", "Download these estimates as CSV")
+    with right:
+        downloads.citations(scenario)
+    constants_panel.draw(scenario)

@@ -1,0 +1,176 @@
+"""Knob strips: each main knob with its useful values, the one in force, what products have, and the step time over it."""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from math import isnan, log
+from operator import itemgetter
+
+import pandas as pd
+import streamlit as st
+
+from engine.insight import knob_strips
+from engine.insight.decomposition import RELAXED
+from engine.insight.knob_effect import KnobEffect, effect
+from engine.insight.knob_strips import Strip
+from engine.registry import load
+from engine.scenario.scenario import KNOBS, Scenario
+from pages.answers import later, question
+from pages.ui import beside_knob, knob_widgets, session
+from pages.ui.charts import CURVE, INK, Spec, hover, layer, quantity, ruled, when, where
+from pages.ui.numbers import readable
+
+LINE = "#5b7bb4"
+APART = 0.16  # of a strip: labels nearer to each other would overlap
+ADDED, NEXT, MOST = "strips added", "strip to add", 4
+NUMBERS = ("float", "int")
+KINDS = (*NUMBERS, "choice", "switch")
+
+
+def shown() -> tuple[str, ...]:
+    """Return the knobs that have a strip: the main ones, relaxed lookup where there is one, and those that were added."""
+    relaxed = [RELAXED] * load("systems", session.scenario().system).relaxes  # which the answer beside the strips switches too
+    main = [*(knob.path for knob in knob_widgets.MAIN if knob.path not in knob_widgets.BAR_KNOBS), *relaxed]
+    return (*main, *(path for path in st.session_state.get(ADDED, ()) if path in KNOBS and path not in main))
+
+
+def found(scenario: Scenario) -> dict[str, Strip]:
+    """Return the strips by knob; a knob that has none here, such as one that acts in full runs alone, is left out."""
+    of = scenario, tuple(path for path in shown() if KNOBS[path].kind in KINDS), question.baseline_scenario(scenario)
+    sized = scenario.machine.target_throughput is not None  # each stop tries many counts of nodes
+    made = later.cached_result(knob_strips.strips, *of) if sized else _known(*of)
+    return {strip.path: strip for strip in made}
+
+
+_known = lru_cache(maxsize=64)(knob_strips.strips)  # a page is drawn several times as its answers come
+
+
+def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:
+    """Draw all strips, and the way to one more."""
+    strips, own = found(scenario), shown()
+    for path in own:
+        with st.container(key=f"strip-{path.replace('.', '-')}"):
+            _strip(scenario, path, strips.get(path), refused.get(path, ""))
+    others = [path for path, knob in KNOBS.items() if path not in own and knob.kind in KINDS and knob.acts == "always"]
+    st.session_state[NEXT] = None
+    st.selectbox(
+        "One more knob",
+        [path for path in others if path not in knob_widgets.BAR_KNOBS and "." in path],
+        key=NEXT,
+        index=None,
+        placeholder="+ a knob ... (write its name)",
+        format_func=lambda path: KNOBS[path].title,
+        on_change=_add,
+        label_visibility="collapsed",
+    )
+
+
+def _add() -> None:
+    if path := st.session_state[NEXT]:
+        st.session_state[ADDED] = (*st.session_state.get(ADDED, ()), path)[-MOST:]
+
+
+def _drop(path: str) -> None:
+    st.session_state[ADDED] = tuple(one for one in st.session_state.get(ADDED, ()) if one != path)
+
+
+def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> None:
+    knob, acts = KNOBS[path], KnobEffect(True) if strip and strip.acts else effect(scenario, path)  # which takes estimates
+    idle, more = "" if acts.acts else acts.sentence, sentence(strip) if strip and acts.acts else ""
+    if strip and knob.kind in NUMBERS:
+        left, right = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
+        with left:
+            alt = f"Step time over {knob.label}, as the sentence below says"
+            st.vega_lite_chart(curve(strip), spark(len(strip.stops) > 1, bool(strip.marks)), key=f"spark {path}", alt=alt)
+    else:
+        left, right = st.columns((5, 2), vertical_alignment="bottom")
+        with left:
+            knob_widgets.draw_alone(knob)
+    with left:
+        knob_widgets.say(knob, refusal, idle, more)
+    with right:
+        beside_knob.draw(path, scenario, brief=True)
+        if path in st.session_state.get(ADDED, ()):
+            st.button("× remove", key=f"drop {path}", on_click=_drop, args=(path,), type="tertiary", help="Back to the drawer.")
+
+
+def sentence(strip: Strip) -> str:
+    """Return where the knob stops to matter; for words, the step time under each of them."""
+    if KNOBS[strip.path].kind in NUMBERS:
+        return strip.sentence
+    steps = (f"{stop.text} {'cannot run' if isnan(stop.seconds) else readable(stop.seconds * 1e3, 'ms')}" for stop in strip.stops)
+    return f"{', '.join(steps)} a batch. {strip.sentence}"
+
+
+def curve(strip: Strip) -> pd.DataFrame:
+    """Return a row for each stop: place, value, step [ms], here (in force); and for each product: place, product."""
+    rows: list[dict[str, object]] = [
+        {
+            "place": place,
+            "value": f"{stop.text} {KNOBS[strip.path].unit}".strip(),
+            "step": stop.seconds * 1e3,
+            "here": place == strip.at,
+            "product": "",
+            "label": "",
+            "refused": stop.refused,
+        }
+        for place, stop in enumerate(strip.stops)
+    ]
+    numbers = [stop.value for stop in strip.stops]
+    at, free = {mark.text: _between(mark.value, numbers) for mark in strip.marks}, -1.0
+    for text, place in sorted(((text, place) for text, place in at.items() if place is not None), key=itemgetter(1)):
+        room = place - free > APART * len(numbers)
+        free = place if room else free
+        rows.append({"place": place, "product": text, "label": text.partition(",")[0] * room})
+    frame = pd.DataFrame(rows)
+    return frame.assign(baseline=strip.baseline.seconds * 1e3 if strip.baseline else None)
+
+
+def _between(value: float, stops: list[float]) -> float | None:
+    """Return where a value lies among stops that are evenly spaced on the slider; None outside them."""
+    if not stops[0] <= value <= stops[-1]:
+        return None
+    after = max(bisect_left(stops, value), 1)
+    low, high = stops[after - 1], stops[min(after, len(stops) - 1)]
+    part = (
+        (log(value / low) / log(high / low)) if low > 0 and high > low else 0.0 if high == low else (value - low) / (high - low)
+    )
+    return after - 1 + part
+
+
+def marked(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
+    """Return a line and its dots, of which the one in force, `here`, is large and in the accent."""
+    line = layer({"type": "line", "color": LINE, "strokeWidth": 2}, x=x, y=y)
+    here = {"size": when("datum.here", size, size / 6), "color": when("datum.here", CURVE, LINE)}
+    return line, layer({"type": "point", "filled": True, "opacity": 1}, x=x, y=y, tooltip=tip, **here)
+
+
+@cache
+def spark(several: bool, products: bool) -> Spec:
+    """The step time over the stops, evenly spaced as they are on the slider above; the one in force is marked.
+
+    How many there are only the data say: a browser makes a chart anew when its specification changes, which takes longer.
+    """
+    domain = {} if several else {"domain": [0, 1]}
+    x = quantity("place", axis=None, scale={"zero": False, "nice": False, **domain})
+    y = quantity("step", axis=None, scale={"zero": True, "nice": False, "range": [32, 4]})
+    tip = hover(
+        ("value", "Value"),
+        ("step", "Step time [ms]", ",.4~r"),
+        ("baseline", "Baseline [ms]", ",.4~r"),
+        ("product", "Product"),
+        ("refused", "Cannot run"),
+    )
+    line, dots = ({**where("datum.product == ''"), **one} for one in marked(x, y, tip, 110))
+    sold, product = hover(("product", "Product")), {"filter": "datum.product != ''"}
+    ticks = layer(ruled(strokeWidth=2, color=INK), product, x=x, y={"value": 36}, y2={"value": 42}, tooltip=sold)
+    named = layer(
+        {"type": "text", "baseline": "top", "fontSize": 10, "color": INK},
+        {"filter": "datum.label != ''"},
+        x=x,
+        y={"value": 44},
+        text={"field": "label"},
+        tooltip=sold,
+    )
+    padding = {"left": 8, "right": 8, "top": 2, "bottom": 2}
+    return {"height": 56 if products else 36, "padding": padding, "layer": [line, dots, *([ticks, named] if products else [])]}

@@ -1,0 +1,77 @@
+"""The tiles: the five numbers that answer "how good is it, and what does it cost", with the change against the baseline."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Literal
+
+import streamlit as st
+
+from engine.insight.running_costs import assumptions, running_costs
+from engine.results.result import COUNTED, Result
+from pages.answers import question
+from pages.answers.headline import system_title
+from pages.design_page import questions
+from pages.design_page.questions import Sure
+from pages.ui.numbers import better, change, label, readable, unit
+from pages.ui.plain import plain
+
+WAITING = "how sure? …"
+COLOUR: dict[str, Literal["inverse", "normal", "off"]] = {"lower": "inverse", "higher": "normal", "neither": "off"}
+MONTH, BILLION = "Electricity a month [USD]", "Per billion samples [USD]"
+OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", MONTH, BILLION)
+RUNNING = (MONTH, BILLION)
+# Where a throughput is asked for, the number of nodes is the answer.
+OF_NODES = ("Nodes", "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", BILLION)
+OF_A_RUN = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
+RATIO = "Effective training time ratio"
+STRUCK = f"{RATIO}: of this run alone, its outages included, under the system's own log."
+
+
+def of_estimate(result: Result, others: Mapping[str, Result], sure: Future[Mapping[str, Sure]]) -> None:
+    """Draw the tiles of an estimate; how sure each one is follows once that is found."""
+    shown = OF_AN_ESTIMATE if result.scenario.machine.target_throughput is None else OF_NODES
+    known = None if not sure.done() else questions.NOTHING if sure.exception() else sure.result()
+    draw(result, others, shown, sure=known)
+
+
+def draw(
+    result: Result,
+    others: Mapping[str, Result],
+    shown: Sequence[str] = OF_AN_ESTIMATE,
+    sure: Mapping[str, Sure] | None = questions.NOTHING,
+) -> None:
+    """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
+    against = question.baseline_system(result.scenario)
+    before = figures(others[against]) if against in others and result.scenario.system != against else {}
+    own = figures(result)
+    with st.container(key=f"tiles-{'estimate' if BILLION in shown else 'run'}"):
+        columns = st.columns(len(shown))
+    for column, name in zip(columns, shown, strict=True):
+        value = own.get(name)
+        delta = change(value, before.get(name))
+        column.metric(
+            label(name),
+            readable(value, unit(name)),
+            delta or None,
+            delta_color="off" if delta == "same" else COLOUR["lower" if name in RUNNING else better(name)],
+            delta_arrow="off" if delta == "same" else "auto",
+        )
+        if sure is None and name not in RUNNING:
+            column.caption(WAITING)
+        elif sure and name in sure:
+            column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
+    if BILLION in shown:
+        with st.container(key="summary"):  # a phone has it for the tiles
+            told = (f"{label(name)} {readable(own[name], unit(name))}" for name in shown if own.get(name) is not None)
+            st.caption(plain(", ".join(told)))
+    notes = [f"Against {system_title(against)} with its own link and policies."] if before else []
+    notes += ["Under a number: its range in 9 of 10 draws of all constants."] if sure else []
+    notes += [STRUCK] if RATIO in shown else []
+    more = [COUNTED[result.scenario.machine.energy_level], *([assumptions()] if BILLION in shown else [])]
+    st.caption(" ".join(notes), help=" ".join(more))
+
+
+def figures(result: Result) -> Mapping[str, float | None]:
+    """Return a result's numbers, and what its machine costs to run."""
+    costs = running_costs(result)
+    return {**result.results, MONTH: costs.electricity_month, BILLION: costs.billion} if costs else result.results

@@ -1,0 +1,85 @@
+"""How sure is the estimate: which constant moves it most, and the band that all of them give together."""
+
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.analysis.uncertainty import Swing, bands, tornado
+from engine.results.result import Result
+from engine.scenario.scenario import Scenario
+from pages.answers import later
+from pages.ui import charts, downloads
+from pages.ui.charts import hover, layer, nominal, quantity, ruled
+from pages.ui.numbers import readable
+
+METRICS = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]")
+SHOWN = 10
+TABLE = {
+    "name": "Constant",
+    "at_low": "Result at its low end",
+    "at_high": "Result at its high end",
+    "value": "Value",
+    "ends": "Range",
+    "confidence": "Confidence",
+    "source": "Source",
+}
+
+
+def draw(scenario: Scenario, result: Result) -> None:
+    """Draw the tornado of one result and the bands of the main ones."""
+    metric = st.segmented_control("Result", METRICS, default=METRICS[0], required=True, key="tornado of")
+    own = result.results[metric] or 0.0
+    low, high = later.cached_result(bands, scenario)[metric]
+    st.markdown(
+        f"**{metric}: {readable(own)}, and {readable(low)} to {readable(high)} "
+        "in 9 of 10 draws of all constants from their ranges.** One at a time, these move it most:"
+    )
+    swings = later.cached_result(tornado, scenario, metric)[:SHOWN]
+    if not swings:
+        st.caption("No constant with a range moves this result.")
+        return
+    frame = rows(swings, own)
+    st.vega_lite_chart(frame, spec(metric), key="tornado", alt=f"{metric} at each constant's lowest and highest value")
+    downloads.show(frame[list(TABLE)].rename(columns=TABLE))
+
+
+def rows(swings: tuple[Swing, ...], own: float) -> pd.DataFrame:
+    """Return one row a constant: what the result becomes at its ends, with range, confidence and source."""
+    return pd.DataFrame(
+        [
+            {
+                "name": swing.name,
+                "at_low": swing.at_low,
+                "at_high": swing.at_high,
+                "own": own,
+                "ends": f"{swing.constant.low:g} to {swing.constant.high:g} {swing.constant.unit}",
+                "value": swing.constant.value,
+                "confidence": swing.constant.confidence,
+                "source": swing.constant.source,
+            }
+            for swing in swings
+        ]
+    )
+
+
+@cache
+def spec(metric: str) -> dict[str, Any]:
+    """A bar a constant from the result at its low end to that at its high end, and a rule at the result itself."""
+    bar = layer(
+        {"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"},
+        y=nominal("name", sort=None, axis=charts.axis("Constant", labelLimit=260)),
+        x=quantity("at_low", axis=charts.axis(metric), scale={"zero": False}),
+        x2={"field": "at_high"},
+        tooltip=hover(
+            ("name", "Constant"),
+            ("ends", "Range"),
+            ("at_low", "At its low end", ",.4~r"),
+            ("at_high", "At its high end", ",.4~r"),
+            ("confidence", "Confidence"),
+            ("source", "Source"),
+        ),
+    )
+    rule = layer(ruled(strokeWidth=2, color="#d9622b"), x=quantity("own"))
+    return {**charts.rows(26), "layer": [bar, rule]}

@@ -1,0 +1,229 @@
+"""The full run on the page Design: start it, watch it, read it, its AUC beside two yardsticks."""
+
+from concurrent.futures import BrokenExecutor, Future
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from engine.core.arrays import Row
+from engine.errors import EmberpoolError
+from engine.results.result import Result
+from engine.run import forecast
+from engine.run.shared_training import functional_class
+from engine.scenario.scenario import Scenario, with_values
+from engine.store.status import Status
+from engine.training.shape import larger_budget
+from engine.training.yardsticks import Yardsticks, yardsticks
+from engine.validation.chance import error_bar
+from pages.answers import caution, data_file, estimates, later, runs
+from pages.answers.headline import STEP
+from pages.design_page import tiles
+from pages.ui import charts, downloads, session, tables
+from pages.ui.numbers import change, duration, percent
+from pages.ui.plain import plain
+
+MOST_EVENTS = 8  # more have a box to scroll
+BESIDE = REGRESSION, TEACHER = "logistic regression", "model that clicks"
+STRUCK, GOES_ON = "run struck", "run that goes on"
+SHARED = "recovery gives back every batch to the bit, so the training under way goes on"
+ANEW = "what survives it decides what is learned, so it began again at the first batch"
+TIMED = "nothing is trained, so all batches are timed anew"
+
+
+def strike(scenario: Scenario) -> None:
+    """Let a run of the scenario, if one is under way, go on with a fault that is being dropped; only in a callback."""
+    st.session_state[STRUCK] = scenario
+
+
+def _go_on(scenario: Scenario) -> None:
+    """Ask for the run with the fault: it shares the training under way, unless the fault may change what is learned."""
+    before: Scenario | None = st.session_state.pop(STRUCK, None)
+    now = runs.request([before], "full") if before and before != scenario else None
+    if before is None or now is None or now.ended:
+        return
+    shared = functional_class(scenario)
+    alike = shared is not None and shared == functional_class(before)
+    if not alike:
+        runs.cancel(now.request)
+    runs.start([scenario], "full")
+    earlier, trains = st.session_state.get(GOES_ON, (None, None))
+    st.session_state[GOES_ON] = scenario, ((trains if earlier == before and trains else before) if alike else None)
+
+
+def draw(scenario: Scenario, estimate: Result) -> None:
+    """Draw the button with its time, the live run, or the finished one."""
+    _go_on(scenario)
+    result = runs.results([scenario], "full")[0]
+    if result and result.ran:
+        _finished(result, estimate)
+        return
+    if result:
+        st.error(plain(result.outcome))
+    runs.follow([scenario], "full", lambda status: _unfinished(scenario, status))
+
+
+def _start(scenario: Scenario) -> None:
+    """Run a scenario, which from now on is the session's; only in a callback."""
+    session.show(scenario)
+    runs.start([scenario], "full")
+
+
+def _unfinished(scenario: Scenario, status: Status | None) -> None:
+    if status is None or status.ended:
+        needed = larger_budget(scenario)
+        if needed:
+            scenario = with_values(scenario, {"run.step_budget_GFLOP": needed})
+            st.caption(f"A step of this model takes more than the step budget; it is raised to {needed:g} GFLOP.")
+        wait = duration(forecast.seconds(scenario))
+        label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
+        st.button(label, type="primary", key="run", on_click=_start, args=(scenario,))
+        runs.note(status)
+        return
+    struck, shared = st.session_state.get(GOES_ON, (None, None))
+    if struck == scenario:
+        st.info(f"The fault strikes in the run: {SHARED if shared else ANEW if scenario.run.training else TIMED}.")
+    if struck == scenario and shared and not status.running and (trains := runs.request([shared], "full")) and not trains.ended:
+        runs.keep_going(trains)
+        status = replace(trains, request=status.request)  # Cancel is of the run with the fault
+    runs.progress(status)
+    seen = [point.progress for point in status.running if point.progress]
+    if seen and seen[0].training:
+        frame = tables.curve(seen[0].training, (), tables.pace(estimates.estimate_of(scenario)))
+        if scenario.faults == type(scenario.faults)():
+            curves(frame)
+        else:  # outages are told once the run is over, and on an axis of time they would flatten all else
+            _pair(frame, "batch")
+    if seen:
+        st.caption(plain(seen[0].note))
+
+
+def _finished(result: Result, estimate: Result) -> None:
+    st.success(plain(result.outcome or "Completed."))
+    for warning in caution.notes_below(result):
+        st.caption(f"Note: {plain(warning)}")
+    tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
+    if result.training:
+        frame = tables.curve(result.training, result.events, tables.pace(result))
+        breaks, found = tables.breaks(frame, result.events), _ask(result.scenario)
+        curves(with_yardsticks(frame, found), breaks)
+        _note(found, float(frame["auc"].dropna().iloc[-1]))
+    else:
+        st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
+    if result.events:
+        with st.container(height=240 if len(result.events) > MOST_EVENTS else "content", border=False):
+            st.markdown("\n".join(map(happened, result.events)))
+    st.markdown(f"**How far is the estimate from the full run?** {plain(apart(estimate, result))}")
+    if result.events:
+        st.caption("The estimate knows no faults: what counts outages, such as elapsed time, differs by them.")
+    downloads.show(gap(estimate, result))
+    downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
+
+
+def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
+    """Draw loss and AUC beside each other; an outage lasts so much longer than a run that time is drawn without or broken."""
+    offered = [name for name in charts.CHOICES if breaks or name != "broken"]
+    key = f"against{' broken' * bool(breaks)}"
+    against = st.segmented_control(
+        "Against", offered, default="running", required=True, format_func=charts.CHOICES.__getitem__, key=key
+    )
+    if against == "joules":
+        st.caption("Each batch counts with the joules of a mean one, and what the machine draws all the time with its seconds.")
+    _pair(frame, against, breaks)
+
+
+def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = ()) -> None:
+    known = tuple(name for name in BESIDE if name in frame)
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Does the loss fall?** Training loss, batch by batch")
+        st.vega_lite_chart(
+            frame, charts.curve("loss", "Loss", against, breaks), key="loss", alt="Training loss against simulated time"
+        )
+    with right:
+        st.markdown("**How good is the model?** AUC on held-out samples")
+        st.vega_lite_chart(
+            frame, charts.curve("auc", "AUC", against, breaks, known), key="auc", alt="Held-out AUC against simulated time"
+        )
+
+
+def _ask(scenario: Scenario) -> Future[Yardsticks]:
+    """Ask for both beside the page, which takes seconds."""
+    return later.answer("yardsticks", yardsticks, scenario, data_file.path_for(scenario), long=True)
+
+
+def with_yardsticks(frame: pd.DataFrame, asked: Future[Yardsticks]) -> pd.DataFrame:
+    """Return a curve's frame with a column a line, where they are known: after each number of batches that was evaluated."""
+    if not _known(asked):
+        return frame
+    found, evaluated = asked.result(), frame["auc"].notna()
+    frame = frame.assign(**{REGRESSION: (frame["batch"] + 1).map(dict(found.regression)).where(evaluated)})
+    return frame if found.teacher is None else frame.assign(**{TEACHER: pd.Series(found.teacher, frame.index).where(evaluated)})
+
+
+def _note(asked: Future[Yardsticks], auc: float) -> None:
+    """Say what the lines are and how the run's last AUC stands to them, or that they follow."""
+    if not asked.done() or isinstance(asked.exception(), later.NobodyWaits):
+        st.caption("A logistic regression on the same batches follows ...")
+        later.redraw_after((asked,))
+        return
+    if error := asked.exception():
+        if not isinstance(error, EmberpoolError | BrokenExecutor):
+            raise error
+        st.caption(plain(data_file.sentence(error, session.scenario())))
+        return
+    found = asked.result()
+    st.markdown(plain(learned(auc, found.regression[-1][1])))
+    most = (
+        f" The model that decides who clicks reaches {found.teacher:.3f}; nothing learned can beat it." if found.teacher else ""
+    )
+    st.caption(
+        f"A logistic regression on the same batches, with a weight a row, ends at {found.regression[-1][1]:.3f} (by Adagrad "
+        f"at the best of four rates, {found.rate:g}): what lies above it is learned from products of features.{most}"
+    )
+
+
+def learned(auc: float, line: float) -> str:
+    """Return the sentence that compares a run's last AUC with that of the logistic regression."""
+    if auc >= line:
+        return f"This run ends at an AUC of {auc:.3f}, {auc - line:.3f} above a logistic regression on the same batches."
+    return (
+        f"This run ends at an AUC of {auc:.3f}, {line - auc:.3f} below a logistic regression on the same batches: train more "
+        "batches, or change Optimizer, Learning rate or Top MLP."
+    )
+
+
+def _known(asked: Future[Yardsticks]) -> bool:
+    return asked.done() and asked.exception() is None
+
+
+def happened(event: Row) -> str:
+    """Return an event as a line of a list: when, in which batch, and what."""
+    what = f"{event['Kind']} at {event['Elapsed [s]']:,.6g} s, batch {event['Batch']:,}: {event['What']}"
+    return f"- {plain(what)}"
+
+
+def apart(estimate: Result, full: Result) -> str:
+    """Return the sentence that compares the two step times, or "" where there is none."""
+    guess, run = estimate.results.get(STEP), full.results.get(STEP)
+    if not guess or not run:
+        return ""
+    bar = error_bar(full.scenario)[STEP]
+    return (
+        f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {percent(abs(guess / run - 1))} apart. "
+        f"The estimate's own error bar is ±{bar:.2g} %: what the chance in so many batches can do, and the estimate's form."
+    )
+
+
+def gap(estimate: Result, full: Result) -> pd.DataFrame:
+    """Return each result as estimated and as run, with the estimate's error; None where there is none."""
+    rows = [
+        {
+            "Result": name,
+            "Estimate": estimate.results.get(name),
+            "Full run": value,
+            "Gap": change(estimate.results.get(name), value),
+        }
+        for name, value in full.results.items()
+    ]
+    return pd.DataFrame(rows, columns=["Result", "Estimate", "Full run", "Gap"])

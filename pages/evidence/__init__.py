@@ -1,1 +1,0 @@
-"""Evidence: published numbers beside ours; the page is `pages/evidence.py`, where a cold server looks."""

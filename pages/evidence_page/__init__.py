@@ -1,0 +1,1 @@
+"""Evidence: published numbers beside ours; the page is `pages/evidence.py`."""

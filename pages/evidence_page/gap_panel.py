@@ -1,0 +1,70 @@
+"""How far each preset's estimate is from its full run: computed when asked for, kept as long as the process lives."""
+
+import pandas as pd
+import streamlit as st
+
+from engine.run import forecast
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import with_values
+from engine.validation import validate
+from engine.validation.validate import Gap
+from pages.answers import later
+from pages.ui import downloads
+from pages.ui.numbers import duration, percent
+from pages.ui.plain import plain
+
+FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f", "Error bar [%]": "%.2f"}
+_DONE: dict[str, tuple[Gap, ...]] = {}
+
+
+def draw() -> None:
+    """Draw the button with its time, then, once every preset has been run both ways, the table and its worst row."""
+    st.subheader("How far is the estimate from a full run?", anchor=False)
+    st.caption(
+        "The estimate schedules as many batches as the run has, from expected accesses; a full run counts the ids of its own "
+        "batches. Both are compared without faults and weights, which change no step time. What is left is chance: the error bar "
+        "is three standard deviations of what the batches of such a run ask for."
+    )
+    missing = [name for name in preset_names() if name not in _DONE]
+    wait = duration(sum(forecast.seconds(with_values(preset(name).scenario, validate.TIMING)) for name in missing))
+    if missing and not st.button(f"Run {len(missing)} presets both ways: about {wait}", key="gaps"):
+        return
+    bar = st.empty()
+    for index, name in enumerate(missing):
+        bar.progress(index / len(missing), f"{plain(preset(name).title)}: run {index + 1} of {len(missing)}")
+        _DONE[name] = later.worker_result(validate.gaps, name)
+    if missing:
+        st.rerun()  # without the button
+    found = [gap for name in preset_names() for gap in _DONE[name]]
+    st.markdown(f"**{plain(worst(found))}**")
+    downloads.show(table(found), FORMATS)
+    downloads.rows(table(found), "emberpool-gaps", "Download the gaps as CSV")
+
+
+def worst(found: list[Gap]) -> str:
+    """Return the sentence that names the largest gap, and the middle one."""
+    sizes = sorted(abs(gap.percent) for gap in found)
+    most = max(found, key=lambda gap: abs(gap.percent))
+    return (
+        f"Half of the estimates are within {percent(sizes[len(sizes) // 2] / 100)} of the full run; the largest gap is "
+        f"{most.percent:+.1f} %, {most.metric} of {preset(most.preset).title} over {most.batches} batches."
+    )
+
+
+def table(found: list[Gap]) -> pd.DataFrame:
+    """Return one row a preset and result."""
+    return pd.DataFrame(
+        [
+            {
+                "Preset": gap.preset,
+                "System": gap.system,
+                "Batches": gap.batches,
+                "Result": gap.metric,
+                "Estimate": gap.estimate,
+                "Full run": gap.full,
+                "Gap [%]": gap.percent,
+                "Error bar [%]": gap.error_bar,
+            }
+            for gap in found
+        ]
+    )

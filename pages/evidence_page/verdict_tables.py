@@ -1,0 +1,143 @@
+"""Verdicts as sentences and as plain tables: how many hold, stacks beside each other, every claim in one row."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import pandas as pd
+
+from engine.core.graph import STAGES
+from engine.scenario.presets import preset
+from engine.validation import validate
+from engine.validation.claims import KINDS
+from engine.validation.validate import ClaimVerdict
+from pages.ui import palette, tables
+
+STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
+PUBLISHED, OURS = "published", "ours"
+LIMITS = {"at_most": "at most", "at_least": "at least"}
+WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
+FORMATS = {"Published": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
+COLUMNS = ["system", "who", "part", "amount"]
+Verdicts = Sequence[ClaimVerdict]
+FEW = 3  # misses that a sentence can name
+
+
+def summary(verdicts: Verdicts) -> str:
+    """Return the sentence that counts: claims, how many of each kind hold, and which do not."""
+    held = [verdict for verdict in verdicts if verdict.passed is not None]
+    kinds = {kind: [bool(verdict.passed) for verdict in held if verdict.claim.kind == kind] for kind in KINDS}
+    counts = [f"{sum(passed)} of {len(passed)} {kind}" for kind, passed in kinds.items() if passed]
+    failed = [_name(verdict) for verdict in held if not verdict.passed]
+    outside = _listed(failed) if len(failed) <= FEW else f"{len(failed)}, each named below"
+    alone = len(verdicts) - len(held)
+    return (
+        f"{len(verdicts)} claims: {_listed(counts) or 'none'} within tolerance"
+        f"{f', outside it: {outside}' if failed else ''}"
+        f"{f'; {alone} more are predictions with nothing published to compare' if alone else ''}."
+    )
+
+
+def worst(verdicts: Verdicts) -> str:
+    """Return the sentence that names the largest error, or "" where nothing is published."""
+    errors = [(abs(verdict.error_percent), verdict) for verdict in verdicts if verdict.error_percent is not None]
+    if not errors:
+        return ""
+    size, verdict = max(errors, key=lambda pair: pair[0])
+    return f"The largest error is {size:.1f} %: {_name(verdict)}."
+
+
+def _name(verdict: ClaimVerdict) -> str:
+    own = verdict.claim.presets == (verdict.preset,)
+    return f"{verdict.claim.title} of {preset(verdict.preset).title}" if own else verdict.claim.title
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def by_paper(verdicts: Verdicts) -> dict[str, list[ClaimVerdict]]:
+    """Return the verdicts of each paper, in the order in which the papers first appear."""
+    papers = dict.fromkeys(preset(verdict.preset).paper for verdict in verdicts)
+    return {paper: [verdict for verdict in verdicts if preset(verdict.preset).paper == paper] for paper in papers}
+
+
+def headlines(verdicts: Verdicts) -> list[ClaimVerdict]:
+    """Return the claims that a paper makes over several presets, or stakes its name on."""
+    return [verdict for verdict in verdicts if len(verdict.claim.presets) > 1 or verdict.claim.kind == "headline"]
+
+
+def table(verdicts: Verdicts) -> pd.DataFrame:
+    """Return one row a claim, with units in the claim's own name."""
+    rows = [
+        {
+            "Preset": verdict.preset,
+            "Claim": verdict.claim.title,
+            "Published": verdict.claim.published,
+            "Ours": verdict.ours,
+            "Error [%]": verdict.error_percent,
+            "Tolerance": verdict.claim.allowed,
+            "Limit": ", ".join(
+                f"{word} {limit:g}" for name, word in LIMITS.items() if (limit := getattr(verdict.claim, name)) is not None
+            ),
+            "Verdict": WORDS[verdict.passed],
+            "Kind": verdict.claim.kind,
+            "The number was": verdict.claim.sample,
+            "Cause of a miss": verdict.cause,
+            "Source": verdict.claim.source,
+        }
+        for verdict in verdicts
+    ]
+    return pd.DataFrame(rows).astype(dict.fromkeys(FORMATS, float))
+
+
+def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
+    """Return each preset's step times, published ones first: system, who, part, amount, in milliseconds.
+
+    What the claims on stages leave of a published total counts as Other.
+    """
+    own = [v for v in verdicts if v.claim.form == "value" and v.claim.presets == (v.preset,)]
+    found = {}
+    for name, group in groupby(own, key=lambda verdict: verdict.preset):
+        members = list(group)
+        systems = [verdict.claim.system for verdict in members if verdict.claim.metric == STEP]
+        if systems:
+            ours = tables.by_stage({system: validate.run(validate.ClaimPoint(name, system)) for system in systems}, "").assign(
+                who=OURS
+            )
+            rows = [row for system in systems for row in _published(members, system)]
+            found[name] = pd.concat([pd.DataFrame(rows, columns=COLUMNS), ours[COLUMNS]]) if rows else ours[COLUMNS]
+    return dict(sorted(found.items(), key=lambda item: set(item[1]["who"]) == {OURS}))
+
+
+def energies(verdicts: Verdicts) -> pd.DataFrame:
+    """Return each preset's energy of a batch by system, relative to the claims' baseline: preset, system, who, energy.
+
+    A published bar is drawn where a saving is published for one preset.
+    """
+    rows = []
+    for verdict in verdicts:
+        claim = verdict.claim
+        if claim.metric == ENERGY and claim.form == "saving [%]" and claim.presets == (verdict.preset,):
+            title = preset(verdict.preset).title
+            of = {one.claim.system for one in verdicts if one.preset == verdict.preset and one.claim.metric == STEP}
+            joules = {system: validate.run(validate.ClaimPoint(verdict.preset, system)).results[ENERGY] or 0.0 for system in of}
+            base = joules.get(claim.baseline) or 1.0
+            rows += [(title, system, OURS, joules[system] / base) for system in palette.systems() if system in of]
+            rows += [] if claim.published is None else [(title, claim.system, PUBLISHED, 1 - claim.published / 100)]
+    return pd.DataFrame(rows, columns=["preset", "system", "who", "energy"])
+
+
+def _published(verdicts: Verdicts, system: str) -> list[tuple[str, str, str, float]]:
+    values = {v.claim.metric: v.claim.published for v in verdicts if v.claim.system == system and v.claim.published is not None}
+    if STEP not in values:
+        return []
+    parts = {stage: values[stage] for stage in STAGES if stage in values}
+    parts["Other"] = parts.get("Other", 0.0) + max(0.0, values[STEP] - sum(parts.values()))
+    return [(system, PUBLISHED, stage, amount) for stage, amount in parts.items()]
+
+
+def distance(verdicts: Verdicts, name: str) -> str:
+    """Return how far a preset's totals are from the published ones, in a few words."""
+    errors = [v.error_percent for v in verdicts if v.preset == name and v.claim.metric == STEP and v.claim.presets == (name,)]
+    known = [abs(error) for error in errors if error is not None]
+    return f"totals within {max(known):.1f} % of the published" if known else "ours alone, a prediction"

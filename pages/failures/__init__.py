@@ -1,1 +1,0 @@
-"""Failures: what failures cost under each protection; the page is `pages/failures.py`, where a cold server looks."""

@@ -1,0 +1,98 @@
+"""Steps through one small run's persists: what a power loss there can leave, and what recovery makes of it."""
+
+from functools import cache
+
+import pandas as pd
+import streamlit as st
+
+from engine.crashcheck.reference_run import Configuration
+from engine.crashcheck.view import KEPT, SLOTS, CrashView, line_of, moments, recovery_sentence, view
+from engine.persistence.models import domain
+from engine.registry import domain_names
+from engine.sweep import links
+from engine.sweep.links import Opened
+from pages.ui import session
+from pages.ui.charts import INK, Spec, axis, hover, layer, nominal, rows, scale_of
+from pages.ui.page_link import LinkPart, PageLink, host
+from pages.ui.plain import plain
+
+PROTOCOLS = {
+    "Undo log": Configuration(),
+    "Undo log, relaxed MLP log": Configuration(relaxed=True),
+    "Undo log, written near the data": Configuration(near_data=True),
+    "Redo log": Configuration(log="redo"),
+    "Redo log, late home writes": Configuration(log="redo", late_home=True),
+}
+STATES = {"settled": "#b9b2a6", "kept": "#4fa64a", "torn": "#e8904a", "lost": "#c23b3b"}
+MEANS = {"nothing": "Nothing of it", "everything": "All of it", "some": "Some of it, at random"}
+
+
+def draw() -> None:
+    """Draw the state that a link asked for, else the controls; then the map of the medium and the verdict."""
+    if session.crash():
+        show(view(session.crash()))
+        st.button("Look at other states", on_click=lambda: st.session_state.pop(session.CRASH))
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        protocol = st.selectbox("Protocol", tuple(PROTOCOLS), key="crash protocol", width=300)
+        model = st.selectbox("Persistence model", domain_names(), key="crash model", width=200)
+        kept = st.segmented_control(
+            "What survives of the writes on their way?",
+            tuple(KEPT),
+            default="some",
+            required=True,
+            format_func=MEANS.__getitem__,
+            key="kept",
+        )
+    st.caption(plain(f"{domain(model).title}: {domain(model).summary}"))
+    of = PROTOCOLS[protocol]
+    last = len(moments(of, model))
+    with st.container(horizontal=True):
+        number = st.slider(f"Moment of {last} at which power is lost", 1, last, min(6, last), key=f"moment {of.name} {model}")
+        turn = st.number_input("Another choice", 0, 999, 0, key="draw", width=160) if kept == "some" else 0
+    show(view(line_of(of, model, number - 1, kept, int(turn))))
+
+
+def show(found: CrashView) -> None:
+    """Draw a state."""
+    st.markdown(f"**{plain(recovery_sentence(found))}**")
+    st.vega_lite_chart(frame(found), spec(), key=f"map {found.line}", alt="Lines of the medium after the power loss")
+    st.caption("Each square is a line of 64 B; the first of a log is its flag. Point at one to read what the log holds.")
+    st.code(f'python -m engine crashcheck --replay "{found.line}"', language=None)
+    with st.popover("Share this state"):
+        st.code(host() + links.link(session.scenario(), session.base(), "failures", crash=found.line), language=None)
+
+
+def frame(found: CrashView) -> pd.DataFrame:
+    """Return a row a line: lane, line, state, holds."""
+    return pd.DataFrame([cell._asdict() for cell in found.cells])
+
+
+@cache
+def spec() -> Spec:
+    """A square a line of the medium, a lane for the table and for each log slot."""
+    lanes = nominal("lane", sort=["Table", *SLOTS], axis=axis("", labelFontSize=13))
+    x = {"field": "line", "type": "ordinal", "axis": axis("Line of 64 B", labelAngle=0)}
+    text = layer(
+        {"type": "text", "color": "#1c1c1c", "fontSize": 11}, {"filter": "datum.line === 0"}, x=x, text={"field": "holds"}
+    )
+    squares = layer(
+        {"type": "rect", "stroke": INK, "strokeWidth": 0.5},
+        x=x,
+        color=nominal("state", scale=scale_of(STATES), legend={"orient": "top", "title": None}),
+        tooltip=hover(("lane", "Where"), ("line", "Line"), ("state", "The writes on their way"), ("holds", "Holds")),
+    )
+    return {**rows(26), "encoding": {"y": lanes}, "layer": [squares, text]}
+
+
+def to_link() -> LinkPart:
+    """Return the state that a link asked for and that is still looked at."""
+    return LinkPart(crash=session.crash())
+
+
+def from_link(link: Opened) -> None:
+    """Look at the state that a link asks for."""
+    st.session_state[session.CRASH] = link.crash
+
+
+LINK = PageLink(to_link, from_link)

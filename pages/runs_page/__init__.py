@@ -1,0 +1,1 @@
+"""Runs: what was run; the page is `pages/runs.py`."""

@@ -1,0 +1,28 @@
+"""The chart of the history as a value: a metric of several requests' points on one scale."""
+
+from functools import cache
+
+from pages.ui import palette
+from pages.ui.charts import Spec, axis, nominal, quantity
+
+
+@cache
+def compared(metric: str, across: str, requests: tuple[str, ...], curve: bool) -> Spec:
+    """A colour a request: a curve by rank, or points against a knob; needs request, place, value."""
+    scale = {"domain": list(requests), "range": [palette.OTHERS[n % len(palette.OTHERS)] for n in range(len(requests))]}
+    mark = {"type": "line", "strokeWidth": 2.5, "point": {"size": 28}} if curve else {"type": "point", "filled": True, "size": 45}
+    place = quantity("place", axis=axis(across), scale={"zero": False, "nice": False, "padding": 12})
+    return {
+        "height": 320,
+        "mark": mark,
+        "encoding": {
+            "x": place,
+            "y": quantity("value", axis=axis(metric), scale={"zero": False, "padding": 12}),
+            "color": nominal("request", scale=scale, title="Request", legend={"orient": "top"}),
+            "tooltip": [
+                {"field": "request", "title": "Request"},
+                {"field": "place", "title": across, "format": ".4~g"},
+                {"field": "value", "title": metric, "format": ",.5~r"},
+            ],
+        },
+    }

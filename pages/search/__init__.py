@@ -1,1 +1,0 @@
-"""Search: many design points, and which of them is best; the page is `pages/search.py`, where a cold server looks."""

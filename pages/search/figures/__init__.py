@@ -1,1 +1,0 @@
-"""Charts and files of a sweep."""

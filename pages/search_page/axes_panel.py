@@ -1,0 +1,156 @@
+"""What is swept: knobs and the values they take, and which points of that box; kept while one looks at other pages."""
+
+from functools import lru_cache
+
+import streamlit as st
+
+from engine.analysis import suggested_axes
+from engine.errors import BadInput
+from engine.insight.knob_stops import settled_or_asked, stops
+from engine.scenario import knobs
+from engine.scenario.keys import How
+from engine.scenario.knobs import Knob
+from engine.scenario.scenario import KNOBS, Scenario, values
+from engine.sweep import axes as engine_axes
+from engine.sweep import sweep as engine_sweep
+from engine.sweep.sweep import Sweep
+from pages.ui import palette, session
+from pages.ui.plain import plain
+
+MOST_AXES = 6
+NONE = ""
+FIRST = ("machine.cxl_bandwidth_GBps:0.5,1,2,4,8,16,32", "system:cxl-d,cxl-b,cxl")
+KINDS = {"grid": "All combinations", "random": "Random", "sobol": "Sobol, evenly spread", "lhs": "Latin hypercube"}
+ESTIMATE: How = "estimate"
+HOW: dict[How, str] = {"estimate": "Quick estimate", "full": "Full training"}
+SUGGESTED, NEAR = 8, 16  # so many values, within such a factor of the present one
+KIND, COUNT, EXACT, OPEN = "sampling kind", "sampling count", "how", "what is swept"
+SHAPE = "8,16,32 or 8:64:4 (from, to, how many; :log for equal ratios)"
+
+
+def asked() -> tuple[tuple[str, ...], str]:
+    """Return what the panel says, as links write it: the axes, and the sampling; the session holds both from now on."""
+    texts = list(session.axes() or FIRST)
+    for number in range(MOST_AXES):
+        path = st.session_state.get(_knob(number))
+        if path is not None:
+            texts[number:] = [f"{path}:{st.session_state[_values(number)]}", *texts[number + 1 :]] if path else []
+    kind = st.session_state.setdefault(KIND, session.sample().partition(":")[0] or "grid")
+    count = st.session_state.setdefault(COUNT, session.sample().partition(":")[2])
+    sample = "" if kind == "grid" else f"{kind}:{count.replace(',', '').strip()}"
+    st.session_state.update({session.AXES: tuple(texts), session.SAMPLE: sample})
+    return tuple(texts), sample
+
+
+def how() -> How:
+    """Return how exactly the points are computed."""
+    return "full" if session.choice(EXACT) == "full" else ESTIMATE
+
+
+def put(axes: tuple[str, ...], sample: str) -> None:
+    """Set the panel to what a link says; only before widgets are drawn."""
+    for number in range(MOST_AXES):
+        st.session_state.pop(_knob(number), None)
+        st.session_state.pop(_values(number), None)
+    for name in (KIND, COUNT, OPEN):
+        st.session_state.pop(name, None)
+    st.session_state.update({session.AXES: axes, session.SAMPLE: sample})
+
+
+def _knob(number: int) -> str:
+    return f"axis {number} knob"
+
+
+def _values(number: int) -> str:
+    return f"axis {number} values"
+
+
+@lru_cache(maxsize=8)
+def sweep(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep:
+    """Return the sweep; raises BadInput with a sentence where it cannot be read, fits no scenario or has too many points."""
+    return Sweep(base, tuple(map(engine_axes.parse, axes)), (), engine_sweep.sampling(sample or "grid"))
+
+
+def draw(axes: tuple[str, ...]) -> None:
+    """Draw the axes, the way to add one, the sampling, and how exactly each point is computed."""
+    for number in range(min(len(axes) + 1, MOST_AXES)):
+        _row(number, axes[number] if number < len(axes) else "")
+    st.button("Suggest axes", on_click=_put_suggested, help="The systems of this family, and the knobs that matter here most.")
+    left, middle, right = st.columns((2, 2, 3))
+    kind = left.selectbox("Which points?", tuple(KINDS), key=KIND, format_func=KINDS.__getitem__)
+    if kind != "grid":
+        middle.text_input("How many points?", key=COUNT, placeholder="such as 256", help="A power of two suits Sobol best.")
+    session.offer(EXACT, tuple(HOW), ESTIMATE)
+    right.segmented_control("How exact?", HOW, required=True, format_func=HOW.__getitem__, key=EXACT)
+
+
+def _put_suggested() -> None:
+    """Take the grid to begin with: the systems of the family and the knobs that change this scenario's time or cost."""
+    put(tuple(map(str, suggested_axes.axes(session.scenario())))[:MOST_AXES], "")
+    st.session_state[OPEN] = True
+
+
+def _row(number: int, held: str) -> None:
+    path, _, written = held.partition(":")
+    choice, typed = _knob(number), _values(number)
+    st.session_state.setdefault(choice, path if path in KNOBS else NONE)
+    st.session_state.setdefault(typed, written)
+    left, right = st.columns(2)
+    none = "add an axis" if number else "choose a knob"
+    left.selectbox(
+        f"Axis {number + 1}",
+        (NONE, *KNOBS),
+        key=choice,
+        format_func=lambda path: KNOBS[path].title if path else none,
+        on_change=_suggest,
+        args=(choice, typed),
+    )
+    if st.session_state[choice]:
+        right.text_input(f"Values of axis {number + 1}", key=typed, placeholder=SHAPE, help=f"Write {SHAPE}.")
+        if held:
+            _refusal(held)
+
+
+def _suggest(choice: str, typed: str) -> None:
+    path = st.session_state.get(choice)  # not there where another press has put other axes
+    if path is not None:
+        st.session_state[typed] = suggestion(KNOBS[path], session.scenario()) if path else ""
+
+
+def suggestion(knob: Knob, base: Scenario) -> str:
+    """Return values that are sensible for a knob: its family of systems, all choices, or round numbers around its value."""
+    if knob.path == "system":
+        return ",".join(palette.family(base.system))
+    if knob.kind == "switch":
+        return "off,on"
+    if knob.kind == "choice" or knob.only:
+        return ",".join(knob.allowed or map(str, knob.only))
+    if knob.kind not in ("int", "float"):
+        return ""
+    numbers = [knobs.write(knob, stop) for stop in stops(settled_or_asked(base), knob)]
+    now = values(base)[knob.path]
+    near = [text for text in numbers if now and now / NEAR <= float(text) <= now * NEAR]
+    found = near if len(near) > 2 else numbers
+    return ",".join(found[:: max(-(-len(found) // SUGGESTED), 1)])
+
+
+def _refusal(text: str) -> None:
+    try:
+        engine_axes.parse(text)
+    except BadInput as error:
+        st.caption(f":red[{plain(str(error))}]")
+
+
+def summary(swept: Sweep) -> str:
+    """Return what is swept in a few words: 21 points: CXL bandwidth (7) × Training system (3)."""
+    names = " × ".join(f"{KNOBS[axis.path].label} ({len(axis.values) or 'range'})" for axis in swept.axes)
+    how = "" if swept.sampling.kind == "grid" else f", {KINDS[swept.sampling.kind]}"
+    return f"{len(swept):,} points: {names}{how}"
+
+
+def swept_or_error(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep | BadInput:
+    """Return the sweep, or the error whose sentence the page shows instead."""
+    try:
+        return sweep(base, axes, sample)
+    except BadInput as error:
+        return error

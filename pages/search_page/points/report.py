@@ -1,0 +1,146 @@
+"""A sweep as one file to read anywhere: a page without scripts and without requests, the same bytes for the same input."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import pandas as pd
+
+from engine import version
+from engine.scenario.keys import How
+from engine.sweep.sweep import Sweep
+from engine.systems.system import constants
+from pages.search_page.points import pictures, sweep_figures, sweep_findings, sweep_marks, sweep_table
+from pages.search_page.points.sweep_figures import Figure
+from pages.search_page.points.sweep_marks import BEST
+from pages.search_page.points.sweep_table import COST, POINT
+from pages.ui import numbers
+
+TOP, MOST_FRONT, MOST_MACHINES = 20, 100, 10
+MAIN = ("Step time [ms]", "Throughput [samples/s]", "Energy per batch [J]", COST, "AUC", "Effective training time ratio")
+STYLE = """body{font:15px/1.5 'Liberation Sans',Arial,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#26221f}
+h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}table{border-collapse:collapse;display:block;overflow-x:auto}
+td,th{border-bottom:1px solid #e2dcd5;padding:.25rem .6rem;text-align:right;white-space:nowrap}
+td.text,th.text{text-align:left}svg{max-width:100%;height:auto}code{overflow-wrap:anywhere}"""
+CLOSED = "default-src 'none'; style-src 'unsafe-inline'"  # the reader's browser refuses any request, too
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a report tells: of which sweep and rows, found by which link, as of which date (given, never asked for)."""
+
+    sweep: Sweep
+    how: How
+    rows: pd.DataFrame
+    metric: str
+    link: str
+    date: str
+    filters: tuple[str, ...] = ()
+
+
+def html(report: Report) -> str:
+    """Write the report."""
+    found = sweep_findings.finding(report.rows, report.sweep.axes, report.metric, None)
+    parts = [
+        f"<h1>{escape(found)}</h1>",
+        f"<p>{escape(_about(report))}</p>",
+        f"<p>This link reproduces it: <code>{escape(report.link)}</code></p><p>Emberpool, model version {version.MODEL}.</p>",
+        "<h2>What was swept</h2>",
+        _table(
+            [("Knob", "Values"), *((sweep_table.title(axis.path), _values(str(axis))) for axis in report.sweep.axes)], words=2
+        ),
+        *_figures(report),
+        f"<h2>The best points by {escape(numbers.label(report.metric).lower())}</h2>",
+        _points(report, sweep_table.ranked(report.rows, report.metric).head(TOP)),
+        *_front(report),
+        "<h2>Where the numbers come from</h2>",
+        "<p>Constants of the best points' machines, with their ranges and sources.</p>",
+        _constants(report),
+    ]
+    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{CLOSED}"><title>Emberpool sweep</title>'
+    return f'<!doctype html><html lang="en"><head>{head}<style>{STYLE}</style></head><body>{"".join(parts)}</body></html>\n'
+
+
+def _about(report: Report) -> str:
+    kind = "quick estimates" if report.how == "estimate" else "full runs"
+    kept = f" that pass the filters ({'; '.join(report.filters)})" if report.filters else ""
+    return f"{len(report.rows):,} of {len(report.sweep):,} points{kept}, {kind}, {report.date}."
+
+
+def _values(axis: str) -> str:
+    text = axis.partition(":")[2]
+    return text if len(text) < 200 else f"{text[:200]} ..."
+
+
+def figures(report: Report) -> list[tuple[str, Figure]]:
+    """Return the report's figures under their questions."""
+    axes, rows, metric = report.sweep.axes, report.rows, report.metric
+    found = [("How does it depend on the first knobs?", sweep_figures.lines(rows, axes[:2], metric, BEST))]
+    if len(axes) > 1:
+        whole = sweep_figures.heat_map(rows, (axes[0], axes[1]), metric, BEST, len(axes) > 2)
+        found = [("Where is it best?", whole), *found]
+    if pair := sweep_figures.traded(rows, metric):
+        colour = next((axis.path for axis in axes if axis.path == "system"), "")
+        found.append((f"What does {numbers.label(pair[0]).lower()} cost?", sweep_figures.pareto(rows, *pair, colour)))
+    shares = sweep_findings.shares(report.sweep, rows, metric)
+    if shares and shares[0].high:
+        found.append(("Which knob matters?", sweep_figures.matters(shares, metric)))
+    return found
+
+
+def _figures(report: Report) -> list[str]:
+    return [
+        f"<h2>{escape(question)}</h2><figure>{pictures.svg(one.spec, one.marks, f'figure{at}')}"
+        f"<figcaption>{escape(f'{one.alt}. {one.note}')}</figcaption></figure>"
+        for at, (question, one) in enumerate(figures(report))
+        if len(one.marks)
+    ]
+
+
+def _front(report: Report) -> list[str]:
+    pair = sweep_figures.traded(report.rows, report.metric)
+    if pair is None:
+        return []
+    known = report.rows.dropna(subset=list(pair))
+    lower = tuple(map(sweep_marks.lower_is_better, pair))
+    across, up = (known[name].to_numpy() for name in pair)
+    front = known[sweep_marks.front(across, up, (lower[0], lower[1]))].sort_values(pair[0])
+    more = f", the first {MOST_FRONT} of {len(front):,}" if len(front) > MOST_FRONT else ""
+    names = " and ".join(numbers.label(name).lower() for name in pair)
+    return [f"<h2>The Pareto front of {escape(names)}{more}</h2>", _points(report, front.head(MOST_FRONT), pair)]
+
+
+def _points(report: Report, rows: pd.DataFrame, first: Sequence[str] = ()) -> str:
+    axes = [axis.path for axis in report.sweep.axes]
+    names = list(dict.fromkeys(name for name in (*first, report.metric, *MAIN) if name in rows and rows[name].notna().any()))
+    head = ("Point", *map(sweep_table.title, axes), *names)
+    body = [
+        (f"{int(row[POINT]) + 1}", *(sweep_table.shown(row[path]) for path in axes), *(_number(row[name]) for name in names))
+        for _, row in rows.iterrows()
+    ]
+    return _table([head, *body], words=0)
+
+
+def _number(value: float) -> str:
+    return "" if pd.isna(value) else f"{value:.5g}"
+
+
+def _constants(report: Report) -> str:
+    best = sweep_table.ranked(report.rows, report.metric)[POINT].head(MOST_MACHINES)
+    used = {name: one for point in best for name, one in constants(report.sweep[int(point)]).items()}
+    body = [
+        (name, f"{one.value:g} {one.unit}", f"{one.low:g} to {one.high:g}", one.confidence, one.source)
+        for name, one in used.items()
+    ]
+    return _table([("Constant", "Value", "Range", "Confidence", "Source"), *body], words=5)
+
+
+def _table(rows: Sequence[Sequence[str]], words: int) -> str:
+    """Write a table whose first row is its head and whose first `words` columns are text."""
+
+    def line(cells: Sequence[str], kind: str) -> str:
+        texts = (f"<{kind}{' class=text' if at < words else ''}>{escape(cell)}</{kind}>" for at, cell in enumerate(cells))
+        return f"<tr>{''.join(texts)}</tr>"
+
+    body = "".join(line(row, "td") for row in rows[1:])
+    return f"<table><thead>{line(rows[0], 'th')}</thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,142 @@
+"""Charts of a sweep as values: lines with bands, a scatter with its front, and bars of what matters.
+
+Fields have fixed names; what a visitor named appears in titles alone. `point` says which point a mark stands for.
+"""
+
+from functools import cache, lru_cache
+
+from pages.ui import palette
+from pages.ui.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when
+from pages.ui.heat_maps import FRONT, NUMBER, PICK, SPREAD, tips
+
+ROTATION = ("#5b7bb4", "#d9622b", "#4fa64a", "#7b5fa8", "#c2a02b", "#2f9e9b", "#c2557f", "#8c8c8c")
+BRUSH = {"name": "brush", "select": {"type": "interval", "mark": {"fill": "#d9622b", "fillOpacity": 0.12, "stroke": "#d9622b"}}}
+Words = tuple[str, ...]
+
+
+@lru_cache(maxsize=64)
+def lines(
+    axis_title: str, metric: str, numeric: bool, log: bool, second: str = "", series: Words = (), log_y: bool = False
+) -> Spec:
+    """The metric over one axis, a line for each of the `series` of a second one, with a band where others are reduced.
+
+    Needs first, metric, low, high, count, point, and second if there is one.
+    """
+    kind = "quantitative" if numeric else "ordinal"
+    scale: Spec = {"scale": LOG if log else {"zero": False}} if numeric else {}
+    label = axis(axis_title) if numeric else axis(axis_title, labelAngle=0, labelExpr=NUMBER)
+    x = {"field": "first", "type": kind, "sort": None, "axis": label, **scale}
+    y = {"type": "quantitative", "axis": axis(metric), "scale": {"type": "log"} if log_y else {"zero": False}}
+    colour = {"color": nominal("second", sort=None, scale=colours(series), legend=_legend(second))}
+    plain = {"color": {"value": ROTATION[1]}}
+    tip = tips(("first", axis_title), *([("second", second)] if second else []), ("metric", metric), *SPREAD)
+    return {
+        "height": 340,
+        "encoding": {"x": x, **(colour if second else plain)},
+        "layer": [
+            layer({"type": "area", "opacity": 0.13}, y={**y, "field": "low"}, y2={"field": "high"}),
+            layer({"type": "line", "strokeWidth": 2.2}, y={**y, "field": "metric"}),
+            {
+                "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+                "encoding": {"y": {**y, "field": "metric"}, "tooltip": tip},
+                "params": [PICK],
+            },
+        ],
+    }
+
+
+def colours(series: Words) -> Spec:
+    """Return a scale: training systems in their own colours, anything else in turn."""
+    if series and all(name in palette.systems() for name in series):
+        return {"domain": list(series), "range": palette.colours(series)["range"]}
+    return {"domain": list(series), "range": [ROTATION[at % len(ROTATION)] for at in range(len(series))]}
+
+
+def _legend(title: str) -> Spec:
+    return {"title": title, "orient": "top", "columns": 4, "titleFontWeight": "normal", "labelLimit": 140, "symbolOpacity": 1}
+
+
+BEST_CELL: Spec = layer(  # a filter would change the order of the axes
+    {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3}, strokeOpacity=when("datum.best", 1, 0)
+)
+
+
+@lru_cache(maxsize=64)
+def scatter(
+    x: str,
+    y: str,
+    logs: tuple[bool, bool],
+    colour: str = "",
+    series: Words = (),
+    few: bool = True,
+    low_x: bool = True,
+    dense: bool = False,
+) -> Spec:
+    """Two metrics against each other, beaten points faded, the front drawn as steps; drag to keep what is in the box.
+
+    Needs x, y, colour, front, point, count. Where it is `dense`, a mark that stands for more points is darker.
+    """
+    scales = [LOG if log else {"zero": False} for log in logs]
+    encoding = {
+        name: quantity(name, axis=axis(title, labelOverlap=True), scale=scale)
+        for name, title, scale in zip("xy", (x, y), scales, strict=True)
+    }
+    paint: Spec = {"value": INK}
+    if colour:
+        paint = nominal("colour", sort=None, scale=colours(series), legend=_legend(colour))
+    tip = [{"field": "x", "title": x, "format": ",.5~r"}, {"field": "y", "title": y, "format": ",.5~r"}]
+    tip += hover(("colour", colour)) if colour else []
+    every = {
+        "mark": {"type": "circle", "size": 70 if few else 30 if dense else 22},
+        "encoding": {
+            "color": paint,
+            "opacity": {"condition": {"test": "datum.front", "value": 1}, **(MANY if dense else {"value": 0.6 if few else 0.3})},
+            "tooltip": [*tip, *hover(("count", "Points here"))] if dense else tip,
+        },
+        "params": [PICK, BRUSH],
+    }
+    return {"height": 420, "encoding": encoding, "layer": [every, *_front(tip, "step-after" if low_x else "step-before")]}
+
+
+MANY: Spec = quantity("count", scale={"type": "sqrt", "range": [0.3, 0.95]}, legend=None)
+
+
+def _front(tip: list[Spec], steps: str) -> list[Spec]:
+    """Layers that draw the front as steps with a ring around each of its points."""
+    front = [{"filter": "datum.front"}]
+    ring = {"type": "point", "filled": False, "size": 60, "stroke": FRONT, "strokeWidth": 1.6}
+    return [
+        {"transform": front, "mark": {"type": "line", "interpolate": steps, "color": FRONT, "strokeWidth": 2}},
+        layer(ring, *front, tooltip=tip),
+    ]
+
+
+@cache
+def matters(unit: str) -> Spec:
+    """A bar for each knob, longest first; needs name, share, low, high."""
+    x = {"type": "quantitative", "axis": axis(unit), "scale": {"zero": True}}
+    tip = [{"field": "name", "title": "Knob"}, {"field": "share", "title": unit, "format": ".1f"}]
+    return {
+        **rows(34),
+        "encoding": {"y": nominal("name", sort=None, axis=axis("Knob", labelLimit=220, labelFontSize=13))},
+        "layer": [
+            layer({"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"}, x={**x, "field": "share"}, tooltip=tip),
+            layer(ruled(strokeWidth=2, color=INK), x={**x, "field": "low"}, x2={"field": "high"}),
+        ],
+    }
+
+
+@cache
+def bars(metric: str) -> Spec:
+    """A bar for each point, in order; needs name, amount."""
+    return {
+        **rows(30),
+        "encoding": {
+            "y": nominal("name", sort=None, axis=axis("Pinned", labelFontSize=13)),
+            "x": quantity("amount", axis=axis(metric)),
+        },
+        "layer": [
+            {"mark": {"type": "bar", "height": {"band": 0.65}, "color": ROTATION[0]}},
+            layer(LABEL, {"calculate": FIGURE.format("amount"), "as": "figure"}, text=nominal("figure")),
+        ],
+    }

@@ -1,0 +1,107 @@
+"""The address bar: opens the link it holds, and keeps it the link of what is on the page."""
+
+from time import monotonic
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from engine.analysis import linked
+from engine.errors import BadInput
+from engine.scenario.scenario import values
+from engine.sweep import links
+from engine.sweep.questions import Pairs
+from pages.answers import data_file, question
+from pages.shell import bar as scenario_bar
+from pages.shell.places import PLACES
+from pages.ui import session
+from pages.ui.page_link import LinkPart, host
+from pages.ui.plain import plain
+
+WRITTEN_PAIRS, WRITE_TIME, BANNER = "address written", "address written at", "banner"
+SETTLED_SECONDS = 2.0
+LOOPBACK = ("127.", "localhost", "[::1]")
+
+
+def open_link() -> str:
+    """Take over the link in the address bar if it is new to the session; return the sentence that refuses it, or ""."""
+    pairs = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
+    ours = st.session_state.pop(session.OURS, False)
+    if session.SCENARIO in st.session_state and (ours or not _went_back(pairs)):
+        return ""
+    opened = linked.opened_or_error(pairs) if len(urlencode(pairs)) <= links.MOST_CHARACTERS else _too_long(pairs)
+    if isinstance(opened, BadInput):
+        return str(opened)
+    if refusal := next(filter(None, (page.refusal(opened) for page in PLACES.values())), ""):
+        return refusal
+    try:
+        session.put(opened.preset, opened.scenario if pairs else data_file.with_start_file(opened.scenario))
+    except BadInput as error:
+        return str(error)
+    question.put(opened.questions)
+    for page in PLACES.values():
+        page.from_link(opened)
+    st.session_state.update({BANNER: opened.banner, WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
+    return ""
+
+
+def _too_long(pairs: Pairs) -> BadInput:
+    try:
+        linked.read(urlencode(pairs))
+    except BadInput as error:
+        return error
+    raise ValueError("a link longer than the limit was opened")
+
+
+def _went_back(pairs: Pairs) -> bool:
+    """Whether the visitor went through the browser's history, which only changes the address.
+
+    A widget moved just after another one sends the address from before our last write, so that a young
+    write or a changed widget is no journey.
+    """
+    settled = monotonic() - st.session_state[WRITE_TIME] > SETTLED_SECONDS
+    return bool(pairs) and pairs != st.session_state[WRITTEN_PAIRS] and settled and not _touched()
+
+
+def _touched() -> bool:
+    try:
+        held = values(session.scenario())
+        return any(session.read(path) != held[path] for path in session.touched())
+    except BadInput:
+        return True
+
+
+def write(part: LinkPart) -> None:
+    """Put the link of the session's scenario, and of what a page adds to it, into the address bar."""
+    pairs = links.query(session.scenario(), session.base(), part.axes, part.crash, question.link_questions(part.questions))
+    if pairs == st.session_state.get(WRITTEN_PAIRS) and st.query_params:
+        return
+    st.query_params.from_dict({key: [value for name, value in pairs if name == key] for key, _ in pairs})
+    st.session_state.update({WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
+
+
+def bar(place: str, caution: str = "") -> None:
+    """Keep the address current, and draw the link to copy in the scenario's bar, and a caution on the page's numbers."""
+    share(
+        place, "It holds every knob and the seed; whoever opens it gets the same numbers, losses on the same kind of processor."
+    )
+    if caution:
+        st.warning(plain(caution))
+    if st.session_state.get(BANNER):
+        st.info(plain(st.session_state[BANNER]))
+    try:
+        data_file.path_for(session.scenario())
+    except BadInput as error:
+        st.warning(plain(str(error)))
+
+
+def share(place: str, contents: str) -> None:
+    """Keep the address current, and draw the link to copy in the scenario's bar; `contents` says what the link holds."""
+    part = PLACES[place].to_link()
+    write(part)
+    with scenario_bar.share_slot(), st.popover("Share"):
+        st.caption(contents)
+        asked = question.link_questions(part.questions)
+        st.session_state[session.HERE] = links.link(session.scenario(), session.base(), place, part.axes, part.crash, asked)
+        if any(f"//{name}" in host() for name in LOOPBACK):
+            st.caption("It opens on this computer alone; on another one, put its own explorer's address in front.")
+        st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)

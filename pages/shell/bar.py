@@ -1,0 +1,101 @@
+"""The scenario bar: model, training system, baseline and target, the knobs that differ from the preset, and undo."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import KNOBS, values
+from pages.answers import question
+from pages.shell import glossary, projector, undo
+from pages.ui import knob_widgets, session
+from pages.ui.numbers import grouped
+from pages.ui.plain import plain
+
+SLOT = "slot of share"
+MOST_CHIPS = 4
+
+
+def draw(refused: Mapping[str, str], whole: bool = True) -> None:
+    """Draw the bar, and say what was refused and so has not changed."""
+    undo.record()
+    projector.apply()
+    if not whole:  # a page that asks for all of this itself
+        st.session_state[session.PRESET] = st.session_state[session.PRESET]
+        question.keep_target()
+        return
+    with st.container(key="bar"):
+        model, system, against, target = st.columns((4, 4, 3, 2), vertical_alignment="bottom")
+        with model:
+            st.selectbox(
+                "Model and machine",
+                preset_names(),
+                session.place(preset_names(), session.PRESET),
+                key=session.PRESET,
+                on_change=session.to_preset,
+                format_func=lambda name: preset(name).title,
+            )
+        with system:
+            knob_widgets.draw(KNOBS["system"], refused.get("system", ""))
+        with against:
+            question.draw_against(session.scenario())
+        with target:
+            question.draw_within()
+        _chips()
+    if refused:
+        where = ", ".join(KNOBS[path].label for path in refused if path)
+        why = refused.get("", f"{where}: the value was refused, and the sentence beside the field says why.")
+        st.error(plain(f"{why} The charts below show the last scenario that could be read."))
+
+
+def draw_tail() -> None:
+    """Draw undo, a slot for what the page itself shares, and the words: seen on top, reached by the keyboard after the page."""
+    with st.container(horizontal=True, vertical_alignment="center", key="tail"):
+        st.button("↶ Undo", on_click=undo.undo, disabled=not undo.undo_steps(), key="undo", type="tertiary")
+        st.session_state[SLOT] = st.container(width="content")
+        glossary.draw()
+
+
+def share_slot() -> DeltaGenerator:
+    """Return the container in which a page draws Share."""
+    found: DeltaGenerator = st.session_state[SLOT]
+    return found
+
+
+def changed_knobs() -> list[str]:
+    """Return the knobs that differ from the session's preset, the system aside, which stands in the bar."""
+    start, now = values(preset(session.base()).scenario), values(session.scenario())
+    return [path for path in KNOBS if now[path] != start[path] and path not in knob_widgets.BAR_KNOBS]
+
+
+def _chips() -> None:
+    """Draw a chip for each knob that differs; pressing it takes the preset's value back."""
+    paths = changed_knobs()
+    if not paths:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="chips"):
+        _each(paths)
+
+
+def _each(paths: list[str]) -> None:
+    st.caption("Differs:", width="content")
+    for path in paths[:MOST_CHIPS]:
+        _chip(path)
+    if more := paths[MOST_CHIPS:]:
+        with st.popover(f"{len(more)} more", type="tertiary"):
+            for path in more:
+                _chip(path)
+    if len(paths) > 1:
+        st.button("Reset all", on_click=session.to_preset, type="tertiary", key="reset")
+
+
+def _chip(path: str) -> None:
+    knob, was = KNOBS[path], values(preset(session.base()).scenario)[path]
+    st.button(
+        plain(f"{knob.title} {grouped(str(session.shown(knob, values(session.scenario())[path])))} ×"),
+        on_click=partial(session.take_back, path),
+        key=f"chip {path}",
+        help=plain(f"Back to the preset's {session.shown(knob, was)!s}."),
+    )

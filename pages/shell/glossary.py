@@ -1,0 +1,33 @@
+"""The question mark: how to get about, what the fields on top ask, and all the field's words."""
+
+import streamlit as st
+
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS
+from pages.shell import projector
+from pages.ui import session
+from pages.ui.plain import plain
+from pages.ui.words import WORDS, line
+
+
+def draw() -> None:
+    """Draw the question mark: how to get about, and all words."""
+    with st.popover("?", help="Words and keys"):
+        st.markdown(
+            "**Keys** Tab goes from field to field, arrows move a slider, Enter takes a typed value, Space presses a button. "
+            "A number beside a slider takes any exact value."
+        )
+        projector.draw()
+        st.markdown(_bar())
+        st.markdown("\n\n".join(map(line, WORDS)))
+
+
+def _bar() -> str:
+    """Return what the fields on top ask, and what the model in them is."""
+    told = (
+        ("Model and machine", preset(session.base()).description),
+        ("Training system", KNOBS["system"].help),
+        ("Against", "the baseline: every number is told against this system, with its own memory, link and policies."),
+        ("Target", "how much slower than the baseline a machine may be: what Design sizes memory and link for."),
+    )
+    return "\n\n".join(f"**{name}** {plain(text)}" for name, text in told)

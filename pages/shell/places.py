@@ -1,0 +1,37 @@
+"""The explorer's places, the link that each registers, and the old addresses that lead there."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pages.design_page import details
+from pages.failures_page import crash_viewer
+from pages.runs_page import history_runs
+from pages.search_page import search_link
+from pages.systems import systems_panel
+from pages.ui.page_link import PageLink
+
+# In the order of the navigation; each is the name of its script and of its address.
+PLACES: Mapping[str, PageLink] = MappingProxyType(
+    {
+        "start": PageLink(),
+        "design": systems_panel.LINK,
+        "search": search_link.LINK,
+        "failures": crash_viewer.LINK,
+        "data": PageLink(),
+        "evidence": PageLink(),
+        "runs": history_runs.LINK,
+    }
+)
+# Where what stood at an old address stands now; the scenario of a link comes along.
+MOVED = {
+    "explore": "design",
+    "compare": "design",
+    "why": "design",
+    "sweep": "search",
+    "faults": "failures",
+    "workload": "data",
+    "reproduce": "evidence",
+    "history": "runs",
+}
+# What is open on the place that an old address leads to.
+OPENED = {"compare": details.SYSTEMS, "why": details.WHY}

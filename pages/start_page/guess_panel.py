@@ -1,0 +1,213 @@
+"""A stranger's table: its first rows, a guess of what each column means to change or accept, and the mapping that comes of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.errors import BadFile
+from engine.insight.fitting.description import ColumnDescription, FileDescription, look, mapping_of, trial
+from engine.workload.readers import mapping
+from engine.workload.readers.dialects import TEXT, Dialect
+from engine.workload.readers.digest_check import digest_check
+from engine.workload.readers.mapping_text import has_label
+from engine.workload.readers.records import LITERAL, MULTILINE, QUOTED
+from pages.answers import data_file, later
+from pages.answers.data_file import DataFile
+from pages.data_page import uploads
+from pages.gate import access
+from pages.ui.plain import plain
+
+COLUMN, MEANING, HOW, VALUES = "Column", "Means", "How", "First values"
+MEANINGS = {
+    "label": "label",
+    "id": "id",
+    "list": "list of ids",
+    "number": "number",
+    "time": "time",
+    "text": "left out",
+    "constant": "left out",
+}
+ROLES = {"label": "label", "id": "id", "list of ids": "list", "number": "number", "time": "time", "left out": "text"}
+TIP = (
+    "Of a label from when on it is a click, such as >= 4 or == 'buy', nothing for 0 and 1; of a list what stands between ids; "
+    "of a time its format where a day could be a month, such as %d/%m/%Y."
+)
+MARKS = {
+    QUOTED: "stand around a cell, and close in its line",
+    LITERAL: "are letters like others",
+    MULTILINE: "stand around a cell, which may have several lines",
+}
+ACCEPTED, OF = "mappings of uploads", "uploads without their mappings"  # texts, and digests, by digest
+FAULT = "mapping fault"
+
+
+def first_look(path: str, digest: str) -> FileDescription:
+    """Return what the first rows of the file of this digest show; raises BadFile."""
+    with digest_check(Path(path), digest):
+        return look(Path(path))
+
+
+def draw(file: DataFile) -> None:
+    """Draw the first rows of a table that nobody has described, the guess, and the press that accepts it; raises BadFile."""
+    with data_file.refusals(file):
+        found = later.cached_result(first_look, str(file.path), file.digest)
+    _draw_fault()
+    st.markdown(f"**{plain(found.name)}** is a table that nobody has described. These are its first rows:")
+    names = [column.name for column in found.columns]
+    st.dataframe(pd.DataFrame(found.rows, columns=names), key="first rows", hide_index=True)
+    st.markdown("This is our guess of its columns; change what is wrong, then accept it.")
+    for note in found.notes:
+        st.caption(plain(note))
+    columns = _changed(found, file.digest)
+    text = mapping_of(columns, _dialect(found, file.digest))
+    fault = _fault(file, columns, text)
+    if fault:
+        st.warning(plain(fault))
+    elif not has_label(text):
+        st.caption("No column is the label, of 0 and 1: lookups can be counted and fitted, but no run can train on the file.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if _may_write(file):
+            label, refused = "Accept, and read it so", bool(fault)
+            st.button(label, key="accept guess", type="primary", on_click=_accept, args=(file, text), disabled=refused)
+            st.caption(_place(file), width="content")
+        else:
+            st.caption(f"{access.HOW} Until then, save the lines below as {plain(found.name)}.toml beside the file.")
+    with st.expander("The mapping", expanded=not _may_write(file)):
+        st.code(text, language="toml")
+
+
+def _fault(file: DataFile, columns: Sequence[ColumnDescription], text: str) -> str:
+    """Return why a mapping could not be read with, "" where its first rows can."""
+    meanings = [column.guess for column in columns]
+    if not {"id", "list"} & set(meanings):
+        return "No column holds ids, which the tables are of; choose id or list of ids for one at least."
+    for meaning in ("label", "time"):
+        if meanings.count(meaning) > 1:
+            return f"{meanings.count(meaning)} columns are the {meaning}; choose one."
+    marks = sorted({column.separator for column in columns if column.guess == "list" and column.separator})
+    if len(marks) > 1:
+        return f"Lists are parted by {' and '.join(map(repr, marks))}, and a mapping names one mark; leave a column out."
+    try:
+        later.cached_result(_tried, str(file.path), file.digest, text)
+    except BadFile as error:
+        return str(error)
+    return ""
+
+
+def _tried(path: str, digest: str, text: str) -> bool:
+    """Read the first rows of the file of this digest by a mapping; raises BadFile."""
+    trial(path, text)
+    return True
+
+
+def _changed(found: FileDescription, digest: str) -> list[ColumnDescription]:
+    """Draw the guess of each column, and return it with what the visitor has changed."""
+    table = pd.DataFrame(
+        {
+            COLUMN: [column.name for column in found.columns],
+            MEANING: [MEANINGS[column.guess] for column in found.columns],
+            HOW: [column.rule or column.separator for column in found.columns],
+            VALUES: [", ".join(column.examples) for column in found.columns],
+        }
+    )
+    config: Mapping[str, Any] = {
+        COLUMN: st.column_config.TextColumn(disabled=True),
+        MEANING: st.column_config.SelectboxColumn(options=list(ROLES), required=True),
+        HOW: st.column_config.TextColumn(help=TIP),
+        VALUES: st.column_config.TextColumn(disabled=True),
+    }
+    edited = st.data_editor(table, key=f"guess {digest}", hide_index=True, column_config=config, num_rows="fixed")
+    return [
+        _as_edited(column, ROLES[meaning], how or "")
+        for column, meaning, how in zip(found.columns, edited[MEANING], edited[HOW], strict=True)
+    ]
+
+
+def _dialect(found: FileDescription, digest: str) -> Dialect:
+    """Return how the table is read, in a text with the quotation marks that the visitor chose."""
+    assert found.dialect is not None
+    if found.dialect.format != TEXT:
+        return found.dialect
+    quotes = st.selectbox(
+        "Quotation marks",
+        list(MARKS),
+        index=list(MARKS).index(found.dialect.quotes),
+        format_func=MARKS.__getitem__,
+        key=f"marks {digest}",
+        help="What a quotation mark at the start of a cell means in this file.",
+    )
+    return replace(found.dialect, quotes=quotes)
+
+
+def _as_edited(column: ColumnDescription, role: str, how: str) -> ColumnDescription:
+    """Return a column with the meaning that the visitor gave it."""
+    separator = how if role == "list" else ""
+    return replace(column, guess=role, separator=separator, rule=how if role in ("label", "time") else "")
+
+
+def _may_write(file: DataFile) -> bool:
+    """Return whether this visitor may say what a file means: of uploads their own, of files on this computer with the token."""
+    return file.origin == data_file.UPLOADED or access.is_trusted()
+
+
+def _place(file: DataFile) -> str:
+    if file.origin == data_file.UPLOADED:
+        return "The mapping is kept with your upload."
+    return f"Writes {plain(file.path.name)}.toml beside the file, or keeps it by the file's digest where that cannot be."
+
+
+def _accept(file: DataFile, text: str) -> None:
+    """Keep a mapping; only in a callback."""
+    if file.origin == data_file.UPLOADED:
+        st.session_state[ACCEPTED] = {**st.session_state.get(ACCEPTED, {}), file.digest: text}
+        return
+    try:
+        if data_file.register(file.path, file.origin).digest != file.digest:
+            raise BadFile(f"{file.path.name} has changed since its rows were shown; look at them again.")
+        mapping.save(file.path, text)
+    except BadFile as error:
+        st.session_state[FAULT] = str(error)
+
+
+def draw_accepted(file: DataFile) -> None:
+    """Draw that a file is read by a guess that was accepted here, and the press that takes it back; else draw nothing."""
+    _draw_fault()
+    there = mapping.place(file.path)
+    saved = there is not None and mapping.is_saved(there) and access.is_trusted()
+    if (file.origin == data_file.UPLOADED and file.digest in st.session_state.get(OF, {})) or saved:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption("Its columns mean what was accepted here.", width="content")
+            st.button("Take the guess back", key="take back", type="tertiary", on_click=_take_back, args=(file,))
+
+
+def _draw_fault() -> None:
+    if fault := st.session_state.pop(FAULT, ""):
+        st.error(plain(fault))
+
+
+def _take_back(file: DataFile) -> None:
+    """Forget an accepted mapping; only in a callback."""
+    if file.origin == data_file.UPLOADED:
+        bare = st.session_state.get(OF, {}).get(file.digest)
+        accepted = st.session_state.get(ACCEPTED, {})
+        st.session_state[ACCEPTED] = {key: text for key, text in accepted.items() if key != bare}
+        return
+    try:
+        mapping.take_back(file.path)
+    except BadFile as error:
+        st.session_state[FAULT] = str(error)
+
+
+def with_mapping(bare: DataFile, files: Sequence[tuple[str, bytes]]) -> DataFile:
+    """Return uploaded files kept with the mapping that was accepted for them; themselves where none was. Raises BadFile."""
+    text = st.session_state.get(ACCEPTED, {}).get(bare.digest)
+    if text is None:
+        return bare
+    others = [(name, content) for name, content in files if not name.endswith(".toml")]  # a mapping there was empty
+    file = uploads.keep([*others, (f"{bare.path.name}.toml", text.encode())])
+    st.session_state[OF] = {**st.session_state.get(OF, {}), file.digest: bare.digest}
+    return file

@@ -1,0 +1,83 @@
+"""One's own model as a form: its size while it is written, each value checked by itself, all of them applied as one."""
+
+import re
+
+import streamlit as st
+
+from engine.errors import BadKnob
+from engine.scenario import knobs
+from engine.scenario.presets import DEFAULT, preset
+from engine.scenario.scenario import KNOBS, Scenario, with_values
+from pages.start_page import picture, questions
+from pages.start_page.questions import Question
+from pages.ui.plain import plain
+
+FIELDS = {
+    "model.num_tables": ("Tables", "40"),
+    "model.num_embeddings": ("Rows per table", "5 M"),
+    "model.embedding_dim": ("Embedding dim", "64"),
+    "model.pooling": ("Pooling factor (lookups)", "20"),
+    "data.batch_size": ("Batch size", "4096"),
+}
+TRAINING = ("optimizer", "learning_rate", "embedding_learning_rate", "initial_accumulator")  # tuned to the preset's own model
+TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
+NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*(million|billion|[kmgb])?", re.IGNORECASE)
+
+
+def draw(asked: Question) -> None:
+    """Draw the fields, the size that they make, and the button that applies them."""
+    wrong = False
+    changes: dict[str, object] = {}
+    for column, (path, (label, usual)) in zip(st.columns(len(FIELDS)), FIELDS.items(), strict=True):
+        with column:
+            written = st.text_input(
+                label, usual, key=f"own {path}", help=KNOBS[path].help + " 5 M, 5e6 and 5,000,000 are the same."
+            )
+            try:
+                changes[path] = knobs.parse(KNOBS[path], exact(written))
+            except BadKnob as error:
+                wrong = True
+                st.caption(f":red[{plain(str(error))}]")
+    own = None if wrong else _scenario(changes)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if isinstance(own, Scenario):
+            st.markdown(f"**{plain(picture.told(own))}**", width="content")
+        elif own is not None:
+            st.caption(f":red[{plain(own)}]", width="content")
+        st.button(
+            "Ask about my model",
+            key="own",
+            type="primary",
+            on_click=questions.ask,
+            args=(asked, DEFAULT, whole(changes)),
+            disabled=not isinstance(own, Scenario),
+        )
+        st.caption("MLPs, machine and popularity as in the reference DLRM; every one is a knob later.", width="content")
+
+
+def exact(written: str) -> str:
+    """Return numbers as links write them: "5 M" and "5,000,000" as "5000000"; anything else as it is."""
+    return ";".join(_exact(part) for part in written.split(";"))
+
+
+def _exact(part: str) -> str:
+    found = NUMBER.fullmatch(part.strip())
+    if not found:
+        return part.strip()
+    number = float(found[1].replace(",", "").replace("_", "")) * TIMES.get((found[2] or "").lower(), 1)
+    return str(int(number)) if number == int(number) and number < 1e15 else str(number)
+
+
+def whole(changes: dict[str, object]) -> dict[str, object]:
+    """Return the fields with what follows from them: the bottom MLP ends in the embedding's dim, and SGD trains, as in papers."""
+    widths = preset(DEFAULT).scenario.model.bottom_mlp
+    dim = changes.get("model.embedding_dim", widths[-1])
+    trained = {f"model.{name}": KNOBS[f"model.{name}"].default for name in TRAINING}
+    return {**trained, **changes, "model.bottom_mlp": (*widths[:-1], dim)}
+
+
+def _scenario(changes: dict[str, object]) -> Scenario | str:
+    try:
+        return with_values(preset(DEFAULT).scenario, whole(changes))
+    except BadKnob as error:
+        return str(error)

@@ -1,0 +1,57 @@
+"""A model as a picture: a bar a table, as long as the logarithm of its rows, and how often a sample looks it up as its shade."""
+
+from base64 import b64encode
+from functools import cache
+from html import escape
+
+import numpy as np
+
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario
+from engine.systems.traffic import table_bytes
+from pages.ui.numbers import size
+
+WIDTH, HEIGHT, MOST = 220, 64, 40
+COLOUR = "#d9622b"
+
+
+@cache
+def of_preset(name: str) -> str:
+    """Return the picture of a preset's model."""
+    return svg(preset(name).scenario)
+
+
+@cache
+def element(name: str) -> str:
+    """Return that picture as an element of HTML, which says it in words, too."""
+    held = b64encode(of_preset(name).encode()).decode()
+    return f'<img src="data:image/svg+xml;base64,{held}" alt="{escape(told(preset(name).scenario))}" width="100%">'
+
+
+def svg(scenario: Scenario) -> str:
+    """Return the picture as SVG; of many tables it draws quantiles by rows."""
+    rows = _each(scenario.model.num_embeddings, scenario.model.num_tables)
+    lookups = _each(scenario.model.pooling, scenario.model.num_tables)
+    order = np.argsort(-rows, kind="stable")
+    drawn = order[np.linspace(0, len(order) - 1, min(len(order), MOST)).astype(int)]
+    step = WIDTH / len(drawn)
+    tall = np.maximum(np.log10(rows[drawn]) / 10.0, 0.04) * HEIGHT
+    shade = 0.35 + 0.65 * np.minimum(np.log10(lookups[drawn] + 1.0) / 2.0, 1.0)
+    bars = "".join(
+        f'<rect x="{place * step:.1f}" y="{HEIGHT - high:.1f}" width="{max(step - 1, 1):.1f}" height="{high:.1f}" '
+        f'fill="{COLOUR}" fill-opacity="{dark:.2f}"/>'
+        for place, (high, dark) in enumerate(zip(np.minimum(tall, HEIGHT), shade, strict=True))
+    )
+    title = f"<title>{escape(told(scenario))}</title>"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">{title}{bars}</svg>'
+
+
+def told(scenario: Scenario) -> str:
+    """Return a model's size in a few words: "26 tables, 2.16 GB, 26 lookups a sample"."""
+    tables = scenario.model.num_tables
+    lookups = _each(scenario.model.pooling, tables).sum()
+    return f"{tables:,} table{'s' * (tables > 1)}, {size(table_bytes(scenario))}, {lookups:,.0f} lookups a sample"
+
+
+def _each(given: tuple[int, ...], tables: int) -> np.ndarray:
+    return np.resize(np.array(given, dtype=float), tables)

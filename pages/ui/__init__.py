@@ -1,0 +1,1 @@
+"""The parts that every page draws with: charts, tables, numbers, text, knobs, downloads, the session."""

@@ -1,0 +1,75 @@
+"""Tables with their CSV file beside them; the file is written by the engine, safe to open in a spreadsheet."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+
+from engine.results import csv_table
+from engine.results.citations import bibtex
+from engine.results.perfetto import chrome_trace
+from engine.results.result import Result
+from engine.scenario.keys import How
+from engine.scenario.scenario import Scenario
+
+MOST_ROWS = 30
+AT_ONCE = 50
+
+
+def csv(results: Sequence[Result], how: How, name: str, label: str = "Download CSV") -> None:
+    """Draw the button that saves results, one row each: knobs, results, key, model version, constants in use, outcome.
+
+    A long file is written when it is asked for, since thousands of rows take seconds; a short one at once.
+    """
+    found = tuple(results)
+    data: Any = partial(csv_table.csv_text, found, how)
+    st.download_button(
+        label, data if len(found) > AT_ONCE else data(), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}"
+    )
+
+
+def citations(scenario: Scenario) -> None:
+    """Draw the button that saves what to cite for a scenario's results."""
+    tip = "Emberpool, and the works that the system, the model, the data and each constant in use come from."
+    text = bibtex(scenario)
+    st.download_button("Cite what this uses as BibTeX", text, "emberpool.bib", "text/plain", on_click="ignore", help=tip)
+
+
+def trace(result: Result) -> None:
+    """Draw the button that saves a timeline, and the way to Perfetto, which opens the file on the reader's own computer."""
+    left, right = st.columns((2, 3), vertical_alignment="center")
+    name = f"emberpool-{result.scenario.system}-trace.json"
+    left.download_button("Download the timeline for Perfetto", chrome_trace(result), name, "application/json", on_click="ignore")
+    right.caption("Then open it in [Perfetto](https://ui.perfetto.dev) with *Open trace file*: it stays on your computer.")
+
+
+def frame_text(frame: pd.DataFrame) -> str:
+    """Return a table as CSV, numbers with every digit and text disarmed for spreadsheets."""
+    cells = frame.astype(object).where(frame.notna(), None)
+    return csv_table.rows_text(list(frame.columns), cells.itertuples(index=False))
+
+
+def rows(frame: pd.DataFrame, name: str, label: str, titles: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Draw the button that saves a table as CSV; of what a chart draws only the columns that have `titles`, under these."""
+    frame = frame[[*titles]].rename(columns=titles) if titles else frame
+    st.download_button(label, frame_text(frame), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
+
+
+def show(
+    frame: pd.DataFrame,
+    formats: Mapping[str, str] = MappingProxyType({}),
+    pinned: str = "",
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Draw a table to read and sort; `formats` says how columns of numbers are written, as in printf.
+
+    The `pinned` column stays in sight while one scrolls to the side; `labels` are short titles of narrow columns.
+    """
+    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
+    columns |= {name: st.column_config.Column(short, width="small") for name, short in labels.items()}
+    columns |= {pinned: st.column_config.TextColumn(pinned=True)} if pinned else {}
+    height: Literal["content", "auto"] = "content" if len(frame) <= MOST_ROWS else "auto"
+    st.dataframe(frame, hide_index=True, width="stretch", height=height, column_config=columns)

@@ -1,0 +1,161 @@
+"""Draws the widget of any knob from its declaration, and the engine's sentence beside a value it refuses."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine import registry
+from engine.analysis.in_force import caption, in_force
+from engine.errors import BadKnob
+from engine.hardware.devices.pmem import module_bytes
+from engine.insight.knob_stops import CAPACITY, settled_or_asked, stops
+from engine.scenario import knobs
+from engine.scenario.knobs import AUTO, Knob
+from engine.scenario.scenario import KNOBS, values
+from engine.units import GB
+from pages.ui import session
+from pages.ui.plain import plain
+
+
+def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
+    """Draw one knob, and under it `refusal` of its last value, or `idle`, why it has no effect, or what its auto stands for."""
+    draw_alone(knob)
+    say(knob, refusal, idle)
+
+
+def draw_alone(knob: Knob) -> None:
+    """Draw one knob without a word under it."""
+    if knob.kind == "switch" and not knob.optional:
+        key = session.bring(knob.path)
+        st.toggle(knob.title, bool(st.session_state[key]), key=key, help=_help(knob))
+    elif knob.kind in ("choice", "switch"):
+        _choice(knob)
+    elif knob.main:
+        draw_slider(knob)
+    else:
+        key = session.bring(knob.path)
+        st.text_input(knob.title, st.session_state[key], key=key, help=_help(knob) + _extent(knob))
+
+
+def say(knob: Knob, refusal: str, idle: str = "", more: str = "") -> None:
+    """Say why a value was refused, or what is in force, why the knob has no effect, and whatever `more` there is."""
+    if refusal:
+        st.caption(f":red[{plain(refusal)}]")
+    elif told := " ".join(line for line in (_in_force(knob, idle), idle, more) if line):
+        st.caption(plain(told))
+
+
+def _in_force(knob: Knob, idle: str) -> str:
+    """Return what is in force under an optional knob; nothing where it is idle and has no value at all."""
+    if not knob.optional or (idle and in_force(session.scenario(), knob.path).value is None):
+        return ""
+    return caption(session.scenario(), knob.path)
+
+
+def _choice(knob: Knob) -> None:
+    words = knob.allowed if knob.kind == "choice" else ("on", "off")
+    changed = session.to_model if knob.path == "model.name" else None
+    options, key = (AUTO, *words) if knob.optional else words, session.bring(knob.path)
+    st.selectbox(
+        knob.title,
+        options,
+        session.place(options, key),
+        key=key,
+        help=None if knob.path == "system" else _help(knob),  # stands in the bar, whose words are behind the question mark
+        on_change=changed,
+        format_func=title if knob.path == "system" else str,
+    )
+
+
+@cache
+def title(system: str) -> str:
+    """Return how a training system is shown: its name in links, its own title, and whether only its headline is known."""
+    found = registry.load("systems", system)
+    own = str(getattr(found, "title", ""))
+    doubt = " (headline only)" if getattr(found, "confidence", "") == "headline only" else ""
+    return (f"{system}: {own}" if own and own.lower() != system else system) + doubt
+
+
+def draw_slider(knob: Knob, given: Sequence[float] = ()) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Draw round values to slide over, and beside them the exact one to type; return both columns.
+
+    The places are `given`, or else the knob's stops. A value changed by anything else gets a fresh slider:
+    the browser may still be sending the old one's place.
+    """
+    exact, shown = session.bring(knob.path), f"shown {knob.path}"
+    held = _good(knob, st.session_state[exact])
+    place, options = knobs.write(knob, held), places(knob, held, given)
+    turn, before = st.session_state.get(shown, (0, place))
+    st.session_state[shown] = turn + (place != before), place
+    slide = slider(knob.path)
+    st.session_state[slide] = place
+    left, right = st.columns((5, 2), vertical_alignment="top")
+    left.select_slider(
+        knob.title,
+        tuple(options),
+        place,
+        key=slide,
+        help=_help(knob),
+        on_change=_take_over,
+        args=(knob.path, slide),
+        format_func=options.__getitem__,
+    )
+    right.text_input(f"{knob.title}, exact", st.session_state[exact], key=exact, label_visibility="collapsed")
+    return left, right
+
+
+def slider(path: str) -> str:
+    """Return the session key of the slider that now stands for a knob."""
+    return f"slide {path} {st.session_state[f'shown {path}'][0]}"
+
+
+def _take_over(path: str, slide: str) -> None:
+    if slide == slider(path):
+        place = st.session_state[slide]
+        st.session_state.update({session.widget(path): place, f"shown {path}": (st.session_state[f"shown {path}"][0], place)})
+
+
+def places(knob: Knob, held: Any, given: Sequence[float] = ()) -> dict[str, str]:
+    """Return the slider's places in order, as texts and as they read; the held value, or auto, has the nearest place."""
+    scenario = session.scenario()
+    own = in_force(scenario, knob.path).value if held is None else held
+    numbers = given or stops(settled_or_asked(scenario), knob)
+    nearest = None if own is None else min(numbers, key=lambda number: abs(number - own))
+    found = {knobs.write(knob, held if one == nearest else one): stop_label(knob, one) for one in numbers}
+    labelled = {text: f"{AUTO}, {label}" if text == AUTO else label for text, label in found.items()}
+    return labelled if own is not None else {AUTO: AUTO, **labelled}
+
+
+def stop_label(knob: Knob, value: float) -> str:
+    """Return how a value reads on a slider: whole PMEM modules as 4 × 128 GB, other numbers without their unit."""
+    if knob.path != CAPACITY:
+        return f"{value:.15g}"
+    module = module_bytes(session.scenario().machine) / GB
+    count = value / module
+    return f"{count:,.0f} × {module:g} GB" if count == int(count) else f"{value:,.15g} GB"
+
+
+def _good(knob: Knob, text: str) -> Any:
+    try:
+        return knobs.parse(knob, text)
+    except BadKnob:
+        return values(session.scenario())[knob.path]
+
+
+def _help(knob: Knob) -> str:
+    if knob.acts == "always":
+        return knob.help
+    return f"{knob.help} Acts in a {'campaign' if knob.acts == 'campaign' else 'full run'}, not in the estimate."
+
+
+def _extent(knob: Knob) -> str:
+    """Return the range as a sentence for the help, and "auto" where it is allowed."""
+    extent = f" From {knob.low:g} to {knob.high:g}." if knob.low is not None and knob.high is not None else ""
+    return extent + (" May be auto." if knob.optional else "")
+
+
+MAIN = tuple(knob for knob in KNOBS.values() if knob.main)
+BAR_KNOBS = ("system",)  # those that stand in the bar on top

@@ -1,0 +1,51 @@
+"""Links of pages: the part that a page adds and restores, the host, the scripts' paths."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from engine.sweep.links import NOTHING_ASKED, Opened
+from engine.sweep.questions import Questions
+
+
+@dataclass(frozen=True)
+class LinkPart:
+    """A page's part of a link: axes, questions as the page asks them, a crash state."""
+
+    axes: tuple[str, ...] = ()
+    questions: Questions = NOTHING_ASKED
+    crash: str = ""
+
+
+def _restore_nothing(link: Opened) -> None:
+    """Leave the session as it is: the page has no widgets of its own that links carry."""
+
+
+def _refuse_nothing(link: Opened) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class PageLink:
+    """A page's entry in `shell/places.py`: how its own widgets travel in links.
+
+    `to_link` returns the page's part, `from_link` sets its widgets before they are drawn, and `refusal` returns the sentence
+    that refuses a link, or "". Every page's `refusal` is asked before any `from_link`.
+    """
+
+    to_link: Callable[[], LinkPart] = LinkPart
+    from_link: Callable[[Opened], None] = _restore_nothing
+    refusal: Callable[[Opened], str] = _refuse_nothing
+
+
+def script(place: str) -> str:
+    """Return the path of a place's script, by which Streamlit leads there."""
+    return f"pages/{place}.py"
+
+
+def host() -> str:
+    """Return the scheme and host that the visitor's browser asked, or "" where there is no browser."""
+    asked = urlsplit(st.context.url or "")
+    return f"{asked.scheme}://{asked.netloc}" if asked.netloc else ""

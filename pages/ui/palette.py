@@ -1,0 +1,63 @@
+"""One colour per training system, stage and device, the same on every chart, in light and dark."""
+
+from engine import registry
+from engine.core.graph import STAGES
+
+SYSTEMS = {
+    "ssd": "#8c8c8c",
+    "pmem": "#5b7bb4",
+    "pcie": "#7b5fa8",
+    "cxl-d": "#2f9e9b",
+    "cxl-b": "#4fa64a",
+    "cxl": "#d9622b",
+    "dram": "#c2a02b",
+    "all-hbm": "#9c7a1c",
+    "cached-embedding": "#1f7f8c",
+    "cpu-only": "#6f7780",
+    "cpu-gpu": "#4a9fd8",
+    "fae": "#86a82b",
+    "hotline": "#e07b91",
+    "dram-hbm-nodes": "#7f8fd9",
+    "mtrains": "#b5651d",
+    "cold-in-dram": "#a55a9c",
+    "proactive": "#2e8b57",
+    "torchrec-uvm": "#c44e52",
+    "scratchpipe": "#9467bd",
+    "remote-no-cache": "#a39382",
+    "bagpipe": "#e0903c",
+}
+OTHERS = ("#c2557f", "#3f8fd0", "#9c6b3f", "#6d9e1f", "#b04a4a", "#5a6c7d")
+STAGE_COLOURS: dict[str, str] = dict(zip(STAGES, ("#d9622b", "#e8b04a", "#5b7bb4", "#7fa7d8", "#2f9e9b", "#a09a92"), strict=True))
+
+
+def systems() -> tuple[str, ...]:
+    """Return all training systems: the known ones in the order of their papers, then any new file's."""
+    found = registry.names("systems")
+    return (*(name for name in SYSTEMS if name in found), *(name for name in found if name not in SYSTEMS))
+
+
+def family(system: str) -> tuple[str, ...]:
+    """Return the systems of one system's family, itself among them, in the same order."""
+    own = registry.load("systems", system).family
+    return tuple(name for name in systems() if registry.load("systems", name).family == own)
+
+
+def known_by(system: str) -> str:
+    """Return how well a training system's inner workings are known, for wherever it is listed."""
+    return "its headline only" if registry.load("systems", system).confidence == "headline only" else "its sources"
+
+
+def devices() -> tuple[str, ...]:
+    """Return all devices, so that a component keeps its colour whichever others are in use.
+
+    The wall is none of them: what it adds is counted with each device.
+    """
+    return tuple(name for name in registry.names("devices") if name != "wall")
+
+
+def colours(names: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return a Vega-Lite scale that gives each name its own colour, whatever the data holds."""
+    known = SYSTEMS | STAGE_COLOURS
+    spare = [name for name in names if name not in known]
+    own = known | {name: OTHERS[index % len(OTHERS)] for index, name in enumerate(spare)}
+    return {"domain": list(names), "range": [own[name] for name in names]}

@@ -1,0 +1,185 @@
+"""What a session holds: the last good scenario, the preset under it, and the widgets of those knobs that are drawn.
+
+Streamlit forgets a widget's value with the widget, and copies all that it holds for each one it draws: so that what is not
+drawn is held by the scenario alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import streamlit as st
+
+from engine.errors import BadKnob
+from engine.scenario import knobs
+from engine.scenario.knobs import Knob
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, Scenario, values, with_values
+
+PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
+SAMPLE, HERE, REFUSED = "sample", "link of this page", "refused"
+OURS, LANDED = "redrawn by us", "landed"
+
+
+def widget(path: str) -> str:
+    """Return the session key of a knob's widget."""
+    return f"knob {path}"
+
+
+def scenario() -> Scenario:
+    """Return the last good scenario of this session."""
+    found: Scenario = st.session_state[SCENARIO]
+    return found
+
+
+def base() -> str:
+    """Return the name of the preset that the session started from."""
+    return str(st.session_state[PRESET])
+
+
+def axes() -> tuple[str, ...]:
+    """Return the axes of the sweep that the session holds, as links write them."""
+    return tuple(st.session_state.get(AXES, ()))
+
+
+def sample() -> str:
+    """Return which points of the box are swept, as links write it; "" is all of the grid."""
+    return str(st.session_state.get(SAMPLE, ""))
+
+
+def crash() -> str:
+    """Return the crash state that a link asked for, as its replay line, or ""."""
+    return str(st.session_state.get(CRASH, ""))
+
+
+def put(start: str, new: Scenario) -> None:
+    """Hold `new`, a variation of preset `start`; only before widgets are drawn."""
+    st.session_state[PRESET] = start
+    show(new)
+
+
+def show(new: Scenario) -> None:
+    """Hold a scenario, and set the widgets there are to its values; only in a callback or before widgets are drawn."""
+    st.session_state[SCENARIO] = new
+    for path, value in values(new).items():
+        if widget(path) in st.session_state:
+            st.session_state[widget(path)] = shown(KNOBS[path], value)
+
+
+def shown(knob: Knob, value: Any) -> str | bool:
+    """Return what a knob's widget holds for `value`: a switch's bool, for all others the text of links."""
+    return value if isinstance(value, bool) and not knob.optional else knobs.write(knob, value)
+
+
+def offer(name: str, options: Sequence[str], first: str) -> None:
+    """Set a widget that is about to be drawn to its last choice or a link's, to `first` where that is not on offer.
+
+    Streamlit forgets a widget's value with the widget, so that the choice is kept beside it.
+    """
+    if st.session_state.get(name) not in options:
+        wanted = st.session_state.get(_choice(name))
+        st.session_state[name] = wanted if wanted in options else first
+    st.session_state[_choice(name)] = st.session_state[name]
+
+
+def ask(name: str, choice: str) -> None:
+    """Take over a choice from a link, "" for none; before its widget is drawn."""
+    st.session_state.pop(name, None)
+    st.session_state[_choice(name)] = choice
+
+
+def choice(name: str) -> str:
+    """Return what was chosen, or what a link asked for; "" for neither."""
+    return str(st.session_state.get(name) or st.session_state.get(_choice(name), ""))
+
+
+def _choice(name: str) -> str:
+    return f"choice of {name}"
+
+
+def held(path: str) -> str | bool:
+    """Return what a knob's widget holds, or would hold if it were drawn."""
+    found: str | bool = st.session_state.get(widget(path), shown(KNOBS[path], values(scenario())[path]))
+    return found
+
+
+def bring(path: str) -> str:
+    """Return the session key of a knob's widget that is about to be drawn, with its value there."""
+    st.session_state[widget(path)] = held(path)
+    return widget(path)
+
+
+def place(options: Sequence[str], key: str) -> int:
+    """Return where among its options the held value of a select box is.
+
+    Every widget gets its held value as its default too: a browser that missed the run which set it would send another one.
+    """
+    held = st.session_state.get(key)
+    return options.index(held) if held in options else 0
+
+
+def read(path: str) -> Any:
+    """Return the value of a knob's widget; raises BadKnob with the engine's sentence."""
+    found = st.session_state[widget(path)]
+    return found if isinstance(found, bool) else knobs.parse(KNOBS[path], found)
+
+
+def to_preset() -> None:
+    """Set every knob to the chosen preset: the answer to a new preset, and to reset."""
+    show(preset(base()).scenario)
+
+
+def take_back(path: str) -> None:
+    """Set one knob to the chosen preset's value, with its group, or all, where it cannot go alone; only in a callback."""
+    start = values(preset(base()).scenario)
+    group = {name: value for name, value in start.items() if name.partition(".")[0] == path.partition(".")[0]}
+    for taken in ({path: start[path]}, group, start):
+        with suppress(BadKnob):
+            show(with_values(scenario(), taken))
+            return
+
+
+def to_model() -> None:
+    """Set the model's knobs to the named model that was just chosen."""
+    show(with_values(scenario(), {"model.name": held("model.name")}))
+
+
+def put_data(digest: str) -> None:
+    """Train on the data file of this digest, or on the generator with ""; only in a callback."""
+    st.session_state[widget("data.digest")] = digest
+
+
+def refusals() -> Mapping[str, str]:
+    """Take the widgets over into the scenario; return a sentence for each knob that was refused, by path.
+
+    A refused knob keeps its last good value. A contradiction between knobs has the path "" and changes nothing.
+    """
+    good, bad = {}, {}
+    for path in touched():
+        try:
+            good[path] = read(path)
+        except BadKnob as error:
+            bad[path] = str(error)
+    try:
+        st.session_state[SCENARIO] = with_values(scenario(), good)
+    except BadKnob as error:
+        bad[""] = str(error)
+    st.session_state[REFUSED] = bad
+    return bad
+
+
+def touched() -> list[str]:
+    """Return the knobs that have a widget, or a value that a press has set."""
+    return [path for path in KNOBS if widget(path) in st.session_state]
+
+
+def refused() -> Mapping[str, str]:
+    """Return what `refusals` found in this run."""
+    found: Mapping[str, str] = st.session_state.get(REFUSED, {})
+    return found
+
+
+def redraw() -> None:
+    """Draw the page once more by ourselves: the address that comes along may be from before our last write."""
+    st.session_state[OURS] = True
+    st.rerun()

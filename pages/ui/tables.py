@@ -1,0 +1,165 @@
+"""Results as the plain tables that charts draw: fixed lower-case columns, one row per mark."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from engine.core.arrays import Row
+from engine.results.result import Result
+from pages.ui import palette
+
+Ranges = Mapping[str, tuple[float, float]]
+NO_ENDS = (np.nan, np.nan)
+TIMELINE = {
+    "Device": "device",
+    "Task": "task",
+    "Stage": "stage",
+    "Batch": "batch",
+    "Start [ms]": "start",
+    "End [ms]": "end",
+    "Background": "background",
+}
+TRAINING = {"Batch": "batch", "Elapsed [s]": "elapsed", "Loss": "loss", "AUC": "auc"}
+EVENTS = {"Elapsed [s]": "elapsed", "Kind": "kind", "Batch": "batch", "What": "what"}
+STRUCK, ENDS = ("fault", "fault in recovery"), ("recovered", "unrecoverable")
+GAP, MOST_GAPS = 0.08, 0.5  # shares of a broken axis that one outage has, and all of them together at most
+# A bar that dwarfs all others by this factor is cut, and says so, to this multiple of the next.
+DWARFED, CUT = 4.0, 1.3
+DEVICES = {"Device": "device", "Busy [%]": "busy", "Note": "note"}
+
+
+def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return rows as a frame with exactly the given columns, renamed."""
+    return pd.DataFrame([{new: row.get(old) for old, new in columns.items()} for row in rows], columns=list(columns.values()))
+
+
+def by_stage(results: Mapping[str, Result], chosen: str, ranges: Ranges | None = None) -> pd.DataFrame:
+    """Return exposed milliseconds: system, known (by what), part, amount, drawn (less where a bar is cut), chosen.
+
+    The first row of a system has in low and high between what its whole lies, as `ranges` say by system.
+    """
+    rows = [
+        {"system": system, "part": row["Stage"], "amount": row["Exposed [s]"] * 1e3, "chosen": system == chosen}
+        for system, result in results.items()
+        for row in result.breakdown
+    ]
+    return _summed(rows, ranges)
+
+
+def by_component(results: Mapping[str, Result], chosen: str, ranges: Ranges | None = None) -> pd.DataFrame:
+    """Return joules of the whole run in the columns of `by_stage`."""
+    rows = [
+        {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen}
+        for system, result in results.items()
+        for row in result.devices
+    ]
+    return _summed(rows, ranges)
+
+
+def drawn(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Return the parts that a stacked chart of these rows draws, in the order of their names."""
+    return tuple(sorted(set(rows["part"])))
+
+
+def _summed(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFrame:
+    """Return one row a system and part; in plain Python, as frames of ten rows take a tenth of a page's time to group."""
+    amounts: dict[tuple[Any, Any, Any], float] = {}
+    totals: dict[Any, float] = {}
+    for system, part, amount, chosen in (row.values() for row in rows):
+        amounts[system, part, chosen] = amounts.get((system, part, chosen), 0.0) + amount
+        totals[system] = totals.get(system, 0.0) + amount
+    longest = max(totals.values(), default=0.0)
+    share = most_drawn(totals.values()) / longest if longest else 1.0
+    ends, found = dict(ranges or {}), []
+    for (system, part, chosen), amount in amounts.items():
+        whole = totals[system] != longest or share == 1
+        low, high = ends.pop(system, NO_ENDS) if whole else NO_ENDS
+        found.append((system, part, chosen, amount, palette.known_by(system), amount if whole else amount * share, low, high))
+    columns = ("system", "part", "chosen", "amount", "known", "drawn", "low", "high")
+    return pd.DataFrame(found, columns=columns).astype(dict.fromkeys(("amount", "drawn", "low", "high"), float))
+
+
+def most_drawn(totals: Iterable[float]) -> float:
+    """Return the length at which bars are cut: the longest one's, but less where it dwarfs all others."""
+    *others, longest = sorted(totals)
+    if len(others) < 2:  # two bars are there to show how far apart they are
+        return longest
+    return CUT * others[-1] if others and longest > DWARFED * others[-1] > 0 else longest
+
+
+def pace(result: Result) -> tuple[float, float]:
+    """Return the watts that a run's machine always draws, and the joules that each batch adds: its mean, or the steady one."""
+    elapsed, step = (result.results.get(name) or np.nan for name in ("Elapsed [s]", "Step time [ms]"))
+    watts = sum(row["Static energy [J]"] for row in result.devices) / elapsed
+    if result.training:
+        return watts, sum(row["Dynamic energy [J]"] for row in result.devices) / len(result.training)
+    return watts, (result.results.get("Energy per batch [J]") or np.nan) - watts * step / 1e3
+
+
+def _batches(frame: pd.DataFrame) -> pd.Series:
+    """Return how many batches had been trained by each row, those run again counted again; rows may be left out."""
+    at, batch, trained = (frame[name].astype(float).to_numpy() for name in ("elapsed", "batch", "loss"))
+    known = ~np.isnan(trained)
+    if not known.any():
+        return pd.Series(0.0, frame.index)
+    steps = np.diff(batch[known], prepend=-1.0)
+    run = np.where(steps > 0, steps, 1.0).cumsum()
+    found = np.interp(at, at[known], run)
+    found[known] = run  # two batches may end at one instant
+    return pd.Series(found, frame.index)
+
+
+def curve(training: Sequence[Row], events: Sequence[Row], pace: tuple[float, float] = (np.nan, np.nan)) -> pd.DataFrame:
+    """Return training points and events in one frame, told apart by their empty columns.
+
+    `running` is the simulated time without outages, `broken` has each of them shortened, `joules` is the energy of `running`
+    at a `pace`; `part` counts the outages that are over, `number` the faults.
+    """
+    frame = pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
+    at, down, over, part = frame["elapsed"].astype(float), 0.0 * frame["elapsed"], 0.0 * frame["elapsed"], 0
+    for began, ended in outages(events):
+        inside = at.clip(began, ended) - began
+        down, over, part = down + inside, over + inside / (ended - began), part + (at >= ended)
+    running = at - down
+    number = frame["kind"].isin(STRUCK).cumsum().where(frame["kind"].isin(STRUCK))
+    gap = running.max() * min(GAP, MOST_GAPS / max(over.max(), 1.0))
+    joules = pace[0] * running + pace[1] * _batches(frame)
+    return frame.assign(running=running, broken=running + gap * over, joules=joules, part=part, number=number)
+
+
+def outages(events: Iterable[Row]) -> list[tuple[float, float]]:
+    """Return when each outage began and ended, in simulated seconds; further faults before its end are part of it."""
+    found, began = [], None
+    for row in events:
+        at = float(row["Elapsed [s]"])
+        if row["Kind"] == STRUCK[0] and began is None:
+            began = at
+        elif row["Kind"] in ENDS and began is not None:
+            found += [(began, at)] if at > began else []
+            began = None
+    return found
+
+
+def breaks(frame: pd.DataFrame, events: Iterable[Row]) -> tuple[tuple[float, float, float], ...]:
+    """Return where a curve's axis is broken: for each outage both places on `broken`, and its seconds."""
+    place = dict(zip(frame["elapsed"], frame["broken"], strict=True))
+    return tuple((place[began], place[ended], ended - began) for began, ended in outages(events))
+
+
+def beside(results: Mapping[str, Result]) -> pd.DataFrame:
+    """Return all results as they are, one row a result and one column a training system."""
+    names = dict.fromkeys(name for result in results.values() for name in result.results)
+    return pd.DataFrame(
+        [{"Result": name} | {system: result.results.get(name) for system, result in results.items()} for name in names]
+    )
+
+
+def not_shown(results: Mapping[str, Result]) -> Mapping[str, list[str]]:
+    """Return the training systems that cannot run, by the sentence that says why."""
+    refused: dict[str, list[str]] = {}
+    for system, result in results.items():
+        if not result.ran:
+            refused.setdefault(result.outcome, []).append(system)
+    return refused

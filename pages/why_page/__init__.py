@@ -1,0 +1,1 @@
+"""Why: where a speed-up comes from, a section of Design."""

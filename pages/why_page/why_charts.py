@@ -1,0 +1,106 @@
+"""The charts of the page Why: a waterfall, and lines over bandwidths, as specifications without data."""
+
+from functools import cache
+
+from pages.ui import palette
+from pages.ui.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
+from pages.why_page.why_tables import ENDS, UNITS
+
+COSTS = "#c23b3b"
+SYSTEM = nominal("system", scale=palette.colours(palette.systems()))
+TOP = {"orient": "top", "title": None}
+FORMAT = ".4~g"
+
+
+@cache
+def waterfall(of: str) -> Spec:
+    """A bar a change, from what a batch cost to what it costs then; needs the frame of why_tables.waterfall."""
+    unit = UNITS[of]
+    tip = hover(("name", "Change"), ("system", "Leads to"), ("says", "What changes"), ("label", of))
+    bar = layer(
+        {"type": "bar", "height": {"band": 0.72}, "strokeWidth": 2},
+        x=quantity("low", axis=axis(f"{of} of a batch [{unit}]", grid=False)),
+        x2={"field": "high"},
+        color={**SYSTEM, "legend": None},
+        stroke=when("datum.costs", COSTS, None),
+        tooltip=tip,
+    )
+    text = layer(LABEL, x=quantity("high"), text={"field": "label"})
+    names = nominal("name", sort=None, axis=axis("Change", labelFontSize=13, labelLimit=170))
+    return {**rows(30), "encoding": {"y": names}, "layer": [bar, text]}
+
+
+@cache
+def staleness() -> Spec:
+    """Needed staleness over log bandwidth, log-log, with this machine and its bound marked."""
+    x = quantity("rate", scale=LOG, axis=_ticks("Log bandwidth [GB/s]"))
+    y = quantity("needed", scale={"type": "log"}, axis=_ticks("Staleness needed [batches]"))
+    curves = {"domain": list(ENDS.values()), "range": [palette.OTHERS[1], palette.OTHERS[2]]}
+    tip = hover(("curve", "Curve"), ("rate", "Log bandwidth [GB/s]", FORMAT), ("needed", "Staleness needed [batches]", FORMAT))
+    colour = nominal("curve", scale=curves, legend=TOP)
+    line = layer({"type": "line", "aria": False, "point": {"aria": False}}, x=x, y=y, color=colour, tooltip=tip)
+    bound = layer(
+        ruled(strokeDash=[4, 3], color=INK),
+        {"filter": "datum.bound > 0"},
+        {"aggregate": [{"op": "max", "field": "bound", "as": "needed"}]},
+        y=y,
+    )
+    said = {**bound, "mark": {"type": "text", "align": "left", "x": 4, "dy": -7, "color": INK}}
+    said["encoding"] = {"y": y, "text": {"value": "the bound asked for"}}
+    here = {**where("datum.now && datum.needed > 0"), **_here(x, y, "this machine")}
+    return {"height": 280, "layer": [{**where("!datum.now"), **line}, bound, said, here]}
+
+
+@cache
+def strict_and_relaxed() -> Spec:
+    """Step time of cxl over log bandwidth, strict (dashed) and with the bound asked for."""
+    x = quantity("rate", scale=LOG, axis=_ticks("Log bandwidth [GB/s]"))
+    y = quantity("step", scale={"type": "log"}, axis=_ticks("Step time [ms]"))
+    line = layer(
+        {"type": "line", "color": palette.SYSTEMS["cxl"]},
+        {"filter": "!datum.now"},
+        x=x,
+        y=y,
+        detail={"field": "how"},
+        strokeDash=nominal("how", sort=None, scale={"range": [[5, 4], [1, 0]]}, legend=TOP),
+        tooltip=hover(("how", "MLP log"), ("rate", "Log bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT)),
+    )
+    here = {**where("datum.now"), **_here(x, y, "")}
+    return {"height": 280, "layer": [line, here]}
+
+
+@cache
+def links() -> Spec:
+    """Step time over CXL bandwidth, a line a system, its saturation as a dot, this machine as a dashed line."""
+    x = quantity("bandwidth", scale=LOG, axis=_ticks("CXL bandwidth [GB/s]"))
+    y = quantity("step", scale={"type": "log"}, axis=_ticks("Step time [ms]"))
+    systems = ("cxl-d", "cxl-b", "cxl")
+    colour = {**SYSTEM, "scale": palette.colours(systems), "legend": {**TOP, "symbolType": "stroke"}}
+    tip = hover(("system", "Training system"), ("bandwidth", "CXL bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT))
+    both = {"x": x, "y": y, "color": colour, "tooltip": tip}
+    line = layer({"type": "line"}, {"filter": "!datum.enough"}, **both)
+    dot = layer({"type": "point", "aria": False, "filled": True, "size": 110}, {"filter": "datum.enough"}, **both)
+    # Two saturations are often close: the slowest system's label stands above its dot, the others' below.
+    above, below = (
+        _saturates(both, test, dy) for test, dy in (("datum.system === 'cxl-d'", -13), ("datum.system !== 'cxl-d'", 15))
+    )
+    now = layer(ruled(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "bandwidth"}]}, x=x)
+    return {"height": 320, "layer": [line, now, dot, above, below]}
+
+
+def _saturates(both: Spec, test: str, dy: int) -> Spec:
+    label = {"calculate": FIGURE.format("bandwidth") + " + ' GB/s'", "as": "label"}
+    mark = {"type": "text", "dy": dy, "fontWeight": 600}
+    return layer(mark, {"filter": f"datum.enough && {test}"}, label, **both, text={"field": "label"})
+
+
+def _ticks(title: str) -> Spec:
+    """An axis in decades, as plain numbers."""
+    return axis(title, format="~g", labelOverlap=True, tickCount=6, grid=False)
+
+
+def _here(x: Spec, y: Spec, label: str) -> Spec:
+    """A marked point, for this machine."""
+    point = layer({"type": "point", "aria": False, "filled": True, "size": 130, "color": palette.SYSTEMS["cxl"]}, x=x, y=y)
+    text = layer({"type": "text", "dy": -14, "fontWeight": 600, "color": INK}, x=x, y=y, text={"value": label})
+    return {"layer": [point, text]}

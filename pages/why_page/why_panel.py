@@ -1,0 +1,78 @@
+"""Where does the speed-up come from? The steps from pmem to cxl, and when a relaxed log or a faster link pays."""
+
+import streamlit as st
+
+from engine.insight.decomposition import other_way
+from engine.scenario.scenario import Scenario
+from pages.answers import later
+from pages.ui import downloads
+from pages.ui.plain import plain
+from pages.why_page import insights, sentences, why_charts, why_tables
+
+
+def draw(scenario: Scenario) -> None:
+    """Draw the whole way from pmem to cxl for this model on this machine."""
+    with st.spinner("Estimating some two hundred machines"):
+        found = later.cached_result(insights.of, scenario)
+    if isinstance(found, str):
+        st.info(plain(found))
+        return
+
+    st.markdown(f"**{plain(sentences.headline(found.steps))}**")
+    st.caption("The whole way from pmem to cxl for this model on this machine, whichever training system is chosen.")
+    with st.container(horizontal=True):
+        of = st.segmented_control("What of a batch?", why_tables.OF, default=why_tables.OF[0], required=True, key="of")
+        order = st.segmented_control(
+            "In which order?", why_tables.ORDERS, default=why_tables.ORDERS[0], required=True, key="order"
+        )
+    way = found.steps if order == why_tables.ORDERS[0] else other_way(found.steps)
+    waterfall = why_tables.waterfall(way, of)
+    st.markdown(f"**{plain(why_tables.finding(found.steps, of))}** Each bar is one change on top of those above it")
+    st.vega_lite_chart(waterfall, why_charts.waterfall(of), key="waterfall", alt=f"{of} from pmem to cxl, one bar a change")
+    for text in (sentences.order_matters(found.steps), *sentences.costs(way), *sentences.refusals(way)):
+        st.caption(plain(text))
+    with st.expander("Every step in numbers"):
+        steps = why_tables.steps(way)
+        downloads.show(steps, why_tables.STEP_FORMATS)
+        downloads.rows(steps, "emberpool-steps", "Download the steps as CSV")
+        st.caption(
+            "Other order: what the same change saves when it trades places with its neighbour, where a machine could be built so."
+        )
+
+    _log(found)
+    _links(found, scenario)
+
+
+def _log(found: insights.Insights) -> None:
+    st.markdown("##### When does a relaxed log pay?")
+    st.markdown(plain(" ".join(sentences.relaxation_sentence(found.log))))
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**How stale must the MLP log be?** To cost less than 1 %")
+        rows, spec = why_tables.staleness(found.log), why_charts.staleness()
+        st.vega_lite_chart(rows, spec, key="staleness", alt="Staleness bound needed against the log's bandwidth")
+    with right:
+        st.markdown("**What does relaxing it save?** Step time of cxl")
+        rows, spec = why_tables.strict_and_relaxed(found.log), why_charts.strict_and_relaxed()
+        st.vega_lite_chart(rows, spec, key="relaxed", alt="Step time against the log's bandwidth, strict and relaxed")
+    st.caption(
+        "A line ends where a strict log is as fast. Varied is the named end of the log; the other is at least twice as fast."
+    )
+    with st.expander("Every log bandwidth in numbers"):
+        logs = why_tables.logs(found.log)
+        downloads.show(logs, why_tables.LOG_FORMATS)
+        downloads.rows(logs, "emberpool-relaxation", "Download the log bandwidths as CSV")
+
+
+def _links(found: insights.Insights, scenario: Scenario) -> None:
+    st.markdown("##### When does more CXL bandwidth stop helping?")
+    st.markdown("\n".join(f"- {plain(sentences.saturation_sentence(one))}" for one in found.links))
+    st.markdown(
+        "**Step time over CXL bandwidth** A dot marks where doubling starts to save less than 1 %, the dashed line this machine"
+    )
+    rows, spec = why_tables.links(found.links, scenario), why_charts.links()
+    st.vega_lite_chart(rows, spec, key="links", alt="Step time over CXL bandwidth for the systems with a CXL link")
+    with st.expander("The link's work in numbers"):
+        carried = why_tables.carried(found.links)
+        downloads.show(carried, why_tables.CARRIED_FORMATS)
+        downloads.rows(why_tables.links(found.links, scenario), "emberpool-bandwidth", "Download the curves as CSV")
