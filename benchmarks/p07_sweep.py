@@ -72,8 +72,8 @@ def measure() -> Measured:
 
 def _by_peers(asked: Scenario, path: Path, lookups: int, elapsed: float | None) -> tuple[float, float, bool]:
     """Return the peers' seconds for the cache and for the schedule of one point, and whether both say what we say."""
-    m = machine_of(settle(asked).scenario)
-    amounts, rows = counted_traffic(m.scenario, asked.system), int(m.system.cache.rows(m.scenario)) if m.system.cache else 0
+    m = machine_of(settle(asked))
+    amounts, rows = counted_traffic(m.settled), int(m.system.cache.rows(m.scenario)) if m.system.cache else 0
     start = process_time()
     (missed,) = misses(path, lookups, "lru", [rows])
     middle = process_time()

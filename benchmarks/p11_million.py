@@ -20,11 +20,11 @@ def run() -> tuple[float, float, bool]:
     m = ready(preset("dlrm-kaggle").scenario)
 
     def line(batches: int) -> Timeline:
-        return schedule(m, expected_traffic(m.scenario, m.scenario.system, batches))
+        return schedule(m, expected_traffic(m.settled, batches))
 
     few, times = line(FEW).batch_ends, []
     for _ in range(ROUNDS):
-        amounts = expected_traffic(m.scenario, m.scenario.system, BATCHES)
+        amounts = expected_traffic(m.settled, BATCHES)
         start = process_time()
         found = schedule(m, amounts)
         times.append(process_time() - start)

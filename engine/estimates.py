@@ -5,23 +5,22 @@ points with the same plan are then scheduled and averaged together. One point al
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import nan
 
 import numpy as np
 
 from .amounts.expected import dealt, expected_amounts, unlike
 from .core.memo import remembered
-from .hardware.line_cache import LineCache
-from .registry import load
 from .results.explanation import ESTIMATED, passes, report_results, rounded_up, too_late, unscheduled_result
 from .results.report import undisturbed_report
 from .results.result import Result
-from .scenario.scenario import Scenario, with_checked
+from .scenario.scenario import Scenario
 from .scenario.sequences import sequence_notes
 from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observed, PlannedBatches, design_point, evaluate, plan
 from .schedule.steady_state import Steady
 from .schedule.window import run_window
-from .systems.system import log_policy
+from .systems.system import Settled, system_of
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
@@ -80,14 +79,16 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
     )
 
 
-def _planned(s: Scenario, system: str, medium: LineCache) -> PlannedBatches:
+def _planned(settled: Settled) -> PlannedBatches:
     """Plan a scenario's batches; an MLP log that may be older than the run is planned as one as old as the run."""
-    long = (s.policy.mlp_staleness_bound_batches or 0) > s.run.batches
-    return _laid_out(with_checked(s, {"policy.mlp_staleness_bound_batches": s.run.batches}) if long else s, system, medium)
+    asked, batches = settled.scenario.policy.mlp_staleness_bound_batches or 0, settled.scenario.run.batches
+    if asked > batches:
+        settled = replace(settled, log_policy=replace(settled.log_policy, mlp_staleness_bound=batches))
+    return _laid_out(settled)
 
 
-@remembered(most=256)
-def _laid_out(s: Scenario, system: str, medium: LineCache) -> PlannedBatches:
-    amounts, samples = expected_amounts(s, system, medium), s.data.batch_size
-    batches, stretch = run_window(log_policy(s, load("systems", system)), s.run.batches, unlike(amounts, samples))
-    return plan(s, system, amounts, dealt(amounts, samples, batches), stretch)
+@remembered(most=256, by=system_of)
+def _laid_out(settled: Settled) -> PlannedBatches:
+    amounts, samples = expected_amounts(settled), settled.scenario.data.batch_size
+    batches, stretch = run_window(settled.log_policy, settled.scenario.run.batches, unlike(amounts, samples))
+    return plan(settled, amounts, dealt(amounts, samples, batches), stretch)

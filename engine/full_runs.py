@@ -28,7 +28,7 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
     def planned_or_run(scenario: Scenario) -> DesignPoint | Result | NotScheduled:
         try:
             if goes_along(scenario):
-                return design_point(scenario, lambda s, *others: planned(s, *others, on_progress=meter.step))
+                return design_point(scenario, lambda settled: planned(settled, on_progress=meter.step))
             return simulate(scenario, progress=progress)
         except Cancelled:
             raise

@@ -18,7 +18,6 @@ from .run.shared_training import TrainingShelf, run_and_learn, trains
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
-from .systems.system import medium_cache
 from .workload.readers.file_tables import numbering_note
 from .workload.readers.formats import read
 from .workload.readers.recording import Recording
@@ -37,8 +36,8 @@ def simulate(
     file = read(data, reading(progress)) if data else None
     if file and not scenario.data.digest:
         scenario = with_values(scenario, {"data.digest": file.digest})
-    settled = settle(scenario)  # what is automatic is chosen, such as the memory's capacity
-    machine = machine_of(settled.scenario)  # the training system, its policies, and its devices
+    settled = settle(scenario)  # its system, policies and placement of tables; what is automatic is chosen
+    machine = machine_of(settled)  # its devices
     if settled.problems:
         return infeasible_result(scenario, settled.problems)
     try:
@@ -51,22 +50,22 @@ def simulate(
 def _simulate(
     scenario: Scenario, machine: Machine, file: Recording | None, progress: Watcher | None, shelf: TrainingShelf | None
 ) -> Result:
-    settled = machine.scenario
-    batches, origin, training = num_batches(settled, file), source(settled, file), trains(settled, shelf)
+    settled, s = machine.settled, machine.scenario
+    batches, origin, training = num_batches(s, file), source(s, file), trains(s, shelf)
     meter = Meter(progress, batches)
-    notes = tuple(filter(None, (repeats(settled, origin), numbering_note(settled, file) if file else "")))
-    lengths = file.mean_lengths * settled.model.field_copies if file else ()
+    notes = tuple(filter(None, (repeats(s, origin), numbering_note(s, file) if file else "")))
+    lengths = file.mean_lengths * s.model.field_copies if file else ()
 
     def on_progress(what: str, finishes: bool) -> None:
         meter.step(what, counts=finishes and not training)
 
-    if not settled.run.training:  # without a fault either, arrays of times are enough
-        plan = planned(settled, scenario.system, medium_cache(settled, scenario.system), file=file, on_progress=on_progress)
+    if not s.run.training:  # without a fault either, arrays of times are enough
+        plan = planned(settled, file=file, on_progress=on_progress)
         points = [DesignPoint(scenario, machine, plan)]
         (found,) = evaluate(points, lambda points, seen: undisturbed_results(points, seen, notes, lengths), TIMELINES)
         if isinstance(found, Result):
             return found
-    traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
+    traffic = counted_traffic(settled, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
     told = tuple(filter(None, (learned.note, *notes)))
     return run_result(scenario, run, report(run, traffic, learned.scores), learned, told, lengths)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.amounts.counted import counted_traffic as count
+from engine.amounts.counted import counted_traffic
 from engine.core.graph import TaskGraph
 from engine.core.work import Work
 from engine.hardware.device import Device, stored_bytes
@@ -63,8 +63,8 @@ def flow(asked: Scenario, batches: int) -> Traffic:
 
 def counted(asked: Scenario, batches: int) -> Traffic:
     """Return what the first batches of a run touch, counted from their ids as a full run does."""
-    settled = with_values(ready(asked).scenario, {"run.batches": batches})
-    return count(settled, settled.system)
+    settled = fit(asked)
+    return counted_traffic(replace(settled, scenario=with_values(settled.scenario, {"run.batches": batches})))
 
 
 def uneven(amounts: Traffic, seed: int = 1) -> Traffic:
@@ -75,12 +75,12 @@ def uneven(amounts: Traffic, seed: int = 1) -> Traffic:
 
 def ready(asked: Scenario) -> Machine:
     """Return the scenario's machine."""
-    return machine_of(fit(asked).scenario)
+    return machine_of(fit(asked))
 
 
 def planned(m: Machine, amounts: Traffic) -> TaskGraph:
     """Return the tasks of these batches, with an amount for each of them."""
-    return m.system.graph(m.scenario, m.log_policy, amounts)
+    return m.system.graph(m.settled, amounts)
 
 
 def line(asked: Scenario, batches: int = 20) -> Timeline:

@@ -120,7 +120,7 @@ def test_trainingcxl_lets_the_mlp_log_be_100_batches_old_and_looks_up_early() ->
 def test_a_redo_log_is_written_over_only_once_the_rows_of_the_batch_before_are_home(system: str) -> None:
     """Until then it is the only copy of them; here each piece of work takes a second, and going home a hundred."""
     m = ready(scenario("tiny", system))
-    graph = TaskGraph(m.system.plan(m.scenario, m.log_policy, flow(m.scenario, 4)))
+    graph = TaskGraph(m.system.plan(m.settled, flow(m.scenario, 4)))
     works = {type(demand.work) for task in graph.tasks for demand in task.demands}
     takes = {work: lambda *_: 1.0 for work in works} | {HomeWrites: lambda *_: 100.0}
     slow = timeline(graph, {name: Device(name, name, takes) for name in m.devices}, 4)
@@ -133,7 +133,7 @@ def relaxed() -> tuple[dict[str, object], Traffic]:
     """Return the work of a relaxed lookup by task, and its batches, no two alike."""
     m = ready(scenario("tiny", "cxl"))
     amounts = replace(uneven(flow(m.scenario, 6)), raw_share=np.linspace(0.1, 0.6, 6))
-    plan = m.system.plan(m.scenario, m.log_policy, amounts)
+    plan = m.system.plan(m.settled, amounts)
     return {task.name: task.demands[0].work for task in plan}, amounts
 
 

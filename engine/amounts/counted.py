@@ -21,13 +21,12 @@ from ..caches.warm_start import before, stays
 from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
 from ..hardware.line_cache import LineCache
-from ..registry import load
 from ..scenario.scenario import Scenario, per_table
-from ..systems.balance import balance, skew
 from ..systems.placement import placement
 from ..systems.sharding import Pieces
 from ..systems.steps.repeated import scratchpad_rows
-from ..systems.system import System, cache_policy, medium_cache
+from ..systems.system import Cache, Settled, cache_policy, system_of
+from ..systems.table_placement import skew
 from ..systems.traffic import BY_BATCH, LEVELS, SKEWS, Traffic, row_bytes, traffic
 from ..workload.batch import Recent, offsets, recent, table_ends, tally
 from ..workload.readers.recording import Recording
@@ -48,41 +47,33 @@ def ignore_progress(note: str, finishes: bool) -> None:
     """Let progress go unseen."""
 
 
-def counted_traffic(
-    s: Scenario, system: str, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress
-) -> Traffic:
-    """Return what the batches of a run on a settled machine ask for; `file` is the one that the scenario's digest names."""
-    found: Traffic = counted_amounts(s, system, medium_cache(s, system), file=file, on_progress=on_progress)
-    return found
-
-
-@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
-def counted_amounts(s: Scenario, system: str, medium: LineCache, *, file: Recording | None, on_progress: OnProgress) -> Traffic:
-    """Return the same where the `medium` has such a cache.
+@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS), by=system_of)
+def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress) -> Traffic:
+    """Return what the batches of a run ask for; `file` is the one that the scenario's digest names.
 
     Whatever of it was counted before, for this or another machine, is not counted again.
     """
-    chosen: System = load("systems", system)
+    s, system, medium, placement = settled.scenario, settled.system, settled.medium, settled.placement
     tallied = _tallied(s, file=file, on_progress=on_progress)
     amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold", "lookups"), tallied, strict=True))
     if (tallied[3] == tallied[3, 0]).all():
         amounts["lookups"] = float(tallied[3, 0])
-    if chosen.cache:
-        flow = _moved(s, system, file=file, on_progress=on_progress)
+    if system.cache:
+        flow = _moved(s, system.cache, file=file, on_progress=on_progress)
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
-    if split := balance(s, system):
-        skews = _skews(s, split.parts.number, split.pieces, file=file, on_progress=on_progress)
+    if placement.plan:
+        skews = _skews(s, *placement.plan, file=file, on_progress=on_progress)
         amounts |= dict(zip(SKEWS, skews, strict=True))
-    if chosen.caches:
-        amounts["levels"] = _found(s, system, file=file, on_progress=on_progress)
-    room = scratchpad_rows(s, "near-data" in chosen.devices)
+    if system.caches:
+        amounts["levels"] = _found(s, system.caches(s), file=file, on_progress=on_progress)
+    room = scratchpad_rows(s, "near-data" in system.devices)
     if room is not None and room < tallied[0].max():
         (amounts["again"],) = _again(s, room, file=file, on_progress=on_progress)
     if medium.lines:
         lines = _lines(s, medium, file=file, on_progress=on_progress)
         amounts |= dict(zip(("fetched", "returned", "refetched"), lines, strict=True))
-    if chosen.hot:
-        shares = _popular(s, system, file=file, on_progress=on_progress)
+    if system.hot:
+        shares = _popular(s, system.hot(s), file=file, on_progress=on_progress)
         amounts |= dict(zip(("popular", "popular_lookups"), shares, strict=True))
     return traffic(s, **amounts)
 
@@ -142,9 +133,9 @@ def _skews(s: Scenario, parts: int, pieces: Pieces, *, file: Recording | None, o
 
 
 @of_amounts
-def _moved(s: Scenario, system: str, *, file: Recording | None, on_progress: OnProgress) -> Floats:
+def _moved(s: Scenario, cache: Cache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return what the cache misses, evicts, misses by lookup and refuses, (4, N)."""
-    cache, batches = load("systems", system).cache, num_batches(s, file)
+    batches = num_batches(s, file)
     by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache)
     if by_distance and _lookups(s, batches) <= MOST_LOOKUPS:
         misses, evicted, missed = moved(_distances(s, file=file), max(0, int(cache.rows(s))))
@@ -160,17 +151,17 @@ def _distances(s: Scenario, *, file: Recording | None) -> Distances:
     return distances([*_ids(s, file)])
 
 
-def _found(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
+def _found(s: Scenario, cached: tuple[float, float], file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return rows by the memory that they are found in, (N, LEVELS)."""
-    near, find = _near(s, file), finder(s, load("systems", system).caches(s), bool(_drawn(s, file=file).digest))
+    near, find = _near(s, file), finder(s, cached, bool(_drawn(s, file=file).digest))
     found = (find(n, tally(near, ids)[0], ids) for n, ids in enumerate(_ids(s, file)))
     return _told(LEVELS, found, "found the rows of", on_progress).T
 
 
-def _popular(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
+def _popular(s: Scenario, rows: float, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the share of samples that meet hot rows alone, and of lookups that these make, (2, N)."""
     given = _drawn(s, file=file)
-    hot = hot_set(s, load("systems", system).hot(s), given)
+    hot = hot_set(s, rows, given)
     found = (popular(hot, ids, given.starts(n)) for n, ids in enumerate(_ids(s, file)))
     return _told(2, found, "counted popular samples of", on_progress)
 

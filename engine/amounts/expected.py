@@ -7,13 +7,9 @@ import numpy as np
 from ..caches.lines import expected_lines
 from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
-from ..hardware.line_cache import NO_CACHE, LineCache
-from ..registry import load
-from ..scenario.scenario import Scenario
-from ..systems.balance import balance, skew
 from ..systems.placement import levels
 from ..systems.steps.repeated import scratchpad_rows
-from ..systems.system import System, cache_policy, medium_cache
+from ..systems.system import Settled, cache_policy, system_of
 from ..systems.traffic import Traffic, traffic
 from ..systems.traffic import steady as repeated
 from ..workload.accesses import expected
@@ -23,10 +19,9 @@ from .repeats import expected_again
 RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
 
 
-def expected_traffic(s: Scenario, system: str, batches: int) -> Traffic:
+def expected_traffic(settled: Settled, batches: int) -> Traffic:
     """Return so many batches from the start of a run, by the steady state's expected accesses."""
-    one = expected_amounts(s, system, medium_cache(s, system))
-    return dealt(one, s.data.batch_size, batches)
+    return dealt(expected_amounts(settled), settled.scenario.data.batch_size, batches)
 
 
 def dealt(one: Traffic, samples: int, batches: int) -> Traffic:
@@ -71,14 +66,13 @@ def _share(expected: float, batches: int) -> Floats:
     return share
 
 
-@remembered()
-def expected_amounts(s: Scenario, system: str, medium: LineCache = NO_CACHE) -> Traffic:
-    """Return one batch of the steady state; a cache, a hot set and the `medium`'s own cache count only where there are any."""
-    chosen: System = load("systems", system)
-    cache, hot, caches, split = chosen.cache, chosen.hot, chosen.caches, balance(s, system)
-    accesses = expected(s)
+@remembered(by=system_of)
+def expected_amounts(settled: Settled) -> Traffic:
+    """Return one batch of the steady state; a cache, a hot set and the medium's own cache count only where there are any."""
+    s, system, medium, skews = settled.scenario, settled.system, settled.medium, settled.placement.skews
+    cache, hot, caches, accesses = system.cache, system.hot, system.caches, expected(s)
     rows = np.array([accesses.unique_rows.sum()])
-    room = scratchpad_rows(s, "near-data" in chosen.devices)
+    room = scratchpad_rows(s, "near-data" in system.devices)
     again = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
     popular = popular_shares(s, hot(s)) if hot else (0.0, 0.0)
     moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else NOTHING
@@ -96,7 +90,7 @@ def expected_amounts(s: Scenario, system: str, medium: LineCache = NO_CACHE) -> 
         missed=np.array([moved.missed_lookups]),
         refused=np.minimum(moved.refused, rows),
         again=np.array([again]),
-        lookup_skew=np.array([skew(split.lookups) if split else 1.0]),
-        row_skew=np.array([skew(split.rows) if split else 1.0]),
+        lookup_skew=np.array([skews.lookups]),
+        row_skew=np.array([skews.rows]),
         **found,
     )

@@ -19,7 +19,7 @@ from ..registry import load
 from ..scenario import knobs
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
-from ..schedule.machine import settle
+from ..schedule.machine import sized_scenario
 from ..systems.parts import kind_of
 from ..systems.system import KEEPS, named, readers
 from ..systems.traffic import log_bytes, table_bytes
@@ -69,7 +69,7 @@ def brought(scenario: Scenario) -> str:
     """Return how many PMEM modules a node has, their capacity, bandwidth and idle power; "" for a system without PMEM."""
     if "pmem" not in named(scenario.system, scenario.machine):
         return ""
-    settled, asked = settle(scenario).scenario.machine, scenario.machine.pmem_capacity_GB
+    settled, asked = sized_scenario(scenario).machine, scenario.machine.pmem_capacity_GB
     capacity, watts = settled.pmem_capacity_GB or 0.0, load("devices", "pmem").build(settled).idle_watts
     rounded = f"{asked:,.15g} GB rounded up to " if asked not in (None, capacity) else ""
     where = f" in each of {nodes(settled)} nodes" if nodes(settled) > 1 else ""
@@ -88,7 +88,7 @@ def _bytes(nbytes: float) -> str:
 
 
 def _capacity(s: Scenario) -> InForce:
-    settled = settle(s).scenario
+    settled = sized_scenario(s)
     need = table_bytes(settled) + log_bytes(settled)
     return InForce(settled.machine.pmem_capacity_GB, f"what {_bytes(need)} of tables and logs take")
 
@@ -113,7 +113,7 @@ def _policy(path: str) -> Callable[[Scenario], InForce]:
 
 
 def _sharding(s: Scenario) -> InForce:
-    kind = kind_of(s.system)
+    kind = kind_of(load("systems", s.system))
     why = (
         f"divides the tables of system {s.system} among its {kind.title}s"
         if kind

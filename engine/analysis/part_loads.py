@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimates import estimates
-from ..registry import names
+from ..registry import load, names
 from ..scenario.scenario import Scenario, with_values
-from ..schedule.machine import settle
-from ..systems.balance import balance, index_bytes, sent_bytes
+from ..schedule.machine import settle, sized_scenario
 from ..systems.crossing import Crossing, even, index_routes, vector_routes
 from ..systems.parts import EVEN, Kind, Units, kind_of
+from ..systems.system import Settled, System
+from ..systems.traffic import index_bytes, sent_bytes
 from ..units import MS
 from ..workload.accesses import expected
 
@@ -69,14 +70,13 @@ class PartLoads:
 
 def divided(scenario: Scenario) -> bool:
     """Return whether the system divides its tables among several parts."""
-    kind = kind_of(scenario.system)
-    return kind is not None and kind.parts(settle(scenario).scenario).number > 1
+    return _parts(scenario)[1] > 1
 
 
 def part_loads(scenario: Scenario) -> PartLoads | None:
     """Return what each part has to do; None for a system that shares its work evenly, or has one part."""
-    kind, settled = kind_of(scenario.system), settle(scenario).scenario
-    if kind is None or not divided(scenario):
+    kind, number = _parts(scenario)
+    if kind is None or number == 1:
         return None
     given = PLAN if scenario.policy.plan else scenario.policy.sharding or kind.default
     asked = {name: with_values(scenario, {WAY: name, PLAN: ""}) for name in names("plans")}
@@ -85,14 +85,22 @@ def part_loads(scenario: Scenario) -> PartLoads | None:
         Way(name, found.results.get(STEP) if found.ran else None, "" if found.ran else found.outcome)
         for name, found in zip(asked, estimates(list(asked.values())), strict=True)
     )
-    loads, share = _loads(settled, kind) if next(way for way in ways if way.name == given).step else ((), 0.0)
-    return PartLoads(kind.title, kind.parts(settled).number, loads, share, ways, given)
+    loads, share = _loads(settle(scenario), kind) if next(way for way in ways if way.name == given).step else ((), 0.0)
+    return PartLoads(kind.title, number, loads, share, ways, given)
 
 
-def _loads(s: Scenario, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
-    found, units = balance(s, s.system), kind.units(s)
+def _parts(scenario: Scenario) -> tuple[Kind | None, int]:
+    """Return what the parts are among which a system divides its tables, and how many; None and 1 where all work is shared."""
+    system: System = load("systems", scenario.system)
+    kind = kind_of(system)
+    return kind, kind.parts(sized_scenario(scenario), system).number if kind else 1
+
+
+def _loads(settled: Settled, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
+    s, found = settled.scenario, settled.placement.balance
     if found is None:
         return (), 0.0
+    units = kind.units(s, settled.system)
     rate = np.array([[units.fabric], [units.network]])
     ways = (vector_routes(found.parts, found.pieces, sent_bytes(s)), index_routes(found.parts, index_bytes(s) * found.indices))
     vectors, indices = (np.maximum(sent, received) for sent, received in ways)

@@ -12,7 +12,7 @@ from ..core.constants import Constant
 from ..errors import CannotRun
 from ..estimates import estimates
 from ..scenario.scenario import Scenario, with_values
-from ..systems.capacity import fit
+from ..systems.capacity import with_capacity
 from ..systems.system import constants
 
 PURPOSE = 103
@@ -94,15 +94,12 @@ def _drawn(one: Constant, way: float) -> float:
 
 def _results(scenario: Scenario, draws: Sequence[Mapping[str, float]]) -> list[Results]:
     """Return the estimate's results with some constants assumed, by draw; a machine settled once keeps its modules."""
-    settled, own = _settled(scenario).scenario, scenario.machine.assume
+    settled, own = with_capacity(scenario), scenario.machine.assume
     found = estimates([with_values(settled, {"machine.assume": (*own, *values.items())}) for values in draws])
     for result in found:
         if not result.ran:
             raise CannotRun(result.outcome)
     return [result.results for result in found]
-
-
-_settled = lru_cache(maxsize=64)(fit)
 
 
 def _value(scenario: Scenario, results: Results, metric: str) -> float:

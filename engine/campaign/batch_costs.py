@@ -11,7 +11,7 @@ from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, expected_line, ready
 from ..schedule.timeline import timeline, work_done
 from ..systems.steps.recovery import recover
-from ..systems.system import LogPolicy, RecoveryWork
+from ..systems.system import RecoveryWork, Settled
 from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
 from ..workload.accesses import expected
 from .protection import Pace
@@ -66,10 +66,11 @@ def _unlogged(scenario: Scenario) -> Machine:
     """Build the machine whose system plans as under the policies in force, but without the tasks that only its log needs."""
     m = ready(scenario)
 
-    def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
-        return without_log(m.system.plan(s, m.log_policy, t))
+    def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
+        return without_log(m.system.plan(replace(settled, log_policy=m.log_policy), t))
 
-    return replace(m, system=replace(m.system, plan=plan), log_policy=replace(m.log_policy, log=""))
+    unlogged = replace(m.settled, system=replace(m.system, plan=plan), log_policy=replace(m.log_policy, log=""))
+    return replace(m, settled=unlogged)
 
 
 @lru_cache(maxsize=256)
@@ -80,7 +81,7 @@ def _logged(scenario: Scenario) -> Pace:
     rows = float(expected(m.scenario).unique_rows.sum())
     logs = rows * (row_bytes(m.scenario) + INDEX_BYTES)
     work = RecoveryWork(rows, row_bytes(m.scenario), logs, mlp_bytes(m.scenario))
-    again = timeline(recover(m.system, m.scenario, work), m.devices, 1)
+    again = timeline(recover(m.settled, work), m.devices, 1)
     joules = float(work_done(again, again.makespan).joules.sum())
     stale = int(line.state.stale.max(initial=0))
     return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules)

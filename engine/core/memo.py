@@ -1,8 +1,8 @@
 """A memo of stages that find out themselves which knobs they read: each is done once for each set of values of these.
 
-A stage is a function of a scenario, or of a group of its knobs. It is computed with a stand-in that notes each knob it reads;
-another scenario with the same values there gets the same answer. A stage that reads one knob more by accident is
-computed more often, never wrongly.
+A stage is a function of a scenario, of a group of its knobs, or of what is settled of it. It is computed with a stand-in that
+notes each knob it reads; another scenario with the same values there gets the same answer. A stage that reads one knob more by
+accident is computed more often, never wrongly.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ class Recorder:
             value = self._changes[path]
         else:
             value = getattr(self._of, name)
-            if isinstance(value, Recorder) or hasattr(value, "__dataclass_fields__"):
+            if isinstance(value, Recorder) or _is_group(value):
                 value = Recorder(value, self._notes, path + ".", self._changes)
             elif self._notes.open:
                 self._notes[path] = value
@@ -51,12 +51,8 @@ class Recorder:
 
     def changed(self, changes: Mapping[str, Any]) -> "Recorder":
         """Return the stand-in with some knobs, by dotted path, changed; they are no longer read."""
-        return Recorder(self._of, self._notes, self._path, {**self._changes, **changes})
-
-    @property
-    def changes(self) -> Mapping[str, Any]:
-        """What has been changed, by dotted path."""
-        return self._changes
+        mine = {self._path + path: value for path, value in changes.items()}
+        return Recorder(self._of, self._notes, self._path, {**self._changes, **mine})
 
     def whole(self) -> Any:
         """Return the real value, which counts as read altogether."""
@@ -75,11 +71,20 @@ class Recorder:
         return bool(self.whole() == (other.whole() if isinstance(other, Recorder) else other))
 
 
-def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) -> Callable[[Stage], Stage]:
+def _is_group(value: Any) -> bool:
+    """Return whether a value is read field by field: a dataclass that is compared by its fields."""
+    declared = getattr(value, "__dataclass_params__", None)
+    return declared is not None and declared.eq
+
+
+def remembered(
+    most: int = 4096, size: Callable[[Any], int] = lambda answer: 1, by: Callable[[Any], Any] = lambda scenario: None
+) -> Callable[[Stage], Stage]:
     """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
 
     At most so many answers, or answers of so much `size`, are kept for each of `others`; what a stage raises is not kept.
-    What it can only be given by name, such as who watches it, must not matter to the answer; nothing else may be given so.
+    Answers of each kind, which `by` tells of a scenario, are searched apart: give it where kinds read unlike paths.
+    What a stage can only be given by name, such as who watches it, must not matter to the answer; nothing else may be given so.
     """
 
     def of(stage: Stage) -> Stage:
@@ -91,7 +96,8 @@ def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) 
         def recall(scenario: Any, *others: Any, **beside: Any) -> Any:
             if not beside.keys() <= named:
                 raise TypeError(f"{stage.__name__} remembers answers by {sorted(beside.keys() - named)}: give these by position.")
-            for _, reads, answers in ways.get(others, ()):
+            kind = (by(scenario), *others)
+            for _, reads, answers in ways.get(kind, ()):
                 answer = answers.get(reads(scenario), UNKNOWN)
                 if answer is not UNKNOWN:
                     return answer
@@ -104,11 +110,11 @@ def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) 
             with WRITING:
                 if len(ways) >= MOST_WAYS:
                     ways.clear()
-                known = ways.get(others, ())
+                known = ways.get(kind, ())
                 mine = next((answers for read, _, answers in known if read == paths), None)
                 if mine is None:
                     mine = Answers()
-                    ways[others] = ((paths, reads, mine), *known[: MOST_PATHS - 1])
+                    ways[kind] = ((paths, reads, mine), *known[: MOST_PATHS - 1])
                 mine.keep(values, answer, amount, most)
             return answer
 

@@ -35,7 +35,7 @@ def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
     settled = settle(scenario)
     if settled.problems:
         return ()
-    line = expected_line(machine_of(settled.scenario))
+    line = expected_line(machine_of(settled))
     rows = []
     for share, task in zip(line.ran.tolist(), line.graph.tasks, strict=True):
         for demand in task.demands:

@@ -74,7 +74,7 @@ def same(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> 
 def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
     system = load("systems", scenario.system)
     filled = (system.caches and max(system.caches(scenario)) > 0) or (system.cache and warm(scenario, system.cache))
-    filled = filled or medium_cache(scenario, scenario.system).lines
+    filled = filled or medium_cache(scenario, system).lines
     off = {
         "memories": "" if filled else f"system {scenario.system} has no cache that a run could begin with filled.",
         "training": "" if scenario.run.training else "functional training is off.",

@@ -10,7 +10,7 @@ from ..hardware.devices.pmem import module_bytes
 from ..registry import load
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values
-from ..schedule.machine import settle
+from ..schedule.machine import sized_scenario
 from ..systems.parts import EVEN, kind_of
 from ..systems.system import LogPolicy, cache_policy, log_policy
 from ..units import GB
@@ -59,7 +59,7 @@ def stops(settled: Scenario, knob: Knob) -> list[Any]:
 def settled_or_asked(scenario: Scenario) -> Scenario:
     """Return a scenario with its nodes and memory settled; one that cannot be as it is."""
     try:
-        return settle(scenario).scenario
+        return sized_scenario(scenario)
     except EmberpoolError:
         return scenario
 
@@ -89,7 +89,7 @@ def _policy(of: Callable[[LogPolicy], Any]) -> Callable[[Scenario], Any]:
 
 
 def _sharding(s: Scenario) -> str:
-    kind = kind_of(s.system)
+    kind = kind_of(load("systems", s.system))
     return kind.default if kind else EVEN
 
 

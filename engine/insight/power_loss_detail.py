@@ -11,7 +11,7 @@ from ..run.segment import Segment
 from ..run.shared_training import untrained
 from ..scenario.fault_knobs import Faults
 from ..scenario.scenario import Scenario
-from ..schedule.machine import machine_of, ready, schedule
+from ..schedule.machine import ready, schedule
 from ..units import MS
 
 BATCHES, STRUCK, BEFORE, AFTER = 12, 6, 3, 5
@@ -35,7 +35,7 @@ class PowerLossDetail:
 def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail:
     """Lose power when `share` of a steady-state batch has passed; raises CannotRun for a scenario that does not fit."""
     calm = ready(replace(scenario, run=replace(scenario.run, batches=BATCHES, training=False), faults=Faults()))
-    amounts = expected_traffic(calm.scenario, calm.scenario.system, BATCHES)
+    amounts = expected_traffic(calm.settled, BATCHES)
     ends = schedule(calm, amounts).batch_ends
     step = float(ends[STRUCK] - ends[STRUCK - 1])
     faults = Faults(
@@ -43,7 +43,7 @@ def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail
         detect_seconds=scenario.faults.detect_seconds,
         restart_seconds=scenario.faults.restart_seconds,
     )
-    m = machine_of(replace(calm.scenario, faults=faults))
+    m = replace(calm, settled=replace(calm.settled, scenario=replace(calm.scenario, faults=faults)))
     done, _ = run(m, amounts, None, untrained(m))
     before, after = done.segments[:2]
     crash, gap = done.crashes[0], 1.2 * step

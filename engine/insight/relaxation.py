@@ -17,7 +17,7 @@ from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..schedule.machine import expected_line, machine_of, ready
 from ..schedule.timeline import Timeline
 from ..schedule.window import LONGEST
-from ..systems.capacity import fit
+from ..systems.capacity import fit, with_capacity
 from ..systems.traffic import mlp_bytes
 from ..units import GB
 from .cost import cost
@@ -108,7 +108,7 @@ def relaxable(scenario: Scenario) -> Scenario:
     It trains without end, since a short run ends before a log is waited for.
     """
     base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: asked_of_cxl(scenario)[1]})
-    settled = fit(base).scenario
+    settled = with_capacity(base)
     link = min(joint_rate(settled.machine) / GB, WIDEST)
     return with_values(settled, {LINK: link, "machine.num_expanders": 1, "run.batches": ENDLESS})
 
@@ -116,13 +116,13 @@ def relaxable(scenario: Scenario) -> Scenario:
 def ends(base: Scenario) -> dict[str, float]:
     """Return the bytes per second at which PMEM and the link each take a log."""
     nbytes = mlp_bytes(base)
-    pmem = float(seconds(machine_of(base).devices["pmem"], Stream(nbytes)))
+    pmem = float(seconds(machine_of(fit(base)).devices["pmem"], Stream(nbytes)))
     return {"pmem": nbytes / pmem, "cxl": joint_rate(base.machine)}
 
 
 def at(base: Scenario, limit: str, rate: float) -> Scenario:
     """Return the machine whose log is written with `rate` GB/s because of `limit`; the other end is at least twice as fast."""
-    modules, now = machine_of(base).devices["pmem"].modules, ends(base)
+    modules, now = machine_of(fit(base)).devices["pmem"].modules, ends(base)
     gbps = {end: rate if end == limit else max(own / GB, 2 * rate) for end, own in now.items()}
     assumed = {**dict(base.machine.assume), RATE: gbps["pmem"] / modules}
     return with_values(base, {LINK: gbps["cxl"], "machine.assume": tuple(assumed.items())})

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..core.arrays import Number
 from ..hardware.device import nodes
-from ..systems.capacity import gpu_bytes
 from ..units import GB, MS, GiB
 from .ledger import RECOVERY
 from .report import Report
@@ -130,7 +129,7 @@ METRICS: Mapping[str, Metric] = {
         lambda r: [float(nodes(m.scenario.machine)) for m in r.machines]),
     "gpu-memory": Metric("GPU memory", "GiB", "lower",
         "What one GPU holds between batches: rows, index maps and parameters.",
-        lambda r: [gpu_bytes(m.scenario, m.scenario.system) / GiB for m in r.machines]),
+        lambda r: [m.settled.sizes.gpu_bytes / GiB for m in r.machines]),
     "cache-hit-rate": Metric("Cache hit rate", "%", "higher",
         "Lookups whose row the cache held when their batch began.",
         lambda r: 100 * r.amounts.hit_rate if r.machine.system.cache else None),

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from ..amounts.counted import OnProgress, counted_amounts, ignore_progress
+from ..amounts.counted import OnProgress, counted_traffic, ignore_progress
 from ..core.memo import remembered
-from ..hardware.line_cache import LineCache
 from ..run.run import UNDISTURBED
 from ..run.upcoming_faults import UpcomingFaults
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, Observed, PlannedBatches, plan
+from ..systems.system import Settled, system_of
 from ..workload.readers.recording import Recording
 from .explanation import report_results, warnings
 from .report import undisturbed_report
@@ -22,13 +22,11 @@ def _first_strike(s: Scenario) -> float:
     return first.at if first else inf
 
 
-@remembered(most=16)
-def planned(
-    s: Scenario, system: str, medium: LineCache, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress
-) -> PlannedBatches:
+@remembered(most=16, by=system_of)
+def planned(settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress) -> PlannedBatches:
     """Return the plan of a run's batches, counted from their ids."""
-    amounts = counted_amounts(s, system, medium, file=file, on_progress=on_progress)
-    return plan(s, system, amounts, amounts)
+    amounts = counted_traffic(settled, file=file, on_progress=on_progress)
+    return plan(settled, amounts, amounts)
 
 
 def undisturbed_results(

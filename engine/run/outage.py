@@ -72,7 +72,7 @@ class Outage:
 def outage(m: Machine, traffic: Traffic, segment: Segment, strike: Strike, ahead: UpcomingFaults, number: int) -> Outage:
     """Recover from the strike that cut a segment; it is the `number`th outage of the run."""
     recovery = _recovery(m, traffic, segment, strike)
-    restoring = timeline(recover(m.system, m.scenario, recovery), m.devices, 1)
+    restoring = timeline(recover(m.settled, recovery), m.devices, 1)
     faults, strikes, attempts = m.scenario.faults, [strike], list[Attempt]()
     further = _Further(m.scenario, strike.at, number)
     while True:

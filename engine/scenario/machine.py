@@ -11,7 +11,7 @@ from ..version import PROGRAM
 from .knobs import brief_group, knob
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Assumptions:
     """Assumed constants as attributes, None for others: a remembered stage depends on those alone that it reads.
 

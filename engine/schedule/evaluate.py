@@ -13,10 +13,8 @@ from ..core.arrays import Floats, Ints, Number
 from ..core.graph import check
 from ..errors import Cancelled, EmberpoolError
 from ..hardware.device import Device
-from ..hardware.line_cache import LineCache
-from ..registry import load
 from ..scenario.scenario import Scenario
-from ..systems.system import System, log_policy, medium_cache, named
+from ..systems.system import Settled, named
 from ..systems.traffic import Traffic
 from .averages import observe
 from .kernels.template import ONCE, Averages, Stretch
@@ -84,29 +82,25 @@ Rendered = TypeVar("Rendered")
 AVERAGES, RUNS, TIMELINES = range(3)  # how much to observe of each point
 
 
-def design_point(scenario: Scenario, planned: Callable[[Scenario, str, LineCache], PlannedBatches]) -> DesignPoint | NotScheduled:
+def design_point(scenario: Scenario, planned: Callable[[Settled], PlannedBatches]) -> DesignPoint | NotScheduled:
     """Settle a scenario, build its devices and plan its batches; or say why it cannot run, or what refuses it."""
     try:
         settled = settle(scenario)
-        m = machine_of(settled.scenario)
+        m = machine_of(settled)
         if settled.problems:
             return NotScheduled(scenario, settled.problems)
-        return DesignPoint(
-            scenario, m, planned(settled.scenario, scenario.system, medium_cache(settled.scenario, scenario.system))
-        )
+        return DesignPoint(scenario, m, planned(settled))
     except Cancelled:
         raise
     except EmberpoolError as error:
         return NotScheduled(scenario, error=error)
 
 
-def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic, stretch: Stretch = ONCE) -> PlannedBatches:
+def plan(settled: Settled, amounts: Traffic, batches: Traffic, stretch: Stretch = ONCE) -> PlannedBatches:
     """Plan a system's `batches`, a `stretch` of which stands for more; a report looks at the `amounts`."""
-    chosen: System = load("systems", system)
-    devices = named(system, s.machine)
-    policies = log_policy(s, chosen)
-    graph = chosen.graph(s, policies, batches)
-    check(graph, frozenset(devices), policies.log)
+    devices = named(settled.scenario.system, settled.scenario.machine)
+    graph = settled.system.graph(settled, batches)
+    check(graph, frozenset(devices), settled.log_policy.log)
     return PlannedBatches(amounts, laid_out(graph, devices, batches.batches, stretch))
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from ..amounts.expected import dealt, expected_amounts, expected_traffic, unlike
 from ..core.graph import check
-from ..core.memo import Recorder, remembered
+from ..core.memo import remembered
 from ..errors import CannotRun
 from ..hardware.device import Device, check_assumptions, counted, name_of, within_host
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
-from ..systems import system
-from ..systems.capacity import Fit, fit
+from ..systems.capacity import fit, place_and_size, with_sizes
 from ..systems.parts import EVEN
-from ..systems.system import LogPolicy, System, built, medium_cache, powered
+from ..systems.system import LogPolicy, Settled, Sizes, System, built, powered
+from ..systems.table_placement import TablePlacement
 from ..systems.traffic import Traffic
 from .timeline import Slow, Timeline, timeline
 from .window import run_window, steady_window
@@ -29,37 +29,49 @@ PATIENCE = 2  # nodes are added until this many times the best count has brought
 
 @dataclass(frozen=True)
 class Machine:
-    """A scenario made ready to run: its system, policies in force, and devices by name."""
+    """A settled scenario with its devices by name, built and powered."""
 
-    scenario: Scenario
-    system: System
-    log_policy: LogPolicy
+    settled: Settled
     devices: Mapping[str, Device]
 
+    @property
+    def scenario(self) -> Scenario:
+        """The settled scenario."""
+        return self.settled.scenario
 
-def machine_of(scenario: Scenario) -> Machine:
-    """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
-    chosen: System = load("systems", scenario.system)
-    parts = powered(scenario.system, scenario.machine)
-    if scenario.machine.assume:
-        check_assumptions(scenario.machine, parts.values(), _catalogue)
-    behind_link = chosen.memory == "dram" and "cxl" in chosen.devices
+    @property
+    def system(self) -> System:
+        """The training system."""
+        return self.settled.system
+
+    @property
+    def log_policy(self) -> LogPolicy:
+        """The log policy in force."""
+        return self.settled.log_policy
+
+
+def machine_of(settled: Settled) -> Machine:
+    """Build the devices of a settled scenario."""
+    system, machine = settled.system, settled.scenario.machine
+    parts = powered(settled.scenario.system, machine)
+    if machine.assume:
+        check_assumptions(machine, parts.values(), _catalogue)
+    behind_link = system.memory == "dram" and "cxl" in system.devices
     factor = prod([device.drawn_per_joule for device in parts.values()])
     in_host = {"dram"} if not behind_link and "host" in parts else set()
-    same = factor == 1 and not scenario.machine.constant_power
+    same = factor == 1 and not machine.constant_power
     devices = {
-        name: part if same and name not in in_host else _powered(scenario.machine, name, name in in_host, factor)
+        name: part if same and name not in in_host else _powered(machine, name, name in in_host, factor)
         for name, part in parts.items()
     }
-    return Machine(scenario, chosen, system.log_policy(scenario, chosen), devices)
+    return Machine(settled, devices)
 
 
 def ready(scenario: Scenario) -> Machine:
     """Settle a scenario and build its machine; raises CannotRun where it does not fit."""
-    settled = settle(scenario)
-    m = machine_of(settled.scenario)
-    if settled.problems:
-        raise CannotRun(" ".join(settled.problems))
+    m = machine_of(settle(scenario))
+    if m.settled.problems:
+        raise CannotRun(" ".join(m.settled.problems))
     return m
 
 
@@ -78,61 +90,66 @@ def _catalogue() -> tuple[str, ...]:
 
 def schedule(m: Machine, traffic: Traffic, like: Timeline | None = None, slow: Slow | None = None) -> Timeline:
     """Plan the batches of `traffic` and schedule them, some perhaps slowly; queues are as in the timeline `like`."""
-    graph = m.system.graph(m.scenario, m.log_policy, traffic)
+    graph = m.system.graph(m.settled, traffic)
     if like is None:
         check(graph, frozenset(m.devices), m.log_policy.log)
     return timeline(graph, m.devices, traffic.batches, like, slow)
 
 
-def settle(scenario: Scenario) -> Fit:
-    """Choose what is automatic, nodes included where a throughput is asked for, and check that everything fits."""
-    changes, problems, automatic = _settled(scenario, scenario.system)
-    return Fit(with_checked(scenario, changes) if changes else scenario, problems, automatic)
+def settle(scenario: Scenario) -> Settled:
+    """Choose automatic nodes and capacity, place tables, and check that everything fits.
+
+    Raises BadKnob for a policy that the system cannot have.
+    """
+    system: System = load("systems", scenario.system)
+    return with_sizes(scenario, system, *_size(scenario, system))
 
 
-@remembered()
-def _settled(s: Scenario, system: str) -> tuple[Mapping[str, Any], tuple[str, ...], bool]:
-    found = _sized(s)
-    changes = found.scenario.changes if isinstance(found.scenario, Recorder) else {}
-    return changes, found.problems, found.capacity_is_automatic
+def sized_scenario(scenario: Scenario) -> Scenario:
+    """Return a scenario with its automatic nodes and capacity chosen, whatever its policies are."""
+    knobs = _size(scenario, load("systems", scenario.system))[1].knobs
+    return with_checked(scenario, knobs) if knobs else scenario
 
 
 def expected_line(m: Machine, batches: int | None = None) -> Timeline:
     """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
-    return schedule(m, expected_traffic(m.scenario, m.scenario.system, batches or steady_window(m.log_policy)))
+    return schedule(m, expected_traffic(m.settled, batches or steady_window(m.log_policy)))
 
 
 def run_line(m: Machine) -> Timeline:
     """Schedule what shows the scenario's run by expected accesses: its averages are those of an estimate."""
-    s, one = m.scenario, expected_amounts(m.scenario, m.scenario.system, medium_cache(m.scenario, m.scenario.system))
+    s, one = m.scenario, expected_amounts(m.settled)
     batches, stretch = run_window(m.log_policy, s.run.batches, unlike(one, s.data.batch_size))
     traffic = dealt(one, s.data.batch_size, batches)
-    return timeline(m.system.graph(s, m.log_policy, traffic), m.devices, batches, stretch=stretch)
+    return timeline(m.system.graph(m.settled, traffic), m.devices, batches, stretch=stretch)
 
 
-def on(scenario: Scenario, count: int) -> Scenario:
+def with_nodes(scenario: Scenario, count: int) -> Scenario:
     """Return the scenario on `count` whole nodes, with no throughput to reach."""
-    gpus = count * scenario.machine.gpus_per_node
-    return with_values(scenario, {"machine.num_gpus": gpus, "machine.target_throughput": None})
+    return with_values(scenario, _node_knobs(scenario, count))
+
+
+def _node_knobs(scenario: Scenario, count: int) -> dict[str, Any]:
+    return {"machine.num_gpus": count * scenario.machine.gpus_per_node, "machine.target_throughput": None}
 
 
 @remembered()
-def for_capacity(scenario: Scenario, most: int = MOST_NODES) -> int | None:
+def fewest_nodes(scenario: Scenario, system: System, most: int = MOST_NODES) -> int | None:
     """Return the fewest nodes whose memories hold the model; None if it takes more than `most`.
 
     No plan needs less of its fullest part than an even share, which takes no planner to tell: plans are made from there on.
     """
     evenly = with_values(scenario, {"policy.sharding": EVEN, "policy.plan": ""})
-    low = bisect_left(range(1, most + 1), True, key=lambda count: _holds(evenly, count))
+    low = bisect_left(range(1, most + 1), True, key=lambda count: _holds(evenly, system, count))
     for high in _doubling(low + 1, most):
-        if _holds(scenario, high):
-            return low + 1 + bisect_left(range(low + 1, high), True, key=lambda count: _holds(scenario, count))
+        if _holds(scenario, system, high):
+            return low + 1 + bisect_left(range(low + 1, high), True, key=lambda count: _holds(scenario, system, count))
         low = high
     return None
 
 
-def _holds(scenario: Scenario, count: int) -> bool:
-    return not fit(on(scenario, count)).problems
+def _holds(scenario: Scenario, system: System, count: int) -> bool:
+    return not place_and_size(with_nodes(scenario, count), system)[1].problems
 
 
 def _doubling(first: int, most: int) -> Iterator[int]:
@@ -143,22 +160,23 @@ def _doubling(first: int, most: int) -> Iterator[int]:
         first, step = first + step if first == most else min(first + step, most), 2 * step
 
 
-def _sized(scenario: Scenario) -> Fit:
+@remembered()
+def _size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     """Fit a scenario on the fewest nodes that hold it and reach its target.
 
     A second node can be slower than one alone, because the two have to talk: so counts are tried upwards, one by one
     at first, later in steps of a quarter, within which more nodes are taken to be faster.
     """
     target = scenario.machine.target_throughput
-    if target is None or not load("systems", scenario.system).scales:
-        return fit(scenario)
+    if target is None or not system.scales:
+        return place_and_size(scenario, system)
     most = max(1, min(MOST_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
-    first = for_capacity(scenario, most)
+    first = fewest_nodes(scenario, system, most)
     if first is None:
-        return fit(on(scenario, most))
+        return _size_on(scenario, system, most)
 
     def reached(count: int) -> float:
-        m = machine_of(fit(on(scenario, count)).scenario)
+        m = machine_of(fit(with_nodes(scenario, count)))
         return float(scenario.data.batch_size / run_line(m).steady.step)
 
     low, high, best, fastest = first - 1, first, first, 0.0
@@ -166,12 +184,18 @@ def _sized(scenario: Scenario) -> Fit:
         rate = reached(high)
         if rate >= target:
             least = low + 1 + bisect_left(range(low + 1, high), target, key=reached)
-            return fit(on(scenario, least))
+            return _size_on(scenario, system, least)
         best, fastest = (high, rate) if rate > fastest else (best, fastest)
         if high == most:
             break
         low, high = high, min(high + max(1, high // 4), most)
-    return replace(fit(on(scenario, best)), problems=(_too_much(scenario, best, fastest),))
+    placement, sizes = _size_on(scenario, system, best)
+    return placement, replace(sizes, problems=(_too_much(scenario, best, fastest),))
+
+
+def _size_on(scenario: Scenario, system: System, count: int) -> tuple[TablePlacement, Sizes]:
+    placement, sizes = place_and_size(with_nodes(scenario, count), system)
+    return placement, replace(sizes, knobs={**_node_knobs(scenario, count), **sizes.knobs})
 
 
 def _too_much(scenario: Scenario, nodes: int, fastest: float) -> str:

@@ -1,54 +1,96 @@
 """Capacity check: chooses memory sizes that are automatic, and says what does not fit its machine, with remedies."""
 
-from dataclasses import dataclass
 from math import ceil
 
-from ..core.memo import remembered
+from ..errors import BadKnob
 from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for
 from ..hardware.devices.ssd import DRIVES
 from ..registry import load
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import KNOBS, Scenario, with_values
+from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
 from ..units import GB, GiB
 from ..workload.expected_cache import expected_unique
-from .balance import balance, skew
-from .room import unfit
-from .system import System
+from .balance import table_placement
+from .parts import EVEN, Kind, kind_of, memories
+from .sharding import filled
+from .system import Settled, Sizes, System, log_policy, medium_cache
+from .table_placement import Balance, TablePlacement, skew
 from .traffic import activation_bytes, log_bytes, mlp_bytes, table_bytes
 
-MOST_GB = float(KNOBS["machine.pmem_capacity_GB"].high or 0)  # of PMEM in one node
+CAPACITY = "machine.pmem_capacity_GB"
+MOST_GB = float(KNOBS[CAPACITY].high or 0)  # of PMEM in one node
 
 
-@dataclass(frozen=True)
-class Fit:
-    """The settled scenario; `problems` are sentences, empty when everything fits.
-
-    `capacity_is_automatic` tells that PMEM capacity was chosen to hold tables and logs.
-    """
-
-    scenario: Scenario
-    problems: tuple[str, ...]
-    capacity_is_automatic: bool
-
-
-def fit(scenario: Scenario) -> Fit:
-    """Settle the PMEM capacity on whole modules, automatic or not, then check every memory of the system."""
+def fit(scenario: Scenario) -> Settled:
+    """Return a scenario settled on its own nodes; raises BadKnob for an impossible policy."""
     system: System = load("systems", scenario.system)
-    asked, automatic = scenario.machine.pmem_capacity_GB, scenario.machine.pmem_capacity_GB is None
-    each = (table_bytes(scenario) + log_bytes(scenario)) / nodes(scenario.machine) if asked is None else asked * GB
-    capacity = min(max(1.0, whole_modules(scenario.machine, each) / GB), MOST_GB)
-    if capacity != asked:
-        scenario = with_values(scenario, {"machine.pmem_capacity_GB": capacity})
+    return with_sizes(scenario, system, *place_and_size(scenario, system))
+
+
+def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, sizes: Sizes) -> Settled:
+    """Return a scenario settled by a placement and sizes; raises BadKnob for an impossible policy."""
+    s = with_checked(scenario, sizes.knobs) if sizes.knobs else scenario
+    return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes)
+
+
+def with_capacity(s: Scenario) -> Scenario:
+    """Return a scenario whose nodes have whole PMEM modules, of a capacity that is automatic or not."""
+    asked = s.machine.pmem_capacity_GB
+    each = (table_bytes(s) + log_bytes(s)) / nodes(s.machine) if asked is None else asked * GB
+    capacity = min(max(1.0, whole_modules(s.machine, each) / GB), MOST_GB)
+    return s if capacity == asked else with_values(s, {CAPACITY: capacity})
+
+
+def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
+    """Choose the PMEM capacity and place tables, then check every memory of the system."""
+    s, automatic = with_capacity(scenario), scenario.machine.pmem_capacity_GB is None
+    knobs = {} if s is scenario else {CAPACITY: s.machine.pmem_capacity_GB}
+    placement, refusal = _place(s, system)
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
-    problems = [_one_gpu(scenario, system), _linked(scenario), unfit(scenario, scenario.system)]
-    for place, need in _needs(scenario, system).items():
-        have, sentence = checks[place](scenario, need)
+    problems = [_one_gpu(s, system), _linked(s), refusal]
+    for place, need in _needs(s, system).items():
+        have, sentence = checks[place](s, need)
         problems += [sentence] if need > have else []
-    problems += [_cache(scenario) if system.memory == "ssd" else "", _gpu(scenario, system), _window(scenario, system)]
-    problems += [_expanders(scenario, system.memory)] if "cxl" in system.devices else []
-    return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
+    problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
+    problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
+    return placement, Sizes(knobs, _gpu_bytes(s, system, placement.balance), tuple(filter(None, problems)))
+
+
+def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
+    """Place tables by the plan in force; return a refusal too, "" where the plan is possible."""
+    kind, plan, sharding = kind_of(system), s.policy.plan, s.policy.sharding
+    given = f"policy.plan={plan[:40]}" if plan else f"policy.sharding={sharding}"
+    try:
+        placement = table_placement(s, system)
+    except BadKnob as error:
+        if not plan:
+            raise
+        return TablePlacement(), str(error)
+    if kind is None:
+        even = not plan and sharding in (None, EVEN)
+        then = "nothing" if plan else "auto"
+        return placement, "" if even else f"{given} is not possible: system={s.system} shares its work evenly; set it to {then}."
+    return placement, _overfull(s, system, kind, placement.balance, given) if placement.balance else ""
+
+
+def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, given: str) -> str:
+    """Return which part has more than its memory holds, if the whole would fit when shared evenly."""
+    for place, need, have, size in memories(s, system):
+        held = balance.kept[place] if balance.kept else balance.held * need / table_bytes(s)
+        full = filled(held, size)
+        worst = int(full.argmax())
+        if full[worst] > have >= need / len(full):
+            who = f"{kind.title} {worst}" if size == 1 else f"node {worst}"
+            other = "give it fewer tables" if s.policy.plan else "choose policy.sharding=planner or row-wise"
+            more = kind.more or next(path for path in KNOBS if path.startswith(f"machine.{place}_capacity_"))
+            asks = given if s.policy.plan or s.policy.sharding else "policy.sharding=auto"
+            return (
+                f"{asks} puts {full[worst] / GB:.3g} GB on {who}, whose {place} has {have / GB:.3g} GB left for tables; "
+                f"{other}, or raise {more}."
+            )
+    return ""
 
 
 def whole_modules(machine: MachineKnobs, nbytes: float) -> float:
@@ -62,14 +104,12 @@ def _needs(s: Scenario, system: System) -> dict[str, float]:
     return {place: need + logs for place, need in system.held(s).items() if place in ("pmem", "dram", "ssd", "servers")}
 
 
-@remembered()
-def gpu_bytes(s: Scenario, name: str) -> float:
-    """Return the bytes that the fullest GPU of system `name` holds between batches: tables or cache with maps, MLPs, a copy."""
-    system: System = load("systems", name)
+def _gpu_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
+    """Return the bytes that the fullest GPU holds between batches: tables or cache with maps, MLPs, a copy."""
     if "gpu" not in system.devices:
         return 0.0
-    found = balance(s, name) if system.shards in ("gpus", "tiers") else None
-    return _even_bytes(s, system, skew(found.kept.get("hbm", found.held)) if found else 1.0)
+    uneven = balance if system.shards in ("gpus", "tiers") else None
+    return _even_bytes(s, system, skew(uneven.kept.get("hbm", uneven.held)) if uneven else 1.0)
 
 
 def _even_bytes(s: Scenario, system: System, times: float = 1.0) -> float:

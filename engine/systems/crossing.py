@@ -22,6 +22,9 @@ class Crossing(NamedTuple):
     network: float
 
 
+NO_CROSSING = Crossing(0.0, 0.0, 0.0)
+
+
 def even(parts: Parts, nbytes: float) -> Crossing:
     """Return what crosses when each part has an even share of `nbytes` for each part, itself included."""
     each, beside = nbytes / parts.number, parts.beside

@@ -38,9 +38,9 @@ class Kind(NamedTuple):
     """
 
     title: str
-    parts: Callable[[Scenario], Parts]
+    parts: Callable[[Scenario, System], Parts]
     default: str
-    units: Callable[[Scenario], Units]
+    units: Callable[[Scenario, System], Units]
     cards: Callable[[Scenario], int] = lambda s: 1
     more: str = ""
 
@@ -60,15 +60,15 @@ def _links(s: Scenario) -> tuple[float, float]:
     return _per(network, lambda n: AllToAll(n, n, 0.0)), _per(network, lambda n: AllToAll(n, 0.0, n))
 
 
-def _gpu_units(s: Scenario) -> Units:
+def _gpu_units(s: Scenario, system: System) -> Units:
     gpu, row, gradient = _alone(s, "gpu"), row_bytes(s), s.model.embedding_dim * FLOAT32
     lookup = (vector_bytes(s) + gradient + SORT_PASSES * INDEX_BYTES) * _per(gpu, Pool)  # spreading sorts the indices too
-    return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)) + _missed(s), *_links(s))
+    return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)) + _missed(s, system), *_links(s))
 
 
-def _missed(s: Scenario) -> float:
+def _missed(s: Scenario, system: System) -> float:
     """Return the seconds on the link to the host, there and back, of the share of a unique row that a cache misses."""
-    cache = load("systems", s.system).cache
+    cache = system.cache
     if not cache:
         return 0.0
     moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
@@ -76,27 +76,27 @@ def _missed(s: Scenario) -> float:
     return times * row_bytes(s) * _per(_alone(s, "pcie"), Direct)
 
 
-def _tiered_units(s: Scenario) -> Units:
+def _tiered_units(s: Scenario, system: System) -> Units:
     """Rows outside HBM come over each GPU's own link and go back."""
-    return _gpu_units(s)._replace(far=2 * row_bytes(s) * _per(_alone(s, "pcie"), Copy))
+    return _gpu_units(s, system)._replace(far=2 * row_bytes(s) * _per(_alone(s, "pcie"), Copy))
 
 
-def _host_units(s: Scenario) -> Units:
+def _host_units(s: Scenario, system: System) -> Units:
     vector = vector_bytes(s)
     lookup = _per(_alone(s, "host"), lambda n: HostEmbedding(n, n * vector, 1.0))
     fabric, network = _links(s)
     return Units(lookup, 0.0, fabric, network / gpus_in_node(s.machine))
 
 
-def _server_units(s: Scenario) -> Units:
+def _server_units(s: Scenario, system: System) -> Units:
     server, read, written = _alone(s, "remote"), vector_bytes(s), row_bytes(s)
     each = _per(server, lambda n: HostRows(n, read)) + _per(server, lambda n: HostRows(n, written, scatter=True))
     return Units(0.0, each + (read + written) * _per(server, Stream), 0.0, 0.0)
 
 
-def _module_units(s: Scenario) -> Units:
+def _module_units(s: Scenario, system: System) -> Units:
     """Where logic beside each controller pools, it has as much to do for every lookup; what cannot be told is its share."""
-    system, count = load("systems", s.system), _modules(s).number
+    count = _modules(s, system).number
     name, near = system.memory, "near-data" in system.devices
     memory, row = _alone(s, name), row_bytes(s)
     by: By = "near-data" if near else "host"
@@ -109,39 +109,41 @@ def _module_units(s: Scenario) -> Units:
     return Units(count * (pool + one_by_one), count * (read + update + log - one_by_one), 0.0, 0.0)
 
 
-def _modules(s: Scenario) -> Parts:
+def _modules(s: Scenario, system: System) -> Parts:
     """Modules, or channels, stand in the groups of their expanders, or all in one host."""
-    system: System = load("systems", s.system)
     count = s.machine.dram_channels if system.memory == "dram" else modules(s.machine)
     return Parts(count, ceil(count / s.machine.num_expanders) if "cxl" in system.devices else count)
 
 
 KINDS: Mapping[str, Kind] = {
     "gpus": Kind(
-        "GPU", lambda s: Parts(s.machine.num_gpus, s.machine.gpus_per_node), "planner", _gpu_units, more="machine.num_gpus"
+        "GPU",
+        lambda s, system: Parts(s.machine.num_gpus, s.machine.gpus_per_node),
+        "planner",
+        _gpu_units,
+        more="machine.num_gpus",
     ),
     "tiers": Kind(
-        "GPU", lambda s: Parts(s.machine.num_gpus, s.machine.gpus_per_node), EVEN, _tiered_units, more="machine.num_gpus"
+        "GPU", lambda s, system: Parts(s.machine.num_gpus, s.machine.gpus_per_node), EVEN, _tiered_units, more="machine.num_gpus"
     ),
     "nodes": Kind(
         "node",
-        lambda s: Parts(nodes(s.machine), 1),
+        lambda s, system: Parts(nodes(s.machine), 1),
         "planner",
         _host_units,
         lambda s: gpus_in_node(s.machine),
         "machine.num_gpus",
     ),
     "servers": Kind(
-        "server", lambda s: Parts(s.machine.embedding_servers, 1), EVEN, _server_units, more="machine.embedding_servers"
+        "server", lambda s, system: Parts(s.machine.embedding_servers, 1), EVEN, _server_units, more="machine.embedding_servers"
     ),
     "modules": Kind("module", _modules, EVEN, _module_units),
 }
 
 
-def kind_of(name: str) -> Kind | None:
-    """Return what the parts of system `name` are; None where it shares all its work evenly."""
-    chosen: System = load("systems", name)
-    return KINDS[chosen.shards] if chosen.shards else None
+def kind_of(system: System) -> Kind | None:
+    """Return what the parts of a system are; None where it shares all its work evenly."""
+    return KINDS[system.shards] if system.shards else None
 
 
 def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]:
@@ -152,6 +154,6 @@ def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]
         dram -= system.caches(s)[0] * row_bytes(s) / nodes(machine) if system.caches else 0.0
         have = {"dram": (dram, gpus_in_node(machine)), "hbm": (memory_bytes(machine) - 2 * mlp_bytes(s) - activation_bytes(s), 1)}
     if system.shards == "modules":
-        count = _modules(s).number
+        count = _modules(s, system).number
         have = {"dram": (dram / count, 1), "pmem": (module_bytes(machine) - log_bytes(s) / count, 1)}
     return [(place, need, *have[place]) for place, need in system.held(s).items() if place in have]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from ..core.constants import Constant
 from ..core.graph import Task, TaskGraph
@@ -16,6 +16,7 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
 from .loop import driven
 from .placement import Tiers
+from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
@@ -72,7 +73,7 @@ class Cache:
     in_sets: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class System:
     """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
 
@@ -90,7 +91,7 @@ class System:
     summary: str
     devices: tuple[str, ...]
     memory: str
-    plan: Callable[[Scenario, LogPolicy, Traffic], tuple[Task, ...]]
+    plan: Callable[["Settled", Traffic], tuple[Task, ...]]
     log_policy: LogPolicy = LogPolicy()
     family: str = "TrainingCXL"
     baseline: str = "pmem"
@@ -112,13 +113,52 @@ class System:
         """Whether it can use several GPUs: those that have a network between them can."""
         return "network" in self.devices
 
-    def graph(self, s: Scenario, policies: LogPolicy, t: Traffic) -> TaskGraph:
+    def graph(self, settled: "Settled", t: Traffic) -> TaskGraph:
         """Return its plan of a batch with the training loop that drives it."""
-        return TaskGraph(driven(s, self.plan(s, policies, t)))
+        return TaskGraph(driven(settled.scenario, self.plan(settled, t)))
 
     def held(self, s: Scenario) -> Mapping[str, float]:
         """Return the bytes that it keeps in which memory."""
         return self.places(s) if self.places else {self.memory: table_bytes(s)}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The size chosen for a machine, and its problems.
+
+    `knobs` are by dotted path; `gpu_bytes` is what the fullest GPU holds between batches; `problems` are sentences, none where
+    everything fits.
+    """
+
+    knobs: Mapping[str, Any]
+    gpu_bytes: float
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A scenario of chosen size, with all else that plans of its batches need.
+
+    `log_policy` is the one in force, `placement` says where tables lie, `medium` is the cache in the modules that hold them,
+    with no line where there is none.
+    """
+
+    scenario: Scenario
+    system: System
+    log_policy: LogPolicy
+    placement: TablePlacement
+    medium: LineCache
+    sizes: Sizes
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Sentences that say what does not fit, none where everything does."""
+        return self.sizes.problems
+
+
+def system_of(settled: Settled) -> System:
+    """Return the system, on which it depends most which knobs a stage reads."""
+    return settled.system
 
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:
@@ -132,9 +172,9 @@ def cache_policy(scenario: Scenario, cache: Cache) -> str:
     return f"{asked} in sets" if cache.in_sets else asked
 
 
-def medium_cache(scenario: Scenario, system: str) -> LineCache:
+def medium_cache(scenario: Scenario, system: System) -> LineCache:
     """Return the cache in the modules of a system whose tables lie there, with no line where there is none; settled."""
-    return line_cache(scenario.machine) if load("systems", system).memory == "pmem" else NO_CACHE
+    return line_cache(scenario.machine) if system.memory == "pmem" else NO_CACHE
 
 
 def log_policy(scenario: Scenario, system: System) -> LogPolicy:

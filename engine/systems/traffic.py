@@ -18,6 +18,8 @@ from ..workload.bags import uneven_tables
 INDEX_BYTES = CHECKSUM_BYTES = 8
 LENGTH_BYTES = 4  # of a bag, as TorchRec's KeyedJaggedTensor has them
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
+SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
+SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 
 
@@ -161,6 +163,17 @@ def traffic(scenario: Scenario, **amounts: Any) -> Traffic:
 def pooled_bytes(scenario: Scenario) -> float:
     """Return the bytes of a batch's pooled vectors, one for each sample and table, in fp32."""
     return float(scenario.data.batch_size * scenario.model.num_tables * scenario.model.embedding_dim * FLOAT32)
+
+
+def sent_bytes(s: Scenario) -> float:
+    """Return the bytes of one table's pooled vectors for all samples of a batch, in the precision in which they are sent."""
+    element, vector = SENT[s.machine.exchange_precision]
+    return float(s.data.batch_size * (element * s.model.embedding_dim + vector))
+
+
+def index_bytes(s: Scenario) -> float:
+    """Return the bytes of a row's index, with its share of the lengths of uneven bags."""
+    return INDEX_BYTES + LENGTH_BYTES * uneven_tables(s) / sum(per_table(s.model, "pooling"))
 
 
 def num_rows(scenario: Scenario) -> float:

@@ -19,8 +19,7 @@ from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, NotScheduled, evaluate, plan
 from ..schedule.machine import ready
 from ..schedule.window import run_window
-from ..systems.balance import balance
-from ..systems.system import medium_cache
+from ..systems.table_placement import TablePlacement
 from ..systems.traffic import SKEWS, Traffic
 
 METRICS = ("Step time [ms]", "Energy per batch [J]")
@@ -33,14 +32,11 @@ POPULAR = ("popular", "popular_lookups")
 def error_bar(scenario: Scenario) -> Mapping[str, float]:
     """Return by how many percent a run may differ from its estimate, by result; raises CannotRun where it does not fit."""
     m, batches = ready(scenario), scenario.run.batches
-    one, samples = (
-        expected_amounts(m.scenario, scenario.system, medium_cache(m.scenario, scenario.system)),
-        m.scenario.data.batch_size,
-    )
+    one, samples = expected_amounts(m.settled), m.scenario.data.batch_size
     shown, stretch = run_window(m.log_policy, batches, unlike(one, samples))
-    drawn = *_drawn(one, samples, batches - 2 if batches > 2 else batches), *_uneven(m.scenario, one)
+    drawn = *_drawn(one, samples, batches - 2 if batches > 2 else batches), *_uneven(m.settled.placement, one)
     amounts = [dealt(each, samples, shown) for each in (one, *drawn)]
-    plans = [plan(m.scenario, scenario.system, each, each, stretch) for each in amounts]
+    plans = [plan(m.settled, each, each, stretch) for each in amounts]
     found = evaluate([DesignPoint(scenario, m, each) for each in plans], averages)
     pairs = np.array([(each.step, each.energy) for each in found if not isinstance(each, NotScheduled)])
     apart = np.abs(pairs[1:] / pairs[0] - 1).reshape(-1, 2, len(METRICS)).max(axis=1)
@@ -64,14 +60,14 @@ def _drawn(one: Traffic, samples: int, batches: int) -> Iterator[Traffic]:
             yield replace(one, **changed)
 
 
-def _uneven(s: Scenario, one: Traffic) -> Iterator[Traffic]:
+def _uneven(placement: TablePlacement, one: Traffic) -> Iterator[Traffic]:
     """Yield the traffic with one part having more, as of parts that share rows one always has, batch by batch; and as it is.
 
     The largest of P counts of mean n is expected some sqrt(2 n ln P) above it.
     """
-    split = balance(s, s.system)
-    if split and (split.pieces.place < 0).any():
-        more = (1 + np.sqrt(2 * np.log(split.parts.number) / each.max()) for each in (split.lookups, split.rows))
+    balance = placement.balance
+    if balance and (balance.pieces.place < 0).any():
+        more = (1 + np.sqrt(2 * np.log(balance.parts.number) / each.max()) for each in (balance.lookups, balance.rows))
         yield replace(one, **{name: getattr(one, name) * factor for name, factor in zip(SKEWS, more, strict=True)})
         yield one
 

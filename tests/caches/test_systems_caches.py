@@ -17,6 +17,7 @@ from engine.estimate import estimate
 from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.workload.batch import offsets
 from engine.workload.expected_cache import conflicts
@@ -116,7 +117,7 @@ def test_estimate_and_full_run_agree_on_counts_in_sets_that_had_time(popularity,
 def test_rows_that_are_refused_cross_the_link_for_their_lookups_and_updates_alone():
     asked = small(system="torchrec-uvm", **{"policy.cache_policy": "lfu"})
     t = replace(flow(asked, 4), misses=np.full(4, 100.0), evicted=np.full(4, 90.0), refused=np.full(4, 80.0))
-    tasks = {task.name: task.demands[0].work for task in load("systems", "torchrec-uvm").plan(asked, None, t)}
+    tasks = {task.name: task.demands[0].work for task in load("systems", "torchrec-uvm").plan(settle(asked), t)}
     moved = {name: works.nbytes.tolist()[0] / t.row_bytes for name, works in tasks.items() if isinstance(works, Direct)}
     assert moved == {"Evicted rows to host": 10, "Missing rows to GPU": 20, "Refused lookups": 80, "Refused updates": 160}
 

@@ -2,13 +2,14 @@
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
 
 from engine.core.memo import forget, remembered
 from engine.errors import BadKnob
 from engine.hardware.devices.gpu import memory_bytes
-from engine.scenario.scenario import with_values
+from engine.scenario.scenario import Scenario, with_values
 from tests.machines import TINY
 
 BASE = TINY
@@ -51,6 +52,46 @@ def test_a_stage_within_a_stage_reads_for_both():
     assert outer(changed(lanes=4, batch=11)) == 15
     assert outer(changed(lanes=4, batch=11, hops=3)) == 15
     assert (len(inner_calls), len(outer_calls)) == (2, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """A dataclass that is equal to itself alone, as a system is."""
+
+    weight: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A scenario with what follows from it, as a stage is given what is settled."""
+
+    scenario: Scenario
+    tool: Tool
+
+
+def test_of_what_is_settled_knobs_are_read_one_by_one_and_a_thing_as_a_whole():
+    stage, calls = counted(lambda pair: with_values(pair.scenario, {LANES: 4}).machine.cxl_lanes * pair.tool.weight)
+    one, other = Tool(2), Tool(2)
+    assert [stage(Pair(changed(hops=hops), one)) for hops in (0, 1)] == [8, 8] and len(calls) == 1
+    assert stage(Pair(changed(lanes=8), one)) == 8 and len(calls) == 1, "what is changed is not read"
+    assert stage(Pair(changed(), other)) == 8 and len(calls) == 2
+
+
+def test_kinds_of_scenario_that_a_stage_tells_apart_are_not_searched_for_one_another():
+    looked = []
+
+    class Probe:
+        def __init__(self, kind):
+            self.kind = kind
+
+        @property
+        def own(self):
+            looked.append(self.kind)
+            return 1
+
+    stage = remembered(by=lambda probe: probe.kind)(lambda probe: probe.own if probe.kind == "a" else 2)
+    assert [stage(Probe(kind)) for kind in "abab"] == [1, 2, 1, 2]
+    assert set(looked) == {"a"}
 
 
 def test_changed_knobs_are_read_as_changed_and_no_longer_of_the_scenario():

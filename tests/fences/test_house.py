@@ -61,6 +61,12 @@ def test_the_pages_import_themselves_absolutely():
     assert [node.module for node in ours if node.level] == []
 
 
+def test_the_plan_of_tables_is_worked_out_by_one_file_and_handed_down():
+    assert [name for name, others in house.imports("engine").items() if "engine.systems.balance" in others] == [
+        "engine.systems.capacity"
+    ]
+
+
 def test_the_engine_imports_itself_relatively_and_neither_pages_nor_tests():
     late = "engine/commands/bench.py", "engine/crashcheck/bugs.py"  # find benchmarks and seeded bugs by name, in a checkout
     assert [one for one in house.outward() if not one.startswith(late)] == []

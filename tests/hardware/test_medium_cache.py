@@ -14,7 +14,6 @@ from engine.registry import load, names
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
-from engine.systems.system import medium_cache
 from tests.cases import each
 from tests.machines import SYSTEMS, scenario, stored
 
@@ -119,14 +118,14 @@ def test_a_cache_can_be_assumed_of_any_medium():
 
 @each("system", names("systems"))
 def test_only_tables_in_such_a_medium_have_lines(system):
-    assert medium_cache(settle(large(9, system)).scenario, system).lines == (ON_FLASH.count(system) and int(48e9 / 4096))
-    assert medium_cache(settle(large(9, system, "optane-100")).scenario, system) == NO_CACHE
+    assert settle(large(9, system)).medium.lines == (ON_FLASH.count(system) and int(48e9 / 4096))
+    assert settle(large(9, system, "optane-100")).medium == NO_CACHE
 
 
 def test_media_without_a_cache_share_one_plan_whatever_is_assumed():
     machines = [large(9, medium="optane-100"), large(9, medium="battery-dram"), large(9, medium="optane-200")]
     machines.append(with_values(machines[0], {"machine.assume": (("pmem.read-rate", 3.0),)}))
-    settled = [settle(with_values(one, {"machine.pmem_capacity_GB": 1024.0})).scenario for one in machines]
+    settled = [settle(with_values(one, {"machine.pmem_capacity_GB": 1024.0})) for one in machines]
     forget()  # what others planned, so that none of these is in its way
-    plans = [_planned(one, "cxl", medium_cache(one, "cxl")) for one in settled]
+    plans = [_planned(one) for one in settled]
     assert all(plan is plans[0] for plan in plans)

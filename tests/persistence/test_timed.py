@@ -28,7 +28,7 @@ def charged(machine, amounts):
     """Return (seconds, joules, bytes, stored) that the schedule asks of the memory for each region, one batch."""
     system: System = machine.system
     found = {}
-    for task in system.graph(machine.scenario, machine.log_policy, amounts).tasks:
+    for task in system.graph(machine.settled, amounts).tasks:
         for demand in task.demands:
             if task.persists and demand.device == system.memory:
                 device, work = machine.devices[demand.device], demand.work

@@ -22,7 +22,7 @@ def tiny(**changes):
 
 def lasting(scenario, batches):
     """Return the machine of a scenario and the timeline of `batches` equal batches of ten rows."""
-    m = machine_of(fit(scenario).scenario)
+    m = machine_of(fit(scenario))
     rows = np.full(batches, 10.0)
     return m, schedule(m, traffic(m.scenario, rows=rows))
 

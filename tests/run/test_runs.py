@@ -40,8 +40,8 @@ def same(found, wanted):
 
 def by_timeline(asked):
     """Return the result as runs with faults make it: from a timeline of each batch, its books closed batch by batch."""
-    m = machine_of(settle(asked).scenario)
-    amounts = counted.counted_traffic(m.scenario, asked.system)
+    m = machine_of(settle(asked))
+    amounts = counted.counted_traffic(m.settled)
     done, _ = run(m, amounts, None, untrained(m))
     return run_result(asked, done, report(done, amounts, Scores()), TrainingOutcome(), ())
 

@@ -15,7 +15,6 @@ from engine.scenario.scenario import per_table, with_values
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import work_done
 from engine.simulate import simulate
-from engine.systems.system import medium_cache
 from engine.validation.chance import FORM, error_bar
 from engine.validation.validate import gaps, pairs
 from tests.cases import each
@@ -54,7 +53,7 @@ def test_a_draw_of_estimates_are_their_full_runs_but_for_chance():
 def test_an_estimate_of_a_run_is_all_its_equal_batches_scheduled_one_by_one(system, batches):
     asked = scenario("dlrm-kaggle", system, **{"run.batches": batches, "policy.mlp_staleness_bound_batches": None})
     m = ready(asked)
-    line = schedule(m, expected_traffic(m.scenario, system, batches))
+    line = schedule(m, expected_traffic(m.settled, batches))
     found = estimate(asked).results
     exact = 1e-9 if batches < 67 else 0.01  # a popular batch more or less among those that stand for others
     assert found[STEP] == pytest.approx(1e3 * line.steady.step, rel=exact)
@@ -83,7 +82,7 @@ def test_an_estimate_sees_every_turn_of_waits_for_a_late_log(bound, batches):
 def test_what_stands_for_a_long_run_holds_whole_turns_and_the_runs_share_of_unlike_batches(name, system, batches):
     # 48 batches had 10 of scratchpipe's slow ones instead of 9.6, and and fewer or more of fae's popular ones than the run.
     m = ready(scenario(name, system, **{"run.batches": batches}))
-    every = schedule(m, expected_traffic(m.scenario, system, batches))
+    every = schedule(m, expected_traffic(m.settled, batches))
     assert estimate(m.scenario).results[STEP] == pytest.approx(1e3 * every.steady.step, rel=0.003)
 
 
@@ -138,9 +137,9 @@ def test_a_log_that_may_be_older_than_its_run_is_estimated_as_its_batches_are_sc
     for bound in (batches, batches + 1, 50 * batches):
         asked = scenario("dlrm-kaggle", "cxl", **{"run.batches": batches, "policy.mlp_staleness_bound_batches": bound})
         m = ready(asked)
-        line, found = schedule(m, expected_traffic(m.scenario, "cxl", batches)), estimate(asked).results
+        line, found = schedule(m, expected_traffic(m.settled, batches)), estimate(asked).results
         assert m.log_policy.mlp_staleness_bound == bound
         assert found[STEP] == pytest.approx(1e3 * line.steady.step, rel=1e-9)
         assert found["Elapsed [s]"] == pytest.approx(line.makespan, rel=1e-9)
-        plans.append(_planned(m.scenario, "cxl", medium_cache(m.scenario, "cxl")))
+        plans.append(_planned(m.settled))
     assert plans[0] is plans[1] is plans[2]

@@ -76,7 +76,7 @@ def test_an_estimate_is_the_average_of_its_timeline(name, scenario):
     if settled.problems:
         assert not estimates([scenario])[0].ran
         return
-    average, (found,) = run_line(machine_of(settled.scenario)).steady, estimates([scenario])
+    average, (found,) = run_line(machine_of(settled)).steady, estimates([scenario])
     assert found.results[STEP] == pytest.approx(1e3 * average.step, rel=1e-9)
     assert found.results["Energy per batch [J]"] == pytest.approx(average.energy, rel=1e-9)
     assert found.results["Checkpoint energy [J]"] == pytest.approx(estimate(scenario).ledger[1]["Energy [J]"], rel=1e-9)
@@ -107,7 +107,7 @@ def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_wa
 @each("knobs", [{}, {"machine.energy_level": "wall"}, {"machine.constant_power": True}])
 def test_machines_that_differ_in_one_device_share_all_others(knobs):
     base = with_values(TINY, {"system": "cached-embedding", **knobs})
-    machines = [machine_of(with_values(base, {"machine.pcie_bandwidth_GBps": rate})).devices for rate in (8.0, 16.0)]
+    machines = [machine_of(settle(with_values(base, {"machine.pcie_bandwidth_GBps": rate}))).devices for rate in (8.0, 16.0)]
     assert {name for name in machines[0] if machines[0][name] is not machines[1][name]} == {"pcie"}
 
 
@@ -116,7 +116,7 @@ def test_every_kernel_is_compiled_for_one_layout_of_its_arrays():
     slow_and_fast = [
         with_values(preset("dlrm-kaggle").scenario, {"machine.cxl_bandwidth_GBps": rate}) for rate in (0.1, 1.0, 1000.0)
     ]
-    queues = {int(expected_line(machine_of(settle(one).scenario)).log_queue) for one in slow_and_fast}
+    queues = {int(expected_line(machine_of(settle(one))).log_queue) for one in slow_and_fast}
     assert len(queues) > 1, "the log waits at the link of some, at the memory of others"
     estimates([*slow_and_fast, *(with_values(TINY, {"system": name}) for name in names("systems"))])
     kernels = [kernel for module in (averages, totals) for kernel in vars(module).values() if is_jitted(kernel)]

@@ -19,11 +19,12 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
 from engine.systems import balance as balances
-from engine.systems.balance import _wanted, asked, balance, pooled, skew
+from engine.systems.balance import _part_balance, _wanted
 from engine.systems.crossing import vectors
 from engine.systems.parts import KINDS
 from engine.systems.plans.planner import greedy
 from engine.systems.sharding import Parts, Pieces, Wanted, by_hand, made, spread
+from engine.systems.table_placement import skew
 from engine.workload.accesses import expected
 from engine.workload.row_spread import part_of
 from engine.workload.source import source
@@ -47,7 +48,7 @@ PLANS = ("0;1;2;2", "1;0+2;2;0", "0/2;1;0+1/2;1+1+2", "0-2", "2")
 MODULES = {"machine.num_gpus": 1, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
 SPILLED = {"machine.gpus_per_node": 2, "machine.assume": (("gpu.memory", 0.005),)}  # tables 1 and 3 have no place in HBM
 DEDUP = ("off", "memory", "gpu")
-SHARDINGS = names("plans")
+SHARDINGS, ALL_HBM = names("plans"), load("systems", "all-hbm")
 # Of 11 MB: three copies of the MLPs' parameters, and each layer's activations and the vectors of 200 samples twice, in fp32.
 MLP = 4 * (14 * 64 + (64 + 10 + 1) * 512 + 513 * 256 + 257)
 ROOM = 0.011 - (3 * MLP + 2 * 4 * 200 * (13 + 64 + 512 + 256 + 1 + 2 * 5 * 64)) / 1e9
@@ -71,11 +72,9 @@ def test_a_made_up_plans_slowest_part_takes_what_a_hand_calculation_says():
     unique = [rows * (1 - (1 - 1 / rows) ** (BATCH * bag)) for rows, bag in zip(ROWS, POOLING, strict=True)]
     lookups = [BATCH * 2 + BATCH / 2, BATCH * 7, BATCH / 2 + BATCH]
     touched = [unique[0] + unique[1] / 2, unique[2], unique[1] / 2 + unique[3]]
-    m = machine_of(settle(s).scenario)
-    tasks = {
-        task.name: task.demands[0].work for task in m.system.plan(m.scenario, m.log_policy, expected_traffic(s, s.system, 3))
-    }
-    one = machine_of(with_values(s, {"machine.num_gpus": 1, "policy.plan": ""})).devices["gpu"]
+    m = machine_of(settle(s))
+    tasks = {task.name: task.demands[0].work for task in m.system.plan(m.settled, expected_traffic(m.settled, 3))}
+    one = machine_of(settle(with_values(s, {"machine.num_gpus": 1, "policy.plan": ""}))).devices["gpu"]
     for name, alone in (
         # pooled vectors are written where rows are read, in the shares of the lookups; indices are sorted in 16 passes
         ("Embedding lookup", Pool(max(lookups) * DIM * 4 * (1 + 4 * BATCH / sum(lookups)))),
@@ -99,7 +98,7 @@ def test_a_made_up_plans_slowest_part_takes_what_a_hand_calculation_says():
 def test_a_full_run_counts_each_part_from_its_ids_and_the_estimate_expects_as_much(plan):
     s = made_up(**{"policy.plan": plan, "data.popularity": "zipf", "data.zipf_exponent": 1.2, "data.hottest_shares": (0.1,)})
     first = np.cumsum((0, *ROWS))
-    found, lookups, rows = counted_traffic(s, s.system), np.zeros((4, 3)), np.zeros((4, 3))
+    found, lookups, rows = counted_traffic(settle(s)), np.zeros((4, 3)), np.zeros((4, 3))
     for n in range(4):
         ids = source(s).ids(n)
         for table, entry in enumerate((plan.split(";") * 4)[:4]):
@@ -112,7 +111,7 @@ def test_a_full_run_counts_each_part_from_its_ids_and_the_estimate_expects_as_mu
                     rows[n, part] += 1 / len(columns)
     assert found.lookup_skew == pytest.approx(lookups.max(axis=1) / lookups.mean(axis=1))
     assert found.row_skew == pytest.approx(rows.max(axis=1) / rows.mean(axis=1))
-    guess = expected_traffic(s, s.system, 1)
+    guess = expected_traffic(settle(s), 1)
     assert guess.lookup_skew[0] == pytest.approx(found.lookup_skew.mean(), rel=0.03)
     assert guess.row_skew[0] == pytest.approx(found.row_skew.mean(), rel=0.03)
     full, quick = simulate(s).results, estimate(s).results
@@ -122,7 +121,7 @@ def test_a_full_run_counts_each_part_from_its_ids_and_the_estimate_expects_as_mu
 @pytest.mark.parametrize("sharding", SHARDINGS)
 def test_no_plan_loses_or_doubles_a_lookup_a_row_or_a_byte_of_tables(sharding):
     s = made_up(**{"policy.sharding": sharding, "machine.num_gpus": 6, "machine.gpus_per_node": 4})
-    found, every = balance(s, s.system), expected(s)
+    found, every = settle(s).placement.balance, expected(s)
     assert (found is None) == (sharding == "interleaved")
     if found:
         assert found.lookups.sum() == pytest.approx(every.lookups.sum())
@@ -134,7 +133,7 @@ def test_the_hottest_row_is_where_its_hash_says_and_makes_that_part_the_slowest(
     s = made_up(
         **{"data.hottest_shares": (0.4,), "data.zipf_exponent": 0.0, "data.popularity": "zipf", "policy.sharding": "row-wise"}
     )
-    found = balance(s, s.system)
+    found = settle(s).placement.balance
     where = part_of(np.cumsum((0, *ROWS))[:4], 3)
     each = [
         BATCH * sum(bag * (0.4 * (part == at) + 0.6 / 3) for bag, at in zip(POOLING, where, strict=True)) for part in range(3)
@@ -264,16 +263,16 @@ def test_a_plan_is_left_out_early_only_if_it_is_not_the_cheapest(tables, gpus):
     own = {"model.num_tables": len(tables), "model.num_embeddings": rows, "model.pooling": bags, "machine.num_gpus": gpus}
     s = made_up(**own, **{"machine.gpus_per_node": 4})
     with pytest.MonkeyPatch.context() as patch:
-        early = made("planner", _wanted(s, load("systems", s.system), Parts(gpus, 4), KINDS["gpus"].units(s)))
+        early = made("planner", _wanted(s, ALL_HBM, Parts(gpus, 4), KINDS["gpus"].units(s, ALL_HBM)))
         patch.setattr(balances, "ROUNDED", np.inf)
-        assert made("planner", _wanted(s, load("systems", s.system), Parts(gpus, 4), KINDS["gpus"].units(s))) == early
+        assert made("planner", _wanted(s, ALL_HBM, Parts(gpus, 4), KINDS["gpus"].units(s, ALL_HBM))) == early
 
 
 def test_the_planner_is_no_worse_than_any_plan_of_whole_tables_or_of_the_hottest_tables_by_rows():
     """Of 16 columns, which cannot be cut: one table has nine tenths of the lookups, so that its rows must go over all parts."""
     hot = {"model.pooling": (90, 4, 3, 3), "model.embedding_dim": 16, "model.bottom_mlp": (13, 16), "data.popularity": "uniform"}
     s = made_up(**hot)
-    wanted = _wanted(s, load("systems", s.system), Parts(3, 8), KINDS["gpus"].units(s))
+    wanted = _wanted(s, ALL_HBM, Parts(3, 8), KINDS["gpus"].units(s, ALL_HBM))
     whole = [by_hand(";".join(map(str, parts)), 4, 3) for parts in product(range(3), repeat=4)]
     rows = [by_hand(";".join(map(str, ("0-2", *parts))), 4, 3) for parts in product((0, 1, 2, "0-2"), repeat=3)]
     best = min(wanted.slowest(plan, np.inf) for plan in whole + rows)
@@ -290,7 +289,7 @@ def test_what_columns_are_too_few_for_goes_by_rows_over_no_more_parts_than_neede
     gpus, same = max(int(part) for part in plan if part.isdecimal()) + 1, (40_000,) * len(bags)
     own = {"model.num_tables": len(bags), "model.pooling": bags, "model.num_embeddings": same, "machine.num_gpus": gpus}
     s = made_up(**own, **{"data.batch_size": 6000})
-    wanted = _wanted(s, load("systems", s.system), Parts(gpus, 8), KINDS["gpus"].units(s))
+    wanted = _wanted(s, ALL_HBM, Parts(gpus, 8), KINDS["gpus"].units(s, ALL_HBM))
     best = wanted.slowest(by_hand(plan, len(bags), gpus), np.inf)
     others = [made(name, wanted) for name in SHARDINGS if name not in ("planner", "interleaved")]
     assert best < 0.85 * min(wanted.slowest(other, np.inf) for other in others)
@@ -338,7 +337,7 @@ def test_one_part_has_everything_whatever_the_plan(system):
 
 def test_vectors_in_fp16_are_half_the_bytes_and_in_int8_a_quarter_and_eight_bytes():
     exact, half, quarter = (
-        pooled(made_up(**{"machine.exchange_precision": name, "policy.plan": "0;1;2;2"}), "all-hbm")
+        settle(made_up(**{"machine.exchange_precision": name, "policy.plan": "0;1;2;2"})).placement.pooled
         for name in ("fp32", "fp16", "int8")
     )
     assert (2 * half.nbytes, 2 * half.fabric) == pytest.approx((exact.nbytes, exact.fabric))
@@ -362,8 +361,7 @@ def test_interleaved_is_faster_than_any_plan_and_energy_counts_all_parts():
     assert uneven["Step time [ms]"] > even["Step time [ms]"]
     s = made_up(**{"policy.plan": "0;1;1;1"})
     both = [
-        machine_of(one).system.plan(one, machine_of(one).log_policy, expected_traffic(one, one.system, 3))
-        for one in (s, made_up(**{"policy.sharding": "interleaved"}))
+        one.system.plan(one, expected_traffic(one, 3)) for one in map(settle, (s, made_up(**{"policy.sharding": "interleaved"})))
     ]
     for one, other in zip(*both, strict=True):
         for mine, theirs in zip(one.demands, other.demands, strict=True):
@@ -407,14 +405,14 @@ def test_a_plan_that_cannot_be_is_refused_with_a_sentence(knobs, sentence):
 def test_the_planner_spreads_what_no_part_could_hold_alone():
     tight = made_up(**{"machine.assume": (("gpu.memory", 0.011),)})
     assert estimate(tight).ran
-    assert 40_000 * DIM * 4 > ROOM * 1e9 > balance(tight, "all-hbm").held.max()
+    assert 40_000 * DIM * 4 > ROOM * 1e9 > settle(tight).placement.balance.held.max()
 
 
 def test_hosts_of_several_nodes_exchange_what_each_lacks():
     for system in ("cpu-only", "cpu-gpu"):
         s = made_up(**{"system": system, "machine.num_gpus": 8, "machine.gpus_per_node": 2, "policy.sharding": "interleaved"})
-        m = machine_of(settle(s).scenario)
-        plan = m.system.plan(m.scenario, m.log_policy, expected_traffic(m.scenario, system, 3))
+        m = machine_of(settle(s))
+        plan = m.system.plan(m.settled, expected_traffic(m.settled, 3))
         sent = {task.name: task.demands[0].work for task in plan if task.demands[0].device == "network"}
         vectors = BATCH * 4 * DIM * 4 * 3 / 4
         assert sent["Pooled all-to-all"].nbytes == sent["Gradient all-to-all"].nbytes == pytest.approx(vectors)
@@ -424,9 +422,7 @@ def test_hosts_of_several_nodes_exchange_what_each_lacks():
 
 def near(**knobs):
     """Return the tasks, by name, of the made-up model on two expanders of two modules each, and what a batch asks for."""
-    s = settle(made_up(**{"system": "cxl-b", "machine.num_expanders": 2, **MODULES, **knobs})).scenario
-    m, t = machine_of(s), expected_traffic(s, s.system, 3)
-    return {task.name: {one.device: one.work for one in task.demands} for task in m.system.plan(m.scenario, m.log_policy, t)}, t
+    return tasks_of(made_up(**{"system": "cxl-b", "machine.num_expanders": 2, **MODULES, **knobs}))
 
 
 def test_the_fullest_module_reads_and_pools_longest_and_each_link_carries_its_own_tables():
@@ -465,8 +461,9 @@ def test_a_hosts_fullest_module_is_read_logged_and_updated_longest_and_its_cpu_s
 
 def tasks_of(s):
     """Return the work of each task by name and device, and what a batch asks for."""
-    m, t = machine_of(settle(s).scenario), expected_traffic(s, s.system, 3)
-    return {x.name: {one.device: one.work for one in x.demands} for x in m.system.plan(m.scenario, m.log_policy, t)}, t
+    settled = settle(s)
+    t = expected_traffic(settled, 3)
+    return {x.name: {one.device: one.work for one in x.demands} for x in settled.system.plan(settled, t)}, t
 
 
 def test_rows_outside_hbm_cross_the_link_of_the_gpu_whose_tables_they_are_and_leave_its_nodes_dram():
@@ -515,11 +512,12 @@ def test_servers_answer_as_fast_as_the_one_with_most_rows():
     s = made_up(
         **{"system": "remote-no-cache", "machine.embedding_servers": 2, "policy.plan": "0;1;1;1", "data.batch_size": 6000}
     )
-    m, t = machine_of(settle(s).scenario), expected_traffic(s, s.system, 3)
+    m = machine_of(settle(s))
+    t = expected_traffic(m.settled, 3)
     even = made_up(**{"system": "remote-no-cache", "machine.embedding_servers": 2, "data.batch_size": 6000})
     both = [
-        {task.name: task.demands[0].work for task in m.system.plan(one, m.log_policy, expected_traffic(one, one.system, 3))}
-        for one in (s, even)
+        {task.name: task.demands[0].work for task in m.system.plan(one, expected_traffic(one, 3))}
+        for one in map(settle, (s, even))
     ]
     unique = [rows * (1 - (1 - 1 / rows) ** (6000 * bag)) for rows, bag in zip(ROWS, POOLING, strict=True)]
     name, skewed = "Gather remote rows", sum(unique[1:]) / (sum(unique) / 2)
@@ -542,4 +540,4 @@ def test_a_module_that_a_plan_overfills_is_named():
 def test_a_plan_by_hand_reads_parts_rows_and_columns():
     pieces = by_hand("3;0-1+3;0/1+2", 3, 4)
     assert nested(pieces) == [[(1.0, (3,))], [(1.0, (0, 1, 3))], [(0.5, (0,)), (0.5, (1, 2))]]
-    assert asked(made_up(), Parts(3, 3), by_hand("1", 4, 3)).lookups.tolist() == [0, BATCH * sum(POOLING), 0]
+    assert _part_balance(made_up(), ALL_HBM, Parts(3, 3), by_hand("1", 4, 3)).lookups.tolist() == [0, BATCH * sum(POOLING), 0]

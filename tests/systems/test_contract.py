@@ -52,13 +52,13 @@ def struck_once(system):
 def line(system):
     """Return the machinery and the timeline of a short run."""
     machinery = ready(short(system))
-    return machinery, schedule(machinery, counted_traffic(machinery.scenario, machinery.scenario.system))
+    return machinery, schedule(machinery, counted_traffic(machinery.settled))
 
 
 @each("system", names("systems"))
 def test_every_task_of_a_system_starts_and_ends_as_in_the_independent_model(system):
     machinery, found = line(system)
-    asked = planned(machinery, counted_traffic(machinery.scenario, machinery.scenario.system))
+    asked = planned(machinery, counted_traffic(machinery.settled))
     agree(found, simpy_machine.schedule(found.graph, simpy_machine.durations(asked, machinery.devices, BATCHES)))
 
 

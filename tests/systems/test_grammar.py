@@ -9,7 +9,8 @@ from engine.core.work import Stream
 from engine.registry import load, names
 from engine.scenario.scenario import with_values
 from engine.schedule import evaluate
-from engine.schedule.machine import schedule
+from engine.schedule.machine import machine_of, schedule
+from engine.systems.capacity import fit
 from engine.systems.steps.recovery import RecoveryWork, recover
 from engine.systems.system import LogPolicy, System
 from tests.machines import LOGGING, flow, ready, scenario
@@ -30,13 +31,14 @@ def more(*tasks):
 def wrong(system, change):
     """Return a system whose plan is another's, changed."""
     own = load("systems", system)
-    return replace(own, plan=lambda s, w, t: change(own.plan(s, w, t)))
+    return replace(own, plan=lambda settled, t: change(own.plan(settled, t)))
 
 
 def planned(system, change):
     """Return the timeline of a changed system's batches, as a full run and an estimate's own window plan them."""
     asked = scenario("tiny", system)
-    return schedule(replace(ready(asked), system=wrong(system, change)), flow(asked, 4))
+    settled = replace(fit(asked), system=wrong(system, change))
+    return schedule(machine_of(settled), flow(asked, 4))
 
 
 SECOND = Task("Scrub", "Other", IDLE, ("Commit",), background=True)
@@ -125,19 +127,17 @@ def test_a_wrong_system_is_refused_by_a_sentence_that_says_what_to_do(mistake):
     assert str(refused.value).startswith(sentence) or str(refused.value).endswith(sentence)
 
 
-def test_the_points_of_a_sweep_refuse_a_wrong_system_as_a_run_does(monkeypatch):
-    own = wrong("cxl-b", changed("Embedding update", persists=""))
-    monkeypatch.setattr(evaluate, "load", lambda kind, name: own)
-    asked = scenario("tiny", "cxl-b")
+def test_the_points_of_a_sweep_refuse_a_wrong_system_as_a_run_does():
+    own, asked = wrong("cxl-b", changed("Embedding update", persists="")), scenario("tiny", "cxl-b")
     with pytest.raises(ValueError, match="mark Embedding update on pmem"):
-        evaluate.plan(asked, "cxl-b", flow(asked, 4), flow(asked, 4))
+        evaluate.plan(replace(fit(asked), system=own), flow(asked, 4), flow(asked, 4))
 
 
 @pytest.mark.parametrize("log", ["undo", "redo"])
 def test_a_plan_is_held_against_the_log_in_force_where_a_system_can_have_two(log):
     asked = with_values(scenario("tiny", "cxl-d"), {"policy.log": log})
     m, amounts = ready(asked), flow(asked, 4)
-    graph = m.system.graph(m.scenario, m.log_policy, amounts)
+    graph = m.system.graph(m.settled, amounts)
     check(graph, frozenset(m.devices), log)
     with pytest.raises(ValueError, match="never does"):
         check(graph, frozenset(m.devices), "redo" if log == "undo" else "undo")
@@ -150,7 +150,7 @@ RECOVERY = RecoveryWork(5.0, 64, 300.0, 1000.0, 700.0)
 def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_again(name):
     system = load("systems", name)
     asked = scenario("tiny", name)
-    graph = recover(system, asked, RECOVERY)
+    graph = recover(fit(asked), RECOVERY)
     if name in (*LOGGING, "dram"):
         assert [task.name for task in graph.tasks] == ["Read log", "Put rows back", "Verify tables", "Load MLP"]
         assert {task.server[0] for task in graph.tasks} == {system.memory}
@@ -162,6 +162,6 @@ def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_
 
 
 def test_a_system_that_has_no_link_to_load_its_mlps_over_is_told_to_say_how_it_recovers():
-    own = System("Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda s, w, t: (), LogPolicy("", 0, False))
+    own = System("Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda settled, t: (), LogPolicy("", 0, False))
     with pytest.raises(ValueError, match="Load MLP runs on 'pcie', which the system does not have"):
-        recover(own, scenario("tiny", "dram"), RECOVERY)
+        recover(replace(fit(scenario("tiny", "dram")), system=own), RECOVERY)

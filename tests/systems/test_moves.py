@@ -9,13 +9,12 @@ from engine.estimate import estimate
 from engine.insight.data_movement import data_moves
 from engine.registry import names
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import machine_of
 from engine.simulate import simulate
 from engine.systems.traffic import log_bytes
 from engine.units import GB
 from engine.workload.accesses import expected
 from tests.cases import each
-from tests.machines import PRESETS, SYSTEMS, scenario
+from tests.machines import PRESETS, SYSTEMS, ready, scenario
 
 B, T, D, L = 128, 26, 16, 26  # preset dlrm-kaggle: samples, tables, elements of a vector, lookups of a sample
 MLP = 13 * 512 + 512 + 512 * 256 + 256 + 256 * 64 + 64 + 64 * 16 + 16
@@ -165,7 +164,7 @@ def test_a_power_loss_loses_in_a_run_what_the_policies_say(system):
         scenario("tiny", system, **{"run.training": False, "run.batches": 60, "faults.power_loss_at_seconds": (half,)})
     )
     fault, recovered = lost.events
-    says = machine_of(asked).log_policy.loses
+    says = ready(asked).log_policy.loses
     assert (recovered["Batch"] == 0) == (says == "starts again") and fault["Batch"] > 2
     if says != "starts again":
         assert fault["Batch"] - 1 <= recovered["Batch"] <= fault["Batch"] + 1

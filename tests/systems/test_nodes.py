@@ -8,9 +8,10 @@ import pytest
 from engine.core.hashing import Purpose, key
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import memory_bytes
+from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.machine import MOST_NODES, for_capacity, on
+from engine.schedule.machine import MOST_NODES, fewest_nodes, with_nodes
 from engine.systems.capacity import activation_bytes, fit
 from engine.systems.placement import USABLE
 from engine.systems.traffic import mlp_bytes, table_bytes
@@ -25,15 +26,15 @@ NODES, RATE = "Nodes", "Throughput [samples/s]"
 
 def test_capacity_takes_the_tables_bytes_over_what_a_nodes_memories_can_hold():
     asked = with_values(MTRAINS, {"system": "dram-hbm-nodes"})
-    count = for_capacity(asked)
+    count = fewest_nodes(asked, load("systems", asked.system))
     assert count is not None
-    machine = on(asked, count).machine
-    gpu = memory_bytes(machine) - 2 * mlp_bytes(asked) - activation_bytes(on(asked, count))
+    machine = with_nodes(asked, count).machine
+    gpu = memory_bytes(machine) - 2 * mlp_bytes(asked) - activation_bytes(with_nodes(asked, count))
     usable = USABLE.value * (machine.gpus_per_node * gpu + machine.dram_capacity_GiB * GiB)
     assert count == pytest.approx(ceil(table_bytes(asked) / usable), abs=1)  # whole tables leave gaps
     assert 8 <= count <= 32
-    assert not fit(on(asked, count)).problems
-    assert fit(on(asked, count - 1)).problems
+    assert not fit(with_nodes(asked, count)).problems
+    assert fit(with_nodes(asked, count - 1)).problems
 
 
 def test_a_target_takes_the_fewest_nodes_that_reach_it():
@@ -41,15 +42,15 @@ def test_a_target_takes_the_fewest_nodes_that_reach_it():
     count = int(result.results[NODES])
     assert result.results[RATE] >= MTRAINS.machine.target_throughput
     assert count > 1
-    fewer = estimate(on(MTRAINS, count - 1))
+    fewer = estimate(with_nodes(MTRAINS, count - 1))
     assert fewer.results[RATE] < MTRAINS.machine.target_throughput
-    assert estimate(on(MTRAINS, count)).results == result.results
+    assert estimate(with_nodes(MTRAINS, count)).results == result.results
     more = estimate(with_values(MTRAINS, {"machine.target_throughput": 1.01 * result.results[RATE]}))
     assert more.results[NODES] == count + 1
 
 
 def test_the_presets_target_is_what_two_nodes_train_when_memory_is_no_limit():
-    free = with_values(on(MTRAINS, 2), {"system": "dram-hbm-nodes", "machine.assume": (("gpu.memory", 1e5),)})
+    free = with_values(with_nodes(MTRAINS, 2), {"system": "dram-hbm-nodes", "machine.assume": (("gpu.memory", 1e5),)})
     assert 0.82 <= MTRAINS.machine.target_throughput / estimate(free).results[RATE] <= 0.88
 
 
@@ -73,7 +74,7 @@ def test_a_system_of_one_gpu_refuses_a_target():
 
 
 def test_an_estimate_of_856_tables_is_quick_once_their_popularity_is_known():
-    asked = on(preset("meta-856").scenario, 2)
+    asked = with_nodes(preset("meta-856").scenario, 2)
     assert asked.model.num_tables == 856
     assert sum(rows > 1 for rows in asked.model.num_embeddings) == 587
     assert sum(asked.model.num_embeddings) == pytest.approx(2.33e9, rel=0.01)

@@ -50,8 +50,8 @@ def small(system, **knobs):
 
 def planned(scenario, batches=12):
     """Return the scenario's machine, expected batches, and task graph by name of task."""
-    m, t = machine_of(settle(scenario).scenario), flow(scenario, batches)
-    graph = m.system.graph(m.scenario, m.log_policy, t)
+    m, t = machine_of(settle(scenario)), flow(scenario, batches)
+    graph = m.system.graph(m.settled, t)
     return m, t, {task.name: task for task in graph.tasks}
 
 
@@ -94,7 +94,7 @@ def test_mtrains_reads_each_missing_row_as_one_block_and_writes_one_out_with_com
     asked = small("mtrains", **{"policy.prefetch": prefetch})
     m, t, tasks = planned(asked)
     uneven = replace(t, rows=t.rows * np.arange(1.0, 13.0), levels=t.levels * np.arange(1.0, 13.0)[:, None])
-    tasks = {task.name: task for task in m.system.graph(m.scenario, m.log_policy, uneven).tasks}
+    tasks = {task.name: task for task in m.system.graph(m.settled, uneven).tasks}
     level = levels(m.scenario, cached_rows(m.scenario), scm_rows(m.scenario))
     fetch = tasks["Prefetch" if prefetch else "Fetch rows"]
     read = {device: work.rows.sum() for device, work in works(fetch, RowReads)}
@@ -170,7 +170,7 @@ def test_proactive_hides_exactly_the_reads_that_fit_into_exchanges():
 def test_proactive_without_prefetch_is_its_baseline_to_the_byte():
     off = small("proactive", **{"policy.prefetch": False})
     m, t, _ = planned(off)
-    assert repr(m.system.plan(off, m.log_policy, t)) == repr(load("systems", "cold-in-dram").plan(off, m.log_policy, t))
+    assert repr(m.system.plan(m.settled, t)) == repr(load("systems", "cold-in-dram").plan(m.settled, t))
 
 
 def test_the_unique_rows_of_a_batch_that_the_one_before_did_not_touch_are_read_anew():

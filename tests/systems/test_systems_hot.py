@@ -25,9 +25,9 @@ def kaggle(system, **knobs):
 
 def planned(asked, popular=0.0, batches=8):
     """Return the machine of a scenario, and its graph and timeline for equal batches with this popular share."""
-    m = machine_of(fit(asked).scenario)
+    m = machine_of(fit(asked))
     amounts = traffic(m.scenario, rows=np.full(batches, 9000.0), popular=np.full(batches, popular))
-    return m, m.system.graph(m.scenario, m.log_policy, amounts), schedule(m, amounts)
+    return m, m.system.graph(m.settled, amounts), schedule(m, amounts)
 
 
 def demands(graph, name):
@@ -94,9 +94,9 @@ def test_a_full_run_of_uneven_bags_agrees_with_its_estimate_and_not_with_that_of
 
 def test_long_samples_are_the_cards_and_short_ones_the_gpus() -> None:
     asked = kaggle("hotline", **{"data.bag_length_cv": (1.0,)})
-    m = machine_of(fit(asked).scenario)
+    m = machine_of(fit(asked))
     amounts = traffic(m.scenario, rows=np.ones(1), popular=np.array([0.5]), popular_lookups=np.array([0.4]))
-    graph = m.system.graph(m.scenario, m.log_policy, amounts)
+    graph = m.system.graph(m.settled, amounts)
     vector, pooled = 16 * 4, 1024 * 26 * 16 * 4
     assert demands(graph, "Gather other rows")["gatherer"].rows == pytest.approx(0.6 * 1024 * 26)
     for name, samples, lookups in (("Popular lookup", 0.5, 0.4), ("Other lookup", 0.5, 0.6)):
@@ -170,7 +170,7 @@ def test_a_micro_batch_without_samples_costs_nothing_and_samples_may_differ_by_b
 
 
 def test_a_bench_that_powers_everything_has_no_parts_of_other_families() -> None:
-    bench = machine_of(fit(with_values(preset("trainingcxl-rm1").scenario, {"system": "cxl"})).scenario)
+    bench = machine_of(fit(with_values(preset("trainingcxl-rm1").scenario, {"system": "cxl"})))
     assert "ssd" in bench.devices and not {"gatherer", "network"} & set(bench.devices)
 
 

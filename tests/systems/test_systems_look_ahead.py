@@ -42,9 +42,9 @@ def small(system, **knobs):
 @cache
 def planned(asked):
     """Return the machine, the expected traffic and the graph of a scenario."""
-    m = machine_of(fit(asked).scenario)
-    amounts = expected_amounts(m.scenario, m.scenario.system)
-    return m, amounts, m.system.graph(m.scenario, m.log_policy, amounts)
+    m = machine_of(fit(asked))
+    amounts = expected_amounts(m.settled)
+    return m, amounts, m.system.graph(m.settled, amounts)
 
 
 def held(asked):

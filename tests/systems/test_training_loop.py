@@ -27,8 +27,8 @@ def asked(name="torchrec-terabyte", **knobs):
 
 def driven(scenario):
     """Return what the loop of a scenario's plan does, and the machine."""
-    m = machine_of(fit(scenario).scenario)
-    graph = m.system.graph(m.scenario, m.log_policy, flow(m.scenario, 4))
+    m = machine_of(fit(scenario))
+    graph = m.system.graph(m.settled, flow(m.scenario, 4))
     return graph.tasks[graph.index(NAME)].demands[0].work, m
 
 
@@ -67,7 +67,7 @@ def test_every_system_is_driven_and_takes_as_long_as_its_loop_at_least(system, f
     found = estimate(base)
     assert found.ran, found.outcome
     if framework != "none":
-        m = machine_of(settle(base).scenario)
+        m = machine_of(settle(base))
         graph = run_line(m).graph
         each = seconds(m.devices["host"], graph.tasks[graph.index(NAME)].demands[0].work)  # batches launch what they need
         assert found.results[STEP] * MS >= float(np.min(each)) * (1 - 1e-9)

@@ -28,7 +28,8 @@ from ..steps import shared
 from ..system import LogPolicy, System
 
 
-def plan(s, w, t):
+def plan(settled, t):
+    s = settled.scenario
     forward = shared.bottom_forward(s, ("Count beads",))
     count = Task("Count beads", "Embedding", (Demand("abacus", Pool(t.rows * t.vector_bytes)),), ("Top MLP",))
     return (forward, shared.top(s, ("Bottom MLP forward",)), count)

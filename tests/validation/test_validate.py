@@ -259,5 +259,5 @@ def test_knobs_of_a_claim_reach_both_sides_and_those_of_the_baseline_one(claimin
 def test_nothing_is_calibrated_on_real_devices(name) -> None:
     for system in names("systems"):
         scenario = with_values(preset(name).scenario, {"system": system, "machine.all_powered": True})
-        devices = machine_of(fit(scenario).scenario).devices.values()
+        devices = machine_of(fit(scenario)).devices.values()
         assert [c.name for device in devices for c in device.constants if c.confidence == "calibrated"] == []

@@ -121,7 +121,7 @@ def test_every_system_trains_uneven_lists_to_the_same_losses_and_is_asked_for_th
     assert found.ran and found.results["Step time [ms]"] > 0, found.outcome
     assert [row["Loss"] for row in found.training] == [row["Loss"] for row in plain.training] != []
     file = read(uneven_lists)
-    amounts, given = counted_traffic(settle(asked).scenario, system, file=file), source(asked, file)
+    amounts, given = counted_traffic(settle(asked), file=file), source(asked, file)
     lookups = [32 + int(file.bag_lengths(1)[32 * n : 32 * n + 32].sum()) for n in range(8)]
     assert np.broadcast_to(amounts.lookups, 8).tolist() == lookups == [len(given.ids(n)) for n in range(8)]
     assert lookups[3] == lookups[4] == 32, "batches without a list"

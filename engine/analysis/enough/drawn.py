@@ -14,7 +14,7 @@ from ...estimates import step_seconds
 from ...insight.knob_stops import CAPACITY, capacity
 from ...insight.relaxation import LINK
 from ...scenario.scenario import Scenario, with_checked, with_values
-from ...schedule.machine import settle
+from ...schedule.machine import sized_scenario
 from ..uncertainty import QUANTILES, SAMPLES, draws
 from .ladder import links_of, modules_of, narrow
 from .question import Question
@@ -47,7 +47,7 @@ class Bands:
 def bands(answer: Enough, samples: int = SAMPLES) -> Bands:
     """Return the answer's bands, from so many draws."""
     q, machine = answer.question, answer.both.machine
-    asked, base = q.scenario, settle(q.baseline.scenario).scenario if q.baseline.ran else q.baseline.scenario
+    asked, base = q.scenario, sized_scenario(q.baseline.scenario) if q.baseline.ran else q.baseline.scenario
     drawn = draws(asked, samples, with_values(asked, machine.changes), base)
     timed = q.target.milliseconds is not None
     references = [q.reference] * samples if timed else step_seconds(_assuming(base, one) for one in drawn)

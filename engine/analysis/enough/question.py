@@ -15,7 +15,7 @@ from ...insight.relaxation import LINK
 from ...registry import load
 from ...results.result import Result
 from ...scenario.scenario import KNOBS, Scenario, with_values
-from ...schedule.machine import settle
+from ...schedule.machine import sized_scenario
 from ...units import MS, GiB
 
 DRAM = "machine.dram_capacity_GiB"
@@ -116,7 +116,7 @@ def baseline_of(scenario: Scenario, system: str) -> Scenario:
 
 def ask(scenario: Scenario, baseline: Scenario, target: Target) -> Question:
     """Return the question; raises CannotRun where the baseline cannot run, but is needed."""
-    settled = settle(scenario).scenario
+    settled = sized_scenario(scenario)
     own, base = estimates([settled, baseline])
     if not base.ran and target.milliseconds is None:
         raise CannotRun(f"The baseline, system {baseline.system}, cannot run: {base.outcome}")

@@ -200,7 +200,7 @@ def _cause(q: Question, fast: Candidate, slow: Candidate) -> str:
     (stage, device), most = max(grown.items(), key=lambda pair: pair[1])
     if most < CHANGE / 10 * slow.seconds:
         return ""
-    title = machine_of(settle(with_values(q.scenario, slow.changes)).scenario).devices[device].title.split(",")[0]
+    title = machine_of(settle(with_values(q.scenario, slow.changes))).devices[device].title.split(",")[0]
     return f"{stage} on {title} is exposed for {ms(most)} longer"
 
 

@@ -5,17 +5,18 @@ from ...core.work import CacheSoftware, Copy, HostRows, Pool, Stream
 from ...scenario.scenario import Scenario
 from ..loop import training_loop
 from ..steps import gpu
-from ..system import Cache, LogPolicy, System
+from ..system import Cache, Settled, System
 from ..traffic import Traffic, cached_rows, num_rows, pooled_bytes, row_bytes, table_bytes
 
 MAPS, INDEX_BYTES = 2, 8  # int64 maps as long as all tables
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """The cache is tended by software before the batch, and nothing overlaps.
 
     Rows of several batches can be fetched together: that shares the software's fixed part alone.
     """
+    s = settled.scenario
     return (
         training_loop(("Missing rows to GPU",)),
         gpu.features(t, "Find misses"),

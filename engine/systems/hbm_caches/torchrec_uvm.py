@@ -5,22 +5,23 @@ from ...core.work import Amount, Direct, Pool
 from ...scenario.scenario import Scenario
 from ..loop import training_loop
 from ..steps import gpu, shared
-from ..system import Cache, LogPolicy, System
+from ..system import Cache, Settled, System
 from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 
 TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was
 TABLE = 4  # bytes for each row: the table that it belongs to
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Four stages in flight: input copy, input all-to-all, cache prefetch, and forward with backward of the batch before.
 
     GPU threads move rows across the link themselves; a row that its set refuses, being full of its own batch or of rows used
     more often, stays in host memory, where it is read once and, by its update, read and written again.
     """
-    indices, arrived = gpu.index_exchange(s)
-    pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",))
-    gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Top MLP",))
+    s = settled.scenario
+    indices, arrived = gpu.index_exchange(settled)
+    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
     homeless = t.refused * t.row_bytes
     return (
         training_loop(),

@@ -6,9 +6,8 @@ from ...core.arrays import Floats
 from ...core.constants import Constant
 from ...core.graph import Demand, Task
 from ...core.work import AllReduce, Copy, Pool, RowUpdates
-from ...scenario.scenario import Scenario
 from ..steps import gpu, host
-from ..system import LogPolicy, System
+from ..system import Settled, System
 from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
 
 GAP = Constant(
@@ -16,9 +15,10 @@ GAP = Constant(
 )
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Hot mini-batches ask nothing of the host's CPU, normal ones nothing of the hot rows: amounts are 0 there."""
-    hot, gpus = hot_batches(t), s.machine.num_gpus
+    s, hot = settled.scenario, hot_batches(t)
+    gpus = s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
     switch = (Demand("pcie", Copy(turns * (gpus + 1) * (hot_rows(s) * row_bytes(s))), gpu.UP),)
     few, many = gpu.by_popularity(t, *(np.full_like(hot, share.mean()) for share in (t.popular, t.popular_lookups)))
@@ -29,7 +29,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
     return (
         Task("Hot rows at a switch", "Transfer", switch, ("Training loop",)),
         gpu.features(few, "Hot lookup", hot),
-        *host.hybrid(s, many, 1 - hot, begin=("Hot rows at a switch",), looked_up=("Hot lookup",), last=("Hot update",)),
+        *host.hybrid(settled, many, 1 - hot, begin=("Hot rows at a switch",), looked_up=("Hot lookup",), last=("Hot update",)),
         Task("Hot lookup", "Embedding", pool, ("Vectors to GPU", "Sparse features")),
         Task("Hot spreading", "Embedding", spread, ("Embedding update",)),
         *reduce,

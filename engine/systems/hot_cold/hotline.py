@@ -2,18 +2,18 @@
 
 from ...core.graph import Demand, Task
 from ...core.work import AllReduce, RowReads, RowUpdates
-from ...scenario.scenario import Scenario
 from ..loop import training_loop
 from ..steps import gpu
-from ..system import LogPolicy, System
+from ..system import Settled, System
 from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Two micro-batches: the popular one beside the gathering, the other after both; rows go back beside the next batch.
 
     Each lookup of the others is one read of the card, from host memory or, of hot rows, from a GPU's.
     """
+    s = settled.scenario
     few, many = gpu.by_popularity(t, t.popular, t.popular_lookups)
     gpus, gathered = s.machine.num_gpus, (1 - t.popular) * many.lookups
     reads = Demand("gatherer", RowReads(gathered, t.vector_bytes)), Demand("dram", RowReads(gathered, t.vector_bytes, by="card"))

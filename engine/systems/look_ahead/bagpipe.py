@@ -8,17 +8,18 @@ from ...scenario.scenario import Scenario
 from ...workload.expected_cache import alone, look_ahead_rows
 from ..loop import training_loop
 from ..steps import gpu, remote
-from ..system import Cache, LogPolicy, System
+from ..system import Cache, Settled, System
 from ..traffic import Traffic, row_bytes, table_bytes
 
 BULK = 50  # batches between two write-backs
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Missing rows come while the batch before trains; only rows that the next batch uses are synchronised at once.
 
     Every trainer fetches, holds and updates the batch's rows, but one that is used once and not again is one trainer's alone.
     """
+    s = settled.scenario
     trainers, one = s.machine.num_gpus, alone(s)
     own = np.minimum(one.last * t.evicted, t.cold)
     now, later = _synchronise(s, t, own)

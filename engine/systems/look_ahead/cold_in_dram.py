@@ -4,14 +4,15 @@ from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
 from ..steps import far_memory
-from ..system import LogPolicy, System
+from ..system import Settled, System
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Cold rows are those that are not among the hot ones of all tables."""
+    s = settled.scenario
     cold = t.rows * (1 - hot_split(s, cached_rows(s)).hot)
-    return far_memory.step_in_the_open(s, t, "Read cold rows", cold)
+    return far_memory.step_in_the_open(settled, t, "Read cold rows", cold)
 
 
 def places(s: Scenario) -> dict[str, float]:

@@ -3,26 +3,26 @@
 from dataclasses import replace
 
 from ...core.graph import Task
-from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
 from ..steps import far_memory, gpu
-from ..system import LogPolicy
+from ..system import Settled
 from ..traffic import Traffic, cached_rows
 from .cold_in_dram import SYSTEM as REACTIVE
 
 AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Reads ahead fill the GPUs' idle time: exchanges, all-reduce; hot rows are looked up after the update as ever."""
+    s = settled.scenario
     if not s.policy.prefetch:
-        return REACTIVE.plan(s, w, t)
+        return REACTIVE.plan(settled, t)
     split, ends = hot_split(s, cached_rows(s)), far_memory.end_of_batch(s)
     cold = t.rows * (1 - split.hot)
-    arrived = gpu.index_exchange(s)[1]
-    ahead = far_memory.read(s, t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
-    again = far_memory.read(s, t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
-    return (again, *far_memory.step(s, t, cold, (AGAIN,)), ahead)
+    arrived = gpu.index_exchange(settled)[1]
+    ahead = far_memory.read(settled, t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
+    again = far_memory.read(settled, t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
+    return (again, *far_memory.step(settled, t, cold, (AGAIN,)), ahead)
 
 
 SYSTEM = replace(

@@ -2,17 +2,16 @@
 
 from ...core.graph import Demand, Task
 from ...core.work import Copy, HostRows, Pool, Stream
-from ...scenario.scenario import Scenario
 from ..loop import training_loop
 from ..steps import gpu
-from ..system import Cache, LogPolicy, System
+from ..system import Cache, Settled, System
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
 AHEAD = 4  # stages before training, each with a batch of its own
 WINDOW = 6  # batches whose rows may not go: three still to be written, the present one and two coming
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Plan, Collect, Exchange, Insert and Train each work on a batch of their own: the slowest sets the pace."""
     come, go = t.misses * t.row_bytes, t.evicted * t.row_bytes
     collect = (Demand("host", HostRows(t.misses, t.row_bytes), "rows"), Demand("gpu", Stream(go)))
@@ -26,7 +25,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
         Task("Collect", "Embedding", collect, ("Plan",)),
         Task("Exchange", "Transfer", exchange, ("Collect",)),
         Task("Insert", "Embedding", insert, ("Exchange",)),
-        *gpu.step(s, t, t.rows, ("Insert",), ("Embedding update",)),
+        *gpu.step(settled.scenario, t, t.rows, ("Insert",), ("Embedding update",)),
     )
 
 

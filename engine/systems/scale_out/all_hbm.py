@@ -1,15 +1,14 @@
 """All in HBM: tables split over the memories of the GPUs, MLPs replicated; what every cache is measured against."""
 
 from ...core.graph import Task
-from ...scenario.scenario import Scenario
 from ..steps import gpu
-from ..system import LogPolicy, System
+from ..system import Settled, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Indices, pooled vectors and their gradients cross between GPUs; nothing else leaves them."""
-    return gpu.step_over_all(s, t, ("Embedding update",), gpu.mlp_done(s))
+    return gpu.step_over_all(settled, t, ("Embedding update",), gpu.mlp_done(settled.scenario))
 
 
 SYSTEM = System(

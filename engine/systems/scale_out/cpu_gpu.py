@@ -1,15 +1,14 @@
 """CPU-GPU: tables and their lookups on the host, MLPs on the GPUs, one after the other; the usual hybrid."""
 
 from ...core.graph import Task
-from ...scenario.scenario import Scenario
 from ..steps import host
-from ..system import LogPolicy, System
+from ..system import Settled, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """The host looks up and pools, the GPUs train, the host updates."""
-    return host.hybrid(s, t)
+    return host.hybrid(settled, t)
 
 
 SYSTEM = System(

@@ -2,21 +2,22 @@
 
 from ...core.graph import Demand, Task
 from ...core.work import Stream
+from ...hardware.device import gpus_in_node, nodes
 from ...scenario.scenario import Scenario
-from .. import balance
+from ..crossing import Crossing
 from ..loop import training_loop
 from ..steps import gpu, host, shared
-from ..system import LogPolicy, RecoveryWork, System
-from ..traffic import Traffic
+from ..system import RecoveryWork, Settled, System
+from ..traffic import Traffic, mlp_gradient_bytes
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """One step after the other in the host's one lane; several hosts share tables and samples, and exchange what they lack."""
-    on_host = host.on_host
-    indices, arrived = gpu.index_exchange(s, ("Training loop",))
-    pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",))
-    gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Top MLP",))
-    summed, done = gpu.exchange("All-reduce", balance.layers(s, s.system), ("Bottom MLP backward",))
+    s, on_host = settled.scenario, host.on_host
+    indices, arrived = gpu.index_exchange(settled, ("Training loop",))
+    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
+    summed, done = gpu.exchange("All-reduce", _ring(s), ("Bottom MLP backward",))
     return (
         training_loop(after_previous=("Embedding update",), lane=host.CPU),
         *indices,
@@ -29,6 +30,13 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
         *summed,
         host.update(t, backward),
     )
+
+
+def _ring(s: Scenario) -> Crossing:
+    """Return what crosses when hosts that each hold the MLPs sum their gradients, in a ring."""
+    hosts = nodes(s.machine)
+    nbytes = 2 * (hosts - 1) * mlp_gradient_bytes(s)
+    return Crossing(nbytes, 0.0, nbytes * (1 / hosts) / gpus_in_node(s.machine))
 
 
 def recover(s: Scenario, recovery: RecoveryWork) -> tuple[Task, ...]:

@@ -1,16 +1,15 @@
 """DRAM and HBM of many nodes: a model's capacity decides how many; what heterogeneous memory is measured against."""
 
 from ...core.graph import Task
-from ...scenario.scenario import Scenario
 from ..placement import USABLE, hbm_and_dram, tiers
 from ..steps import far_memory
-from ..system import LogPolicy, System
+from ..system import Settled, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Rows of tables in DRAM are read when their batch needs them."""
-    return far_memory.step_in_the_open(s, t, "Read rows from DRAM", t.far)
+    return far_memory.step_in_the_open(settled, t, "Read rows from DRAM", t.far)
 
 
 SYSTEM = System(

@@ -6,10 +6,10 @@ from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
 from ...units import GB
-from ..balance import far
 from ..placement import USABLE, Levels, nbytes, placement, tiers
 from ..steps import far_memory, gpu
-from ..system import LogPolicy, System
+from ..system import Settled, System
+from ..table_placement import Far
 from ..traffic import Traffic, cached_rows, row_bytes
 
 COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced", "RocksDB-like store; bytes written per byte")
@@ -20,19 +20,19 @@ def scm_rows(s: Scenario) -> float:
     return (s.machine.pmem_capacity_GB or 0.0) * GB * nodes(s.machine) / row_bytes(s)
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Rows outside HBM are fetched one batch ahead, except beside the update, which must not see the cache change."""
+    s, evict = settled.scenario, _evict(settled.placement.far, t)
     if s.policy.prefetch:
-        fetch = _fetch(s, t, ("Embedding lookup",), (), ahead=True)
-        return (fetch, _evict(s, t), *far_memory.step(s, t, t.far, updated_after=(fetch.name,)))
-    fetch = _fetch(s, t, gpu.index_exchange(s)[1], far_memory.end_of_batch(s), ahead=False)
-    return (fetch, _evict(s, t), *far_memory.step(s, t, t.far, (fetch.name,)))
+        fetch = _fetch(settled.placement.far, t, ("Embedding lookup",), (), ahead=True)
+        return (fetch, evict, *far_memory.step(settled, t, t.far, updated_after=(fetch.name,)))
+    fetch = _fetch(settled.placement.far, t, gpu.index_exchange(settled)[1], far_memory.end_of_batch(s), ahead=False)
+    return (fetch, evict, *far_memory.step(settled, t, t.far, (fetch.name,)))
 
 
-def _fetch(s: Scenario, t: Traffic, after: Names, after_previous: Names, ahead: bool) -> Task:
+def _fetch(uneven: Far, t: Traffic, after: Names, after_previous: Names, ahead: bool) -> Task:
     """Read rows from wherever they are; a missing row's whole block, and it enters both caches."""
     level = Levels(*(far_memory.next_batch(rows) if ahead else rows for rows in t.levels.T))
-    uneven = far(s, s.system)
     demands = (
         Demand("ssd", RowReads(level.drives, t.row_bytes, skew=uneven.below)),
         Demand("pmem", RowReads(level.scm, t.row_bytes, skew=uneven.below)),
@@ -42,14 +42,16 @@ def _fetch(s: Scenario, t: Traffic, after: Names, after_previous: Names, ahead: 
     return Task("Prefetch" if ahead else "Fetch rows", "Embedding", demands, after, after_previous)
 
 
-def _evict(s: Scenario, t: Traffic) -> Task:
+def _evict(uneven: Far, t: Traffic) -> Task:
     """Every row that came in pushes a trained one out, a level down; the drives' store rewrites what it compacts."""
     level = Levels(*t.levels.T)
     written = level.drives * t.row_bytes * COMPACTION.value
-    uneven = far(s, s.system).below
-    lower = RowUpdates(level.scm + level.drives, t.row_bytes, skew=uneven)
+    lower = RowUpdates(level.scm + level.drives, t.row_bytes, skew=uneven.below)
     return Task(
-        "Evict rows", "Embedding", (Demand("ssd", Stream(written, skew=uneven)), Demand("pmem", lower)), ("Embedding update",)
+        "Evict rows",
+        "Embedding",
+        (Demand("ssd", Stream(written, skew=uneven.below)), Demand("pmem", lower)),
+        ("Embedding update",),
     )
 
 

@@ -1,18 +1,18 @@
 """Remote tables without a cache: every trainer fetches the whole batch's rows, all sum their gradients, one writes back."""
 
 from ...core.graph import Task
-from ...scenario.scenario import Scenario
 from ..loop import training_loop
 from ..steps import gpu, remote
-from ..system import LogPolicy, System
+from ..system import Settled, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Nothing overlaps: calls to servers block the training loop, and rows are read after the batch before has been written.
 
     A trainer has all of the batch's rows, so that every one can add up all gradients; the values are then the same everywhere.
     """
+    s = settled.scenario
     rows = s.machine.num_gpus * t.rows
     gathered, summed = remote.gather_gradients(s, t, ("Gradient spreading",))
     return (

@@ -7,7 +7,7 @@ import numpy as np
 from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, Pool, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
-from .. import balance
+from ..system import Settled
 from ..traffic import Traffic
 from . import gpu
 
@@ -23,10 +23,10 @@ def next_batch(amount: Amount) -> Amount:
 
 
 def read(
-    s: Scenario, t: Traffic, name: str, rows: Amount, after: Names = (), after_previous: Names = (), background: bool = False
+    settled: Settled, t: Traffic, name: str, rows: Amount, after: Names = (), after_previous: Names = (), background: bool = False
 ) -> Task:
     """GPUs gather `rows` rows with their state from DRAM through PCIe; in the background they do it only while they are idle."""
-    far = balance.far(s, s.system)
+    far = settled.placement.far
     demands = (
         Demand("gpu", Pool(rows * t.row_bytes, skew=far.gpu)),
         Demand("dram", RowReads(rows, t.row_bytes, by="gpu", skew=far.node)),
@@ -35,19 +35,19 @@ def read(
     return Task(name, "Embedding", demands, after, after_previous, background)
 
 
-def step_in_the_open(s: Scenario, t: Traffic, name: str, far: Amount) -> tuple[Task, ...]:
+def step_in_the_open(settled: Settled, t: Traffic, name: str, far: Amount) -> tuple[Task, ...]:
     """One batch whose `far` rows are read between the exchange of indices and the lookup; nothing else runs meanwhile."""
-    fetch = read(s, t, name, far, gpu.index_exchange(s)[1], end_of_batch(s))
-    return (fetch, *step(s, t, far, (fetch.name,)))
+    fetch = read(settled, t, name, far, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
+    return (fetch, *step(settled, t, far, (fetch.name,)))
 
 
-def step(s: Scenario, t: Traffic, far: Amount, looked_up_after: Names = (), updated_after: Names = ()) -> tuple[Task, ...]:
+def step(settled: Settled, t: Traffic, far: Amount, looked_up_after: Names = (), updated_after: Names = ()) -> tuple[Task, ...]:
     """One synchronous batch over all GPUs, whose `far` rows are written back to DRAM with the update.
 
     The update's kernel writes each row where it lives, at the pace of the slowest memory or link.
     """
-    *before, update = gpu.step_over_all(s, t, end_of_batch(s), end_of_batch(s), looked_up_after, updated_after)
-    uneven = balance.far(s, s.system)
+    last, uneven = end_of_batch(settled.scenario), settled.placement.far
+    *before, update = gpu.step_over_all(settled, t, last, last, looked_up_after, updated_after)
     write = (
         Demand("dram", RowUpdates(far, t.row_bytes, "gpu", skew=uneven.node)),
         Demand("pcie", Copy(far * t.row_bytes, skew=uneven.gpu), gpu.DOWN),

@@ -10,9 +10,9 @@ from ...core.graph import Demand, Names, Stage, Task
 from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
 from ...scenario.scenario import Scenario
 from ...scenario.storage import mlp_state
-from .. import balance
 from ..crossing import Crossing
 from ..loop import training_loop
+from ..system import Settled
 from ..traffic import Traffic
 from . import shared
 
@@ -88,14 +88,14 @@ def exchange(name: str, sent: Crossing, after: Names, share: Amount = 1.0) -> tu
     return (Task(name, "Transfer", (Demand("network", work),), after),), (name,)
 
 
-def index_exchange(s: Scenario, after: Names = ("Sparse features",), share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+def index_exchange(settled: Settled, after: Names = ("Sparse features",), share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
     """Send each row's index to the part that has the row; return the task, and what to wait for."""
-    return exchange("Index all-to-all", balance.index(s, s.system), after, share)
+    return exchange("Index all-to-all", settled.placement.indices, after, share)
 
 
-def vector_exchange(s: Scenario, name: str, after: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+def vector_exchange(settled: Settled, name: str, after: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
     """Send pooled vectors to the parts that have their samples, or their gradients the same way back."""
-    return exchange(name, balance.pooled(s, s.system), after, share)
+    return exchange(name, settled.placement.pooled, after, share)
 
 
 def mlp_done(s: Scenario) -> Names:
@@ -104,7 +104,7 @@ def mlp_done(s: Scenario) -> Names:
 
 
 def step_over_all(
-    s: Scenario,
+    settled: Settled,
     t: Traffic,
     lookup_after_previous: Names,
     mlp_after_previous: Names,
@@ -115,9 +115,10 @@ def step_over_all(
 
     Lookup waits for `looked_up_after`, if nothing is given for the exchange of indices.
     """
-    indices, arrived = index_exchange(s)
-    pooled, forward = vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",))
-    gradients, backward = vector_exchange(s, "Gradient all-to-all", ("Top MLP",))
+    s = settled.scenario
+    indices, arrived = index_exchange(settled)
+    pooled, forward = vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
     return (
         training_loop(),
         features(t, "Embedding lookup"),

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, RowReads, RowUpdates
-from ...scenario.scenario import Scenario
 from ...workload.accesses import lookups
 from ..loop import training_loop
+from ..system import Settled
 from ..traffic import Traffic
 from . import gpu, shared
 
@@ -26,7 +26,7 @@ def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
 
 
 def hybrid(
-    s: Scenario,
+    settled: Settled,
     t: Traffic,
     share: Amount = 1.0,
     begin: Names = ("Training loop",),
@@ -42,10 +42,11 @@ def hybrid(
     def cross(name: str, lane: str, after: Names) -> Task:
         return Task(name, "Transfer", (Demand("pcie", Copy(share * t.pooled_bytes, handoffs=share), lane),), after)
 
+    s = settled.scenario
     reduced = gpu.all_reduce(s, t)
-    indices, arrived = gpu.index_exchange(s, begin, share * (t.lookups / float(lookups(s).sum())))
-    pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",), share)
-    gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Gradients to host",), share)
+    indices, arrived = gpu.index_exchange(settled, begin, share * (t.lookups / float(lookups(s).sum())))
+    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), share)
+    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Gradients to host",), share)
     return (
         training_loop(after_previous=last, lane=CPU),
         *indices,

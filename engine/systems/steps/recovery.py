@@ -2,17 +2,16 @@
 
 from ...core.graph import Demand, Task, TaskGraph, check
 from ...core.work import By, Copy, Move, Persist, RowUpdates, Stream
-from ...scenario.scenario import Scenario
-from ..system import RecoveryWork, System, log_policy
+from ..system import RecoveryWork, Settled
 from .shared import FLAGS, IN, OUT
 
 
-def recover(system: System, s: Scenario, recovery: RecoveryWork) -> TaskGraph:
+def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:
     """Return a system's way back: its own, else a restore from its log or its memory behind CXL, else a new start."""
-    behind_cxl = "cxl" in system.devices
+    system, behind_cxl = settled.system, "cxl" in settled.system.devices
     if system.recover:
-        found = system.recover(s, recovery)
-    elif log_policy(s, system).log or behind_cxl:
+        found = system.recover(settled.scenario, recovery)
+    elif settled.log_policy.log or behind_cxl:
         found = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
     else:
         load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)

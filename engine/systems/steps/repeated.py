@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.work import Amount, Move
 from ...scenario.scenario import Scenario
-from .. import balance
+from ..system import Settled
 from ..traffic import Traffic, vector_bytes
 
 MEGABYTE = 10**6
@@ -39,21 +39,21 @@ def update_skew(s: Scenario, t: Traffic) -> Amount:
     return t.lookup_skew if s.policy.row_dedup == "off" else t.row_skew
 
 
-def carried_out(s: Scenario, t: Traffic, memory: str, times: Amount = 1.0) -> Move:
+def carried_out(settled: Settled, t: Traffic, memory: str, times: Amount = 1.0) -> Move:
     """Return what a lookup sends over the links of all expanders to the GPU, so many `times`."""
-    found = balance.links(s, s.system)
+    s, links = settled.scenario, settled.placement.links
     if s.machine.near_data_compute:
-        more, skew = found.vectors
+        more, skew = links.vectors
         return Move(times * (more * crossing(s, t)), skew=skew)
-    _, skew = found.rows if s.policy.row_dedup == "memory" else found.lookups
+    _, skew = links.rows if s.policy.row_dedup == "memory" else links.lookups
     return Move(times * crossing(s, t), memory, skew=skew)
 
 
-def carried_in(s: Scenario, t: Traffic) -> Move:
+def carried_in(settled: Settled, t: Traffic) -> Move:
     """Return what comes back for the update."""
-    found = balance.links(s, s.system)
-    of_rows = found.lookups if s.policy.row_dedup == "off" else found.rows
-    more, skew = of_rows if spread_by_gpu(s) else found.vectors
+    s, links = settled.scenario, settled.placement.links
+    of_rows = links.lookups if s.policy.row_dedup == "off" else links.rows
+    more, skew = of_rows if spread_by_gpu(s) else links.vectors
     return Move(more * returning(s, t), skew=skew)
 
 

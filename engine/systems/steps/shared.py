@@ -25,8 +25,7 @@ from ...core.work import (
 )
 from ...scenario.scenario import Scenario, cross_ranks
 from ...scenario.storage import mlp_state
-from .. import balance
-from ..system import LogPolicy
+from ..system import Settled
 from ..traffic import SKEWS, Traffic, top_widths
 from .repeated import accesses, accumulated, carried_in, carried_out, read_skew, spread_by_gpu, update_skew, updates
 
@@ -62,42 +61,44 @@ def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
     return Task("Top MLP", "Top MLP", (Demand("gpu", work),), after, after_previous)
 
 
-def sparse_features(s: Scenario, t: Traffic, link: str) -> Task:
+def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
     """The batch's row indices, sent to the memory side as soon as the batch before has been looked up."""
-    times, skew = balance.links(s, s.system).indices
+    times, skew = settled.placement.links.indices
     work = Move(times * t.feature_bytes, skew=skew) if link == "cxl" else Copy(t.feature_bytes)
     return Task("Sparse features", "Transfer", (Demand(link, work, IN),), after_previous=("Embedding lookup",))
 
 
-def near_lookup(s: Scenario, t: Traffic, memory: str, link: str, name: str, after: Names, after_previous: Names = ()) -> Task:
+def near_lookup(
+    settled: Settled, t: Traffic, memory: str, link: str, name: str, after: Names, after_previous: Names = ()
+) -> Task:
     """Look rows up and pool all lookups beside the memory while the pooled vectors flow to the GPU.
 
     Without near-data compute the rows cross the link unpooled. A software link is charged by a hand-off apart.
     """
-    has_rows = np.sign(t.rows)
+    s, has_rows = settled.scenario, np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
         flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew)),)
     if link == "cxl":
-        flow += (Demand("cxl", carried_out(s, t, memory, has_rows), OUT),)
+        flow += (Demand("cxl", carried_out(settled, t, memory, has_rows), OUT),)
     by: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
     lines = has_rows * t.fetched, has_rows * t.returned
     reads = Demand(memory, RowReads(has_rows * accesses(s, t), t.vector_bytes, t.raw_share, by, *lines, skew=read_skew(s, t)))
     return Task(name, "Embedding", (reads, *flow), after, after_previous)
 
 
-def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names, persists: Persists = "") -> Task:
+def near_update(settled: Settled, t: Traffic, memory: str, link: str, after: Names, persists: Persists = "") -> Task:
     """Accumulate each lookup's gradient and update rows while the pooled gradients flow in; without near-data compute, rows do.
 
     With an undo log the update itself is durable; with a redo log it waits in a volatile buffer.
     """
-    flow: tuple[Demand, ...] = ()
+    s, flow = settled.scenario, tuple[Demand, ...]()
     if s.machine.near_data_compute:
         added, changed = accumulated(s, t), updates(s, t) * (t.row_bytes + t.wider)
         most = added * t.lookup_skew + changed * update_skew(s, t)  # as if one part had most of both
         flow += (Demand("near-data", Pool(added + changed, memory, skew=most / np.maximum(added + changed, 1.0))),)
     if link == "cxl":
-        flow += (Demand("cxl", carried_in(s, t), IN),)
+        flow += (Demand("cxl", carried_in(settled, t), IN),)
     update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data", t.refetched, skew=update_skew(s, t)))
     return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
 
@@ -170,21 +171,22 @@ def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
     )
 
 
-def near_plan(s: Scenario, t: Traffic, memory: str, barrier: Names, checkpoint: tuple[Task, ...] = ()) -> tuple[Task, ...]:
+def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpoint: tuple[Task, ...] = ()) -> tuple[Task, ...]:
     """Lookup beside the bottom MLP, update beside its backward; each side starts when its inputs are there.
 
     A batch starts after the `barrier` of the one before, and ends with the `checkpoint`.
     """
+    s = settled.scenario
     gpu = gpu_side(s, t, ("Embedding lookup",))
     return (
-        sparse_features(s, t, "cxl"),
+        sparse_features(settled, t, "cxl"),
         bottom_forward(s, barrier),
-        near_lookup(s, t, memory, "cxl", "Embedding lookup", ("Sparse features",), barrier),
+        near_lookup(settled, t, memory, "cxl", "Embedding lookup", ("Sparse features",), barrier),
         *gpu.pooling,
         top(s, ("Bottom MLP forward", gpu.pooled)),
         *gpu.spreading,
         bottom_backward(s, gpu.trained),
-        near_update(s, t, memory, "cxl", gpu.trained),
+        near_update(settled, t, memory, "cxl", gpu.trained),
         *checkpoint,
     )
 
@@ -204,29 +206,30 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
     )
 
 
-def undo_plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
-    """Log during the top part, update after the commit; `w` says how far log and lookup are relaxed."""
-    now, early = (t, ()) if not w.relaxed_lookup else _split(s, t)
+def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
+    """Log during the top part, update after the commit; the log policy says how far log and lookup are relaxed."""
+    s, bound = settled.scenario, settled.log_policy.mlp_staleness_bound
+    now, early = (t, ()) if not settled.log_policy.relaxed_lookup else _split(settled, t)
     gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early[:1]))
     copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True),)  # which a log that spans batches reads
-    shadow = (Task("Shadow copy", "Checkpoint", copy, FORWARD_DONE, background=True),) if w.mlp_staleness_bound > 0 else ()
+    shadow = (Task("Shadow copy", "Checkpoint", copy, FORWARD_DONE, background=True),) if bound > 0 else ()
     before_update = (*gpu.trained, "Commit", *(task.name for task in early[:1]))
     return (
-        sparse_features(s, t, "cxl"),
+        sparse_features(settled, t, "cxl"),
         bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
-        near_lookup(s, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
+        near_lookup(settled, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
         *gpu.pooling,
         top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early[1:])),
         *gpu.spreading,
         *early,
         *shadow,
-        *undo_log(t, w.mlp_staleness_bound),
+        *undo_log(t, bound),
         bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
-        near_update(s, t, "pmem", "cxl", before_update, persists="embedding update"),
+        near_update(settled, t, "pmem", "cxl", before_update, persists="embedding update"),
     )
 
 
-def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
+def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     """Only the first batch looks up after the update; every other one is looked up a batch early, then corrected."""
     first = np.zeros_like(t.rows)
     first[0] = t.rows[0]
@@ -234,9 +237,9 @@ def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     later |= {name: np.append(getattr(t, name)[1:], 1.0) for name in SKEWS}
     ahead, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
     corrected = np.append(t.raw_share[1:], 0.0) * (t.lookup_bytes + t.lookups * t.wider)
-    lookup = near_lookup(s, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
-    where = "near-data" if s.machine.near_data_compute else "gpu"
-    flow = (Demand("cxl", carried_out(s, ahead, "", np.sign(following)), OUT),) if where == "near-data" else ()
+    lookup = near_lookup(settled, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
+    where = "near-data" if settled.scenario.machine.near_data_compute else "gpu"
+    flow = (Demand("cxl", carried_out(settled, ahead, "", np.sign(following)), OUT),) if where == "near-data" else ()
     adds = Demand(where, Pool(corrected, "pmem", skew=ahead.lookup_skew) if where == "near-data" else Pool(corrected))
     correct = Task("Correct pooled", "Embedding", (adds, *flow), ("Top MLP", "Early lookup"), background=True)
     return replace(t, rows=first, raw_share=np.zeros_like(t.rows)), (lookup, correct)

@@ -4,17 +4,16 @@ With an undo log instead it is CXL-B: the log is all that the two differ in.
 """
 
 from ...core.graph import Task
-from ...scenario.scenario import Scenario
 from ..steps.shared import BACKWARD_DONE, near_plan, redo_checkpoint, undo_plan
-from ..system import LogPolicy, System
+from ..system import LogPolicy, Settled, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """As PCIe without hand-offs."""
-    if w.log == "undo":
-        return undo_plan(s, w, t)
-    return near_plan(s, t, "pmem", ("Commit",), redo_checkpoint(t, "pmem", "cxl", BACKWARD_DONE))
+    if settled.log_policy.log == "undo":
+        return undo_plan(settled, t)
+    return near_plan(settled, t, "pmem", ("Commit",), redo_checkpoint(t, "pmem", "cxl", BACKWARD_DONE))
 
 
 SYSTEM = System(

@@ -1,15 +1,14 @@
 """DRAM: CXL with DRAM instead of PMEM and no checkpoint; fast, and everything is lost with the power."""
 
 from ...core.graph import Task
-from ...scenario.scenario import Scenario
 from ..steps.shared import BACKWARD_DONE, near_plan
-from ..system import LogPolicy, System
+from ..system import Settled, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Nothing is logged."""
-    return near_plan(s, t, "dram", BACKWARD_DONE)
+    return near_plan(settled, t, "dram", BACKWARD_DONE)
 
 
 SYSTEM = System(

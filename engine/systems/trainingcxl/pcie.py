@@ -1,27 +1,27 @@
 """PCIe: tables on a PMEM card with near-data logic, data moved by software, redo log at batch end."""
 
 from ...core.graph import Task
-from ...scenario.scenario import Scenario
 from ..steps import shared
 from ..steps.repeated import crossing, returning
-from ..system import LogPolicy, System
+from ..system import LogPolicy, Settled, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Three hand-offs a batch, around forward, backward and checkpoint; pooled vectors cross if the card pools."""
+    s = settled.scenario
     gpu = shared.gpu_side(s, t, ("Forward hand-off",))
     return (
-        shared.sparse_features(s, t, "pcie"),
+        shared.sparse_features(settled, t, "pcie"),
         shared.bottom_forward(s, ("Commit",)),
-        shared.near_lookup(s, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
+        shared.near_lookup(settled, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
         shared.handoff("Forward hand-off", crossing(s, t), ("Bottom MLP forward", "Embedding lookup")),
         *gpu.pooling,
         shared.top(s, (gpu.pooled,)),
         *gpu.spreading,
         shared.handoff("Backward hand-off", returning(s, t), gpu.trained),
         shared.bottom_backward(s, ("Backward hand-off",)),
-        shared.near_update(s, t, "pmem", "pcie", ("Backward hand-off",)),
+        shared.near_update(settled, t, "pmem", "pcie", ("Backward hand-off",)),
         shared.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),
         *shared.redo_checkpoint(t, "pmem", "pcie", ("Checkpoint hand-off",)),
     )

@@ -2,18 +2,17 @@
 
 from ...core.graph import Demand, Task
 from ...core.work import RowReads, RowUpdates
-from ...scenario.scenario import Scenario
 from ..steps.shared import host_plan
-from ..system import LogPolicy, System
+from ..system import LogPolicy, Settled, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Rows are read and updated where they live."""
     lines = t.fetched, t.returned
     reads = Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share, "host", *lines, skew=t.row_skew))
     updates = Demand("pmem", RowUpdates(t.rows, t.row_bytes, fetched=t.refetched, skew=t.row_skew))
-    return host_plan(s, t, "pmem", (reads,), (updates,))
+    return host_plan(settled.scenario, t, "pmem", (reads,), (updates,))
 
 
 SYSTEM = System(

@@ -2,17 +2,16 @@
 
 from ...core.graph import Demand, Task
 from ...core.work import RowReads, RowUpdates
-from ...scenario.scenario import Scenario
 from ..steps.shared import host_plan
-from ..system import Cache, LogPolicy, System
+from ..system import Cache, LogPolicy, Settled, System
 from ..traffic import Traffic, cached_rows
 
 
-def plan(s: Scenario, w: LogPolicy, t: Traffic) -> tuple[Task, ...]:
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Rows missing in the DRAM cache are read as blocks; each pushes out a row that must be written back."""
     fetch = (Demand("ssd", RowReads(t.misses, t.vector_bytes)), Demand("dram", RowReads(t.rows, t.vector_bytes)))
     evict = (Demand("ssd", RowUpdates(t.misses, t.row_bytes)), Demand("dram", RowUpdates(t.rows, t.row_bytes)))
-    return host_plan(s, t, "ssd", fetch, evict)
+    return host_plan(settled.scenario, t, "ssd", fetch, evict)
 
 
 SYSTEM = System(
