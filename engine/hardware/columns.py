@@ -52,7 +52,7 @@ def _choices(rates: Any) -> Any:
     if isinstance(rates, LoadCurve):
         return rates
     if isinstance(rates, float):
-        return None
+        return float
     if isinstance(rates, Mapping):
         return tuple((name, _choices(rate)) for name, rate in rates.items())
     return tuple(map(_choices, rates)) if isinstance(rates, tuple) else rates

@@ -78,6 +78,11 @@ def test_devices_that_differ_in_more_than_numbers_are_asked_apart():
         np.testing.assert_array_equal(costs[:, p], 0.0 if p == 4 else duration(device, WORK))
 
 
+def test_a_rate_that_only_some_devices_have_is_no_column():
+    devices = [bench(Rates(1.0, kind)) for kind in (None, 1.0, 2.0)]
+    assert [members.tolist() for _, members in stacked(devices)] == [[0], [1, 2]]
+
+
 def test_what_does_not_depend_on_the_number_in_which_devices_differ_is_one_column():
     rates = np.linspace(1.0, 8.0, MANY).tolist()
     links = [built(with_values(TINY, {"machine.pcie_bandwidth_GBps": rate}).machine, "pcie") for rate in rates]
