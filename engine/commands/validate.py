@@ -8,6 +8,7 @@ from ..campaign.reference_points import published_figures
 from ..errors import BadInput
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
+from ..validation.claims import ends_text
 from ..validation.scoreboard import NEAR, PublishedNumber, by_family, scores
 from ..validation.validate import ClaimVerdict, Gap, gaps, pairs, validate
 from . import output
@@ -74,7 +75,7 @@ def table(verdicts: Sequence[ClaimVerdict]) -> str:
     width = max((len(verdict.claim.title) for verdict in verdicts), default=0)
     lines = [f"{'preset':17} {'claim':{width}} {'published':>9} {'ours':>9} {'error':>8}  verdict"]
     for verdict in verdicts:
-        published = "" if verdict.claim.published is None else f"{verdict.claim.published:.4g}"
+        published = ends_text(verdict.claim.ends) if verdict.claim.ends else ""
         error = "" if verdict.error_percent is None else f"{verdict.error_percent:+.1f} %"
         word = "FAIL" if verdict.claim.published is None else "MISS"
         passed = {True: "pass", False: word, None: "prediction"}[verdict.passed]

@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from ..core.arrays import Floats
-from .claims import OUT_OF_SAMPLE, families
+from .claims import OUT_OF_SAMPLE, Ends, error_percent, families, nearest_published
 from .validate import ClaimVerdict
 from .workload_figures import Figure
 
@@ -20,7 +20,7 @@ NEAR = 25.0  # percent of the published value
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """One published number under a stable name; `cause` is why ours does not lie within its tolerance."""
+    """One published number, or a range up to `published_to`, under a stable name; `cause` says why ours misses it."""
 
     name: str
     family: str
@@ -28,11 +28,22 @@ class PublishedNumber:
     published: float
     ours: float
     cause: str = ""
+    published_to: float | None = None
+
+    @property
+    def ends(self) -> Ends:
+        """The published range, both ends equal where it is one number."""
+        return self.published, self.published if self.published_to is None else self.published_to
+
+    @property
+    def nearest(self) -> float:
+        """The published value that ours is held against."""
+        return nearest_published(self.ours, self.ends)
 
     @property
     def error_percent(self) -> float:
-        """How far ours is from the published value, in percent of it."""
-        return 100 * (self.ours / self.published - 1)
+        """How far ours is from the published value or from a range's nearest end, in percent of it."""
+        return error_percent(self.ours, self.ends)
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,7 @@ class FamilyScore:
 def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple[PublishedNumber, ...]:
     """Return the published numbers of claims and of figures."""
     of_claims = (
-        PublishedNumber(v.name, v.claim.family, v.claim.sample, v.claim.published, v.ours, v.cause)
+        PublishedNumber(v.name, v.claim.family, v.claim.sample, v.claim.published, v.ours, v.cause, v.claim.published_to)
         for v in verdicts
         if v.claim.published
     )
@@ -62,7 +73,7 @@ def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple
 def _of_figure(figure: Figure) -> PublishedNumber:
     cause = "" if figure.passed else figure.cause
     name = f"{figure.family}: {figure.group}, {figure.name}{'' if figure.name.endswith(']') else ' [%]'}"
-    return PublishedNumber(name, figure.family, figure.sample, figure.number or 0.0, figure.ours, cause)
+    return PublishedNumber(name, figure.family, figure.sample, figure.number or 0.0, figure.ours, cause, figure.number_to)
 
 
 def by_family(found: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
@@ -78,7 +89,7 @@ def family_score(family: str, own: Sequence[PublishedNumber]) -> FamilyScore:
     if not own:
         return FamilyScore(family, 0, None, None, None)
     off = [abs(score.error_percent) for score in own]
-    rank = rank_correlation([score.published for score in own], [score.ours for score in own])
+    rank = rank_correlation([score.nearest for score in own], [score.ours for score in own])
     return FamilyScore(family, len(own), median(off), 100 * sum(one <= NEAR for one in off) / len(off), rank)
 
 

@@ -21,7 +21,7 @@ from ..scenario.presets import preset, preset_names
 from ..scenario.scenario import Scenario, per_table, values, with_values
 from ..simulate import simulate
 from .chance import METRICS, error_bar
-from .claims import FORMS, Claim, Knobs, claims
+from .claims import FORMS, Claim, Knobs, claims, error_percent, nearest_published
 
 
 class ClaimPoint(NamedTuple):
@@ -58,8 +58,8 @@ class ClaimVerdict:
 
     @property
     def error_percent(self) -> float | None:
-        """The difference from the published value, in percent of it."""
-        return None if not self.claim.published else 100 * (self.ours / self.claim.published - 1)
+        """The difference from the published value, or from a range's nearest end, in percent of it."""
+        return error_percent(self.ours, self.claim.ends) if self.claim.published and self.claim.ends else None
 
     @property
     def passed(self) -> bool | None:
@@ -67,8 +67,8 @@ class ClaimVerdict:
         if self.claim.kind == "counterfactual":
             above = self.claim.at_most is not None and self.ours > self.claim.at_most
             return not above and not (self.claim.at_least is not None and self.ours < self.claim.at_least)
-        allowed, published = self.claim.allowed, self.claim.published
-        return None if allowed is None or published is None else abs(self.ours - published) <= allowed
+        allowed, ends = self.claim.allowed, self.claim.ends
+        return None if allowed is None or ends is None else abs(self.ours - nearest_published(self.ours, ends)) <= allowed
 
     def as_json(self) -> dict[str, Any]:
         """Return the claim as one JSON-ready object."""
@@ -77,6 +77,7 @@ class ClaimVerdict:
             "metric": self.claim.title,
             "system": self.claim.system,
             "published": self.claim.published,
+            "published_to": self.claim.published_to,
             "ours": self.ours,
             "error_percent": self.error_percent,
             "tolerance": self.claim.allowed,

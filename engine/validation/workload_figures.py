@@ -55,8 +55,8 @@ CHE_ROWS, CHE_BATCHES, CHE_UNSEEN = 20_000, 600, 200
 class Figure:
     """A figure in percent: ours must lie from `low` to `high`, which are the published value or range with its tolerance.
 
-    `number` is the published value, where it is one and no range; `sample` says what it was to the model, `cause` what moves
-    a miss.
+    `number` is the published value that is scored, a range's lower end where there is a `number_to`; `sample` says what it was
+    to the model, `cause` what moves a miss.
     """
 
     group: str
@@ -69,6 +69,7 @@ class Figure:
     sample: str = ""
     family: str = WORKLOAD
     cause: str = "cause unknown"
+    number_to: float | None = None
 
     @property
     def passed(self) -> bool:

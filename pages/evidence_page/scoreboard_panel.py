@@ -59,7 +59,7 @@ def table(found: Sequence[PublishedNumber]) -> pd.DataFrame:
 def points(found: Sequence[PublishedNumber]) -> pd.DataFrame:
     """Return one row a published number that has a logarithm: name, family, sample, published, ours, error in percent, cause."""
     drawn = [one for one in found if min(one.published, one.ours) > 0]
-    rows = [(one.name, one.family, one.sample, one.published, one.ours, one.error_percent, one.cause) for one in drawn]
+    rows = [(one.name, one.family, one.sample, one.nearest, one.ours, one.error_percent, one.cause) for one in drawn]
     return pd.DataFrame(rows, columns=["name", "family", "sample", "published", "ours", "error", "cause"])
 
 

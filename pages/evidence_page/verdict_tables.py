@@ -16,7 +16,7 @@ STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
 PUBLISHED, OURS = "published", "ours"
 LIMITS = {"at_most": "at most", "at_least": "at least"}
 WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
-FORMATS = {"Published": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
+FORMATS = {"Published": "%.4g", "Published, to": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
 COLUMNS = ["system", "who", "part", "amount"]
 Verdicts = Sequence[ClaimVerdict]
 FEW = 3  # misses that a sentence can name
@@ -73,6 +73,7 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Preset": verdict.preset,
             "Claim": verdict.claim.title,
             "Published": verdict.claim.published,
+            "Published, to": verdict.claim.published_to,
             "Ours": verdict.ours,
             "Error [%]": verdict.error_percent,
             "Tolerance": verdict.claim.allowed,

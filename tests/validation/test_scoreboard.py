@@ -80,7 +80,7 @@ def test_taobaos_second_table_is_scored_and_no_part_of_the_acceptance():
 
 def test_protections_are_scored_where_full_checkpoints_cost_what_is_published():
     times_fewer, partial = reference_points.protections()
-    assert (times_fewer.number, partial.number) == (11.5, pytest.approx(0.605))
+    assert [(one.number, one.number_to) for one in (times_fewer, partial)] == [(6.0, 17.0), (0.53, 0.68)]
     shared = with_values(preset("torchrec-terabyte").scenario, {"system": "all-hbm"})
     mtbf = reference_points.mtbf_where_full_costs(shared, 8.35)
     full, cpr = (terms_of(shared, name, mtbf)[0].plan for name in ("periodic-full", "cpr"))
@@ -165,3 +165,24 @@ def test_the_record_of_this_repository_is_of_this_model_and_names_what_is_claime
     names |= {score.name: score.published for score in scores((), published_figures())}
     assert held.model == version.MODEL and held.reason
     assert {name: one.published for name, one in held.numbers.items()} == names
+
+
+def test_a_published_range_is_judged_by_the_distance_to_its_nearest_end():
+    between = replace(ONE, published=6.0, published_to=17.0)
+    told = {ours: replace(between, ours=ours).error_percent for ours in (6.0, 6.39, 17.0, 3.0, 34.0)}
+    assert told == {6.0: 0, 6.39: 0, 17.0: 0, 3.0: pytest.approx(-50), 34.0: pytest.approx(100)}
+    check_n_run = scores((), reference_points.protections())[0]
+    assert 6 < check_n_run.ours < 17 and check_n_run.error_percent == 0
+    (nodes,) = [claim for claim in claims("mtrains-capacity") if claim.published]
+    assert nodes.ends == (4.0, 8.0)
+    passed = {ours: command.ClaimVerdict("mtrains-capacity", nodes, ours).passed for ours in (3.9, 4.0, 5.5, 8.0, 8.1)}
+    assert list(passed.values()) == [False, True, True, True, False]
+
+
+def test_an_accepted_range_is_kept_with_both_ends(record):
+    between = replace(ONE, published=6.0, published_to=17.0)
+    accepted.accept([between], "a reason")
+    held = accepted.read()
+    assert accepted.worse(held, [between], every=True) == ()
+    (changed,) = accepted.worse(held, [replace(between, published_to=18.0)], every=True)
+    assert "published is 6-18 now, and was 6-17" in changed

@@ -35,6 +35,7 @@ FIELDS = [
     "metric",
     "system",
     "published",
+    "published_to",
     "ours",
     "error_percent",
     "tolerance",
@@ -134,6 +135,8 @@ def test_rm2_and_rm3_stay_predictions_because_nothing_published_about_them_was_u
         ({**GOOD, "kind": "calibrated"}, "contradict each other"),
         (without(GOOD, "published", "tolerance"), "nothing else, needs a `sample`"),
         ({**GOOD, "family": "Caches"}, "family='Caches' is not known"),
+        ({**GOOD, "published_to": 8.0}, "is its own tolerance"),
+        ({**without(GOOD, "tolerance"), "published_to": 5.0}, "up to a larger"),
         ({**GOOD, "cause_knobs": {"machine.pmemm": "optane-200"}}, "is not a knob"),
     ],
 )
