@@ -2,15 +2,16 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from ..campaign.reference_points import published_figures
 from ..errors import BadInput
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
-from ..validation.claims import ends_text
-from ..validation.scoreboard import NEAR, PublishedNumber, by_family, scores
-from ..validation.validate import ClaimVerdict, Gap, gaps, pairs, validate
+from ..validation.scoreboard import NEAR, PublishedNumber, by_family, rows, scores
+from ..validation.validate import Gap, gaps, pairs, validate
 from . import output
 from .parser import FAILED, Subparsers
 
@@ -19,7 +20,7 @@ def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("validate", help="compare with published values")
     parser.add_argument("names", nargs="*", metavar="NAME", help="presets; without any, all that make claims")
-    parser.add_argument("--json", metavar="FILE", help="write the claims as JSON; - for standard output")
+    parser.add_argument("--json", metavar="FILE", help="write the scoreboard and each number as JSON; - for standard output")
     parser.add_argument(
         "--gaps", action="store_true", help="compare estimates with full runs instead: every system and several lengths; minutes"
     )
@@ -38,14 +39,15 @@ def call(arguments: argparse.Namespace) -> int:
         apart = [gap for one in chosen for gap in gaps(*one)]
         output.write_json_or(arguments.json, [gap.as_json() for gap in apart], gap_table(apart))
         return 0
-    verdicts = validate(arguments.names)
-    found = scores(verdicts, () if arguments.names else published_figures())
+    verdicts, figures = validate(arguments.names), () if arguments.names else published_figures()
+    found, numbers = scores(verdicts, figures), rows(verdicts, figures)
     if arguments.accept is not None:
         accept(found, os.fsencode(arguments.accept).decode("utf-8", "replace"))
     broken = [f"{one.name}: outside our own limit." for one in verdicts if one.claim.published is None and one.passed is False]
     lost = [*worse(read(), found, every=not arguments.names), *broken]
-    text = scoreboard(found) + "\n" + table(verdicts) + "".join(f"WORSE  {one}\n" for one in lost)
-    output.write_json_or(arguments.json, [verdict.as_json() for verdict in verdicts], text)
+    text = scoreboard(found) + "\n" + table(numbers) + "".join(f"WORSE  {one}\n" for one in lost)
+    content = {"scoreboard": [asdict(score) for score in by_family(found)], "claims": numbers}
+    output.write_json_or(arguments.json, content, text)
     return FAILED if lost else 0
 
 
@@ -70,15 +72,15 @@ def gap_table(found: Sequence[Gap]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(verdicts: Sequence[ClaimVerdict]) -> str:
-    """Write the verdicts for people: published, ours, error, verdict, kind."""
-    width = max((len(verdict.claim.title) for verdict in verdicts), default=0)
+def table(numbers: Sequence[Mapping[str, Any]]) -> str:
+    """Write claims and figures for people: published, ours, error, verdict, kind."""
+    width = max((len(row["metric"]) for row in numbers), default=0)
     lines = [f"{'preset':17} {'claim':{width}} {'published':>9} {'ours':>9} {'error':>8}  verdict"]
-    for verdict in verdicts:
-        published = ends_text(verdict.claim.ends) if verdict.claim.ends else ""
-        error = "" if verdict.error_percent is None else f"{verdict.error_percent:+.1f} %"
-        word = "FAIL" if verdict.claim.published is None else "MISS"
-        passed = {True: "pass", False: word, None: "prediction"}[verdict.passed]
-        row = f"{verdict.preset:17} {verdict.claim.title:{width}} {published:>9} {verdict.ours:>9.4g} {error:>8}"
-        lines.append(f"{row}  {passed} ({verdict.claim.sample or verdict.claim.kind}){verdict.cause and f': {verdict.cause}'}")
+    for row in numbers:
+        ends = dict.fromkeys(end for end in (row["published"], row["published_to"]) if end is not None)
+        published = "-".join(f"{end:.4g}" for end in ends)
+        error = "" if row["error_percent"] is None else f"{row['error_percent']:+.1f} %"
+        word = {True: "pass", False: "MISS" if ends else "FAIL", None: "prediction"}[row["passed"]]
+        verdict = f"{word} ({row['sample'] or row['kind']}){row['cause'] and ': ' + row['cause']}"
+        lines.append(f"{row['preset']:17} {row['metric']:{width}} {published:>9} {row['ours']:>9.4g} {error:>8}  {verdict}")
     return "\n".join(lines) + "\n"

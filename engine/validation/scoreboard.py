@@ -4,9 +4,10 @@ Medians, shares and rank correlations are over published numbers that are out of
 to says how well it was fitted, not how well it predicts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,33 @@ def _of_figure(figure: Figure) -> PublishedNumber:
     cause = "" if figure.passed else figure.cause
     name = f"{figure.family}: {figure.group}, {figure.name}{'' if figure.name.endswith(']') else ' [%]'}"
     return PublishedNumber(name, figure.family, figure.sample, figure.number or 0.0, figure.ours, cause, figure.number_to)
+
+
+def rows(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> list[Mapping[str, Any]]:
+    """Return a JSON-ready object for each claim and for each figure, with the same fields."""
+    return [*(verdict.as_json() for verdict in verdicts), *map(_figure_row, figures)]
+
+
+def _figure_row(figure: Figure) -> Mapping[str, Any]:
+    score, number = _of_figure(figure), figure.number or 0.0
+    return {
+        "preset": "",
+        "metric": score.name,
+        "system": "",
+        "published": score.published,
+        "published_to": score.published_to,
+        "ours": score.ours,
+        "error_percent": score.error_percent,
+        "tolerance": figure.high - (number if figure.number_to is None else figure.number_to),
+        "at_most": None,
+        "at_least": None,
+        "kind": "predicted",
+        "passed": figure.passed,
+        "source": figure.group,
+        "sample": figure.sample,
+        "family": figure.family,
+        "cause": score.cause,
+    }
 
 
 def by_family(found: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:

@@ -24,7 +24,7 @@ COLOURS = (*palette.OTHERS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # as many as there
 
 def draw(verdicts: Sequence[ClaimVerdict]) -> None:
     """Draw the families' table, what got worse since the accepted record, and the picture."""
-    found = scores(verdicts, ()) + _figures(version.MODEL)
+    found = scores(verdicts, ()) + figures(version.MODEL)
     st.subheader("How far off is it where nothing was fitted?", anchor=False)
     picture, families_of = st.columns(2)
     picture.vega_lite_chart(points(found), spec(), key="scoreboard", alt=ALT)
@@ -46,7 +46,8 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
 
 
 @lru_cache(maxsize=1)
-def _figures(model: str) -> tuple[PublishedNumber, ...]:
+def figures(model: str) -> tuple[PublishedNumber, ...]:
+    """Return the published numbers that no preset claims, kept as long as the model version lives."""
     return scores((), published_figures())
 
 

@@ -9,6 +9,7 @@ from engine.core.graph import STAGES
 from engine.scenario.presets import preset
 from engine.validation import validate
 from engine.validation.claims import KINDS
+from engine.validation.scoreboard import PublishedNumber
 from engine.validation.validate import ClaimVerdict
 from pages.ui import palette, tables
 
@@ -89,6 +90,25 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
         for verdict in verdicts
     ]
     return pd.DataFrame(rows).astype(dict.fromkeys(FORMATS, float))
+
+
+def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
+    """Return one row a published number that no preset claims, in the columns of `table` that it has."""
+    rows = [
+        {
+            "Claim": number.name,
+            "Published": number.published,
+            "Published, to": number.published_to,
+            "Ours": number.ours,
+            "Error [%]": number.error_percent,
+            "Verdict": WORDS[not number.cause],
+            "Kind": "predicted",
+            "The number was": number.sample,
+            "Cause of a miss": number.cause,
+        }
+        for number in numbers
+    ]
+    return pd.DataFrame(rows).astype({"Published, to": float})
 
 
 def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:

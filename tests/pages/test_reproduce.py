@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.campaign.reference_points import published_figures
 from engine.core.graph import STAGES
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
@@ -55,7 +56,7 @@ def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
     assert not app.exception and [header.value for header in app.header] == ["Can I trust it?"]
     runs = len(made_up)
     assert runs == len(set(made_up)) == len(verdicts.runs(CLAIMING))
-    assert len(app.dataframe[-1].value) == sum(len(preset(name).claims) for name in CLAIMING)
+    assert len(app.dataframe[-1].value) == sum(len(preset(name).claims) for name in CLAIMING) + len(published_figures())
     again = opened()
     assert len(made_up) == runs and again.markdown[0].value == app.markdown[0].value
 

@@ -16,7 +16,9 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from engine.validation import accepted, workload_figures
 from engine.validation.claims import SAMPLES, claims, families
-from engine.validation.scoreboard import PublishedNumber, by_family, family_score, rank_correlation, scores
+from engine.validation.scoreboard import PublishedNumber, by_family, family_score, rank_correlation, rows, scores
+from engine.validation.validate import ClaimVerdict
+from pages.evidence_page import verdict_tables
 from tests.cases import each
 
 ONE = PublishedNumber("made up: one", "Scale-out", "out of sample", 10.0, 12.0)
@@ -175,8 +177,22 @@ def test_a_published_range_is_judged_by_the_distance_to_its_nearest_end():
     assert 6 < check_n_run.ours < 17 and check_n_run.error_percent == 0
     (nodes,) = [claim for claim in claims("mtrains-capacity") if claim.published]
     assert nodes.ends == (4.0, 8.0)
-    passed = {ours: command.ClaimVerdict("mtrains-capacity", nodes, ours).passed for ours in (3.9, 4.0, 5.5, 8.0, 8.1)}
+    passed = {ours: ClaimVerdict("mtrains-capacity", nodes, ours).passed for ours in (3.9, 4.0, 5.5, 8.0, 8.1)}
     assert list(passed.values()) == [False, True, True, True, False]
+
+
+def test_every_number_that_a_family_counts_is_a_row_of_table_json_and_page():
+    figures = published_figures()
+    counted = [score for score in scores((), figures) if score.sample == "out of sample"]
+    assert {score.family for score in counted} == {"Workload and caches", "Faults and checkpoints"}
+    lines, told = rows((), figures), verdict_tables.figures_table(scores((), figures))
+    assert [row["metric"] for row in lines] == list(told["Claim"]) == [score.name for score in scores((), figures)]
+    text = command.table(lines)
+    for score in counted:
+        (line,) = [line for line in text.splitlines() if score.name in line]
+        assert f"{score.error_percent:+.1f} %" in line
+    own = command.validate(["bagpipe-kaggle"])
+    assert [list(row) for row in rows(own, figures)] == [list(lines[0])] * (len(own) + len(figures))
 
 
 def test_an_accepted_range_is_kept_with_both_ends(record):
