@@ -81,6 +81,7 @@ def table(numbers: Sequence[Mapping[str, Any]]) -> str:
         published = "-".join(f"{end:.4g}" for end in ends)
         error = "" if row["error_percent"] is None else f"{row['error_percent']:+.1f} %"
         word = {True: "pass", False: "MISS" if ends else "FAIL", None: "prediction"}[row["passed"]]
-        verdict = f"{word} ({row['sample'] or row['kind']}){row['cause'] and ': ' + row['cause']}"
+        label = f"{row['sample'] or row['kind']}{row['not_counted'] and ', not counted'}"
+        verdict = f"{word} ({label}){row['cause'] and ': ' + row['cause']}"
         lines.append(f"{row['preset']:17} {row['metric']:{width}} {published:>9} {row['ours']:>9.4g} {error:>8}  {verdict}")
     return "\n".join(lines) + "\n"

@@ -41,6 +41,7 @@ class Claim:
     `estimated` claims the steady state that the estimate gives, for caches that a short run would not fill. A published
     value needs a `sample` (a calibrated one has it by its kind). A published range reaches from `published` to `published_to`
     and is its own tolerance. `family` is the system's own where it is not given.
+    `not_counted` says why no family's median has the number, which another one `counts_with` or which is an identity.
     `cause_knobs` are an experiment: changes on both sides that move a miss towards the published value.
     """
 
@@ -65,6 +66,8 @@ class Claim:
     family: str = ""
     cause_knobs: Knobs = ()
     published_to: float | None = None
+    not_counted: str = ""
+    counts_with: str = ""
 
     @property
     def ends(self) -> Ends | None:
@@ -197,6 +200,10 @@ def _misplaced(claim: Claim) -> Iterator[str]:
         yield f"a published value, and nothing else, needs a `sample`: {', '.join(SAMPLES)}."
     elif claim.published is not None and (claim.kind == "calibrated") != (claim.sample == "calibrated"):
         yield f"kind={claim.kind!r} and sample={claim.sample!r} contradict each other; a calibrated claim is both."
+    if claim.not_counted and claim.published is None:
+        yield "nothing is published that could count; leave `not_counted` out."
+    if claim.counts_with and not claim.not_counted:
+        yield "say in `not_counted` why the number counts with another one."
     if claim.cause_knobs and claim.published is None:
         yield "nothing is published that could be missed; leave `cause_knobs` out."
 

@@ -1,7 +1,7 @@
 """The scoreboard: every published number beside ours, and for each family how far off the ones not used are.
 
-Medians, shares and rank correlations are over published numbers that are out of sample: what a constant or a shape was fitted
-to says how well it was fitted, not how well it predicts.
+Medians, shares and rank correlations are over published numbers that are out of sample, none of them twice: what a constant or
+a shape was fitted to says how well it was fitted, not how well it predicts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +30,12 @@ class PublishedNumber:
     ours: float
     cause: str = ""
     published_to: float | None = None
+    not_counted: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether its family's median has it."""
+        return self.sample == OUT_OF_SAMPLE and not self.not_counted
 
     @property
     def ends(self) -> Ends:
@@ -64,7 +70,16 @@ class FamilyScore:
 def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple[PublishedNumber, ...]:
     """Return the published numbers of claims and of figures."""
     of_claims = (
-        PublishedNumber(v.name, v.claim.family, v.claim.sample, v.claim.published, v.ours, v.cause, v.claim.published_to)
+        PublishedNumber(
+            name=v.name,
+            family=v.claim.family,
+            sample=v.claim.sample,
+            published=v.claim.published,
+            ours=v.ours,
+            cause=v.cause,
+            published_to=v.claim.published_to,
+            not_counted=v.claim.not_counted,
+        )
         for v in verdicts
         if v.claim.published
     )
@@ -101,15 +116,14 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
         "sample": figure.sample,
         "family": figure.family,
         "cause": score.cause,
+        "not_counted": "",
+        "counts_with": "",
     }
 
 
 def by_family(found: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
     """Return each family's line, also where nothing published is out of sample."""
-    return tuple(
-        family_score(name, [score for score in found if (score.family, score.sample) == (name, OUT_OF_SAMPLE)])
-        for name in families()
-    )
+    return tuple(family_score(name, [score for score in found if score.family == name and score.counts]) for name in families())
 
 
 def family_score(family: str, own: Sequence[PublishedNumber]) -> FamilyScore:

@@ -85,6 +85,7 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Kind": verdict.claim.kind,
             "The number was": verdict.claim.sample,
             "Cause of a miss": verdict.cause,
+            "Not counted, as": verdict.claim.not_counted,
             "Source": verdict.claim.source,
         }
         for verdict in verdicts

@@ -181,6 +181,34 @@ def test_a_published_range_is_judged_by_the_distance_to_its_nearest_end():
     assert list(passed.values()) == [False, True, True, True, False]
 
 
+TERABYTE, TORCHREC = "a100-terabyte: Throughput", "torchrec-terabyte: Throughput, all-hbm, 8 A100 of 40 GB, 8192 samples a GPU"
+SEEN = "Workload and caches: Lookups of terabyte's hottest rows, ids seen 3 times or more"
+COUNTED_WITH = {
+    f"{TERABYTE}, cpu-gpu, one A100 [samples/s]": f"{TERABYTE}, large tables in DRAM, one A100 [samples/s]",
+    "cached-embedding-avazu: Slowdown against all in HBM": "cached-embedding-avazu: Throughput [samples/s]",
+    "cached-embedding-kaggle: GPU memory, all-hbm [GiB]": "",
+    "cached-embedding-kaggle: Slowdown against all in HBM": "cached-embedding-kaggle: Throughput [samples/s]",
+    "cached-embedding-terabyte: Cache hit rate [%]": f"{SEEN}, 1 % [%]",
+    "scratchpipe-kaggle: Speed against all in HBM": "",
+    f"{TORCHREC}, MLPerf's rows [samples/s]": f"{TORCHREC} [samples/s]",
+}
+
+
+def test_no_published_number_counts_twice():
+    every = {f"{name}: {claim.title}": claim for name in preset_names() for claim in claims(name) if claim.published}
+    figures = {score.name for score in scores((), published_figures()) if score.counts}
+    assert {name: claim.counts_with for name, claim in every.items() if claim.not_counted} == COUNTED_WITH
+    counting = figures | {name for name, claim in every.items() if claim.sample == "out of sample" and not claim.not_counted}
+    assert {name for name in COUNTED_WITH.values() if name} <= counting, "a number counts with one that does"
+    own = numbers((10, 11), (10, 8))
+    assert family_of(own) == family_of([*own, replace(ONE, not_counted="as one counts already")])
+
+
+def family_of(own):
+    """Return the line of these scores' family."""
+    return next(line for line in by_family(own) if line.family == ONE.family)
+
+
 def test_every_number_that_a_family_counts_is_a_row_of_table_json_and_page():
     figures = published_figures()
     counted = [score for score in scores((), figures) if score.sample == "out of sample"]

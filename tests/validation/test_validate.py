@@ -47,6 +47,8 @@ FIELDS = [
     "sample",
     "family",
     "cause",
+    "not_counted",
+    "counts_with",
 ]
 PROTOTYPES = tuple(f"trainingcxl-rm{number}" for number in (1, 2, 3, 4))
 
@@ -135,6 +137,8 @@ def test_rm2_and_rm3_stay_predictions_because_nothing_published_about_them_was_u
         ({**GOOD, "kind": "calibrated"}, "contradict each other"),
         (without(GOOD, "published", "tolerance"), "nothing else, needs a `sample`"),
         ({**GOOD, "family": "Caches"}, "family='Caches' is not known"),
+        ({**without(GOOD, "published", "tolerance", "sample"), "not_counted": "a sentence"}, "could count"),
+        ({**GOOD, "counts_with": "another"}, "say in `not_counted`"),
         ({**GOOD, "published_to": 8.0}, "is its own tolerance"),
         ({**without(GOOD, "tolerance"), "published_to": 5.0}, "up to a larger"),
         ({**GOOD, "cause_knobs": {"machine.pmemm": "optane-200"}}, "is not a knob"),
