@@ -41,6 +41,7 @@ class Claim:
     `estimated` claims the steady state that the estimate gives, for caches that a short run would not fill. A published
     value needs a `sample` (a calibrated one has it by its kind). A published range reaches from `published` to `published_to`
     and is its own tolerance. `family` is the system's own where it is not given.
+    `sample_reason` says why a number that nothing was fitted to is in sample, `tolerance_note` how its tolerance came about.
     `not_counted` says why no family's median has the number, which another one `counts_with` or which is an identity.
     `cause_knobs` are an experiment: changes on both sides that move a miss towards the published value.
     """
@@ -66,6 +67,8 @@ class Claim:
     family: str = ""
     cause_knobs: Knobs = ()
     published_to: float | None = None
+    sample_reason: str = ""
+    tolerance_note: str = ""
     not_counted: str = ""
     counts_with: str = ""
 
@@ -200,6 +203,10 @@ def _misplaced(claim: Claim) -> Iterator[str]:
         yield f"a published value, and nothing else, needs a `sample`: {', '.join(SAMPLES)}."
     elif claim.published is not None and (claim.kind == "calibrated") != (claim.sample == "calibrated"):
         yield f"kind={claim.kind!r} and sample={claim.sample!r} contradict each other; a calibrated claim is both."
+    if claim.sample_reason and claim.sample != IN_SAMPLE:
+        yield f"`sample_reason` explains {IN_SAMPLE!r} alone; leave it out, or give that sample."
+    if claim.tolerance_note and not claim.allowed:
+        yield "there is no tolerance to note anything about; leave `tolerance_note` out."
     if claim.not_counted and claim.published is None:
         yield "nothing is published that could count; leave `not_counted` out."
     if claim.counts_with and not claim.not_counted:

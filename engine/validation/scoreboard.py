@@ -116,6 +116,8 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
         "sample": figure.sample,
         "family": figure.family,
         "cause": score.cause,
+        "sample_reason": "",
+        "tolerance_note": "",
         "not_counted": "",
         "counts_with": "",
     }

@@ -89,6 +89,8 @@ class ClaimVerdict:
             "sample": self.claim.sample,
             "family": self.claim.family,
             "cause": self.cause,
+            "sample_reason": self.claim.sample_reason,
+            "tolerance_note": self.claim.tolerance_note,
             "not_counted": self.claim.not_counted,
             "counts_with": self.claim.counts_with,
         }

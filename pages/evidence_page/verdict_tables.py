@@ -84,6 +84,8 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Verdict": WORDS[verdict.passed],
             "Kind": verdict.claim.kind,
             "The number was": verdict.claim.sample,
+            "In sample, as": verdict.claim.sample_reason,
+            "The tolerance": verdict.claim.tolerance_note,
             "Cause of a miss": verdict.cause,
             "Not counted, as": verdict.claim.not_counted,
             "Source": verdict.claim.source,

@@ -73,7 +73,7 @@ def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(
     app = opened()
     first = app.dataframe[0].value
     assert list(first["Family"]) == list(families()) and "Median error [%]" in first
-    assert first["Numbers"].sum() > 25
+    assert first["Numbers"].sum() > 20
     assert any("accepted" in warning.value for warning in app.warning)  # what made-up runs give is worse than the record
     found = scores(validate.validate(["bagpipe-kaggle"]), ())
     drawn = scoreboard_panel.points(found)

@@ -1,6 +1,7 @@
 """The scoreboard: does it score what was not used alone, and does the record tell what got worse from what is merely wrong?"""
 
 import json
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -192,6 +193,20 @@ COUNTED_WITH = {
     "scratchpipe-kaggle: Speed against all in HBM": "",
     f"{TORCHREC}, MLPerf's rows [samples/s]": f"{TORCHREC} [samples/s]",
 }
+
+
+def test_what_is_in_sample_by_its_form_or_its_set_up_says_why_and_tolerances_say_that_ours_was_known():
+    every = [(name, claim) for name in preset_names() for claim in claims(name) if claim.published]
+    told = Counter(name for name, claim in every if claim.sample_reason)
+    assert told == {"torchrec-terabyte": 8, "a100-terabyte": 2, "fae-kaggle": 2, "bagpipe-kaggle": 1}
+    assert all(claim.sample == "in sample" for _, claim in every if claim.sample_reason)
+    gpus = [
+        claim for _, claim in every if dict(claim.knobs).get("machine.framework") == "xla" and claim.sample != "out of sample"
+    ]
+    assert len(gpus) == 10, "of NVIDIA's runs on several GPUs none is out of sample"
+    assert all("machine.num_gpus" in dict(c.knobs) for _, c in every if "xla" in dict(c.knobs).values() and c not in gpus)
+    noted = [claim for _, claim in every if claim.tolerance_note]
+    assert Counter(claim.sample for claim in noted) == {"out of sample": 12, "in sample": 8, "calibrated": 4}
 
 
 def test_no_published_number_counts_twice():
