@@ -116,6 +116,7 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
         "sample": figure.sample,
         "family": figure.family,
         "cause": score.cause,
+        "cause_counts": figure.cause_counts if score.cause else None,
         "sample_reason": "",
         "tolerance_note": "",
         "not_counted": "",

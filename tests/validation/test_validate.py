@@ -47,6 +47,7 @@ FIELDS = [
     "sample",
     "family",
     "cause",
+    "cause_counts",
     "sample_reason",
     "tolerance_note",
     "not_counted",
