@@ -10,7 +10,7 @@ from ..campaign.reference_points import published_figures
 from ..errors import BadInput
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
-from ..validation.scoreboard import NEAR, PublishedNumber, by_family, rows, scores
+from ..validation.scoreboard import NEAR, PublishedNumber, rows, score_lines, scores
 from ..validation.validate import Gap, gaps, pairs, validate
 from . import output
 from .parser import FAILED, Subparsers
@@ -46,18 +46,26 @@ def call(arguments: argparse.Namespace) -> int:
     broken = [f"{one.name}: outside our own limit." for one in verdicts if one.claim.published is None and one.passed is False]
     lost = [*worse(read(), found, every=not arguments.names), *broken]
     text = scoreboard(found) + "\n" + table(numbers) + "".join(f"WORSE  {one}\n" for one in lost)
-    content = {"scoreboard": [asdict(score) for score in by_family(found)], "claims": numbers}
+    content = {"scoreboard": [asdict(line) for line in score_lines(found)], "claims": numbers}
     output.write_json_or(arguments.json, content, text)
     return FAILED if lost else 0
 
 
 def scoreboard(found: Sequence[PublishedNumber]) -> str:
-    """Write a line for each family, out of sample only: how many, median error, share near, rank correlation."""
-    lines = [f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {NEAR:g} %':>12} {'rank':>6}"]
-    for one in by_family(found):
-        cells = [(one.median_percent, "{:.1f} %", 13), (one.near_percent, "{:.0f} %", 12), (one.rank, "{:.2f}", 6)]
-        told = " ".join(f"{'-' if value is None else form.format(value):>{width}}" for value, form, width in cells)
-        lines.append(f"{one.family:24} {one.count:>4} {told}")
+    """Write a line over all and for each family, out of sample only, with the roofline's median beside ours."""
+    head = f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {NEAR:g} %':>12} {'rank':>6}"
+    lines = [f"{head} {'n of roofline':>14} {'roofline':>10} {'ours there':>11}"]
+    for line in score_lines(found):
+        cells = [
+            (line.median_percent, "{:.1f} %", 13),
+            (line.near_percent, "{:.0f} %", 12),
+            (line.rank, "{:.2f}", 6),
+            (line.roofline_count, "{}", 14),
+            (line.roofline_percent, "{:.1f} %", 10),
+            (line.beside_percent, "{:.1f} %", 11),
+        ]
+        text = " ".join(f"{'-' if number is None else form.format(number):>{width}}" for number, form, width in cells)
+        lines.append(f"{line.family:24} {line.count:>4} {text}")
     return "\n".join(lines) + "\n"
 
 

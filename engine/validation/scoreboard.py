@@ -17,6 +17,7 @@ from .validate import ClaimVerdict
 from .workload_figures import Figure
 
 NEAR = 25.0  # percent of the published value
+ALL = "All families"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class PublishedNumber:
     cause: str = ""
     published_to: float | None = None
     not_counted: str = ""
+    roofline: float | None = None
 
     @property
     def counts(self) -> bool:
@@ -57,7 +59,10 @@ class PublishedNumber:
 class FamilyScore:
     """A family's published numbers out of sample: how many, their median error, the share near them, the rank correlation.
 
-    The last three are None where there is nothing to take them over; a correlation needs two different numbers on each side.
+    These three are None where there is nothing to take them over; a correlation needs two different numbers on each side.
+    roofline_count: how many of the numbers a roofline can say, without this model.
+    roofline_percent: the roofline's median error on them.
+    beside_percent: this model's median error on the same ones.
     """
 
     family: str
@@ -65,6 +70,9 @@ class FamilyScore:
     median_percent: float | None
     near_percent: float | None
     rank: float | None
+    roofline_count: int = 0
+    roofline_percent: float | None = None
+    beside_percent: float | None = None
 
 
 def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple[PublishedNumber, ...]:
@@ -79,6 +87,7 @@ def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple
             cause=v.cause,
             published_to=v.claim.published_to,
             not_counted=v.claim.not_counted,
+            roofline=v.roofline,
         )
         for v in verdicts
         if v.claim.published
@@ -107,6 +116,7 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
         "published_to": score.published_to,
         "ours": score.ours,
         "error_percent": score.error_percent,
+        "roofline": None,
         "tolerance": figure.high - (number if figure.number_to is None else figure.number_to),
         "at_most": None,
         "at_least": None,
@@ -124,6 +134,11 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
     }
 
 
+def score_lines(found: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
+    """Return the scoreboard: a line over all numbers that count, then each family's."""
+    return family_score(ALL, [score for score in found if score.counts]), *by_family(found)
+
+
 def by_family(found: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
     """Return each family's line, also where nothing published is out of sample."""
     return tuple(family_score(name, [score for score in found if score.family == name and score.counts]) for name in families())
@@ -135,7 +150,10 @@ def family_score(family: str, own: Sequence[PublishedNumber]) -> FamilyScore:
         return FamilyScore(family, 0, None, None, None)
     off = [abs(score.error_percent) for score in own]
     rank = rank_correlation([score.nearest for score in own], [score.ours for score in own])
-    return FamilyScore(family, len(own), median(off), 100 * sum(one <= NEAR for one in off) / len(off), rank)
+    near = 100 * sum(error <= NEAR for error in off) / len(off)
+    said = [(abs(error_percent(score.roofline, score.ends)), abs(score.error_percent)) for score in own if score.roofline]
+    without, beside = (median(errors) for errors in zip(*said, strict=True)) if said else (None, None)
+    return FamilyScore(family, len(own), median(off), near, rank, len(said), without, beside)
 
 
 def rank_correlation(left: Sequence[float], right: Sequence[float]) -> float | None:

@@ -23,6 +23,7 @@ from ..simulate import simulate
 from .causes import cause_text, objections, with_cause
 from .chance import METRICS, error_bar
 from .claims import FORMS, Claim, Knobs, claims, error_percent, nearest_published
+from .roofline import roofline
 
 
 class ClaimPoint(NamedTuple):
@@ -38,7 +39,8 @@ class ClaimPoint(NamedTuple):
 class ClaimVerdict:
     """A claim beside what this simulator says; `passed` is None for a prediction.
 
-    `caused` is what a miss's experiment gives, `objections` say why that does not count as its cause.
+    `caused` is what a miss's experiment gives, `objections` say why that does not count as its cause, `roofline` is what would
+    be said without a model, where it can be.
     """
 
     preset: str
@@ -46,6 +48,7 @@ class ClaimVerdict:
     ours: float
     caused: float | None = None
     objections: tuple[str, ...] = ()
+    roofline: float | None = None
 
     @property
     def name(self) -> str:
@@ -90,6 +93,7 @@ class ClaimVerdict:
             "published_to": self.claim.published_to,
             "ours": self.ours,
             "error_percent": self.error_percent,
+            "roofline": self.roofline,
             "tolerance": self.claim.allowed,
             "at_most": self.claim.at_most,
             "at_least": self.claim.at_least,
@@ -111,7 +115,8 @@ def validate(names: Iterable[str] = ()) -> tuple[ClaimVerdict, ...]:
     """Run the claims of the named presets, or of all, and return the verdicts in order."""
     wanted = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
     return tuple(
-        ClaimVerdict(name, claim, measure(claim), _caused(claim), objections(name, claim, measure)) for name, claim in wanted
+        ClaimVerdict(name, claim, measure(claim), _caused(claim), objections(name, claim, measure), roofline(claim, measure))
+        for name, claim in wanted
     )
 
 

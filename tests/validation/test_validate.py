@@ -38,6 +38,7 @@ FIELDS = [
     "published_to",
     "ours",
     "error_percent",
+    "roofline",
     "tolerance",
     "at_most",
     "at_least",
