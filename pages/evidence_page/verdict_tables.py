@@ -117,9 +117,9 @@ def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
 def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
     """Return each preset's step times, published ones first: system, who, part, amount, in milliseconds.
 
-    What the claims on stages leave of a published total counts as Other.
+    What the claims on stages leave of a published total counts as Other. A claim that changes knobs is no bar of its preset.
     """
-    own = [v for v in verdicts if v.claim.form == "value" and v.claim.presets == (v.preset,)]
+    own = [v for v in verdicts if v.claim.form == "value" and v.claim.presets == (v.preset,) and not v.claim.knobs]
     found = {}
     for name, group in groupby(own, key=lambda verdict: verdict.preset):
         members = list(group)

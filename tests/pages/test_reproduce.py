@@ -109,7 +109,8 @@ def test_the_sentence_counts_kinds_apart_and_names_failures_and_the_worst():
 
 
 def test_published_stacks_sum_to_published_totals_and_ours_to_ours_and_every_column_is_drawn(made_up):
-    stacks = verdict_tables.stacks(validate.validate(PROTOTYPES))
+    stacks = verdict_tables.stacks(validate.validate([*PROTOTYPES, "torchrec-terabyte"]))
+    assert set(stacks) == set(PROTOTYPES), "step times under other knobs are no bars of a preset"
     assert apps.fields(verdict_charts.stacks()) >= set(stacks["trainingcxl-rm1"].columns)
     assert list(stacks) == [PROTOTYPES[0], PROTOTYPES[3], PROTOTYPES[1], PROTOTYPES[2]]
     totals = stacks["trainingcxl-rm1"].groupby(["who", "system"])["amount"].sum()

@@ -54,6 +54,7 @@ FIELDS = [
     "not_counted",
     "counts_with",
 ]
+BEFORE = ("MLPerf Training's public result logs", "MLPerf v4.0 power logs", "distributed-embeddings README")
 PROTOTYPES = tuple(f"trainingcxl-rm{number}" for number in (1, 2, 3, 4))
 
 
@@ -98,7 +99,10 @@ def test_what_was_fitted_fits_our_own_limits_hold_and_every_miss_tells_its_cause
     assert [v.claim.title for v in outside if v.claim.sample != "out of sample"] == [
         "Throughput, all-hbm, compiled by XLA, eight V100 in fp16 [samples/s]"
     ], "whose form alone was chosen with it in sight"
-    for miss in outside:
+    unknown = [miss for miss in outside if miss.caused is None]
+    assert len(unknown) == 9 and {miss.cause for miss in unknown} == {"cause unknown"}
+    assert all(miss.claim.source.startswith(BEFORE) for miss in unknown), "claimed before the mechanisms that they judge"
+    for miss in [miss for miss in outside if miss not in unknown]:
         assert miss.caused is not None and miss.caused != pytest.approx(miss.ours, rel=0.05), miss.name
         assert all(path in miss.cause for path, _ in miss.claim.cause_knobs)
     assert all(v.cause == "" for v in verdicts if v not in outside)
