@@ -52,6 +52,7 @@ def estimate(scenario: Scenario) -> Result:
         "Elapsed [s]": step * scenario.run.batches,
         "Energy [J]": joules * scenario.run.batches,
         "Energy per batch [J]": joules,
+        "Average power [W]": joules / step,
         "Capital cost [USD]": 9100.0,
         "Effective training time ratio": 1.0,
         "GPU memory [GiB]": 8.0,

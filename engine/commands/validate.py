@@ -2,14 +2,15 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..campaign.reference_points import published_figures
 from ..errors import BadInput
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
-from ..validation.scoreboard import NEAR, PublishedNumber, by_family, scores
-from ..validation.validate import ClaimVerdict, Gap, gaps, pairs, validate
+from ..validation.scoreboard import NEAR, PublishedNumber, rows, score_lines, scores
+from ..validation.validate import Gap, gaps, pairs, validate
 from . import output
 from .parser import FAILED, Subparsers
 
@@ -18,7 +19,7 @@ def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("validate", help="compare with published values")
     parser.add_argument("names", nargs="*", metavar="NAME", help="presets; without any, all that make claims")
-    parser.add_argument("--json", metavar="FILE", help="write the claims as JSON; - for standard output")
+    parser.add_argument("--json", metavar="FILE", help="write each number as JSON; - for standard output")
     parser.add_argument(
         "--gaps", action="store_true", help="compare estimates with full runs instead: every system and several lengths; minutes"
     )
@@ -37,24 +38,32 @@ def call(arguments: argparse.Namespace) -> int:
         apart = [gap for one in chosen for gap in gaps(*one)]
         output.write_json_or(arguments.json, [gap.as_json() for gap in apart], gap_table(apart))
         return 0
-    verdicts = validate(arguments.names)
-    found = scores(verdicts, () if arguments.names else published_figures())
+    verdicts, figures = validate(arguments.names), () if arguments.names else published_figures()
+    found, numbers = scores(verdicts, figures), rows(verdicts, figures)
     if arguments.accept is not None:
         accept(found, os.fsencode(arguments.accept).decode("utf-8", "replace"))
     broken = [f"{one.name}: outside our own limit." for one in verdicts if one.claim.published is None and one.passed is False]
     lost = [*worse(read(), found, every=not arguments.names), *broken]
-    text = scoreboard(found) + "\n" + table(verdicts) + "".join(f"WORSE  {one}\n" for one in lost)
-    output.write_json_or(arguments.json, [verdict.as_json() for verdict in verdicts], text)
+    text = scoreboard(found) + "\n" + table(numbers) + "".join(f"WORSE  {one}\n" for one in lost)
+    output.write_json_or(arguments.json, numbers, text)
     return FAILED if lost else 0
 
 
 def scoreboard(found: Sequence[PublishedNumber]) -> str:
-    """Write a line for each family, out of sample only: how many, median error, share near, rank correlation."""
-    lines = [f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {NEAR:g} %':>12} {'rank':>6}"]
-    for one in by_family(found):
-        cells = [(one.median_percent, "{:.1f} %", 13), (one.near_percent, "{:.0f} %", 12), (one.rank, "{:.2f}", 6)]
-        told = " ".join(f"{'-' if value is None else form.format(value):>{width}}" for value, form, width in cells)
-        lines.append(f"{one.family:24} {one.count:>4} {told}")
+    """Write a line over all and for each family, out of sample only, with the roofline's median beside ours."""
+    head = f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {NEAR:g} %':>12} {'rank':>6}"
+    lines = [f"{head} {'n of roofline':>14} {'roofline':>10} {'ours there':>11}"]
+    for line in score_lines(found):
+        cells = [
+            (line.median_percent, "{:.1f} %", 13),
+            (line.near_percent, "{:.0f} %", 12),
+            (line.rank, "{:.2f}", 6),
+            (line.roofline_count, "{}", 14),
+            (line.roofline_percent, "{:.1f} %", 10),
+            (line.beside_percent, "{:.1f} %", 11),
+        ]
+        text = " ".join(f"{'-' if number is None else form.format(number):>{width}}" for number, form, width in cells)
+        lines.append(f"{line.family:24} {line.count:>4} {text}")
     return "\n".join(lines) + "\n"
 
 
@@ -69,15 +78,16 @@ def gap_table(found: Sequence[Gap]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(verdicts: Sequence[ClaimVerdict]) -> str:
-    """Write the verdicts for people: published, ours, error, verdict, kind."""
-    width = max((len(verdict.claim.title) for verdict in verdicts), default=0)
+def table(numbers: Sequence[Mapping[str, Any]]) -> str:
+    """Write claims and figures for people: published, ours, error, verdict, kind."""
+    width = max((len(row["metric"]) for row in numbers), default=0)
     lines = [f"{'preset':17} {'claim':{width}} {'published':>9} {'ours':>9} {'error':>8}  verdict"]
-    for verdict in verdicts:
-        published = "" if verdict.claim.published is None else f"{verdict.claim.published:.4g}"
-        error = "" if verdict.error_percent is None else f"{verdict.error_percent:+.1f} %"
-        word = "FAIL" if verdict.claim.published is None else "MISS"
-        passed = {True: "pass", False: word, None: "prediction"}[verdict.passed]
-        row = f"{verdict.preset:17} {verdict.claim.title:{width}} {published:>9} {verdict.ours:>9.4g} {error:>8}"
-        lines.append(f"{row}  {passed} ({verdict.claim.sample or verdict.claim.kind}){verdict.cause and f': {verdict.cause}'}")
+    for row in numbers:
+        ends = dict.fromkeys(end for end in (row["published"], row["published_to"]) if end is not None)
+        published = "-".join(f"{end:.4g}" for end in ends)
+        error = "" if row["error_percent"] is None else f"{row['error_percent']:+.1f} %"
+        word = {True: "pass", False: "MISS" if ends else "FAIL", None: "prediction"}[row["passed"]]
+        label = f"{row['sample'] or row['kind']}{row['not_counted'] and ', not counted'}"
+        verdict = f"{word} ({label}){row['cause'] and ': ' + row['cause']}"
+        lines.append(f"{row['preset']:17} {row['metric']:{width}} {published:>9} {row['ours']:>9.4g} {error:>8}  {verdict}")
     return "\n".join(lines) + "\n"

@@ -12,6 +12,7 @@ from pathlib import Path
 from .. import version
 from ..errors import BadFile, BadInput
 from ..scenario.presets import FOLDER
+from .claims import Ends, ends_text
 from .scoreboard import PublishedNumber
 
 FILE = FOLDER / "accepted.json"
@@ -20,11 +21,17 @@ NOISE, FAR = 0.05, 5.0  # points of error: what another computer's last digits m
 
 @dataclass(frozen=True)
 class Accepted:
-    """One published number as it was accepted: the published value, ours, and our error in percent of it."""
+    """One published number as it was accepted: the published value or range, ours, and our error in percent of it."""
 
     published: float
     ours: float
     error_percent: float
+    published_to: float | None = None
+
+    @property
+    def ends(self) -> Ends:
+        """The published range, both ends equal where it is one number."""
+        return self.published, self.published if self.published_to is None else self.published_to
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,12 @@ def worse(record: AcceptedRecord, found: Sequence[PublishedNumber], every: bool)
 def _worse(accepted: Accepted | None, score: PublishedNumber) -> str:
     if accepted is None:
         return f"{score.name}: not in the accepted record."
-    if accepted.published != score.published:
-        return f"{score.name}: published is {score.published:g} now, and was {accepted.published:g} when it was accepted."
+    if accepted.ends != score.ends:
+        now, before = ends_text(score.ends, "g"), ends_text(accepted.ends, "g")
+        return f"{score.name}: published is {now} now, and was {before} when it was accepted."
     points = abs(score.error_percent) - abs(accepted.error_percent)
     if points != points or points > NOISE:
-        both = f": ours was {accepted.ours:.4g} and is {score.ours:.4g}, for {score.published:.4g}" if points > FAR else ""
+        both = f": ours was {accepted.ours:.4g} and is {score.ours:.4g}, for {ends_text(score.ends)}" if points > FAR else ""
         return f"{score.name}: {points:.2f} points further off than accepted{both}."
     return ""
 
@@ -78,7 +86,7 @@ def accept(found: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> 
     scores = tuple(found)
     if file.exists():
         old = read(file)
-        known = [score for score in scores if (had := old.numbers.get(score.name)) and had.published == score.published]
+        known = [score for score in scores if (had := old.numbers.get(score.name)) and had.ends == score.ends]
         lost = worse(old, known, every=False)
         if lost and _number(version.MODEL) <= _number(old.model):
             raise BadInput(
@@ -89,12 +97,14 @@ def accept(found: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> 
         "model": version.MODEL,
         "date": datetime.now(UTC).date().isoformat(),
         "reason": reason,
-        "numbers": {
-            score.name: {"published": score.published, "ours": score.ours, "error_percent": score.error_percent}
-            for score in scores
-        },
+        "numbers": {score.name: _entry(score) for score in scores},
     }
     file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _entry(score: PublishedNumber) -> dict[str, float]:
+    upper = {} if score.published_to is None else {"published_to": score.published_to}
+    return {"published": score.published, **upper, "ours": score.ours, "error_percent": score.error_percent}
 
 
 def _number(model: str) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ IN_SAMPLE, OUT_OF_SAMPLE = "in sample", "out of sample"
 SAMPLES = ("calibrated", IN_SAMPLE, OUT_OF_SAMPLE)
 WORKLOAD, FAULTS = "Workload and caches", "Faults and checkpoints"  # families of what is no training system's
 AGGREGATES = ("mean", "geomean")
+Ends = tuple[float, float]  # of a published range; equal where one number is published
 Knobs = tuple[tuple[str, Any], ...]
 
 
@@ -38,7 +39,10 @@ class Claim:
     goes over `presets`. `knobs` change the preset for both, `baseline_knobs` for the baseline alone. The tolerance is
     absolute, in the claim's own unit, or in percent of the published value; a counterfactual has a limit instead.
     `estimated` claims the steady state that the estimate gives, for caches that a short run would not fill. A published
-    value needs a `sample` (a calibrated one has it by its kind). `family` is the system's own where it is not given.
+    value needs a `sample` (a calibrated one has it by its kind). A published range reaches from `published` to `published_to`
+    and is its own tolerance. `family` is the system's own where it is not given.
+    `sample_reason` says why a number that nothing was fitted to is in sample, `tolerance_note` how its tolerance came about.
+    `not_counted` says why no family's median has the number, which another one `counts_with` or which is an identity.
     `cause_knobs` are an experiment: changes on both sides that move a miss towards the published value.
     """
 
@@ -62,6 +66,18 @@ class Claim:
     sample: str = ""
     family: str = ""
     cause_knobs: Knobs = ()
+    published_to: float | None = None
+    sample_reason: str = ""
+    tolerance_note: str = ""
+    not_counted: str = ""
+    counts_with: str = ""
+
+    @property
+    def ends(self) -> Ends | None:
+        """The published range, both ends equal where it is one number; None for a prediction."""
+        if self.published is None:
+            return None
+        return self.published, self.published if self.published_to is None else self.published_to
 
     @property
     def allowed(self) -> float | None:
@@ -69,6 +85,21 @@ class Claim:
         if self.published is None:
             return None
         return self.tolerance if self.tolerance is not None else abs(self.published) * (self.tolerance_percent or 0.0) / 100
+
+
+def nearest_published(ours: float, ends: Ends) -> float:
+    """Return the published value that ours is held against: ours itself inside a range, else the nearest end."""
+    return min(max(ours, ends[0]), ends[1])
+
+
+def error_percent(ours: float, ends: Ends) -> float:
+    """Return how far ours is from the nearest published value, in percent of that."""
+    return 100 * (ours / nearest_published(ours, ends) - 1)
+
+
+def ends_text(ends: Ends, form: str = ".4g") -> str:
+    """Return a published value as text, a range with both its ends."""
+    return "-".join(format(end, form) for end in dict.fromkeys(ends))
 
 
 def claims(name: str) -> tuple[Claim, ...]:
@@ -139,7 +170,7 @@ def _unknown_words(claim: Claim) -> Iterator[str]:
     for path, _ in (*claim.knobs, *claim.baseline_knobs, *claim.cause_knobs):
         if path not in KNOBS:
             yield f"{path!r} is not a knob; {nearest(path, tuple(KNOBS), 'knobs')}"
-    for name in ("published", "tolerance", "tolerance_percent", "at_most", "at_least"):
+    for name in ("published", "published_to", "tolerance", "tolerance_percent", "at_most", "at_least"):
         number = getattr(claim, name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number)):
             yield f"{name}={number!r} is not a finite number."
@@ -156,6 +187,8 @@ def _contradictions(claim: Claim) -> Iterator[str]:
         yield "baseline and geomean have no effect on form='value'; choose another form, or leave them out."
     if not claim.presets:
         yield "presets is empty; leave it out for this preset alone."
+    if claim.published_to is not None and (claim.published is None or not claim.published < claim.published_to):
+        yield "a range reaches from `published` up to a larger `published_to`."
     tolerances = [number for number in (claim.tolerance, claim.tolerance_percent) if number is not None]
     if claim.published is None and (tolerances or claim.kind == "calibrated"):
         yield "nothing is published to be calibrated to, or to be tolerant about; give `published`."
@@ -170,12 +203,24 @@ def _misplaced(claim: Claim) -> Iterator[str]:
         yield f"a published value, and nothing else, needs a `sample`: {', '.join(SAMPLES)}."
     elif claim.published is not None and (claim.kind == "calibrated") != (claim.sample == "calibrated"):
         yield f"kind={claim.kind!r} and sample={claim.sample!r} contradict each other; a calibrated claim is both."
+    if claim.sample_reason and claim.sample != IN_SAMPLE:
+        yield f"`sample_reason` explains {IN_SAMPLE!r} alone; leave it out, or give that sample."
+    if claim.tolerance_note and not claim.allowed:
+        yield "there is no tolerance to note anything about; leave `tolerance_note` out."
+    if claim.not_counted and claim.published is None:
+        yield "nothing is published that could count; leave `not_counted` out."
+    if claim.counts_with and not claim.not_counted:
+        yield "say in `not_counted` why the number counts with another one."
     if claim.cause_knobs and claim.published is None:
         yield "nothing is published that could be missed; leave `cause_knobs` out."
 
 
 def _useless(claim: Claim, tolerances: int) -> Iterator[str]:
-    """A tolerance must let something pass, and must not let everything pass."""
+    """A tolerance must let something pass, and must not let everything pass; a range has none."""
+    if claim.published_to is not None:
+        if tolerances:
+            yield "a published range is its own tolerance; leave `tolerance` and `tolerance_percent` out."
+        return
     allowed, size = claim.allowed or 0.0, abs(claim.published or 0.0)
     if tolerances != 1:
         yield "a published value needs exactly one of `tolerance` (in its own unit) and `tolerance_percent`."

@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 from ..results.result import Result
 from ..scenario.presets import preset, preset_names
 from ..scenario.scenario import KNOBS, Scenario, values
-from .claims import Claim, claims
+from .claims import Claim, claims, error_percent
 from .validate import ClaimPoint, measure, run
 
 # What a machine is made of: its catalogue parts, not their number or speed.
@@ -44,7 +44,7 @@ def known_errors(parts: tuple[str, ...], metric: str) -> tuple[tuple[Claim, floa
     names = [name for name in preset_names() if _parts(preset(name).scenario) == parts]
     own = [claim for name in names for claim in claims(name) if not any(path in PARTS for path, _ in claim.knobs)]
     about = [claim for claim in own if claim.metric == metric and claim.published]
-    return tuple((claim, 100 * (measure(claim, _estimated) / (claim.published or 1.0) - 1)) for claim in about)
+    return tuple((claim, error_percent(measure(claim, _estimated), claim.ends)) for claim in about if claim.ends)
 
 
 def _estimated(point: ClaimPoint) -> Result:

@@ -6,7 +6,7 @@ here too: every preset both ways, timing alone, as weights never change a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from statistics import fmean, geometric_mean
 from typing import Any, NamedTuple
@@ -20,8 +20,10 @@ from ..results.result import Result
 from ..scenario.presets import preset, preset_names
 from ..scenario.scenario import Scenario, per_table, values, with_values
 from ..simulate import simulate
+from .causes import cause_text, objections, with_cause
 from .chance import METRICS, error_bar
-from .claims import FORMS, Claim, Knobs, claims
+from .claims import FORMS, Claim, Knobs, claims, error_percent, nearest_published
+from .roofline import roofline
 
 
 class ClaimPoint(NamedTuple):
@@ -35,12 +37,18 @@ class ClaimPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim beside what this simulator says; `passed` is None for a prediction, `caused` what a miss's experiment gives."""
+    """A claim beside what this simulator says; `passed` is None for a prediction.
+
+    `caused` is what a miss's experiment gives, `objections` say why that does not count as its cause, `roofline` is what would
+    be said without a model, where it can be.
+    """
 
     preset: str
     claim: Claim
     ours: float
     caused: float | None = None
+    objections: tuple[str, ...] = ()
+    roofline: float | None = None
 
     @property
     def name(self) -> str:
@@ -54,12 +62,17 @@ class ClaimVerdict:
             return ""
         if self.caused is None:
             return "cause unknown"
-        return f"{', '.join(f'{path}={value}' for path, value in self.claim.cause_knobs)} gives {self.caused:.4g}"
+        return cause_text(self.claim.cause_knobs, self.caused, self.objections)
+
+    @property
+    def cause_counts(self) -> bool | None:
+        """Whether a miss's cause counts; None where nothing is missed or no cause is known."""
+        return None if not self.cause or self.caused is None else not self.objections
 
     @property
     def error_percent(self) -> float | None:
-        """The difference from the published value, in percent of it."""
-        return None if not self.claim.published else 100 * (self.ours / self.claim.published - 1)
+        """The difference from the published value, or from a range's nearest end, in percent of it."""
+        return error_percent(self.ours, self.claim.ends) if self.claim.published and self.claim.ends else None
 
     @property
     def passed(self) -> bool | None:
@@ -67,8 +80,8 @@ class ClaimVerdict:
         if self.claim.kind == "counterfactual":
             above = self.claim.at_most is not None and self.ours > self.claim.at_most
             return not above and not (self.claim.at_least is not None and self.ours < self.claim.at_least)
-        allowed, published = self.claim.allowed, self.claim.published
-        return None if allowed is None or published is None else abs(self.ours - published) <= allowed
+        allowed, ends = self.claim.allowed, self.claim.ends
+        return None if allowed is None or ends is None else abs(self.ours - nearest_published(self.ours, ends)) <= allowed
 
     def as_json(self) -> dict[str, Any]:
         """Return the claim as one JSON-ready object."""
@@ -77,8 +90,10 @@ class ClaimVerdict:
             "metric": self.claim.title,
             "system": self.claim.system,
             "published": self.claim.published,
+            "published_to": self.claim.published_to,
             "ours": self.ours,
             "error_percent": self.error_percent,
+            "roofline": self.roofline,
             "tolerance": self.claim.allowed,
             "at_most": self.claim.at_most,
             "at_least": self.claim.at_least,
@@ -88,22 +103,25 @@ class ClaimVerdict:
             "sample": self.claim.sample,
             "family": self.claim.family,
             "cause": self.cause,
+            "cause_counts": self.cause_counts,
+            "sample_reason": self.claim.sample_reason,
+            "tolerance_note": self.claim.tolerance_note,
+            "not_counted": self.claim.not_counted,
+            "counts_with": self.claim.counts_with,
         }
 
 
 def validate(names: Iterable[str] = ()) -> tuple[ClaimVerdict, ...]:
     """Run the claims of the named presets, or of all, and return the verdicts in order."""
     wanted = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
-    return tuple(ClaimVerdict(name, claim, measure(claim), _caused(claim)) for name, claim in wanted)
+    return tuple(
+        ClaimVerdict(name, claim, measure(claim), _caused(claim), objections(name, claim, measure), roofline(claim, measure))
+        for name, claim in wanted
+    )
 
 
 def _caused(claim: Claim) -> float | None:
     return measure(with_cause(claim)) if claim.cause_knobs else None
-
-
-def with_cause(claim: Claim) -> Claim:
-    """Return the claim under its cause's knobs, on both sides."""
-    return replace(claim, knobs=(*claim.knobs, *claim.cause_knobs))
 
 
 def measure(claim: Claim, of: Callable[[ClaimPoint], Result] | None = None) -> float:

@@ -1,6 +1,7 @@
 """The scoreboard: each family's errors on published numbers that were not used, and all of them in one picture."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from functools import cache, lru_cache
 
 import pandas as pd
@@ -10,13 +11,14 @@ from engine import version
 from engine.campaign.reference_points import published_figures
 from engine.validation.accepted import read, worse
 from engine.validation.claims import SAMPLES, families
-from engine.validation.scoreboard import NEAR, PublishedNumber, by_family, scores
+from engine.validation.scoreboard import NEAR, PublishedNumber, score_lines, scores
 from engine.validation.validate import ClaimVerdict
 from pages.ui import downloads, palette
 from pages.ui.charts import FIT, INK, LOG, Spec, axis, hover, layer, nominal, quantity
 from pages.ui.plain import plain
 
 FORMATS = {"Numbers": "%d", "Median error [%]": "%.1f", f"Within {NEAR:g} % [%]": "%.0f", "Rank": "%.2f"}
+FORMATS |= {"Numbers of a roofline": "%d", "Roofline's median error [%]": "%.1f", "Ours on these [%]": "%.1f"}
 ALT = "Published numbers against ours, both logarithmic, coloured by family"
 FIGURE = ",.4~r"
 COLOURS = (*palette.OTHERS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # as many as there are families, and one
@@ -24,7 +26,7 @@ COLOURS = (*palette.OTHERS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # as many as there
 
 def draw(verdicts: Sequence[ClaimVerdict]) -> None:
     """Draw the families' table, what got worse since the accepted record, and the picture."""
-    found = scores(verdicts, ()) + _figures(version.MODEL)
+    found = scores(verdicts, ()) + figures(version.MODEL)
     st.subheader("How far off is it where nothing was fitted?", anchor=False)
     picture, families_of = st.columns(2)
     picture.vega_lite_chart(points(found), spec(), key="scoreboard", alt=ALT)
@@ -35,8 +37,9 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
         "The line is where ours is what is published; a mark above it says that ours is larger. "
         + f"{hidden} of 0 or less cannot be drawn. " * (hidden > 0)
         + "In the table out of sample alone: a number that a constant or a shape was fitted to is in the picture, but in no "
-        "median. A family with 0 has no published number that was not used. Rank is the correlation of ranks over all units of "
-        "a family, which flatters it."
+        "median, and no number is in it twice. A family with 0 has no published number that was not used. Rank is the "
+        "correlation of ranks over all units of a family, which flatters it. A roofline is what can be said without this model: "
+        "bytes over bandwidth and operations over peak, of the same set-up."
     )
     record = read()
     lost = worse(record, found, every=True)
@@ -46,20 +49,21 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
 
 
 @lru_cache(maxsize=1)
-def _figures(model: str) -> tuple[PublishedNumber, ...]:
+def figures(model: str) -> tuple[PublishedNumber, ...]:
+    """Return the published numbers that no preset claims, kept as long as the model version lives."""
     return scores((), published_figures())
 
 
 def table(found: Sequence[PublishedNumber]) -> pd.DataFrame:
-    """Return one row a family."""
-    rows = [(one.family, one.count, one.median_percent, one.near_percent, one.rank) for one in by_family(found)]
+    """Return a row over all numbers and one a family."""
+    rows = [astuple(line) for line in score_lines(found)]
     return pd.DataFrame(rows, columns=["Family", *FORMATS]).astype(dict.fromkeys(FORMATS, float))
 
 
 def points(found: Sequence[PublishedNumber]) -> pd.DataFrame:
     """Return one row a published number that has a logarithm: name, family, sample, published, ours, error in percent, cause."""
     drawn = [one for one in found if min(one.published, one.ours) > 0]
-    rows = [(one.name, one.family, one.sample, one.published, one.ours, one.error_percent, one.cause) for one in drawn]
+    rows = [(one.name, one.family, one.sample, one.nearest, one.ours, one.error_percent, one.cause) for one in drawn]
     return pd.DataFrame(rows, columns=["name", "family", "sample", "published", "ours", "error", "cause"])
 
 

@@ -9,6 +9,7 @@ from engine.core.graph import STAGES
 from engine.scenario.presets import preset
 from engine.validation import validate
 from engine.validation.claims import KINDS
+from engine.validation.scoreboard import PublishedNumber
 from engine.validation.validate import ClaimVerdict
 from pages.ui import palette, tables
 
@@ -16,7 +17,7 @@ STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
 PUBLISHED, OURS = "published", "ours"
 LIMITS = {"at_most": "at most", "at_least": "at least"}
 WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
-FORMATS = {"Published": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
+FORMATS = {"Published": "%.4g", "Published, to": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
 COLUMNS = ["system", "who", "part", "amount"]
 Verdicts = Sequence[ClaimVerdict]
 FEW = 3  # misses that a sentence can name
@@ -73,6 +74,7 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Preset": verdict.preset,
             "Claim": verdict.claim.title,
             "Published": verdict.claim.published,
+            "Published, to": verdict.claim.published_to,
             "Ours": verdict.ours,
             "Error [%]": verdict.error_percent,
             "Tolerance": verdict.claim.allowed,
@@ -82,7 +84,10 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Verdict": WORDS[verdict.passed],
             "Kind": verdict.claim.kind,
             "The number was": verdict.claim.sample,
+            "In sample, as": verdict.claim.sample_reason,
+            "The tolerance": verdict.claim.tolerance_note,
             "Cause of a miss": verdict.cause,
+            "Not counted, as": verdict.claim.not_counted,
             "Source": verdict.claim.source,
         }
         for verdict in verdicts
@@ -90,12 +95,31 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
     return pd.DataFrame(rows).astype(dict.fromkeys(FORMATS, float))
 
 
+def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
+    """Return one row a published number that no preset claims, in the columns of `table` that it has."""
+    rows = [
+        {
+            "Claim": number.name,
+            "Published": number.published,
+            "Published, to": number.published_to,
+            "Ours": number.ours,
+            "Error [%]": number.error_percent,
+            "Verdict": WORDS[not number.cause],
+            "Kind": "predicted",
+            "The number was": number.sample,
+            "Cause of a miss": number.cause,
+        }
+        for number in numbers
+    ]
+    return pd.DataFrame(rows).astype({"Published, to": float})
+
+
 def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
     """Return each preset's step times, published ones first: system, who, part, amount, in milliseconds.
 
-    What the claims on stages leave of a published total counts as Other.
+    What the claims on stages leave of a published total counts as Other. A claim that changes knobs is no bar of its preset.
     """
-    own = [v for v in verdicts if v.claim.form == "value" and v.claim.presets == (v.preset,)]
+    own = [v for v in verdicts if v.claim.form == "value" and v.claim.presets == (v.preset,) and not v.claim.knobs]
     found = {}
     for name, group in groupby(own, key=lambda verdict: verdict.preset):
         members = list(group)

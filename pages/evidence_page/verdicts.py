@@ -11,6 +11,7 @@ from engine import version
 from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
 from engine.validation import validate
+from engine.validation.causes import trials, with_cause
 from engine.validation.claims import claims
 from engine.validation.validate import ClaimPoint, ClaimVerdict
 from pages.answers import later
@@ -54,6 +55,6 @@ def _seconds(point: ClaimPoint) -> float:
 
 def runs(names: Sequence[str]) -> list[ClaimPoint]:
     """Return what the claims of some presets need run, each point once."""
-    asked = (one for name in names for claim in claims(name) for one in (claim, validate.with_cause(claim)))
+    asked = (each for name in names for claim in claims(name) for each in (claim, with_cause(claim), *trials(name, claim)))
     pairs = (pair for claim in asked for pair in validate.points(claim))
     return list(dict.fromkeys(point for pair in pairs for point in pair if point))

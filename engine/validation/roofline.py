@@ -1,0 +1,128 @@
+"""The roofline: what a claim's number would be without this model, as a baseline of its worth.
+
+A batch takes the bytes of its plan over the bandwidths of what they cross, one after the other, and the operations of its layers
+over the peak of what computes them. Amounts are the scenario's own, rates the catalogue's peaks: nothing overlaps, starts, waits
+or falls short of a peak, and the training loop is free.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..amounts.expected import dealt, expected_amounts
+from ..core.work import (
+    AllReduce,
+    AllToAll,
+    BottomMLP,
+    Copy,
+    Direct,
+    Fetch,
+    HostRows,
+    Pool,
+    RowReads,
+    RowUpdates,
+    Stream,
+    TopPart,
+    Work,
+)
+from ..errors import CannotRun
+from ..hardware.device import Device
+from ..hardware.devices.gpu import word_bytes
+from ..hardware.layers import ANY, layers
+from ..results.result import Result
+from ..scenario.machine import MachineKnobs
+from ..scenario.presets import preset
+from ..scenario.scenario import Scenario, with_values
+from ..schedule.machine import ready
+from ..units import FLOAT32, GB
+from .claims import Claim
+
+STEP, THROUGHPUT = "Step time [ms]", "Throughput [samples/s]"
+BATCHES = 100  # over which unlike batches are averaged
+TERA = 1e12
+# Bytes that cross a device, by kind of work: rows are read, and written where they are updated.
+BYTES: Mapping[type, Callable[[Any], Any]] = {
+    RowReads: lambda work: work.rows * work.row_bytes,
+    RowUpdates: lambda work: 2 * work.rows * work.row_bytes,
+    HostRows: lambda work: 2 * work.rows * work.row_bytes,
+    **dict.fromkeys((Stream, Copy, Direct, Pool, Fetch), lambda work: work.nbytes),
+}
+Rates = Mapping[str, float]  # bytes a second of one copy of a device
+
+
+def roofline(claim: Claim, measure: Callable[[Claim, Callable[[Any], Result]], float]) -> float | None:
+    """Return a claim's number by the roofline; None where it is no time, or the catalogue has no peak for it."""
+    if claim.published is None or claim.metric not in (STEP, THROUGHPUT):
+        return None
+    try:
+        return measure(claim, _result)
+    except LookupError:
+        return None
+
+
+def _result(point: Any) -> Result:
+    scenario = with_values(preset(point.preset).scenario, {"system": point.system, **dict(point.knobs)})
+    step = seconds(scenario)
+    return Result(scenario, True, "", {STEP: 1e3 * step, THROUGHPUT: scenario.data.batch_size / step})
+
+
+@lru_cache(maxsize=256)
+def seconds(scenario: Scenario) -> float:
+    """Return a batch's seconds by the roofline.
+
+    Raises LookupError where a device has no peak in the catalogue, and CannotRun where the scenario does not fit.
+    """
+    machine = ready(scenario)
+    s = machine.scenario
+    graph = machine.system.graph(machine.settled, dealt(expected_amounts(machine.settled), s.data.batch_size, BATCHES))
+    rates = _bandwidths(s.machine, machine.devices)
+    demands = ((machine.devices[demand.device], demand.work) for task in graph.tasks for demand in task.demands)
+    total = sum(float(np.mean(_of(device, work, s.machine, rates))) for device, work in demands)
+    if not total > 0:
+        raise CannotRun("A plan without bytes and operations has no roofline.")
+    return total
+
+
+def _bandwidths(machine: MachineKnobs, devices: Mapping[str, Device]) -> Rates:
+    """Return the bytes a second of one copy of each device that has a peak."""
+    peaks = {name: _constants(device) for name, device in devices.items()}
+    link, network = machine.pcie_bandwidth_GBps * GB, machine.network_bandwidth_GBps * GB
+    rates = {"pcie": link, "gatherer": link, "network": network * machine.num_gpus}
+    rates |= {"gpu": peaks["gpu"]["memory bandwidth"] * GB} if "gpu" in devices else {}
+    rates |= {"remote": peaks["remote"]["network card"] * GB} if "remote" in devices else {}
+    if "dram" in devices:
+        rates |= dict.fromkeys(("dram", "host"), machine.dram_channels * peaks["dram"]["channel peak"] * GB)
+    return rates
+
+
+def _constants(device: Device) -> Mapping[str, float]:
+    return {constant.name: constant.value for constant in device.constants}
+
+
+def _of(device: Device, work: Work, machine: MachineKnobs, rates: Rates) -> Any:
+    """Return the seconds of a piece of work; 0 of software, LookupError of what has no peak."""
+    if isinstance(work, BottomMLP | TopPart):
+        return _layers(device, work, machine, rates)
+    if isinstance(work, AllToAll):
+        fabric = _constants(device)["fabric bandwidth"] * GB
+        return np.maximum(work.fabric / fabric, work.network / (machine.network_bandwidth_GBps * GB))
+    if isinstance(work, AllReduce):
+        several = machine.num_gpus > machine.gpus_per_node
+        slowest = machine.network_bandwidth_GBps if several else _constants(device)["fabric bandwidth"]
+        return 2 * work.nbytes * (1 - 1 / machine.num_gpus) / (slowest * GB)
+    if type(work) not in BYTES or (device.name == "remote" and isinstance(work, HostRows)):
+        return 0.0
+    if device.name == "host" and "host" not in rates:
+        return 0.0
+    return BYTES[type(work)](work) / device.copies / rates[device.name]
+
+
+def _layers(device: Device, work: BottomMLP | TopPart, machine: MachineKnobs, rates: Rates) -> Any:
+    on_host = device.name == "host"
+    peak = _constants(device)["fp32 layer rate" if on_host else f"{machine.matrix_precision} peak"] * TERA
+    word = FLOAT32 if on_host else word_bytes(machine)
+    cost = layers(replace(work, samples=np.ceil(work.samples / device.copies)), ANY._replace(word=word))
+    return cost.flop / peak + cost.nbytes / rates[device.name]
