@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-MODEL = "0.13"
-LINK = 7
+MODEL = "0.14"
+LINK = 8
 COUNTED = (".py", ".toml", ".json")  # what results can depend on; caches and finished studies are neither
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed
 IMPORTED_FROM = Path(str(sys.modules[PACKAGE.partition(".")[0]].__file__)).parents[1]

@@ -21,6 +21,7 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import sized_scenario
 from ..systems.parts import kind_of
+from ..systems.sizing import DRIVES, EXPANDER, HOST, SERVER, modules_by_reason
 from ..systems.system import KEEPS, named, readers
 from ..systems.traffic import log_bytes, table_bytes
 from ..units import GB, HOUR, MINUTE
@@ -88,9 +89,26 @@ def _bytes(nbytes: float) -> str:
 
 
 def _capacity(s: Scenario) -> InForce:
-    settled = sized_scenario(s)
-    need = table_bytes(settled) + log_bytes(settled)
-    return InForce(settled.machine.pmem_capacity_GB, f"what {_bytes(need)} of tables and logs take")
+    settled, system = sized_scenario(s), load("systems", s.system)
+    need, count = table_bytes(settled) + log_bytes(settled), modules_by_reason(settled, system)
+    held = f"{_bytes(need)} of tables and logs take {_modules(count.hold)}"
+    fed = f"the link can feed {_modules(count.feed)}, " if count.feed else ""
+    return InForce(settled.machine.pmem_capacity_GB, f"{held}; {fed}an interleave set has {count.interleave}")
+
+
+def _modules(count: int) -> str:
+    return f"{count:,} module{'s' if count > 1 else ''}"
+
+
+def _dram(path: str, what: str, channels: str) -> Callable[[Scenario], InForce]:
+    """Return what finds an automatic size of DRAM."""
+
+    def found(s: Scenario) -> InForce:
+        machine = sized_scenario(s).machine
+        size, number = getattr(machine, path.partition(".")[2]), getattr(machine, channels)
+        return InForce(size, f"{number} × {size / number:g} GiB, the smallest like DIMMs in all channels that hold {what}")
+
+    return found
 
 
 def _no_target(s: Scenario) -> InForce:
@@ -151,6 +169,10 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     LINK: lambda s: InForce(
         AUTOMATIC[LINK](s), f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry"
     ),
+    HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", "host_dram_channels"),
+    EXPANDER: _dram(EXPANDER, "the tables", "expander_dram_channels"),
+    SERVER: _dram(SERVER, "a server's share of the tables", "host_dram_channels"),
+    DRIVES: lambda s: InForce(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),
     THREADS: lambda s: InForce(AUTOMATIC[THREADS](s), f"the physical cores of host {s.machine.host}"),
     "machine.target_throughput": _no_target,
     **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},

@@ -11,8 +11,9 @@ import numpy as np
 from ..core.constants import Constant
 from ..errors import CannotRun
 from ..estimates import estimates
+from ..registry import load
 from ..scenario.scenario import Scenario, with_values
-from ..systems.capacity import with_capacity
+from ..systems.sizing import sized
 from ..systems.system import constants
 
 PURPOSE = 103
@@ -93,8 +94,8 @@ def _drawn(one: Constant, way: float) -> float:
 
 
 def _results(scenario: Scenario, draws: Sequence[Mapping[str, float]]) -> list[Results]:
-    """Return the estimate's results with some constants assumed, by draw; a machine settled once keeps its modules."""
-    settled, own = with_capacity(scenario), scenario.machine.assume
+    """Return the estimate's results with some constants assumed, by draw; a machine settled once keeps its sizes."""
+    settled, own = sized(scenario, load("systems", scenario.system)), scenario.machine.assume
     found = estimates([with_values(settled, {"machine.assume": (*own, *values.items())}) for values in draws])
     for result in found:
         if not result.ran:

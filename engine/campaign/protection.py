@@ -52,8 +52,9 @@ class Site:
     """A machine as protections see it; rates and bytes are those of all its nodes together.
 
     `bare` is a batch without any log, `pace` a batch under the protection's own log, if it keeps one; `watts` is drawn
-    by idle devices; `in_dram` tells that tables lie in host memory, `pmem` that there is persistent memory. `shards` is
-    how many parts of the tables fail alone. `mtbf` are the mean seconds between faults that undo work, None without such
+    by idle devices; `host_dram` are bytes, the most there can be where its size is automatic; `in_dram` tells that tables
+    lie in host memory, `pmem` that there is persistent memory. `shards` is how many parts of the tables fail alone. `mtbf`
+    are the mean seconds between faults that undo work, None without such
     faults; `period` are the seconds between checkpoints asked for, None for the best ones.
     """
 
@@ -69,6 +70,7 @@ class Site:
     remote: StatePath
     ssd: StatePath
     network: StatePath
+    host_dram: float
     ssd_watts: float = 0.0
     in_dram: bool = False
     pmem: bool = False

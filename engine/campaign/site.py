@@ -8,8 +8,9 @@ from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine, ready
+from ..systems.sizing import most_dimms
 from ..systems.traffic import mlp_bytes, table_bytes
-from ..units import GB
+from ..units import GB, GiB
 from . import batch_costs
 from .protection import STORE, Pace, Site, StatePath
 
@@ -38,12 +39,19 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
         remote=StatePath(remote, remote, wire),
         ssd=drives,
         ssd_watts=0.0 if "ssd" in m.devices else idle_watts,
-        in_dram=m.system.memory == "dram" and "cxl" not in m.devices,
+        host_dram=_host_dram(scenario, m) * GiB * keepers,
+        in_dram=m.system.memory == "dram",
         pmem="pmem" in m.devices,
         network=StatePath(network, network, wire),
         mtbf=mtbf,
         period=period,
     )
+
+
+def _host_dram(asked: Scenario, m: Machine) -> float:
+    """Return the GiB of a host's DRAM, or of the most that it takes where its size is automatic: copies can make it larger."""
+    machine = m.scenario.machine
+    return most_dimms(machine.host_dram_channels) if asked.machine.host_dram_GiB is None else machine.host_dram_GiB or 0.0
 
 
 def _drawn(m: Machine) -> float:
@@ -54,10 +62,10 @@ def _drawn(m: Machine) -> float:
 def _drives(m: Machine) -> tuple[StatePath, float]:
     """Return the drives of all nodes, those that the knobs name where there are none yet, and the watts that they idle at."""
     machine = m.scenario.machine
-    drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds * nodes(machine)
+    drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), (machine.num_ssds or 1) * nodes(machine)
     write, read = count * drive.write.value * GB, count * drive.read.value * GB
     joules = _drawn(m) * count * (drive.active.value - drive.idle.value) / write
-    return StatePath(write, read, joules), _drawn(m) * machine.num_ssds * nodes(machine) * drive.idle.value
+    return StatePath(write, read, joules), _drawn(m) * count * drive.idle.value
 
 
 def _home(m: Machine) -> StatePath:

@@ -204,11 +204,6 @@ def counted(machine: MachineKnobs, device: Device, factor: float) -> Device:
     return replace(device, joule_factor=factor, idle_watts=factor * device.idle_watts, busy_watts=factor * device.busy_watts)
 
 
-def within_host(dram: Device) -> Device:
-    """Return DRAM that belongs to the host: the host's idle power was measured with its memory in it."""
-    return replace(dram, idle_watts=0.0, full_watts=(dram.full_watts or 0.0) - dram.idle_watts)
-
-
 def name_of(device: str, constant: Constant) -> str:
     """Return the name by which `machine.assume` knows a constant."""
     return f"{device}.{constant.name.replace(' ', '-')}"

@@ -13,11 +13,13 @@ import numpy as np
 from ..core.work import Stream
 from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
+from ..registry import load
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..schedule.machine import expected_line, machine_of, ready
 from ..schedule.timeline import Timeline
 from ..schedule.window import LONGEST
-from ..systems.capacity import fit, with_capacity
+from ..systems.capacity import fit
+from ..systems.sizing import sized
 from ..systems.traffic import mlp_bytes
 from ..units import GB
 from .cost import cost
@@ -108,7 +110,7 @@ def relaxable(scenario: Scenario) -> Scenario:
     It trains without end, since a short run ends before a log is waited for.
     """
     base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: asked_of_cxl(scenario)[1]})
-    settled = with_capacity(base)
+    settled = sized(base, load("systems", base.system))
     link = min(joint_rate(settled.machine) / GB, WIDEST)
     return with_values(settled, {LINK: link, "machine.num_expanders": 1, "run.batches": ENDLESS})
 

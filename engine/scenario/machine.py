@@ -88,15 +88,43 @@ class MachineKnobs:
         "of 2022, kernel by kernel; or that with the slow input of TorchRec's first release.",
         choices=lambda: names("framework"),
     )
-    dram_capacity_GiB: float = knob(
-        256.0, "DRAM capacity", "Host (or, for system dram, expander) DRAM.", unit="GiB", low=1, high=1e6, log=True
+    host_dram_GiB: float | None = knob(
+        None,
+        "Host DRAM",
+        "Of a node's host, beside any persistent memory; auto: like DIMMs in all channels that hold what the system keeps there.",
+        unit="GiB",
+        low=1,
+        high=1e6,
+        log=True,
     )
-    dram_channels: int = knob(6, "DRAM channels", "DDR4-3200 channels; DRAM bandwidth is linear in them.", low=1, high=64)
+    host_dram_channels: int = knob(6, "DRAM channels", "Of a host; its DRAM's bandwidth is linear in them.", low=1, high=64)
+    expander_dram_GiB: float | None = knob(
+        None,
+        "Expander DRAM",
+        "Of all expanders of system dram; auto: like DIMMs in all their channels that hold the tables.",
+        unit="GiB",
+        low=1,
+        high=1e6,
+        log=True,
+    )
+    expander_dram_channels: int = knob(
+        6, "Expander channels", "DRAM channels of all expanders together, for system dram.", low=1, high=64
+    )
+    server_dram_GiB: float | None = knob(
+        None,
+        "Server DRAM",
+        "Of each embedding server; auto: like DIMMs in as many channels as a host has that hold its share of the tables.",
+        unit="GiB",
+        low=1,
+        high=1e6,
+        log=True,
+    )
     pmem: str = knob("optane-100", "PMEM media", "Persistent memory type.", choices=lambda: names("media"))
     pmem_capacity_GB: float | None = knob(
         None,
         "PMEM capacity",
-        "Of a node, in whole modules, each with its bandwidth and its watts; auto: what tables and logs need.",
+        "Of a node, in whole modules, each with its bandwidth and its watts; auto: what tables and logs need, and at least the "
+        "modules that the link can feed or that fill an interleave set, whichever are fewer.",
         unit="GB",
         low=1,
         high=1.28e6,
@@ -136,7 +164,7 @@ class MachineKnobs:
     num_expanders: int = knob(
         1,
         "CXL expanders",
-        "Memory cards side by side, each with a link and a controller of its own; each needs a PMEM module or DRAM channel.",
+        "Memory cards side by side, each with a link and a controller of its own, and a PMEM module or DRAM channel at least.",
         low=1,
         high=64,
     )
@@ -223,7 +251,9 @@ class MachineKnobs:
         "For comparison: each powered device draws its full power for the whole run, whatever it does; a GPU its board's limit.",
     )
     ssd: str = knob("p5800x", "SSD", "Storage of system ssd.", choices=lambda: names("drive"))
-    num_ssds: int = knob(1, "SSDs", "Drives, striped.", low=1, high=64)
+    num_ssds: int | None = knob(
+        None, "SSDs", "Drives of a node, striped; auto: as many as hold what the system keeps on drives.", low=1, high=64
+    )
     ssd_software: str = knob(
         "io_uring",
         "SSD software",

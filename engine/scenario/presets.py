@@ -54,13 +54,14 @@ def scenario_file(path: Path) -> Scenario:
     unknown = set(content) - {"preset", "knobs", "title", "description", "paper", "claims"}
     if unknown:
         raise BadFile(f"{path} has an unknown entry {sorted(unknown)[0]!r}; knobs go under [knobs].")
-    return with_values(preset(str(content.get("preset", DEFAULT))).scenario, dict(map(_today, content["knobs"].items())))
+    base = preset(str(content.get("preset", DEFAULT))).scenario
+    system = str(content["knobs"].get("system", base.system))
+    return with_values(base, dict(_today(path, value, system) for path, value in content["knobs"].items()))
 
 
-def _today(given: tuple[str, Any]) -> tuple[str, Any]:
-    """Return a knob of a file under the name that it has today, "auto" as what that is."""
-    path, value = given
+def _today(path: str, value: Any, system: str) -> tuple[str, Any]:
+    """Return a knob of a system's file under the name that it has today, "auto" as what that is."""
     if path not in RENAMED and value != knobs.AUTO:
-        return given
-    path, text = translated(path, str(value))
+        return path, value
+    path, text = translated(path, str(value), (system,))
     return path, knobs.parse(known(path), text)

@@ -4,8 +4,8 @@ Only what was written before is translated; whoever writes an old name now is to
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ..units import GB, GiB
 
@@ -18,20 +18,37 @@ WRITTEN = re.compile(r"(\s*)([\w.]+)(\s*(?:[=:≤≥]|[<>]=?)?)(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Renamed:
-    """Today's dotted path, and how much of today's unit is one of the old."""
+    """Today's dotted path, and how much of today's unit is one of the old.
+
+    by_system: the path under some systems, where an old knob was of several things.
+    """
 
     path: str
     factor: float = 1.0
+    by_system: Mapping[str, str] = field(default_factory=dict)
+
+    def path_under(self, systems: Collection[str]) -> str:
+        """Return the path that all of some systems have, or that of most."""
+        paths = {self.by_system.get(system, self.path) for system in systems}
+        return paths.pop() if len(paths) == 1 else self.path
 
     @property
     def remedy(self) -> str:
         """What to write instead, as the end of a sentence."""
         scale = f", with numbers {self.factor:.10g} times as large" if self.factor != 1 else ""
-        return f"write {self.path}{scale}."
+        others = "".join(f", under system {system} {path}" for system, path in self.by_system.items())
+        return f"write {self.path}{others}{scale}."
 
 
 # The same bytes take the same whole modules, of whatever size the medium's are.
-RENAMED: Mapping[str, Renamed] = {"machine.pmem_capacity_GiB": Renamed("machine.pmem_capacity_GB", GiB / GB)}
+# Until format 8 one DRAM was the host's, under `dram` the expanders', under remote systems the servers'.
+SERVERS = dict.fromkeys(("remote-no-cache", "bagpipe"), "machine.server_dram_GiB")
+EXPANDERS, CHANNELS = "machine.expander_dram_GiB", "machine.expander_dram_channels"
+RENAMED: Mapping[str, Renamed] = {
+    "machine.pmem_capacity_GiB": Renamed("machine.pmem_capacity_GB", GiB / GB),
+    "machine.dram_capacity_GiB": Renamed("machine.host_dram_GiB", by_system={"dram": EXPANDERS, **SERVERS}),
+    "machine.dram_channels": Renamed("machine.host_dram_channels", by_system={"dram": CHANNELS}),
+}
 
 # Until format 4 there was one Adagrad: by row for embeddings, by element for MLPs.
 CHOICES: Mapping[str, tuple[int, str, str]] = {"model.optimizer": (4, "adagrad", "rowwise-adagrad")}
@@ -58,31 +75,37 @@ def chosen(link: int, path: str, text: str) -> str:
     return ",".join(new if word == old else word for word in text.split(LIST)) if link < first else text
 
 
-def translated(path: str, text: str) -> tuple[str, str]:
-    """Return a knob and the text of its value, or of an axis's values, as they are written today."""
+def translated(path: str, text: str, systems: Collection[str] = ()) -> tuple[str, str]:
+    """Return a knob and the text of its value, or of an axis's values, as they are written today, of some systems."""
     old = RENAMED.get(path)
     if old is None:
         return path, text
     words = re.split(f"([{RANGE}{LIST}])", text)
     numbers = 3 if RANGE in words else len(words)  # LOW:HIGH, then COUNT and the scale
-    return old.path, "".join([_scaled(word, old.factor) for word in words[:numbers]] + words[numbers:])
+    return old.path_under(systems or ("",)), "".join([_scaled(word, old.factor) for word in words[:numbers]] + words[numbers:])
 
 
-def rewritten(text: str) -> str:
+def rewritten(text: str, systems: Collection[str] = ()) -> str:
     """Return an axis `KNOB:VALUES` or a bound `KNOB<=NUMBER` as it is written today; other texts as they are."""
     found = WRITTEN.fullmatch(text)
     if found is None or found[2] not in RENAMED:
         return text
-    path, values = translated(found[2], found[4])
+    path, values = translated(found[2], found[4], systems)
     return f"{found[1]}{path}{found[3]}{values}"
 
 
 def meant(
-    link: int, preset: str, given: Mapping[str, str], axes: Iterable[str], own: Callable[[str], object]
+    link: int,
+    preset: str,
+    given: Mapping[str, str],
+    axes: Iterable[str],
+    own: Callable[[str], object],
+    systems: Collection[str] = (),
 ) -> Iterator[tuple[str, str, str]]:
     """Yield what else a link of an older format meant by its knobs: path, text of the value, and the reason.
 
-    `own` is what `preset` says of a knob. Until format 7 ids of a file were hashed. Until format 3 near-data lanes were of all
+    `own` is what `preset` says of a knob, `systems` are the link's. Until format 8 one DRAM was that of hosts, expanders and
+    servers. Until format 7 ids of a file were hashed. Until format 3 near-data lanes were of all
     controllers, a clock over 350 MHz made the logic an ASIC; until 4 GPUs without tf32 computed in fp32, and the times of the
     prototype held the training loop; see UNTIL.
     """
@@ -98,6 +121,8 @@ def meant(
     yield from ((path, text, f"preset's {path}") for path, text in trained if path not in said and not path.startswith(known))
     if link < 7 and said.get("data.digest", str(own("data.digest"))) and "data.id_numbering" not in said:
         yield "data.id_numbering", "hashed", "data file, whose ids were hashed,"
+    if link < 8:
+        yield from _memories_apart(given, systems)
     if link >= 3:
         return
     if lanes := said.get("machine.near_data_lanes"):
@@ -105,6 +130,19 @@ def meant(
     clock = given.get("machine.near_data_clock_MHz", "")
     if clock and _number(clock) > SOFT_LOGIC_MHZ:
         yield "machine.near_data_logic", "asic", f"clock {clock[:40]} MHz, that of an ASIC,"
+
+
+def _memories_apart(given: Mapping[str, str], systems: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield what a link of several systems meant by one DRAM: the expanders' or servers' too, and constants of both."""
+    for old, one in RENAMED.items():
+        others = {one.by_system[system] for system in systems if system in one.by_system} - {one.path_under(systems)}
+        if text := given.get(one.path):
+            yield from ((path, text, f"{old}={text[:40]}, of all its systems,") for path in sorted(others))
+    assumed = given.get("machine.assume", "").split(";")
+    moved = [f"expander-{one}" for one in assumed if one.startswith("dram.")]
+    if moved and "dram" in systems:
+        kept = assumed if set(systems) > {"dram"} else [one for one in assumed if not one.startswith("dram.")]
+        yield "machine.assume", ";".join((*kept, *moved)), "assumption about the DRAM of expanders"
 
 
 def _number(text: str) -> float:

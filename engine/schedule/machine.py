@@ -11,7 +11,7 @@ from ..amounts.expected import dealt, expected_amounts, expected_traffic, unlike
 from ..core.graph import check
 from ..core.memo import remembered
 from ..errors import CannotRun
-from ..hardware.device import Device, check_assumptions, counted, name_of, within_host
+from ..hardware.device import Device, check_assumptions, counted, name_of
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
@@ -52,18 +52,13 @@ class Machine:
 
 def machine_of(settled: Settled) -> Machine:
     """Build the devices of a settled scenario."""
-    system, machine = settled.system, settled.scenario.machine
+    machine = settled.scenario.machine
     parts = powered(settled.scenario.system, machine)
     if machine.assume:
         check_assumptions(machine, parts.values(), _catalogue)
-    behind_link = system.memory == "dram" and "cxl" in system.devices
     factor = prod([device.drawn_per_joule for device in parts.values()])
-    in_host = {"dram"} if not behind_link and "host" in parts else set()
     same = factor == 1 and not machine.constant_power
-    devices = {
-        name: part if same and name not in in_host else _powered(machine, name, name in in_host, factor)
-        for name, part in parts.items()
-    }
+    devices = {name: part if same else _powered(machine, name, factor) for name, part in parts.items()}
     return Machine(settled, devices)
 
 
@@ -76,9 +71,8 @@ def ready(scenario: Scenario) -> Machine:
 
 
 @remembered()
-def _powered(machine: MachineKnobs, name: str, in_host: bool, factor: float) -> Device:
-    device = built(machine, name)
-    return counted(machine, within_host(device) if in_host else device, factor)
+def _powered(machine: MachineKnobs, name: str, factor: float) -> Device:
+    return counted(machine, built(machine, name), factor)
 
 
 @cache

@@ -152,7 +152,9 @@ def held(path: Path, request: int) -> Texts:
 def _read(text: object) -> Texts:
     """Return what the store holds as JSON, or nothing where it is damaged: the rest of the history can still be shown."""
     try:
-        return dict(translated(*pair) for pair in json.loads(str(text)).items())
+        said = json.loads(str(text))
+        systems = (said["system"],) if "system" in said else ()
+        return dict(translated(path, value, systems) for path, value in said.items())
     except (ValueError, AttributeError, TypeError):
         return {}
 

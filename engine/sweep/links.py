@@ -126,10 +126,11 @@ def open_pairs(pairs: Pairs) -> Opened:
     several: dict[str, list[str]] = {name: [] for name in SEVERAL}
     renamed: dict[str, str] = {}
     format_ = _link_version(next((text for name, text in pairs if name == "v"), str(version.LINK)))
+    systems = _systems(pairs)
     for name, written in pairs:
         if "\ufffd" in name + written or not (name + written).isprintable():
             raise BadLink(f"The link's parameter {name[:80]!r} has characters that are no printable text; copy it again.")
-        key, value = _today(name, written, format_)
+        key, value = _today(name, written, format_, systems)
         if (key, value) != (name, written):
             renamed[f"{name}={written}"] = f"{key}={value}"
         if key == "axis":
@@ -143,7 +144,7 @@ def open_pairs(pairs: Pairs) -> Opened:
             seen[key] = value
     seen.pop("v", None)
     base = preset(start := seen.get("preset", DEFAULT)).scenario
-    for path, text, why in meant(format_, start, seen, axes, values(base).__getitem__):
+    for path, text, why in meant(format_, start, seen, axes, values(base).__getitem__, systems):
         seen[path] = text
         renamed[why] = f"{path}={text}"
     banner = _banner(seen.pop("model", version.MODEL), renamed, seen.pop("arithmetic", ""))
@@ -164,16 +165,25 @@ def _link_version(text: str) -> int:
     return int(text)
 
 
-def _today(name: str, text: str, format_: int) -> tuple[str, str]:
+def _systems(pairs: Pairs) -> frozenset[str]:
+    """Return the training systems of a link: those of an axis, the one that it names, or its preset's; raises BadKnob."""
+    swept = [text.partition(":")[2].split(",") for name, text in pairs if name == "axis" and text.startswith("system:")]
+    named = [text for name, text in pairs if name == "system"]
+    if swept or named:
+        return frozenset((*named, *(system for several in swept for system in several)))
+    return frozenset((preset(next((text for name, text in pairs if name == "preset"), DEFAULT)).scenario.system,))
+
+
+def _today(name: str, text: str, format_: int, systems: frozenset[str]) -> tuple[str, str]:
     """Return a parameter as it is written today: a knob, an axis or a bound of one, or an objective."""
     if name in ("axis", "only"):
         path, colon, values = text.partition(":")
         text = f"{path}{colon}{chosen(format_, path, values)}"
     if name in ("axis", "where", "only"):
-        return name, rewritten(text)
+        return name, rewritten(text, systems)
     if name == "pareto":
-        return name, ",".join(rewritten(part) for part in text.split(","))
-    return translated(name, chosen(format_, name, text))
+        return name, ",".join(rewritten(part, systems) for part in text.split(","))
+    return translated(name, chosen(format_, name, text), systems)
 
 
 def _banner(text: str, renamed: Mapping[str, str], made: str) -> str:

@@ -6,21 +6,19 @@ from ..errors import BadKnob
 from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for
-from ..hardware.devices.ssd import DRIVES
+from ..hardware.devices.ssd import drive_bytes
 from ..registry import load
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
+from ..scenario.scenario import KNOBS, Scenario, with_checked
 from ..units import GB, GiB
 from ..workload.expected_cache import expected_unique
 from .balance import table_placement
 from .parts import EVEN, Kind, kind_of, memories
 from .sharding import filled
+from .sizing import AUTOMATIC, CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sized
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
 from .traffic import activation_bytes, log_bytes, mlp_bytes, table_bytes
-
-CAPACITY = "machine.pmem_capacity_GB"
-MOST_GB = float(KNOBS[CAPACITY].high or 0)  # of PMEM in one node
 
 
 def fit(scenario: Scenario) -> Settled:
@@ -35,20 +33,12 @@ def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, si
     return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes)
 
 
-def with_capacity(s: Scenario) -> Scenario:
-    """Return a scenario whose nodes have whole PMEM modules, of a capacity that is automatic or not."""
-    asked = s.machine.pmem_capacity_GB
-    each = (table_bytes(s) + log_bytes(s)) / nodes(s.machine) if asked is None else asked * GB
-    capacity = min(max(1.0, whole_modules(s.machine, each) / GB), MOST_GB)
-    return s if capacity == asked else with_values(s, {CAPACITY: capacity})
-
-
 def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
-    """Choose the PMEM capacity and place tables, then check every memory of the system."""
-    s, automatic = with_capacity(scenario), scenario.machine.pmem_capacity_GB is None
-    knobs = {} if s is scenario else {CAPACITY: s.machine.pmem_capacity_GB}
+    """Choose all sizes that are automatic and place tables, then check every memory of the system."""
+    s = sized(scenario, system)
+    knobs = {path: size for path in AUTOMATIC if (size := _size(s, path)) != _size(scenario, path)}
     placement, refusal = _place(s, system)
-    checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
+    checks = CHECKS | ({"pmem": _largest} if scenario.machine.pmem_capacity_GB is None else {})
     problems = [_one_gpu(s, system), _linked(s), refusal]
     for place, need in _needs(s, system).items():
         have, sentence = checks[place](s, need)
@@ -84,7 +74,7 @@ def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, given: 
         if full[worst] > have >= need / len(full):
             who = f"{kind.title} {worst}" if size == 1 else f"node {worst}"
             other = "give it fewer tables" if s.policy.plan else "choose policy.sharding=planner or row-wise"
-            more = kind.more or next(path for path in KNOBS if path.startswith(f"machine.{place}_capacity_"))
+            more = kind.more or (HOST if place == "dram" else EXPANDER if place == "expander-dram" else CAPACITY)
             asks = given if s.policy.plan or s.policy.sharding else "policy.sharding=auto"
             return (
                 f"{asks} puts {full[worst] / GB:.3g} GB on {who}, whose {place} has {have / GB:.3g} GB left for tables; "
@@ -101,7 +91,7 @@ def whole_modules(machine: MachineKnobs, nbytes: float) -> float:
 def _needs(s: Scenario, system: System) -> dict[str, float]:
     """Return the bytes that must fit each memory beside the GPUs' own; a memory without a check always fits."""
     logs = log_bytes(s) if system.memory in ("pmem", "ssd") and not system.places else 0.0
-    return {place: need + logs for place, need in system.held(s).items() if place in ("pmem", "dram", "ssd", "servers")}
+    return {place: need + logs for place, need in system.held(s).items() if place in CHECKS}
 
 
 def _gpu_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
@@ -132,6 +122,11 @@ def _linked(s: Scenario) -> str:
         f"data.sample_correlation={s.data.sample_correlation:g} is not possible with data.locality={s.data.locality:g}; "
         "set one of them to 0."
     )
+
+
+def _size(s: Scenario, path: str) -> float:
+    """Return a size of the machine, 0 where it is automatic and not chosen yet."""
+    return getattr(s.machine, path.partition(".")[2]) or 0.0
 
 
 def _gib(nbytes: float) -> str:
@@ -167,50 +162,61 @@ def _largest(s: Scenario, need: float) -> tuple[float, str]:
 
 
 def _dram(s: Scenario, need: float) -> tuple[float, str]:
-    hosts = nodes(s.machine)
-    where = f" on each of {hosts} nodes" if hosts > 1 else ""
-    remedy = _raise("machine.dram_capacity_GiB", ceil(need / GiB / hosts), ", ")
-    return s.machine.dram_capacity_GiB * GiB * hosts, (
-        f"machine.dram_capacity_GiB={s.machine.dram_capacity_GiB:g}{where} cannot hold {_gib(need)} of embedding tables; "
+    return _gib_of(s, need, HOST, nodes(s.machine))
+
+
+def _expander(s: Scenario, need: float) -> tuple[float, str]:
+    return _gib_of(s, need, EXPANDER, 1)
+
+
+def _gib_of(s: Scenario, need: float, path: str, hosts: int) -> tuple[float, str]:
+    where, have = f" on each of {hosts} nodes" if hosts > 1 else "", _size(s, path)
+    remedy = _raise(path, ceil(need / GiB / hosts), ", ")
+    return have * GiB * hosts, (
+        f"{path}={have:g}{where} cannot hold {_gib(need)} of embedding tables; "
         f"{remedy}lower model.num_embeddings, or choose system=cxl."
     )
 
 
 def _ssd(s: Scenario, need: float) -> tuple[float, str]:
-    drive = DRIVES[s.machine.ssd].capacity.value * GB * nodes(s.machine)
-    return drive * s.machine.num_ssds, (
-        f"machine.num_ssds={s.machine.num_ssds} of {s.machine.ssd} hold {_gib(drive * s.machine.num_ssds)}, but tables and "
+    drive, count = drive_bytes(s.machine) * nodes(s.machine), s.machine.num_ssds or 1
+    return drive * count, (
+        f"machine.num_ssds={count} of {s.machine.ssd} hold {_gib(drive * count)}, but tables and "
         f"logs need {_gib(need)}; {_raise('machine.num_ssds', ceil(need / drive), ' or ')}lower model.num_embeddings."
     )
 
 
 def _servers(s: Scenario, need: float) -> tuple[float, str]:
-    servers, each = s.machine.embedding_servers, s.machine.dram_capacity_GiB
+    servers, each = s.machine.embedding_servers, _size(s, SERVER)
     return servers * each * GiB, (
         f"machine.embedding_servers={servers} of {each:g} GiB cannot hold {_gib(need)} of embedding tables; "
         f"{_raise('machine.embedding_servers', ceil(need / each / GiB), ' or ')}lower model.num_embeddings."
     )
 
 
+CHECKS = {"pmem": _pmem, "dram": _dram, "expander-dram": _expander, "ssd": _ssd, "servers": _servers}
+
+
 def _cache(s: Scenario) -> str:
-    need, have = s.policy.cache_load_factor * table_bytes(s), s.machine.dram_capacity_GiB * GiB * nodes(s.machine)
+    need, have = s.policy.cache_load_factor * table_bytes(s), _size(s, HOST) * GiB * nodes(s.machine)
     if need <= have:
         return ""
     most = 0.995 * have / table_bytes(s)  # so that it still fits when written with three digits
     return (
-        f"policy.cache_load_factor={s.policy.cache_load_factor:g} needs {_gib(need)} of DRAM, but machine.dram_capacity_GiB="
-        f"{s.machine.dram_capacity_GiB:g}; lower the factor to {most:.3g} or raise the DRAM."
+        f"policy.cache_load_factor={s.policy.cache_load_factor:g} needs {_gib(need)} of DRAM, but {HOST}="
+        f"{_size(s, HOST):g}; lower the factor to {most:.3g} or raise the DRAM."
     )
 
 
 def _expanders(s: Scenario, memory: str) -> str:
     """Each expander needs memory behind it: a PMEM module, or a DRAM channel."""
     asked, machine = s.machine.num_expanders, s.machine
-    have, what = (machine.dram_channels, "DRAM channels") if memory == "dram" else (modules(machine), "PMEM modules")
+    dram = memory == "expander-dram"
+    have, what = (machine.expander_dram_channels, "DRAM channels") if dram else (modules(machine), "PMEM modules")
     if asked <= have:
         return ""
     more = ceil(asked * module_bytes(machine) / GB)
-    path, number = ("machine.dram_channels", asked) if memory == "dram" else ("machine.pmem_capacity_GB", more)
+    path, number = ("machine.expander_dram_channels", asked) if dram else ("machine.pmem_capacity_GB", more)
     remedy = f", or raise {path} to {number}" if number <= (KNOBS[path].high or 0) else ""
     return f"machine.num_expanders={asked} needs as many {what}, but there are {have}; lower it to {have}{remedy}."
 

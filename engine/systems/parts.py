@@ -111,7 +111,7 @@ def _module_units(s: Scenario, system: System) -> Units:
 
 def _modules(s: Scenario, system: System) -> Parts:
     """Modules, or channels, stand in the groups of their expanders, or all in one host."""
-    count = s.machine.dram_channels if system.memory == "dram" else modules(s.machine)
+    count = s.machine.expander_dram_channels if system.memory == "expander-dram" else modules(s.machine)
     return Parts(count, ceil(count / s.machine.num_expanders) if "cxl" in system.devices else count)
 
 
@@ -148,12 +148,13 @@ def kind_of(system: System) -> Kind | None:
 
 def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]:
     """Return the memories that parts share: name, bytes needed in all, room in bytes, and how many parts share each room."""
-    machine, dram = s.machine, s.machine.dram_capacity_GiB * GiB
-    have: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": (dram, 1)}
+    machine, dram = s.machine, (s.machine.host_dram_GiB or 0.0) * GiB
+    have: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": ((machine.server_dram_GiB or 0.0) * GiB, 1)}
     if system.shards in ("gpus", "tiers"):
         dram -= system.caches(s)[0] * row_bytes(s) / nodes(machine) if system.caches else 0.0
         have = {"dram": (dram, gpus_in_node(machine)), "hbm": (memory_bytes(machine) - 2 * mlp_bytes(s) - activation_bytes(s), 1)}
     if system.shards == "modules":
         count = _modules(s, system).number
-        have = {"dram": (dram / count, 1), "pmem": (module_bytes(machine) - log_bytes(s) / count, 1)}
+        each = (machine.expander_dram_GiB or 0.0) * GiB / count
+        have = {"expander-dram": (each, 1), "pmem": (module_bytes(machine) - log_bytes(s) / count, 1)}
     return [(place, need, *have[place]) for place, need in system.held(s).items() if place in have]

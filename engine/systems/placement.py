@@ -76,7 +76,7 @@ def _densest_first(rows: Tables, pooling: Tables) -> Tables:
 
 def dram_room(s: Scenario) -> float:
     """Return the bytes of DRAM that tables and caches may take, over all nodes."""
-    return USABLE.value * nodes(s.machine) * s.machine.dram_capacity_GiB * GiB
+    return USABLE.value * nodes(s.machine) * (s.machine.host_dram_GiB or 0.0) * GiB
 
 
 def nbytes(s: Scenario, tables: Tables) -> float:

@@ -211,7 +211,8 @@ def named(system: str, machine: MachineKnobs) -> tuple[str, ...]:
 @cache
 def _named(system: str, all_powered: bool, near_data: bool, wall: bool) -> tuple[str, ...]:
     chosen, wanted = load("systems", system), {"near-data": near_data, "wall": wall}
-    names = _bench(chosen) if all_powered else (*chosen.devices, "wall")
+    within = ("dram",) if "host" in chosen.devices and "dram" not in chosen.devices else ()  # every host has DRAM
+    names = _bench(chosen) if all_powered else (*chosen.devices, *within, "wall")
     return tuple(name for name in names if wanted.get(name, True))
 
 

@@ -94,7 +94,9 @@ def _bandwidths(machine: MachineKnobs, devices: Mapping[str, Device]) -> Rates:
     rates |= {"gpu": peaks["gpu"]["memory bandwidth"] * GB} if "gpu" in devices else {}
     rates |= {"remote": peaks["remote"]["network card"] * GB} if "remote" in devices else {}
     if "dram" in devices:
-        rates |= dict.fromkeys(("dram", "host"), machine.dram_channels * peaks["dram"]["channel peak"] * GB)
+        rates |= dict.fromkeys(("dram", "host"), machine.host_dram_channels * peaks["dram"]["channel peak"] * GB)
+    if "expander-dram" in devices:
+        rates["expander-dram"] = machine.expander_dram_channels * peaks["expander-dram"]["channel peak"] * GB
     return rates
 
 

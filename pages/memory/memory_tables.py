@@ -151,7 +151,7 @@ def sign(found: tuple[Pair, ...]) -> tuple[str, ...]:
 
 def _machine(one: Pair) -> str:
     many = "s" * (one.controllers > 1)
-    return f"{one.controllers} " + (f"DRAM channel{many}" if one.memory == "dram" else f"module{many} of {one.memory}")
+    return f"{one.controllers} " + (f"DRAM channel{many}" if one.memory == "expander-dram" else f"module{many} of {one.memory}")
 
 
 def load(found: tuple[UnderLoad, ...]) -> pd.DataFrame:

@@ -3,24 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, isfinite, log2, nan
+from math import isfinite, nan
 from typing import Any
 
 from ...errors import BadInput, CannotRun
 from ...estimates import estimates
-from ...hardware.device import nodes
 from ...insight.decomposition import BOUND, NEAR, RELAXED
-from ...insight.knob_stops import CAPACITY
 from ...insight.relaxation import LINK
 from ...registry import load
 from ...results.result import Result
-from ...scenario.scenario import KNOBS, Scenario, with_values
+from ...scenario.scenario import Scenario, with_values
 from ...schedule.machine import sized_scenario
-from ...units import MS, GiB
+from ...systems.sizing import AUTOMATIC
+from ...units import MS
 
-DRAM = "machine.dram_capacity_GiB"
 # What is looked for, and the system's own ways: a baseline keeps none of the scenario's, or it would move with every knob.
-OWN = {CAPACITY: None, LINK: None, NEAR: True, "policy.log": None, BOUND: None, RELAXED: None, "policy.cache_policy": None}
+POLICIES = ("policy.log", BOUND, RELAXED, "policy.cache_policy")
+OWN = {**dict.fromkeys((*AUTOMATIC, LINK, *POLICIES)), NEAR: True}
 LEAST, MOST = -0.99, 1e3  # of `within`
 ROUNDING = 1e-9  # so that a machine is within 0 % of itself
 
@@ -105,13 +104,9 @@ class Question:
 def baseline_of(scenario: Scenario, system: str) -> Scenario:
     """Return the same scenario under another system, by that system's own policies, with memory that holds its tables.
 
-    PMEM and link are automatic, near-data compute is on. DRAM that is too small is doubled until it is large enough.
+    All sizes and the link are automatic, near-data compute is on.
     """
-    base = with_values(scenario, {"system": system, **OWN})
-    need = load("systems", system).held(base).get("dram", 0.0) / nodes(base.machine) / GiB
-    if need <= base.machine.dram_capacity_GiB:
-        return base
-    return with_values(base, {DRAM: min(2.0 ** ceil(log2(need)), KNOBS[DRAM].high or need)})
+    return with_values(scenario, {"system": system, **OWN})
 
 
 def ask(scenario: Scenario, baseline: Scenario, target: Target) -> Question:

@@ -12,7 +12,7 @@ from ...schedule.steady_state import Steady
 from ...units import MS
 from .drawn import Band, Bands
 from .ladder import links_of, modules_of
-from .question import DRAM, Candidate, Question
+from .question import Candidate, Question
 from .smallest import Enough, Found
 from .wording import longer, lowered, ms, size, spread, times, verb
 
@@ -54,12 +54,10 @@ def told(answer: Enough, bands: Bands = NO_BANDS) -> Told:
 
 def _now(q: Question) -> str:
     base = q.baseline.scenario
-    dram = base.machine.dram_capacity_GiB
-    raised = f" with {KNOBS[DRAM].label} raised to {dram:,.15g} GiB" if dram > q.scenario.machine.dram_capacity_GiB else ""
     against = (
         f"the target is {ms(q.goal)}"
         if q.target.milliseconds is not None
-        else (f"the baseline, system {base.system}{raised}, takes {ms(q.reference)}, so the target is {ms(q.goal)}")
+        else (f"the baseline, system {base.system}, takes {ms(q.reference)}, so the target is {ms(q.goal)}")
     )
     if not q.own.ran:
         return f"As it is it cannot run: {q.own.outcome} For a batch {against}."

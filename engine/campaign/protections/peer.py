@@ -22,7 +22,7 @@ def plan(site: Site) -> ProtectionPlan:
     if site.nodes > 1 and need > have:
         raise BadKnob(
             f"protection=peer needs {need / GiB:.3g} GiB of host memory for two copies of all state, but "
-            f"{have / GiB:.3g} GiB are free; raise machine.dram_capacity_GiB, or choose protection=check-n-run."
+            f"{have / GiB:.3g} GiB are free; raise machine.host_dram_GiB, or choose protection=check-n-run."
         )
     step, sent = site.bare.step, site.state / min(site.network.write, site.home.read)
     idle = step - site.bare.network

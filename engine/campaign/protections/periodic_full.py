@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from ...units import GiB
 from ..closed_form import batches_between
 from ..protection import LOSSES, STORE, Keeps, Protection, ProtectionPlan, Site, StatePath
 
@@ -32,9 +31,7 @@ def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> Protec
 
 def room(site: Site) -> float:
     """Return the bytes of host memory that tables do not take, over all nodes."""
-    machine = site.scenario.machine
-    taken = site.tables if site.in_dram else 0.0
-    return max(machine.dram_capacity_GiB * GiB * site.nodes - taken, 0.0)
+    return max(site.host_dram - (site.tables if site.in_dram else 0.0), 0.0)
 
 
 PROTECTION = Protection(

@@ -13,7 +13,7 @@ from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, over_link
-from .dram import dram_latency
+from .expander_dram import expander_latency
 from .pmem import pmem_latency
 
 DIRECTIONS = 2
@@ -100,7 +100,7 @@ def build(machine: MachineKnobs) -> Device:
     """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
     link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), machine.num_expanders
     rate = joint_rate(machine)
-    behind = {"": 0.0, "pmem": pmem_latency(machine), "dram": dram_latency(machine)}
+    behind = {"": 0.0, "pmem": pmem_latency(machine), "expander-dram": expander_latency(machine)}
     rates = LinkRates(
         links=float(count),
         service=LINE * count / rate,

@@ -1,4 +1,4 @@
-"""DRAM: on the host as a cache, or on an expander as the volatile ideal that persistent memory is measured against."""
+"""DRAM of a host: like DIMMs in all its channels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from ...core.work import By, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, assumed, fields_of, nodes
 from ..requesters import InFlight, in_flight, most_accesses
 
 
 @dataclass(frozen=True)
 class Memory:
-    """DDR4 on the host or on an expander."""
+    """DIMMs of a grade, on the host or on an expander."""
 
     channel: Constant = quantity("channel peak", "GB/s")
     efficiency: Constant = quantity("random-line efficiency", "of peak")
@@ -33,11 +33,7 @@ class Memory:
 
 MEMORY = Catalogue("dram", Memory)
 USED = "ddr4-3200"
-
-
-def dram_latency(machine: MachineKnobs) -> float:
-    """Return the nanoseconds that one random line takes."""
-    return assumed_value(machine, "dram", MEMORY[USED].latency)
+DIMMS_GiB = (16, 32, 64, 96, 128, 256)
 
 
 class DramRates(NamedTuple):
@@ -79,38 +75,46 @@ JOULES: Mapping[type, Cost] = {
 }
 
 
-def build(machine: MachineKnobs) -> Device:
-    """Build the DRAM; its bandwidth is linear in channels, its static power and price in capacity."""
-    memory = assumed(machine, "dram", MEMORY[USED])
-    rate = machine.dram_channels * memory.channel.value * memory.efficiency.value * GB
-    gigabytes = machine.dram_capacity_GiB * GiB / GB
-    rates = DramRates(
-        channels=float(machine.dram_channels),
+def rates_of(machine: MachineKnobs, memory: Memory, channels: int) -> DramRates:
+    """Return the numbers of so many channels of a grade."""
+    rate = channels * memory.channel.value * memory.efficiency.value * GB
+    return DramRates(
+        channels=float(channels),
         rate=rate,
-        service=LINE * machine.dram_channels / rate,
+        service=LINE * channels / rate,
         latency=memory.latency.value,
         curve=LoadCurve(memory.rise.value, memory.bend.value, memory.wall.value),
-        requesters=in_flight(machine, "dram", machine.dram_channels),
+        requesters=in_flight(machine, "dram", channels),
         bit=memory.energy.value,
     )
+
+
+def full_joules(rates: DramRates) -> Any:
+    """Return the joules of a second at full rate."""
+    return _joules(rates, rates.rate)
+
+
+def build(machine: MachineKnobs) -> Device:
+    """Build a host's DRAM; its idle power is within the host's, which was measured with memory. Capacity must be settled."""
+    memory, capacity = assumed(machine, "dram", MEMORY[USED]), machine.host_dram_GiB or 0.0
+    rates = rates_of(machine, memory, machine.host_dram_channels)
     return Device(
         name="dram",
-        title=f"DRAM, {machine.dram_capacity_GiB:g} GiB on {machine.dram_channels} channels",
+        title=f"Host DRAM, {capacity:g} GiB on {machine.host_dram_channels} channels",
         helps="more DRAM channels would shorten it",
         rates=rates,
         seconds=SECONDS,
         joules=JOULES,
-        idle_watts=gigabytes * memory.background.value,
-        full_watts=gigabytes * memory.background.value + _joules(rates, rate),
-        price=gigabytes * memory.price.value,
+        full_watts=full_joules(rates),
+        price=capacity * GiB / GB * memory.price.value,
         constants=fields_of(memory),
     )
 
 
 DEVICE = DeviceKind(
-    "DRAM",
+    "Host DRAM",
     build,
     lambda: {"": fields_of(MEMORY[USED])},
-    reads=("dram_capacity_GiB", "dram_channels", "dram_static_power_source"),
+    reads=("host_dram_GiB", "host_dram_channels", "dram_static_power_source"),
     copies=nodes,
 )

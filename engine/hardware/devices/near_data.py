@@ -12,7 +12,7 @@ from .pmem import modules
 
 def controllers(machine: MachineKnobs, memory: str) -> int:
     """Return how many controllers of `memory` have logic, over all expanders: PMEM modules, or DRAM channels; settled."""
-    return modules(machine) if memory == "pmem" else machine.dram_channels
+    return modules(machine) if memory == "pmem" else machine.expander_dram_channels
 
 
 class LogicRates(NamedTuple):
@@ -28,7 +28,7 @@ def build(machine: MachineKnobs) -> Device:
     """Build the logic; work is spread over controllers, of which an expander's share one chip, its power and its price."""
     rate = machine.near_data_lanes * machine.near_data_width_bytes * machine.near_data_clock_MHz * 1e6
     each = machine.near_data_lanes_per == "controller"
-    rates = {memory: rate * (controllers(machine, memory) if each else 1) for memory in ("pmem", "dram")}
+    rates = {memory: rate * (controllers(machine, memory) if each else 1) for memory in ("pmem", "expander-dram")}
     logic, chips = assumed(machine, "near-data", LOGIC[machine.near_data_logic]), machine.num_expanders
     room = machine.near_data_scratchpad_MB
     return Device(

@@ -58,6 +58,11 @@ class ModuleConstants:
     rise: Constant = RISE
     bend: Constant = BEND
     wall: Constant = WALL
+    interleave: Constant = quantity(
+        "interleave set",
+        "modules",
+        default=Constant("", 1, "", 1, 1, "unsourced", "each module stands behind a link of its own"),
+    )
     cache: Constant = quantity(
         "cache capacity", "GB", zero=True, default=Constant("", 0, "", 0, 0, "stated", "a part that says nothing of it has none")
     )
@@ -99,9 +104,19 @@ def told_modules(machine: MachineKnobs) -> str:
     return f"{modules(machine):,} × {module_bytes(machine) / GB:g} GB"
 
 
+def interleave_set(machine: MachineKnobs) -> int:
+    """Return how many modules of a medium are interleaved."""
+    return round(assumed_value(machine, "pmem", MEDIA[machine.pmem].interleave))
+
+
+def module_rate(machine: MachineKnobs) -> float:
+    """Return the bytes per second that one module reads."""
+    return assumed_value(machine, "pmem", MEDIA[machine.pmem].read) * GB
+
+
 def read_rate(machine: MachineKnobs) -> float:
     """Return the bytes per second that a node's modules read together; capacity must have been settled."""
-    return modules(machine) * assumed_value(machine, "pmem", MEDIA[machine.pmem].read) * GB
+    return modules(machine) * module_rate(machine)
 
 
 def pmem_latency(machine: MachineKnobs) -> float:

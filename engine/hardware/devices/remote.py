@@ -51,7 +51,7 @@ SECONDS: Mapping[type, Cost] = {HostRows: row_seconds, Stream: lambda server, wo
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build one server with as much DRAM as the machine's hosts have."""
+    """Build one server with its DRAM, of settled capacity."""
     server = assumed(machine, "remote", SERVERS[USED])
     return Device(
         name="remote",
@@ -61,7 +61,7 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         idle_watts=server.idle.value,
         busy_watts=server.active.value - server.idle.value,
-        price=server.price.value + machine.dram_capacity_GiB * GiB / GB * server.memory.value,
+        price=server.price.value + (machine.server_dram_GiB or 0.0) * GiB / GB * server.memory.value,
         constants=fields_of(server),
     )
 
@@ -70,7 +70,7 @@ DEVICE = DeviceKind(
     "Embedding servers",
     build,
     lambda: {"": fields_of(SERVERS[USED])},
-    reads=("embedding_servers", "dram_capacity_GiB"),
+    reads=("embedding_servers", "server_dram_GiB"),
     copies=lambda machine: machine.embedding_servers,
     apart=True,
 )

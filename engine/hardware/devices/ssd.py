@@ -11,7 +11,7 @@ from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stre
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..concurrency import access_seconds
-from ..device import Cost, Device, DeviceKind, assumed, fields_of, nodes, some
+from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes, some
 
 BLOCK = 4096
 
@@ -40,6 +40,11 @@ class Drive:
 
 
 DRIVES = Catalogue("drive", Drive)
+
+
+def drive_bytes(machine: MachineKnobs) -> float:
+    """Return the capacity of one drive in bytes."""
+    return assumed_value(machine, "ssd", DRIVES[machine.ssd].capacity) * GB
 
 
 class DriveRates(NamedTuple):
@@ -80,8 +85,8 @@ JOULES: Mapping[type, Cost] = {HomeWrites: lambda drives, work: drives.swing * h
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the drives, striped: rates and power are linear in their number."""
-    drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds
+    """Build the drives, striped: rates and power are linear in their number, which is settled."""
+    drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds or 1
 
     def pace(iops: Constant, rate: Constant) -> float:
         fastest = max(1 / (iops.value * count), BLOCK / (rate.value * GB * count))
@@ -116,7 +121,7 @@ def _in_flight(drive: Drive, machine: MachineKnobs) -> float:
     """Return how many reads wait at most: a page fault holds its thread until the block is there, a queue does not."""
     if not drive.depth.value:
         return inf
-    return drive.threads.value if machine.ssd_software == "mmap" else machine.num_ssds * drive.depth.value
+    return drive.threads.value if machine.ssd_software == "mmap" else (machine.num_ssds or 1) * drive.depth.value
 
 
 DEVICE = DeviceKind(

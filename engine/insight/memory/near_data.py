@@ -46,7 +46,8 @@ def near_data(scenario: Scenario) -> tuple[Pair, ...]:
     """
     system = load("systems", scenario.system)
     name = scenario.system if "cxl" in system.devices and system.memory == "pmem" else "cxl"
-    machines = [(memory, count, _with(scenario, name, memory, count)) for memory in (*MEDIA, "dram") for count in CONTROLLERS]
+    memories = (*MEDIA, "expander-dram")
+    machines = [(memory, count, _with(scenario, name, memory, count)) for memory in memories for count in CONTROLLERS]
     found = iter(steady_states(with_values(one, {NEAR: near}) for *_, one in machines for near in (True, False)))
     both = [(memory, count, next(found), next(found)) for memory, count, _ in machines]
     return tuple(
@@ -57,8 +58,8 @@ def near_data(scenario: Scenario) -> tuple[Pair, ...]:
 
 
 def _with(scenario: Scenario, system: str, memory: str, count: int) -> Scenario:
-    if memory == "dram":
-        return with_values(scenario, {"system": "dram", "machine.dram_channels": count})
+    if memory == "expander-dram":
+        return with_values(scenario, {"system": "dram", "machine.expander_dram_channels": count})
     of: Mapping[str, Any] = {"system": system, "machine.pmem": memory}
     media = with_values(scenario, of)
     return with_values(media, {CAPACITY: count * module_bytes(media.machine) / GB})

@@ -11,7 +11,7 @@ from ...scenario.scenario import Scenario
 from ...schedule.machine import ready
 
 LOADS = tuple(float(load) for load in np.linspace(0, FULL, 35))
-IDLE = {"pmem": "random read latency", "dram": "random latency"}
+IDLE = {"pmem": "random read latency", "dram": "random latency", "expander-dram": "random latency"}
 FORM = ("latency rise", "rise over load", "rise near full load")
 OPTANE = 13.7  # GB/s that six modules write at most
 PUBLISHED: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[float, float], ...]], ...] = (
@@ -38,7 +38,7 @@ class UnderLoad:
 def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
     """Return the curves of the machine's parts, then those through published points; raises CannotRun or BadKnob."""
     m, found = ready(scenario), []
-    for name in ("cxl", "pmem", "dram"):
+    for name in ("cxl", "pmem", "dram", "expander-dram"):
         if name in m.system.devices:
             own = {one.name: one.value for one in m.devices[name].constants}
             idle = m.scenario.machine.cxl_latency_ns if name == "cxl" else own[IDLE[name]]

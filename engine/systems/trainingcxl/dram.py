@@ -8,14 +8,14 @@ from ..traffic import Traffic
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Nothing is logged."""
-    return near_plan(settled, t, "dram", BACKWARD_DONE)
+    return near_plan(settled, t, "expander-dram", BACKWARD_DONE)
 
 
 SYSTEM = System(
     title="DRAM",
     summary="The ideal: all tables in DRAM behind CXL, no checkpoint; a power loss starts training again.",
-    devices=("host", "gpu", "cxl", "near-data", "dram"),
-    memory="dram",
+    devices=("host", "gpu", "cxl", "near-data", "expander-dram"),
+    memory="expander-dram",
     shards="modules",
     plan=plan,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),

@@ -1,0 +1,111 @@
+"""Sizes that are automatic: whatever holds something gets the least whole parts that hold it and that its bandwidth takes.
+
+Persistent memory: modules that hold tables and logs, and at least those that the link can feed or that fill an interleave set.
+DRAM: like DIMMs in all channels. Drives: as many as hold the tables.
+"""
+
+from math import ceil
+from typing import Any, NamedTuple
+
+from ..core.constants import Constant
+from ..hardware.device import gpus_in_node, nodes
+from ..hardware.devices.cxl import joint_rate
+from ..hardware.devices.dram import DIMMS_GiB
+from ..hardware.devices.gpu import memory_bytes
+from ..hardware.devices.pmem import interleave_set, module_bytes, module_rate, modules_for
+from ..hardware.devices.ssd import drive_bytes
+from ..scenario.scenario import KNOBS, Scenario, with_checked
+from ..units import GB, GiB
+from .system import System
+from .traffic import cached_rows, log_bytes, row_bytes, table_bytes
+
+CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", "machine.expander_dram_GiB"
+SERVER, DRIVES = "machine.server_dram_GiB", "machine.num_ssds"
+AUTOMATIC = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES)
+MOST_GB = float(KNOBS[CAPACITY].high or 0)  # of PMEM in one node
+PER_CHANNEL = 2  # DIMMs that a channel takes
+STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors' guides for GPU servers: inputs, copies, the OS")
+
+
+class Modules(NamedTuple):
+    """PMEM modules of a node by reason: those that hold tables and logs, that the link feeds, that fill an interleave set."""
+
+    hold: int
+    feed: int | None
+    interleave: int
+
+    @property
+    def number(self) -> int:
+        """How many a node gets."""
+        return max(self.hold, min(self.interleave, self.feed or self.interleave))
+
+
+def sized(s: Scenario, system: System) -> Scenario:
+    """Return a scenario whose memories and drives have sizes: what is automatic is chosen, PMEM is whole modules."""
+    s = _changed(s, {CAPACITY: _capacity(s, system)})
+    if s.machine.host_dram_GiB is None:
+        s = _changed(s, {HOST: least_host_dram(s, system)})  # tables that are placed by room are placed in this
+        s = _changed(s, {HOST: max(s.machine.host_dram_GiB or 0.0, dimms(s.machine.host_dram_channels, _in_host(s, system)))})
+    if s.machine.expander_dram_GiB is None:
+        s = _changed(s, {EXPANDER: dimms(s.machine.expander_dram_channels, _held(s, system, "expander-dram"))})
+    if s.machine.server_dram_GiB is None:
+        s = _changed(s, {SERVER: dimms(s.machine.host_dram_channels, _held(s, system, "servers") / s.machine.embedding_servers)})
+    if s.machine.num_ssds is None:
+        s = _changed(s, {DRIVES: _drives(s, system)})
+    return s
+
+
+def modules_by_reason(s: Scenario, system: System) -> Modules:
+    """Return how many PMEM modules an automatic capacity takes, by reason."""
+    machine = s.machine
+    hold = modules_for(machine, (table_bytes(s) + log_bytes(s)) / nodes(machine))
+    feed = max(1, round(joint_rate(machine) / module_rate(machine))) if "cxl" in system.devices else None
+    return Modules(hold, feed, interleave_set(machine))
+
+
+def dimms(channels: int, nbytes: float) -> float:
+    """Return the GiB of the smallest like DIMMs in all channels that hold so many bytes, or of the most there can be."""
+    return float(next((size for each in DIMMS_GiB if (size := channels * each) * GiB >= nbytes), most_dimms(channels)))
+
+
+def most_dimms(channels: int) -> float:
+    """Return the GiB of the most DRAM that so many channels take."""
+    return float(PER_CHANNEL * channels * DIMMS_GiB[-1])
+
+
+def least_host_dram(s: Scenario, system: System) -> float:
+    """Return the GiB of a host's DRAM that holds no tables: what feeds the GPUs of a node, in all its channels."""
+    gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
+    return dimms(s.machine.host_dram_channels, STAGING.value * gpus * memory_bytes(s.machine))
+
+
+def _in_host(s: Scenario, system: System) -> float:
+    """Return the bytes of tables and caches in the DRAM of one host."""
+    cache = cached_rows(s) * row_bytes(s) if system.memory == "ssd" and not system.places else 0.0
+    return (_held(s, system, "dram") + cache) / nodes(s.machine)
+
+
+def _held(s: Scenario, system: System, place: str) -> float:
+    return system.held(s).get(place, 0.0)
+
+
+def _capacity(s: Scenario, system: System) -> float:
+    """Return the GB of a node's whole modules, of a capacity that is automatic or not."""
+    asked, each = s.machine.pmem_capacity_GB, module_bytes(s.machine)
+    count = modules_by_reason(s, system).number if asked is None else modules_for(s.machine, asked * GB)
+    return min(max(1.0, count * each / GB), MOST_GB)
+
+
+def _drives(s: Scenario, system: System) -> int:
+    """Return how many drives of a node hold what the system keeps on drives; at least one."""
+    logs = 0.0 if system.places else log_bytes(s)
+    held = _held(s, system, "ssd")
+    need = (held + logs) / nodes(s.machine) if held else 0.0
+    return min(max(1, ceil(need / drive_bytes(s.machine) - 1e-9)), int(KNOBS[DRIVES].high or 1))
+
+
+def _changed(s: Scenario, sizes: dict[str, Any]) -> Scenario:
+    """Return a scenario with other sizes, itself where they are its own."""
+    machine = s.machine
+    new = {path: size for path, size in sizes.items() if getattr(machine, path.partition(".")[2]) != size}
+    return with_checked(s, new) if new else s
