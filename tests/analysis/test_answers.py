@@ -154,7 +154,7 @@ def test_a_target_that_no_machine_meets_says_how_near_the_nearest_comes() -> Non
         assert (found.index, found.sentence) == (None, sentence)
 
 
-BOX = tuple(map(parse, ("machine.cxl_latency_ns=0:3:4", "machine.dram_channels=1:4:4", "machine.num_ssds=1,2")))
+BOX = tuple(map(parse, ("machine.cxl_latency_ns=0:3:4", "machine.host_dram_channels=1:4:4", "machine.num_ssds=1,2")))
 
 
 def test_of_a_grid_variance_shares_are_exact() -> None:
@@ -165,12 +165,12 @@ def test_of_a_grid_variance_shares_are_exact() -> None:
     a, b, c, both = 1.5**2 * spread, 4 * spread, 1.5**2 / 4, spread / 4
     whole = a + b + c + both
     by_path = {share.path: share for share in shares(sweep, found)}
-    expected = (("cxl_latency_ns", a, a + both), ("dram_channels", b, b), ("num_ssds", c, c + both))
+    expected = (("cxl_latency_ns", a, a + both), ("host_dram_channels", b, b), ("num_ssds", c, c + both))
     for name, alone, total in expected:
         share = by_path[f"machine.{name}"]
         assert (share.alone, share.low, share.high) == pytest.approx((alone / whole,) * 3)
         assert share.total == pytest.approx(total / whole)
-    assert shares(sweep, found)[0].path == "machine.dram_channels"
+    assert shares(sweep, found)[0].path == "machine.host_dram_channels"
 
 
 def test_points_without_a_number_are_left_out_and_a_flat_metric_hangs_on_nothing() -> None:

@@ -184,9 +184,9 @@ def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
 def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
     scenario = with_values(TINY, {"system": "cxl", "model.num_embeddings": (10_000_000_000,), BOUND: 7})
     base = baseline_of(scenario, "dram")
-    assert base.policy.mlp_staleness_bound_batches is None and base.machine.dram_capacity_GiB > 256
+    assert base.policy.mlp_staleness_bound_batches is None and base.machine.host_dram_GiB > 256
     assert estimate(base).ran
-    assert not estimate(with_values(base, {"machine.dram_capacity_GiB": base.machine.dram_capacity_GiB / 2})).ran
+    assert not estimate(with_values(base, {"machine.host_dram_GiB": base.machine.host_dram_GiB / 2})).ran
     assert "raised to" in told(enough(ask(scenario, base, Target(5.0)))).now
 
 

@@ -23,7 +23,7 @@ LATENCY = "machine.cxl_latency_ns"
 KINDS = tuple(
     map(
         parse,
-        ("machine.num_ssds=1:8:8", "machine.dram_channels=1:8:8", "system=cxl,pmem,ssd,dram", "machine.cxl_lanes=1,2,4,8,16"),
+        ("machine.num_ssds=1:8:8", "machine.host_dram_channels=1:8:8", "system=cxl,pmem,ssd,dram", "machine.cxl_lanes=1,2,4,8,16"),
     )
 )
 
@@ -32,7 +32,7 @@ def shallow(scenario: Scenario) -> dict[str, float | None]:
     """A made-up machine with a bent front: the system and the drives trade time for cost, lanes and channels can be wrong."""
     m = scenario.machine
     order = ("ssd", "pmem", "dram", "cxl").index(scenario.system)
-    wrong = (m.dram_channels - 5) ** 2 + (m.cxl_lanes - 8) ** 2 / 4
+    wrong = (m.host_dram_channels - 5) ** 2 + (m.cxl_lanes - 8) ** 2 / 4
     return {TIME: 10 / (m.num_ssds + 3 * order + 1) + wrong / 8, COST: (m.num_ssds + 4.0 * order) ** 1.5 + wrong}
 
 

@@ -40,7 +40,7 @@ def test_a_full_checkpoint_goes_at_the_pace_of_storage_or_of_the_memory_it_leave
 def test_an_overlapped_checkpoint_pauses_for_a_copy_where_host_memory_holds_one():
     plan = plan_of("periodic-overlapped")
     assert (plan.pause, plan.drain) == pytest.approx((STATE / 6.6e9, STATE / 1e9))
-    small = plan_of("periodic-overlapped", with_values(KAGGLE, {"machine.dram_capacity_GiB": 2.0}))
+    small = plan_of("periodic-overlapped", with_values(KAGGLE, {"machine.host_dram_GiB": 2.0}))
     assert (small.pause, small.drain) == pytest.approx((STATE / 1e9, 0.0))
 
 
@@ -91,9 +91,9 @@ def test_a_peer_s_copy_takes_the_idle_time_of_the_network():
     assert (plan.step, plan.pause) == (bare.step, 0.0) and plan.drain == pytest.approx(plan.every * plan.step)
     assert plan.backup_every == round(3 * HOUR / plan.step)
     room = 2 * STATE / GiB / 2  # two copies on two nodes, whose tables lie in HBM
-    assert plan_of("peer", with_values(SHARDED, {"machine.dram_capacity_GiB": 1.01 * room})) == plan
+    assert plan_of("peer", with_values(SHARDED, {"machine.host_dram_GiB": 1.01 * room})) == plan
     with pytest.raises(Exception, match=r"needs .* GiB of host memory for two copies"):
-        plan_of("peer", with_values(SHARDED, {"machine.dram_capacity_GiB": 0.99 * room}))
+        plan_of("peer", with_values(SHARDED, {"machine.host_dram_GiB": 0.99 * room}))
 
 
 def test_a_parity_lengthens_the_step_where_the_network_has_no_time_for_it():

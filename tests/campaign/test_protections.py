@@ -30,7 +30,7 @@ def test_a_protection_says_of_every_loss_what_comes_back(name):
 
 @each("system", names("systems"))
 def test_every_protection_runs_or_says_why_not(system):
-    scenario = with_values(TINY, {"system": system, "policy.cache_load_factor": 1.0, "machine.dram_capacity_GiB": 64.0})
+    scenario = with_values(TINY, {"system": system, "policy.cache_load_factor": 1.0, "machine.host_dram_GiB": 64.0})
     for name in ALL:
         try:
             found = campaign(scenario, name, HAZARDS, 48.0, 1)

@@ -36,8 +36,8 @@ def scenarios(draw, presets=PRESETS):
         "machine.near_data_compute": draw(st.booleans()),
         "machine.near_data_lanes": draw(st.integers(1, 32)),
         "machine.near_data_clock_MHz": draw(between(1, 1000)),
-        "machine.dram_channels": draw(st.integers(1, 32)),
-        "machine.dram_capacity_GiB": 4096.0,
+        "machine.host_dram_channels": draw(st.integers(1, 32)),
+        "machine.host_dram_GiB": 4096.0,
         "machine.gpu": draw(st.sampled_from(["a100-80", "h100-sxm", "trainingcxl"])),
         "machine.pmem": draw(st.sampled_from(["optane-100", "battery-dram", "cxl-flash", "trainingcxl"])),
         "machine.num_ssds": 16,
@@ -67,7 +67,7 @@ def training_time(asked, spread):
         "machine.near_data_lanes",
         "machine.near_data_clock_MHz",
         "machine.pcie_bandwidth_GBps",
-        "machine.dram_channels",
+        "machine.host_dram_channels",
         "machine.num_ssds",
     ],
 )
@@ -84,7 +84,7 @@ def test_more_of_a_part_never_slows_training(path, asked, factor, spread):
     assert after <= before * (1 + 1e-9) + one_log
 
 
-ROOMY = {"machine.pmem_capacity_GB": 1e5, "machine.dram_channels": 32, "machine.num_expanders": 1}
+ROOMY = {"machine.pmem_capacity_GB": 1e5, "machine.host_dram_channels": 32, "machine.num_expanders": 1}
 LINK = {"machine.cxl_bandwidth_GBps": None, "machine.cxl_generation": 4, "machine.cxl_lanes": 1, **ROOMY}
 
 
@@ -153,8 +153,8 @@ TOO_SMALL = [
     ("cxl", {**BIG, "machine.pmem_capacity_GB": 64.0}),
     ("pmem", {**BIG, "model.num_embeddings": (10**8,), "machine.pmem_capacity_GB": 1.0}),
     ("dram", BIG),
-    ("ssd", {**BIG, "machine.dram_capacity_GiB": 4096.0}),
-    ("ssd", {**BIG, "machine.dram_capacity_GiB": 11.0, "machine.num_ssds": 64}),
+    ("ssd", {**BIG, "machine.host_dram_GiB": 4096.0}),
+    ("ssd", {**BIG, "machine.host_dram_GiB": 11.0, "machine.num_ssds": 64}),
     ("ssd", {**BIG, "policy.cache_load_factor": 0.9, "machine.num_ssds": 64}),
 ]
 REMEDIES = {
@@ -163,7 +163,7 @@ REMEDIES = {
     "lower model.num_embeddings": lambda path, number: {"model.num_embeddings": (1000,)},
     "choose system=cxl": lambda path, number: {"system": "cxl"},
     "lower the factor to": lambda path, number: {path: number},
-    "raise the DRAM": lambda path, number: {"machine.dram_capacity_GiB": 1e5},
+    "raise the DRAM": lambda path, number: {"machine.host_dram_GiB": 1e5},
 }
 
 
@@ -200,7 +200,7 @@ def test_what_does_not_fit_is_an_outcome_with_numbers_and_each_of_its_remedies_w
 )
 def test_the_numbers_in_a_remedy_are_enough(rows, dim, system, factor, dram):
     knobs = {"model.num_embeddings": (rows,), "model.embedding_dim": dim, "model.interaction": "concat"}
-    knobs |= {"machine.pmem_capacity_GB": 1.0, "policy.cache_load_factor": factor, "machine.dram_capacity_GiB": dram}
+    knobs |= {"machine.pmem_capacity_GB": 1.0, "policy.cache_load_factor": factor, "machine.host_dram_GiB": dram}
     asked = scenario("dlrm-kaggle", system, **knobs)
     for problem in fit(asked).problems:
         change = remedies(problem)[0]

@@ -77,7 +77,7 @@ def test_near_data_on_and_off_are_two_estimates_and_each_controllers_logic_passe
     base = preset("trainingcxl-rm2").scenario
     found = {(one.memory, one.controllers): one for one in near_data(base)}
     one, two = found["dram", 1], found["dram", 2]
-    own = with_values(base, {"system": "dram", "machine.dram_channels": 1})
+    own = with_values(base, {"system": "dram", "machine.host_dram_channels": 1})
     assert (one.on, one.off) == pytest.approx([step(own, machine__near_data_compute=near) for near in (True, False)], rel=1e-9)
     assert one.logic == pytest.approx(2 * two.logic)
     passed = 2 * (128 * 80 * 80) * 32 * 4 / 64e9  # samples, tables, lookups and bytes of a row, there and back

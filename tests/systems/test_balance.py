@@ -316,7 +316,7 @@ def test_the_planner_of_a_cache_knows_that_misses_cross_each_gpus_own_link(gpus,
 )
 def test_the_planner_of_modules_knows_what_goes_lookup_by_lookup(knobs):
     """Two tables of many lookups must not share a channel, though they have no more different rows than a third."""
-    own = {"model.pooling": (100, 100, 5, 1), "model.num_embeddings": (5000, 5000, 5000, 100), "machine.dram_channels": 2}
+    own = {"model.pooling": (100, 100, 5, 1), "model.num_embeddings": (5000, 5000, 5000, 100), "machine.host_dram_channels": 2}
     own |= {"machine.framework": "none", "data.batch_size": 8192, "data.popularity": "zipf", "data.zipf_exponent": 1.3}
     own |= {"model.embedding_dim": 16, "model.bottom_mlp": (13, 16), "system": "dram", "machine.num_gpus": 1}
     s = made_up(**knobs, **own)
@@ -484,7 +484,7 @@ def test_rows_outside_hbm_cross_the_link_of_the_gpu_whose_tables_they_are_and_le
 def test_drives_and_scm_serve_the_nodes_whose_tables_lie_there():
     """Ten GB of table 1 lie on drives: its rows over GPUs 0 and 2 load both nodes, on GPU 2 alone the second."""
     own = {**SPILLED, "system": "mtrains", "model.num_embeddings": (1000, 40_000_000, 300, 40_000), "data.batch_size": 60}
-    own |= {"machine.dram_capacity_GiB": 2.0, "policy.cache_load_factor": 0.01}
+    own |= {"machine.host_dram_GiB": 2.0, "policy.cache_load_factor": 0.01}
     for plan, nodes in (("0;0+2;1;1", 1), ("0;2;1;1", 2)):
         tasks, _ = tasks_of(made_up(**own, **{"policy.plan": plan}))
         works = [tasks[name][device] for name in ("Prefetch", "Evict rows") for device in ("ssd", "pmem")]

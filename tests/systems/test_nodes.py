@@ -30,7 +30,7 @@ def test_capacity_takes_the_tables_bytes_over_what_a_nodes_memories_can_hold():
     assert count is not None
     machine = with_nodes(asked, count).machine
     gpu = memory_bytes(machine) - 2 * mlp_bytes(asked) - activation_bytes(with_nodes(asked, count))
-    usable = USABLE.value * (machine.gpus_per_node * gpu + machine.dram_capacity_GiB * GiB)
+    usable = USABLE.value * (machine.gpus_per_node * gpu + machine.host_dram_GiB * GiB)
     assert count == pytest.approx(ceil(table_bytes(asked) / usable), abs=1)  # whole tables leave gaps
     assert 8 <= count <= 32
     assert not fit(with_nodes(asked, count)).problems

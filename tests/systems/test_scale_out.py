@@ -34,13 +34,13 @@ SMALL = {
     "run.training": False,
     "machine.num_gpus": 2,
     "machine.gpus_per_node": 1,
-    "machine.dram_capacity_GiB": 1.0,
+    "machine.host_dram_GiB": 1.0,
     "machine.pmem_capacity_GB": 1.0,
     "machine.pmem_module_GB": 1.0,
     "machine.assume": (("gpu.memory", 0.06),),
     "policy.cache_load_factor": 0.02,
 }
-FAR = {**SMALL, "machine.dram_capacity_GiB": 32.0, "policy.cache_load_factor": 0.001}
+FAR = {**SMALL, "machine.host_dram_GiB": 32.0, "policy.cache_load_factor": 0.001}
 
 
 def small(system, **knobs):

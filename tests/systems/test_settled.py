@@ -27,7 +27,7 @@ def settled_by_hand(system: str, plan: str) -> Settled:
     machine = {"machine.num_gpus": 4, "machine.gpus_per_node": 2, "machine.embedding_servers": 4}
     if load("systems", system).shards == "modules":
         machine = {"machine.num_expanders": 2, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
-        machine["machine.dram_channels"] = 4
+        machine["machine.host_dram_channels"] = 4
     if load("systems", system).shards == "nodes":
         machine["machine.gpus_per_node"] = 1
     model = {"model.num_tables": 3, "model.num_embeddings": (1000, 40_000, 300), "model.pooling": (2, 1, 7)}
