@@ -175,6 +175,11 @@ def nodes(machine: MachineKnobs) -> int:
     return ceil(machine.num_gpus / machine.gpus_per_node)
 
 
+def expanders(machine: MachineKnobs) -> int:
+    """Return how many expanders a node has; one where their number is automatic and not chosen yet."""
+    return machine.num_expanders or 1
+
+
 def folded(device: Device, copies: int) -> Device:
     """Return `copies` of a device that split all work evenly, as one: its time, all their energy, power and price."""
     if copies == 1:

@@ -101,14 +101,24 @@ class MachineKnobs:
     expander_dram_GiB: float | None = knob(
         None,
         "Expander DRAM",
-        "Of all expanders of system dram; auto: like DIMMs in all their channels that hold the tables.",
+        "Of all expanders of system dram; auto: what its cards have, or like DIMMs in all their channels that hold the tables.",
         unit="GiB",
         low=1,
         high=1e6,
         log=True,
     )
-    expander_dram_channels: int = knob(
-        6, "Expander channels", "DRAM channels of all expanders together, for system dram.", low=1, high=64
+    expander: str | None = knob(
+        None,
+        "Expander card",
+        "Card of DRAM behind CXL, with its link, of system dram; auto: none, link and channels are as their knobs say.",
+        choices=lambda: names("expander"),
+    )
+    expander_dram_channels: int | None = knob(
+        None,
+        "Expander channels",
+        "DRAM channels of all of system dram's expanders; auto: its cards', or 6.",
+        low=1,
+        high=256,
     )
     server_dram_GiB: float | None = knob(
         None,
@@ -158,13 +168,21 @@ class MachineKnobs:
     cxl_lanes: int = knob(
         16, "CXL lanes", "Lanes under an automatic CXL bandwidth.", unit="lanes", low=1, high=16, only=(1, 2, 4, 8, 16)
     )
-    cxl_latency_ns: float = knob(250.0, "CXL latency", "One access through the link, unloaded.", unit="ns", low=0, high=1e6)
+    cxl_latency_ns: float | None = knob(
+        None,
+        "CXL latency",
+        "One access through the link, unloaded, without the memory's own; auto: that of the card or module, or 250.",
+        unit="ns",
+        low=0,
+        high=1e6,
+    )
     cxl_switch_hops: int = knob(1, "CXL switch hops", "Switches between GPU and memory.", low=0, high=8)
     cxl_retimers: int = knob(0, "CXL retimers", "Retimers that stretch the link over boards and cables.", low=0, high=8)
-    num_expanders: int = knob(
-        1,
+    num_expanders: int | None = knob(
+        None,
         "CXL expanders",
-        "Memory cards side by side, each with a link and a controller of its own, and a PMEM module or DRAM channel at least.",
+        "Memory cards side by side, each with a link and a controller of its own, and a PMEM module or DRAM channel at least; "
+        "auto: as many as hold the tables, of a card or of modules with links of their own; else one.",
         low=1,
         high=64,
     )

@@ -3,7 +3,8 @@
 from math import ceil
 
 from ..errors import BadKnob
-from ..hardware.device import nodes
+from ..hardware.device import expanders, nodes
+from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu import memory_bytes, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for
 from ..hardware.devices.ssd import drive_bytes
@@ -210,9 +211,9 @@ def _cache(s: Scenario) -> str:
 
 def _expanders(s: Scenario, memory: str) -> str:
     """Each expander needs memory behind it: a PMEM module, or a DRAM channel."""
-    asked, machine = s.machine.num_expanders, s.machine
+    asked, machine = expanders(s.machine), s.machine
     dram = memory == "expander-dram"
-    have, what = (machine.expander_dram_channels, "DRAM channels") if dram else (modules(machine), "PMEM modules")
+    have, what = (dram_controllers(machine), "DRAM channels") if dram else (modules(machine), "PMEM modules")
     if asked <= have:
         return ""
     more = ceil(asked * module_bytes(machine) / GB)

@@ -5,7 +5,8 @@ from math import ceil
 from typing import NamedTuple
 
 from ..core.work import AllToAll, By, Copy, Direct, HostEmbedding, HostRows, Pool, RowLog, RowReads, RowUpdates, Stream, Work
-from ..hardware.device import Device, gpus_in_node, nodes, seconds
+from ..hardware.device import Device, expanders, gpus_in_node, nodes, seconds
+from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
 from ..registry import load
@@ -111,8 +112,8 @@ def _module_units(s: Scenario, system: System) -> Units:
 
 def _modules(s: Scenario, system: System) -> Parts:
     """Modules, or channels, stand in the groups of their expanders, or all in one host."""
-    count = s.machine.expander_dram_channels if system.memory == "expander-dram" else modules(s.machine)
-    return Parts(count, ceil(count / s.machine.num_expanders) if "cxl" in system.devices else count)
+    count = dram_controllers(s.machine) if system.memory == "expander-dram" else modules(s.machine)
+    return Parts(count, ceil(count / expanders(s.machine)) if "cxl" in system.devices else count)
 
 
 KINDS: Mapping[str, Kind] = {

@@ -8,9 +8,10 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from ..core.constants import Constant
-from ..hardware.device import gpus_in_node, nodes
+from ..hardware.device import expanders, gpus_in_node, nodes
 from ..hardware.devices.cxl import joint_rate
 from ..hardware.devices.dram import DIMMS_GiB
+from ..hardware.devices.expander_dram import card, dram_controllers
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import interleave_set, module_bytes, module_rate, modules_for
 from ..hardware.devices.ssd import drive_bytes
@@ -20,8 +21,9 @@ from .system import System
 from .traffic import cached_rows, log_bytes, row_bytes, table_bytes
 
 CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", "machine.expander_dram_GiB"
-SERVER, DRIVES = "machine.server_dram_GiB", "machine.num_ssds"
-AUTOMATIC = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES)
+SERVER, DRIVES, NUMBER = "machine.server_dram_GiB", "machine.num_ssds", "machine.num_expanders"
+LINK, WAY = "machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns"
+AUTOMATIC = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES, NUMBER, LINK, WAY)
 MOST_GB = float(KNOBS[CAPACITY].high or 0)  # of PMEM in one node
 PER_CHANNEL = 2  # DIMMs that a channel takes
 STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors' guides for GPU servers: inputs, copies, the OS")
@@ -42,17 +44,37 @@ class Modules(NamedTuple):
 
 def sized(s: Scenario, system: System) -> Scenario:
     """Return a scenario whose memories and drives have sizes: what is automatic is chosen, PMEM is whole modules."""
+    if "cxl" in system.devices:
+        s = _changed(s, _link_sizes(s, system))
     s = _changed(s, {CAPACITY: _capacity(s, system)})
     if s.machine.host_dram_GiB is None:
         s = _changed(s, {HOST: least_host_dram(s, system)})  # tables that are placed by room are placed in this
         s = _changed(s, {HOST: max(s.machine.host_dram_GiB or 0.0, dimms(s.machine.host_dram_channels, _in_host(s, system)))})
     if s.machine.expander_dram_GiB is None:
-        s = _changed(s, {EXPANDER: dimms(s.machine.expander_dram_channels, _held(s, system, "expander-dram"))})
+        s = _changed(s, {EXPANDER: _expander_dram(s, system)})
     if s.machine.server_dram_GiB is None:
         s = _changed(s, {SERVER: dimms(s.machine.host_dram_channels, _held(s, system, "servers") / s.machine.embedding_servers)})
     if s.machine.num_ssds is None:
         s = _changed(s, {DRIVES: _drives(s, system)})
     return s
+
+
+def _link_sizes(s: Scenario, system: System) -> dict[str, Any]:
+    """Return the automatic number of cards that hold the tables, and their links' rate and latency."""
+    own = card(s.machine) if system.memory == "expander-dram" else None
+    if not own:
+        return {}
+    count = max(1, ceil(_held(s, system, "expander-dram") / (own.capacity.value * GB) - 1e-9))
+    sizes = {NUMBER: count, LINK: own.link.value, WAY: own.way.value}
+    return {path: size for path, size in sizes.items() if getattr(s.machine, path.partition(".")[2]) is None}
+
+
+def _expander_dram(s: Scenario, system: System) -> float:
+    """Return the GiB of the DRAM of all expanders: what their cards have, or DIMMs."""
+    own = card(s.machine)
+    if own:
+        return expanders(s.machine) * own.capacity.value * GB / GiB
+    return dimms(dram_controllers(s.machine), _held(s, system, "expander-dram"))
 
 
 def modules_by_reason(s: Scenario, system: System) -> Modules:

@@ -30,6 +30,7 @@ from ..core.work import (
 )
 from ..errors import CannotRun
 from ..hardware.device import Device
+from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu import word_bytes
 from ..hardware.layers import ANY, layers
 from ..results.result import Result
@@ -96,7 +97,7 @@ def _bandwidths(machine: MachineKnobs, devices: Mapping[str, Device]) -> Rates:
     if "dram" in devices:
         rates |= dict.fromkeys(("dram", "host"), machine.host_dram_channels * peaks["dram"]["channel peak"] * GB)
     if "expander-dram" in devices:
-        rates["expander-dram"] = machine.expander_dram_channels * peaks["expander-dram"]["channel peak"] * GB
+        rates["expander-dram"] = dram_controllers(machine) * peaks["expander-dram"]["channel peak"] * GB
     return rates
 
 

@@ -6,12 +6,13 @@ from math import log
 
 import pandas as pd
 
-from engine.hardware.devices.cxl import payload_rate
+from engine.hardware.devices.cxl import link_latency, payload_rate
 from engine.insight.memory.latency import LATENCIES, LOSS, Curve, Sensitivity
 from engine.insight.memory.near_data import Pair
 from engine.insight.memory.under_load import LOADS, UnderLoad
 from engine.insight.memory.working_set import WorkingSet
 from engine.scenario.scenario import Scenario
+from engine.schedule.machine import sized_scenario
 from engine.units import GB, MS
 from pages.ui import palette
 from pages.ui.numbers import change, milliseconds
@@ -67,7 +68,7 @@ def latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:
     ends = {system: log(step / low) for system, step in zip(last.system, last.step, strict=True)}
     names = named(ends, APART * log(high / low))
     frame["name"] = frame.system.map(names).where(frame.index.isin(last.index))
-    return frame.assign(present=scenario.machine.cxl_latency_ns)
+    return frame.assign(present=link_latency(sized_scenario(scenario).machine))
 
 
 def named(ends: Mapping[str, float], apart: float) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from math import isfinite
 
-from ...hardware.device import nodes
+from ...hardware.device import expanders, nodes
 from ...hardware.devices.pmem import module_bytes
 from ...registry import load
 from ...scenario.scenario import KNOBS
@@ -26,7 +26,7 @@ def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) 
         total = f"{machine.modules * each:,.15g} GB" if machine.modules > 1 else ""
         words.append(f"{machine.modules:,} × {each:g} GB of PMEM{_bracketed(total, sure)}{where}")
     if machine.gbps is not None:
-        card, count = product(q.scenario, machine.gbps) if carded else None, q.scenario.machine.num_expanders
+        card, count = product(q.scenario, machine.gbps) if carded else None, expanders(q.scenario.machine)
         links = f"{count} CXL links of {machine.gbps:.3g} GB/s each" if count > 1 else f"a CXL link of {machine.gbps:.3g} GB/s"
         same = card and card[1] <= SAME * machine.gbps
         told = "" if not card else card[0] if same else f"{card[0]} has {card[1]:.3g} GB/s"

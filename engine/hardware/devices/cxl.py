@@ -12,11 +12,11 @@ from ...core.work import Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, over_link
+from ..device import Cost, Device, DeviceKind, assumed, assumed_value, expanders, fields_of, over_link
 from .expander_dram import expander_latency
 from .pmem import pmem_latency
 
-DIRECTIONS = 2
+DIRECTIONS, LATENCY_NS = 2, 250.0
 CARDS = 8, 16  # lanes of memory cards
 
 
@@ -68,9 +68,14 @@ def _rates(machine: MachineKnobs, generation: int, lanes: int) -> tuple[float, f
     return lanes * lane * GB, lanes * lane * efficiency * GB
 
 
+def link_latency(machine: MachineKnobs) -> float:
+    """Return the nanoseconds of one access through the link, unloaded, without the memory's own."""
+    return LATENCY_NS if machine.cxl_latency_ns is None else machine.cxl_latency_ns
+
+
 def joint_rate(machine: MachineKnobs) -> float:
     """Return the payload bytes per second of all expanders' links together, one direction."""
-    return machine.num_expanders * payload_rate(machine)
+    return expanders(machine) * payload_rate(machine)
 
 
 class LinkRates(NamedTuple):
@@ -98,7 +103,7 @@ JOULES: Mapping[type, Cost] = {Move: lambda links, work: over_link(work.nbytes, 
 
 def build(machine: MachineKnobs) -> Device:
     """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
-    link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), machine.num_expanders
+    link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), expanders(machine)
     rate = joint_rate(machine)
     behind = {"": 0.0, "pmem": pmem_latency(machine), "expander-dram": expander_latency(machine)}
     rates = LinkRates(
@@ -106,7 +111,7 @@ def build(machine: MachineKnobs) -> Device:
         service=LINE * count / rate,
         tags=float(link.tags.value),
         curve=LoadCurve(link.rise.value, link.bend.value, link.wall.value),
-        answer={memory: machine.cxl_latency_ns + latency for memory, latency in behind.items()},
+        answer={memory: link_latency(machine) + latency for memory, latency in behind.items()},
         way=machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value,
         bit=link.phy.value,
     )

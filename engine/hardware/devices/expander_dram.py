@@ -1,38 +1,84 @@
-"""DRAM of an expander: the volatile ideal that persistent memory behind CXL is measured against."""
+"""DRAM of an expander: the volatile ideal that persistent memory behind CXL is measured against, or a card that is sold."""
 
+from dataclasses import dataclass, replace
+
+from ...core.catalog import Catalogue, quantity
+from ...core.constants import Constant
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
-from ..device import Device, DeviceKind, assumed, assumed_value, fields_of
-from .dram import JOULES, MEMORY, SECONDS, USED, full_joules, rates_of
+from ..device import Device, DeviceKind, assumed, assumed_value, expanders, fields_of
+from .dram import JOULES, MEMORY, SECONDS, USED, Memory, full_joules, rates_of
+
+CHANNELS = 6
+
+
+@dataclass(frozen=True)
+class Card:
+    """One card: DRAM with its link to the host; power and price are without the link's controller, which the link has."""
+
+    capacity: Constant = quantity("capacity", "GB")
+    channels: Constant = quantity("channels", "channels")
+    rate: Constant = quantity("memory rate", "GB/s")
+    latency: Constant = quantity("memory latency", "ns")
+    link: Constant = quantity("link rate", "GB/s")
+    way: Constant = quantity("link latency", "ns")
+    power: Constant = quantity("memory power", "W")
+    price: Constant = quantity("price", "USD/GB")
+
+
+EXPANDERS = Catalogue("expander", Card)
+
+
+def card(machine: MachineKnobs) -> Card | None:
+    """Return the card of which the machine's expanders are, None where knobs describe them."""
+    return assumed(machine, "expander-dram", EXPANDERS[machine.expander]) if machine.expander else None
+
+
+def dram_controllers(machine: MachineKnobs) -> int:
+    """Return the DRAM channels of all expanders, each with a controller."""
+    if machine.expander_dram_channels is not None:
+        return machine.expander_dram_channels
+    own = card(machine)
+    return expanders(machine) * round(own.channels.value) if own else CHANNELS
 
 
 def expander_latency(machine: MachineKnobs) -> float:
     """Return the nanoseconds that one random line takes, without the link."""
-    return assumed_value(machine, "expander-dram", MEMORY[USED].latency)
+    part: Card | Memory = EXPANDERS[machine.expander] if machine.expander else MEMORY[USED]
+    return assumed_value(machine, "expander-dram", part.latency)
 
 
 def build(machine: MachineKnobs) -> Device:
     """Build the DRAM of all expanders; bandwidth is linear in channels, static power and price in capacity, which is settled."""
-    memory, capacity = assumed(machine, "expander-dram", MEMORY[USED]), machine.expander_dram_GiB or 0.0
-    rates, gigabytes = rates_of(machine, memory, machine.expander_dram_channels), capacity * GiB / GB
-    static = gigabytes * memory.background.value
+    memory, own = assumed(machine, "expander-dram", MEMORY[USED]), card(machine)
+    gigabytes, channels = (machine.expander_dram_GiB or 0.0) * GiB / GB, dram_controllers(machine)
+    if own:
+        each = own.rate.value / own.channels.value / memory.efficiency.value
+        memory = replace(memory, latency=own.latency, channel=memory.channel.assumed(each), price=own.price)
+    rates = rates_of(machine, memory, channels)
+    static = own.power.value / own.capacity.value if own else memory.background.value
     return Device(
         name="expander-dram",
-        title=f"Expander DRAM, {capacity:g} GiB on {machine.expander_dram_channels} channels",
+        title=f"Expander DRAM, {gigabytes * GB / GiB:g} GiB on {channels} channels" + (f" of {machine.expander}" if own else ""),
         helps="more expander channels would shorten it",
         rates=rates,
         seconds=SECONDS,
         joules=JOULES,
-        idle_watts=static,
-        full_watts=static + full_joules(rates),
+        idle_watts=gigabytes * static,
+        full_watts=gigabytes * static + full_joules(rates),
         price=gigabytes * memory.price.value,
-        constants=fields_of(memory),
+        constants=(*fields_of(own), *_beside(memory)) if own else fields_of(memory),
     )
+
+
+def _beside(memory: Memory) -> tuple[Constant, ...]:
+    """Return the constants of a grade that a card does not state."""
+    return memory.energy, memory.rise, memory.bend, memory.wall
 
 
 DEVICE = DeviceKind(
     "Expander DRAM",
     build,
-    lambda: {"": fields_of(MEMORY[USED])},
-    reads=("expander_dram_GiB", "expander_dram_channels", "dram_static_power_source"),
+    lambda: {"": fields_of(MEMORY[USED]), **{name: fields_of(one) for name, one in EXPANDERS.items()}},
+    reads=("expander", "num_expanders", "expander_dram_GiB", "expander_dram_channels", "dram_static_power_source"),
 )

@@ -5,14 +5,15 @@ from typing import NamedTuple
 
 from ...core.work import Pool
 from ...scenario.machine import MachineKnobs
-from ..device import Cost, Device, DeviceKind, assumed, fields_of
+from ..device import Cost, Device, DeviceKind, assumed, expanders, fields_of
 from ..requesters import LOGIC
+from .expander_dram import dram_controllers
 from .pmem import modules
 
 
 def controllers(machine: MachineKnobs, memory: str) -> int:
     """Return how many controllers of `memory` have logic, over all expanders: PMEM modules, or DRAM channels; settled."""
-    return modules(machine) if memory == "pmem" else machine.expander_dram_channels
+    return modules(machine) if memory == "pmem" else dram_controllers(machine)
 
 
 class LogicRates(NamedTuple):
@@ -29,7 +30,7 @@ def build(machine: MachineKnobs) -> Device:
     rate = machine.near_data_lanes * machine.near_data_width_bytes * machine.near_data_clock_MHz * 1e6
     each = machine.near_data_lanes_per == "controller"
     rates = {memory: rate * (controllers(machine, memory) if each else 1) for memory in ("pmem", "expander-dram")}
-    logic, chips = assumed(machine, "near-data", LOGIC[machine.near_data_logic]), machine.num_expanders
+    logic, chips = assumed(machine, "near-data", LOGIC[machine.near_data_logic]), expanders(machine)
     room = machine.near_data_scratchpad_MB
     return Device(
         name="near-data",

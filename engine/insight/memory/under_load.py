@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...hardware.concurrency import FULL, at_load
+from ...hardware.devices.cxl import link_latency
 from ...hardware.devices.dram import MEMORY, USED, Memory
 from ...hardware.devices.pmem import MEDIA, ModuleConstants
 from ...scenario.scenario import Scenario
@@ -41,7 +42,7 @@ def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
     for name in ("cxl", "pmem", "dram", "expander-dram"):
         if name in m.system.devices:
             own = {one.name: one.value for one in m.devices[name].constants}
-            idle = m.scenario.machine.cxl_latency_ns if name == "cxl" else own[IDLE[name]]
+            idle = link_latency(m.scenario.machine) if name == "cxl" else own[IDLE[name]]
             rise, bend, wall = (own[one] for one in FORM)
             limited = own.get("accesses in flight", 1) > 0  # effective rates have their load in them
             found.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, rise * limited, bend, wall)))

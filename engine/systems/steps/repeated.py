@@ -7,6 +7,7 @@ row's gradient once; `off` does everything for each lookup.
 import numpy as np
 
 from ...core.work import Amount, Move
+from ...hardware.device import expanders
 from ...scenario.scenario import Scenario
 from ..system import Settled
 from ..traffic import Traffic, vector_bytes
@@ -19,7 +20,7 @@ def scratchpad_rows(s: Scenario, near_data: bool) -> float | None:
     machine = s.machine
     if not near_data or not machine.near_data_compute or s.policy.row_dedup != "memory":
         return None
-    return machine.near_data_scratchpad_MB * MEGABYTE * machine.num_expanders / vector_bytes(s)
+    return machine.near_data_scratchpad_MB * MEGABYTE * expanders(machine) / vector_bytes(s)
 
 
 def accesses(s: Scenario, t: Traffic) -> Amount:
