@@ -18,7 +18,7 @@ CROSS_WORDS = 4, 6, 3  # that kernels of a cross layer move a feature: its outpu
 
 class Arithmetic(NamedTuple):
     """What one GPU does in one precision, in SI: operations and bytes a second that GEMMs sustain, bytes of an activation,
-    joules an operation and a byte, seconds of a GEMM and of a launch, and the rows that a GEMM is padded by."""
+    joules an operation and a byte, seconds of a GEMM and of a launch, the rows that a GEMM is padded by, W that joules take."""
 
     rate: float
     bandwidth: float
@@ -28,6 +28,7 @@ class Arithmetic(NamedTuple):
     fixed: float
     launch: float
     rows: float
+    spare: float = 0.0
 
 
 ANY = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # to count kernels: any will do

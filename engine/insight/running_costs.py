@@ -1,14 +1,15 @@
 """Running costs of a machine that trains without a stop: capital, electricity a month, and both for a billion samples.
 
-Electricity is paid at the wall whatever `machine.energy_level` counts. Capital is written off evenly over `LIFE`; faults,
+Electricity is paid in the room whatever `machine.energy_level` counts. Capital is written off evenly over `LIFE`; faults,
 idle hours, staff and the room are not counted.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..core.constants import Constant
+from ..hardware.devices.wall import drawn_in_node, drawn_in_room
 from ..results.result import Result
-from ..systems.system import built
 from ..units import DAY, HOUR, MS
 
 ELECTRICITY = Constant(
@@ -26,6 +27,7 @@ LIFE = Constant(
 YEAR = 365.25 * DAY
 MONTH = YEAR / 12
 KWH, BILLION = 1e3 * HOUR, 1e9
+TIME_ALONE = 90  # % of energy that is static, from which on differences are those of time
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ def running_costs(result: Result) -> RunningCosts | None:
         return None
     found = {name: value or 0.0 for name, value in result.results.items()}
     machine, step = result.scenario.machine, found["Step time [ms]"] * MS
-    at_wall = 1.0 if machine.energy_level == "wall" else built(machine, "wall").drawn_per_joule
+    counted = {"device": 1.0, "node": drawn_in_node(machine), "room": drawn_in_room(machine)}[machine.energy_level]
+    at_wall = drawn_in_room(machine) / counted
     watts, capital = at_wall * found["Energy per batch [J]"] / step, found["Capital cost [USD]"]
     seconds = BILLION * step / result.scenario.data.batch_size
     kwh_month = watts * MONTH / KWH
@@ -54,6 +57,15 @@ def running_costs(result: Result) -> RunningCosts | None:
         electricity_month=kwh_month * ELECTRICITY.value,
         billion=capital * seconds / (LIFE.value * YEAR) + watts * seconds / KWH * ELECTRICITY.value,
     )
+
+
+def static_energy(results: Mapping[str, float | None]) -> str:
+    """Return the end of a sentence about energy: its static share, and that it ranks time where that is nearly all; may be ""."""
+    share = results.get("Static energy share [%]")
+    if share is None:
+        return ""
+    also = ", so that energy ranks machines as time does" if share >= TIME_ALONE else ""
+    return f", of which {share:.0f} % is static power{also}"
 
 
 def assumptions() -> str:

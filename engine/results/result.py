@@ -14,7 +14,8 @@ from ..sweep import links
 OUTWARD = {"ledger": "books"}  # names in JSON and in stores, where they differ from ours
 COUNTED = {
     "device": "Energy is counted at the devices, without supplies and cooling.",
-    "wall": "Energy is counted at the wall, with supplies and cooling.",
+    "node": "Energy is counted at the nodes' plugs, with fans and supplies.",
+    "room": "Energy is counted in the room, with fans, supplies and cooling.",
 }
 
 

@@ -260,8 +260,17 @@ class MachineKnobs:
     energy_level: str = knob(
         "device",
         "Energy level",
-        "Count joules at the devices, or at the wall with what power supplies and cooling draw for them.",
-        choices=("device", "wall"),
+        "Count joules at the devices; at a node's plug, with its fans and supplies; or in the room, with its cooling too.",
+        choices=("device", "node", "room"),
+    )
+    chassis: str | None = knob(
+        None,
+        "Chassis",
+        "Server around host and GPUs; auto: of two sockets, with up to two GPUs; beyond them of four or eight GPUs.",
+        choices=lambda: names("chassis"),
+    )
+    cooling: str = knob(
+        "air", "Cooling", "How a node is cooled: by air, with fans of its own, or by a liquid.", choices=("air", "liquid")
     )
     constant_power: bool = knob(
         False,

@@ -50,8 +50,11 @@ RENAMED: Mapping[str, Renamed] = {
     "machine.dram_channels": Renamed("machine.host_dram_channels", by_system={"dram": CHANNELS}),
 }
 
-# Until format 4 there was one Adagrad: by row for embeddings, by element for MLPs.
-CHOICES: Mapping[str, tuple[int, str, str]] = {"model.optimizer": (4, "adagrad", "rowwise-adagrad")}
+# Until format 4 there was one Adagrad: by row for embeddings, by element for MLPs. Until 8 the wall was the room's.
+CHOICES: Mapping[str, tuple[int, str, str]] = {
+    "model.optimizer": (4, "adagrad", "rowwise-adagrad"),
+    "machine.energy_level": (8, "wall", "room"),
+}
 
 # How presets were until a format: first they trained by plain SGD at its default rate, in fewer batches.
 BY_SGD: Mapping[str, str] = {

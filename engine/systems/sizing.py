@@ -22,9 +22,10 @@ from .traffic import cached_rows, log_bytes, row_bytes, table_bytes
 
 CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", "machine.expander_dram_GiB"
 SERVER, DRIVES, NUMBER = "machine.server_dram_GiB", "machine.num_ssds", "machine.num_expanders"
-LINK, WAY = "machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns"
-AUTOMATIC = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES, NUMBER, LINK, WAY)
+CHASSIS, LINK, WAY = "machine.chassis", "machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns"
+AUTOMATIC = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES, NUMBER, LINK, WAY, CHASSIS)
 MOST_GB = float(KNOBS[CAPACITY].high or 0)  # of PMEM in one node
+PLACES = {"two-socket": 2, "gpu-4-pcie": 4, "gpu-8-sxm": 8}  # for GPUs
 PER_CHANNEL = 2  # DIMMs that a channel takes
 STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors' guides for GPU servers: inputs, copies, the OS")
 
@@ -47,6 +48,8 @@ def sized(s: Scenario, system: System) -> Scenario:
     if "cxl" in system.devices:
         s = _changed(s, _link_sizes(s, system))
     s = _changed(s, {CAPACITY: _capacity(s, system)})
+    if s.machine.chassis is None:
+        s = _changed(s, {CHASSIS: _chassis(s, system)})
     if s.machine.host_dram_GiB is None:
         s = _changed(s, {HOST: least_host_dram(s, system)})  # tables that are placed by room are placed in this
         s = _changed(s, {HOST: max(s.machine.host_dram_GiB or 0.0, dimms(s.machine.host_dram_channels, _in_host(s, system)))})
@@ -116,6 +119,12 @@ def _capacity(s: Scenario, system: System) -> float:
     asked, each = s.machine.pmem_capacity_GB, module_bytes(s.machine)
     count = modules_by_reason(s, system).number if asked is None else modules_for(s.machine, asked * GB)
     return min(max(1.0, count * each / GB), MOST_GB)
+
+
+def _chassis(s: Scenario, system: System) -> str:
+    """Return the smallest chassis of two sockets that has places for a node's GPUs."""
+    gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
+    return next((name for name, places in PLACES.items() if gpus <= places), list(PLACES)[-1])
 
 
 def _drives(s: Scenario, system: System) -> int:

@@ -205,14 +205,13 @@ def powered(system: str, machine: MachineKnobs) -> dict[str, Device]:
 
 def named(system: str, machine: MachineKnobs) -> tuple[str, ...]:
     """Return the names of the devices that a system powers."""
-    return _named(system, machine.all_powered, machine.near_data_compute, machine.energy_level == "wall")
+    return _named(system, machine.all_powered, machine.near_data_compute, machine.energy_level != "device")
 
 
 @cache
 def _named(system: str, all_powered: bool, near_data: bool, wall: bool) -> tuple[str, ...]:
     chosen, wanted = load("systems", system), {"near-data": near_data, "wall": wall}
-    within = ("dram",) if "host" in chosen.devices and "dram" not in chosen.devices else ()  # every host has DRAM
-    names = _bench(chosen) if all_powered else (*chosen.devices, *within, "wall")
+    names = _bench(chosen) if all_powered else (*chosen.devices, *_around_host(chosen), "wall")
     return tuple(name for name in names if wanted.get(name, True))
 
 
@@ -223,9 +222,15 @@ def built(machine: MachineKnobs, name: str) -> Device:
     return folded(kind.build(machine), kind.copies(machine))
 
 
+def _around_host(chosen: System) -> tuple[str, ...]:
+    """Return what stands around a host whatever its system uses: its DRAM and its chassis."""
+    return tuple(name for name in ("dram", "chassis") if "host" in chosen.devices and name not in chosen.devices)
+
+
 def _bench(chosen: System) -> tuple[str, ...]:
     """Return the devices of a machine on which every system of one family can run; what stands apart is no part of it."""
-    used = {device for one in every("systems").values() if one.family == chosen.family for device in one.devices}
+    family = (one for one in every("systems").values() if one.family == chosen.family)
+    used = {device for one in family for device in (*one.devices, *_around_host(one))}
     return tuple(
         name
         for name, kind in every("devices").items()

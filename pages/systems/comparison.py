@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from engine.insight.running_costs import static_energy
 from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
@@ -117,7 +118,8 @@ def details(results: Results) -> list[str]:
         found.append(f"After a power loss {again}; fastest that recovers: {listed(fastest)}, {step} ms.")
     for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "USD")):
         names = best(ran, name)
-        found += [f"{words}: {listed(names)}, {readable(values(ran, name)[names[0]])} {unit}."] if names else []
+        also = static_energy(ran[names[0]].results) if name == ENERGY and names else ""
+        found += [f"{words}: {listed(names)}, {readable(values(ran, name)[names[0]])} {unit}{also}."] if names else []
     return found
 
 

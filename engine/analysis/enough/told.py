@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ...estimates import steady_states
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.knob_stops import CAPACITY, capacity
+from ...insight.running_costs import static_energy
 from ...scenario.scenario import KNOBS, with_values
 from ...schedule.evaluate import NotScheduled
 from ...schedule.machine import machine_of, settle
@@ -95,7 +96,7 @@ def _both(answer: Enough, band: Band | None) -> str:
     aim, sure = q.target.against(q.baseline.scenario.system), spread(band, unit)
     sized = (size(q, machine, sure if answer.both.meets else "") or "the machine as it is") + _switched(answer)
     if answer.both.meets:
-        spent = f"{machine.dollars:,.0f} USD, {ms(machine.seconds)} and {machine.joules:.3g} J a batch"
+        spent = f"{machine.dollars:,.0f} USD, {ms(machine.seconds)} and {machine.joules:.3g} J a batch{static_energy(machine.result.results)}"
         return f"Cheapest {aim}: {sized}: {spent}."
     return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, sure)}. {machine.result.finding}"
 

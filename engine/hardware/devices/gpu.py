@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
-from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, cross_parameters, mlp_parameters
+from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, Work, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, some
@@ -26,6 +26,10 @@ REMOTE = quantity(
 
 
 GRAPH = Constant("", 1.25, "", 0.9, 1.35, "measured", "te42kyfo/gpu-benches: 1.31 on an A100, 1.22 on an H200")
+# Fitted to one node alone; all other watts of nodes are predictions.
+FLOOR = Constant(
+    "", 0.45, "", 0.2, 0.6, "calibrated", "fitted to MLPerf v4.0's power of a node of 8 H100 that train DCNv2: clocks are high"
+)
 NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
 
 
@@ -74,6 +78,7 @@ class Accelerator:
         "16-bit energy", "pJ/FLOP", default=_energy(0.5, 0.22, 1.3, "an RTX 3090's, to a board's limit")
     )
     graph: Constant = quantity("kernel in a graph", "us", default=GRAPH)
+    floor: Constant = quantity("power between kernels", "of the limit", default=FLOOR)
     remote: Constant = REMOTE
 
 
@@ -101,6 +106,12 @@ REPLAYS = Catalogue("gpu-replay", ReplayedTimes, uses=("fabric",))
 def memory_bytes(machine: MachineKnobs) -> float:
     """Return the GPU's memory in bytes."""
     return assumed_value(machine, "gpu", _part(machine).memory) * GB
+
+
+def most_watts(machine: MachineKnobs) -> float:
+    """Return the W that a GPU draws in full work."""
+    part = _part(machine)
+    return assumed_value(machine, "gpu", part.limit if isinstance(part, Accelerator) else part.busy)
 
 
 def remote_lines(machine: MachineKnobs) -> float:
@@ -136,7 +147,21 @@ def _move_seconds(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) 
 
 
 def _move_joules(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:
-    return _moved(work) * gpu.per_byte
+    return _within_limit(gpu, work, _moved(work) * gpu.per_byte)
+
+
+def _layer_joules(gpu: Arithmetic, work: BottomMLP | TopPart) -> Any:
+    return _within_limit(gpu, work, joules(work, gpu))
+
+
+def _within_limit(gpu: Arithmetic, work: Work, amount: Any) -> Any:
+    """Return joules, at most what the board's limit leaves for the time of the work."""
+    return np.minimum(amount, gpu.spare * SECONDS[type(work)](gpu, work))
+
+
+def _between(gpu: Accelerator) -> float:
+    """Return the W of a GPU that trains, between its kernels."""
+    return max(gpu.idle.value, gpu.floor.value * gpu.limit.value)
 
 
 SECONDS: Mapping[type, Cost] = {
@@ -144,7 +169,7 @@ SECONDS: Mapping[type, Cost] = {
     **dict.fromkeys(MOVES, _move_seconds),
 }
 JOULES: Mapping[type, Cost] = {
-    **dict.fromkeys(LAYERS, lambda gpu, work: joules(work, gpu)),
+    **dict.fromkeys(LAYERS, _layer_joules),
     **dict.fromkeys(MOVES, _move_joules),
 }
 
@@ -159,6 +184,7 @@ def _computed(name: str, gpu: Accelerator, precision: Precision) -> Device:
         fixed=gpu.fixed.value * US,
         launch=gpu.launch.value * US,
         rows=gpu.rows.value,
+        spare=gpu.limit.value - _between(gpu),
     )
     return Device(
         name="gpu",
@@ -167,7 +193,7 @@ def _computed(name: str, gpu: Accelerator, precision: Precision) -> Device:
         rates=rates,
         seconds=SECONDS,
         joules=JOULES,
-        idle_watts=gpu.idle.value,
+        idle_watts=_between(gpu),
         full_watts=gpu.limit.value,
         price=gpu.price.value,
     )

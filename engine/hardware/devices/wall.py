@@ -1,36 +1,54 @@
-"""The wall: what power supplies and cooling draw beside the devices, counted at energy level "wall" alone."""
+"""The wall: what supplies, fans and the room draw beside the devices, counted at energy levels "node" and "room" alone."""
 
 from dataclasses import dataclass
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, assumed, fields_of
+from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node
+from .chassis import efficiency, fan_share
+from .gpu import most_watts
+from .host import HOSTS
 
 
 @dataclass(frozen=True)
-class Supply:
-    """What stands between the devices and the electricity meter."""
+class Room:
+    """What stands between a node's plug and the electricity meter."""
 
-    efficiency: Constant = quantity("psu efficiency", "of input")
     pue: Constant = quantity("pue", "x")
 
 
-SUPPLIES = Catalogue("supply", Supply)
+ROOMS = Catalogue("room", Room)
 USED = "server-room"
 
 
+def drawn_in_node(machine: MachineKnobs) -> float:
+    """Return the joules at a node's plug for each of its devices, with its supplies at the load of CPUs and GPUs in full work."""
+    watts = assumed(machine, "host", HOSTS[machine.host]).active.value + gpus_in_node(machine) * most_watts(machine)
+    return 1 / (1 - fan_share(machine)) / efficiency(machine, watts)
+
+
+def drawn_in_room(machine: MachineKnobs) -> float:
+    """Return the joules at the electricity meter for each of a device."""
+    return drawn_in_node(machine) * assumed(machine, "wall", ROOMS[USED]).pue.value
+
+
 def build(machine: MachineKnobs) -> Device:
-    """Build the supply; it does no work, but every device's joule is drawn from the wall with its losses."""
-    supply = assumed(machine, "wall", SUPPLIES[USED])
-    drawn = supply.pue.value / supply.efficiency.value
+    """Build the supplies; they do no work, but every device's joule is drawn with their losses."""
+    room = machine.energy_level == "room"
+    drawn = drawn_in_room(machine) if room else drawn_in_node(machine)
     return Device(
         name="wall",
-        title=f"Supplies and cooling: {drawn:.3g} J at the wall for each joule of a device, counted with the device",
+        title=f"Fans, supplies{' and cooling' if room else ''}: {drawn:.3g} J for each joule of a device, counted with it",
         seconds={},
         drawn_per_joule=drawn,
-        constants=fields_of(supply),
+        constants=fields_of(assumed(machine, "wall", ROOMS[USED])) if room else (),
     )
 
 
-DEVICE = DeviceKind("Supplies and cooling", build, lambda: {"": fields_of(SUPPLIES[USED])}, reads=("energy_level",))
+DEVICE = DeviceKind(
+    "Fans, supplies and cooling",
+    build,
+    lambda: {"": fields_of(ROOMS[USED])},
+    reads=("energy_level", "chassis", "cooling", "gpu", "host"),
+)

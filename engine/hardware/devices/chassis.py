@@ -1,0 +1,84 @@
+"""The chassis of a node: board, GPU switches, cards and boot drives that draw power whatever is trained, and its free places."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ...core.catalog import Catalogue, quantity
+from ...core.constants import Constant
+from ...scenario.machine import MachineKnobs
+from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+
+USUAL = "two-socket"  # where no size was chosen yet
+LOADS = (0.1, 0.2, 0.5, 1.0)  # of the supplies' rating
+
+
+@dataclass(frozen=True)
+class Chassis:
+    """One chassis without CPUs, DIMMs and GPUs.
+
+    board, switches: W of board and management, and of the switches between GPUs, with fans apart.
+    cards, card, drives: network cards, W of one, W of the boot drives.
+    fans: the fans' share of what a node draws with air cooling.
+    tenth, fifth, half, whole: efficiency of the supplies at 10, 20, 50 and 100 % of their `rating` in W.
+    sockets, slots, gpus, lanes, bays, expanders: free places for CPUs, DIMMs, GPUs, PCIe lanes beside those of GPUs and cards,
+        drives, and CXL cards.
+    """
+
+    board: Constant = quantity("board power", "W", zero=True)
+    switches: Constant = quantity("GPU switch power", "W", zero=True)
+    cards: Constant = quantity("network cards", "cards", zero=True)
+    card: Constant = quantity("network card power", "W", zero=True)
+    drives: Constant = quantity("boot drive power", "W", zero=True)
+    fans: Constant = quantity("fan share", "of the node", zero=True)
+    tenth: Constant = quantity("efficiency at a tenth", "of input")
+    fifth: Constant = quantity("efficiency at a fifth", "of input")
+    half: Constant = quantity("efficiency at half load", "of input")
+    whole: Constant = quantity("efficiency at full load", "of input")
+    rating: Constant = quantity("supply rating", "W")
+    sockets: Constant = quantity("sockets", "sockets")
+    slots: Constant = quantity("DIMM slots", "slots")
+    gpus: Constant = quantity("GPU places", "GPUs", zero=True)
+    lanes: Constant = quantity("free PCIe lanes", "lanes", zero=True)
+    bays: Constant = quantity("drive bays", "bays", zero=True)
+    expanders: Constant = quantity("expander bays", "bays", zero=True)
+    price: Constant = quantity("price", "USD", zero=True)
+
+
+CHASSIS = Catalogue("chassis", Chassis)
+
+
+def chassis(machine: MachineKnobs) -> Chassis:
+    """Return the chassis of a node, with the machine's assumptions."""
+    return assumed(machine, "chassis", CHASSIS[machine.chassis or USUAL])
+
+
+def fan_share(machine: MachineKnobs) -> float:
+    """Return the share of a node's power that its fans draw; 0 where a liquid cools it."""
+    return assumed_value(machine, "chassis", CHASSIS[machine.chassis or USUAL].fans) if machine.cooling == "air" else 0.0
+
+
+def efficiency(machine: MachineKnobs, watts: float) -> float:
+    """Return the share of its input that a node's supplies give on at so many W; between its points it is linear."""
+    own = chassis(machine)
+    load = min(max(watts / own.rating.value, LOADS[0]), LOADS[-1])
+    points = zip(LOADS, (own.tenth.value, own.fifth.value, own.half.value, own.whole.value), strict=True)
+    (low, before), (high, after) = next((one, two) for one, two in pairwise(points) if load <= two[0])
+    return before + (after - before) * (load - low) / (high - low)
+
+
+def build(machine: MachineKnobs) -> Device:
+    """Build the chassis of one node; it does no work."""
+    own = chassis(machine)
+    return Device(
+        name="chassis",
+        title=f"Chassis, {machine.chassis or USUAL}",
+        seconds={},
+        idle_watts=own.board.value + own.switches.value + own.cards.value * own.card.value + own.drives.value,
+        price=own.price.value,
+        constants=fields_of(own),
+    )
+
+
+DEVICE = DeviceKind(
+    "Chassis", build, lambda: {name: fields_of(one) for name, one in CHASSIS.items()}, reads=("chassis", "cooling"), copies=nodes
+)
