@@ -47,15 +47,20 @@ LOGGING = [name for name in SYSTEMS if load("systems", name).log_policy.log]
 
 
 def test_the_hosts_mlp_costs_two_operations_a_weight_forward_and_four_backward() -> None:
-    """10 samples through 4-3-2: 5 × 3 + 4 × 2 = 23 weights with biases; backward, weights and inputs get a gradient each."""
-    device = host.DEVICE.build(MachineKnobs(host="trainingcxl"))
-    rate = next(one.value for one in device.constants if one.name == "fp32 layer rate") * 1e12
-    forward, backward = (seconds(device, BottomMLP(10, (4, 3, 2), way)) for way in ("forward", "backward"))
-    assert forward == pytest.approx(2 * 10 * 23 / rate)
-    assert backward == pytest.approx(4 * 10 * 23 / rate)
-    without_vectors, whole = (seconds(device, TopPart(10, (4, 3, 2), vectors, 8)) for vectors in (0, 5))
-    assert without_vectors == pytest.approx(forward + backward)
-    assert whole - without_vectors == pytest.approx(3 * 2 * 10 * 5 * 5 * 8 / rate)  # 5 × 5 products of 8, three times
+    """A million samples through 4-3-2 and memory that costs nothing: 4 × 3 + 3 × 2 = 18 weights.
+
+    Backward, weights get a gradient each, and inputs where a layer before wants one.
+    """
+    free = (("dram.channel-peak", 1e9), ("host.DRAM-lines-in-flight-a-thread", 1e9), ("host.layer-launch", 0.0))
+    device = host.DEVICE.build(MachineKnobs(host="trainingcxl", assume=(*free, ("host.GEMM-extra-samples", 0.0))))
+    share, peak = (
+        next(one.value for one in device.constants if one.name == name) for name in ("GEMM share of peak", "fp32 peak a core")
+    )
+    rate = share * 6 * peak * 1e9
+    forward, backward = (seconds(device, BottomMLP(1e6, (4, 3, 2), way)) for way in ("forward", "backward"))
+    assert forward == pytest.approx(2 * 1e6 * 18 / rate, rel=1e-6)
+    assert backward == pytest.approx((4 * 18 - 2 * 12) * 1e6 / rate, rel=1e-6)
+    assert seconds(device, TopPart(1e6, (4, 3, 2), 0, 8)) == pytest.approx(6 * 1e6 * 18 / rate, rel=1e-6)
 
 
 def kaggle(**model: object) -> Scenario:

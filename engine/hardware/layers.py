@@ -1,4 +1,4 @@
-"""Layers on a GPU: seconds, operations, bytes and kernels of its GEMMs and elementwise kernels in an arithmetic.
+"""Layers on a GPU or a host: seconds, operations, bytes and kernels of GEMMs and elementwise kernels in an arithmetic.
 
 Per GEMM t0 + max(padded operations over rate, bytes over bandwidth), per elementwise kernel a launch and its bytes.
 """
@@ -17,8 +17,13 @@ CROSS_WORDS = 4, 6, 3  # that kernels of a cross layer move a feature: its outpu
 
 
 class Arithmetic(NamedTuple):
-    """What one GPU does in one precision, in SI: operations and bytes a second that GEMMs sustain, bytes of an activation,
-    joules an operation and a byte, seconds of a GEMM and of a launch, the rows that a GEMM is padded by, W that joules take."""
+    """What one GPU or host does in one precision, in SI.
+
+    rate, bandwidth: operations and bytes a second that GEMMs sustain. word: bytes of an activation.
+    per_flop, per_byte: joules. fixed, launch: seconds of a GEMM, of a launch. rows: by which a GEMM is padded.
+    samples: for so many more it takes longer, however many it has: a host's cores fetch the weights of each layer anew.
+    spare: W that joules take at most.
+    """
 
     rate: float
     bandwidth: float
@@ -28,6 +33,7 @@ class Arithmetic(NamedTuple):
     fixed: float
     launch: float
     rows: float
+    samples: float = 0.0
     spare: float = 0.0
 
 
@@ -62,10 +68,10 @@ def _kernels(work: BottomMLP | TopPart, on: Arithmetic) -> list[LayerCost]:
     return _top(on, work) if isinstance(work, TopPart) else _bottom(on, work)
 
 
-def _gemm(on: Arithmetic, m: Any, k: Any, n: int) -> LayerCost:
-    """Cost an m×k by k×n product, for an output of m rows and n columns."""
+def _gemm(on: Arithmetic, m: Any, k: Any, n: int, weights: int) -> LayerCost:
+    """Cost an m×k by k×n product, for an output of m rows and n columns, by or of so many weights."""
     flop, nbytes = 2.0 * m * k * n, 1.0 * on.word * (m * k + k * n + m * n)
-    padded = 2.0 * (m + on.rows) * k * n / on.rate
+    padded = (2.0 * (m + on.rows) * k * n + 2.0 * on.samples * weights) / on.rate
     return LayerCost(on.fixed + np.maximum(padded, nbytes / on.bandwidth), flop, nbytes)
 
 
@@ -75,7 +81,9 @@ def _elementwise(on: Arithmetic, nbytes: Any) -> LayerCost:
 
 def _forward(on: Arithmetic, samples: Any, widths: tuple[int, ...]) -> list[LayerCost]:
     shapes = list(pairwise(widths))
-    return [_gemm(on, samples, k, n) for k, n in shapes] + [_elementwise(on, 2.0 * on.word * samples * n) for _, n in shapes]
+    return [_gemm(on, samples, k, n, k * n) for k, n in shapes] + [
+        _elementwise(on, 2.0 * on.word * samples * n) for _, n in shapes
+    ]
 
 
 def _update(on: Arithmetic, state: int) -> float:
@@ -92,8 +100,8 @@ def _backward(on: Arithmetic, samples: Any, widths: tuple[int, ...], state: int,
     update = _update(on, state)
     costs: list[LayerCost] = []
     for layer, (k, n) in enumerate(pairwise(widths)):
-        costs += [_elementwise(on, 3.0 * on.word * samples * n), _gemm(on, k, samples, n)]
-        costs += [_gemm(on, samples, n, k)] if layer or input_gradient else []
+        costs += [_elementwise(on, 3.0 * on.word * samples * n), _gemm(on, k, samples, n, k * n)]
+        costs += [_gemm(on, samples, n, k, k * n)] if layer or input_gradient else []
         costs += [_elementwise(on, update * (k + 1) * n)]
     return costs
 
@@ -104,6 +112,11 @@ def _bottom(on: Arithmetic, work: BottomMLP) -> list[LayerCost]:
     return _backward(on, work.samples, work.widths, work.state, input_gradient=False)
 
 
+def _products(samples: Any, k: int, n: int) -> tuple[tuple[Any, Any, int], ...]:
+    """Return the shapes of a layer's three products: its output, and the gradients of its weights and of its inputs."""
+    return (samples, k, n), (k, samples, n), (samples, n, k)
+
+
 def _cross(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     """GEMMs of each cross layer, forward, by weights and by inputs, its elementwise kernels, and its update.
 
@@ -112,7 +125,7 @@ def _cross(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     width, costs = work.widths[0], list[LayerCost]()
     for rank in work.ranks:
         for k, n in ((width, rank), (rank, width)) if rank else ((width, width),):
-            costs += [_gemm(on, work.samples, k, n), _gemm(on, k, work.samples, n), _gemm(on, work.samples, n, k)]
+            costs += [_gemm(on, m, inner, columns, k * n) for m, inner, columns in _products(work.samples, k, n)]
         costs += [_elementwise(on, 1.0 * words * on.word * work.samples * width) for words in CROSS_WORDS]
         costs += [_elementwise(on, _update(on, work.state) * cross_parameters(width, (rank,)))]
     return costs

@@ -13,7 +13,7 @@ from ..core.work import By
 from ..scenario.machine import MachineKnobs
 from .device import assumed_value, gpus_in_node
 from .devices.gpu import remote_lines
-from .devices.host import lines_in_flight
+from .hosts import lines_in_flight
 
 
 @dataclass(frozen=True)

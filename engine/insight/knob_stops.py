@@ -5,8 +5,8 @@ from typing import Any
 
 from ..errors import BadInput, EmberpoolError
 from ..hardware.devices.cxl import payload_rate
-from ..hardware.devices.host import threads
 from ..hardware.devices.pmem import module_bytes
+from ..hardware.hosts import threads
 from ..registry import load
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values

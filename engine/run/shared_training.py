@@ -28,7 +28,7 @@ from ..systems.system import LogPolicy, log_policy
 from ..systems.traffic import Traffic
 from ..training.lookup import LocalBatch
 from ..training.loop import Evaluation, Scores
-from ..training.shape import matrix_precision, scale_note
+from ..training.shape import scale_note
 from ..training.step import StepResult
 from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
@@ -88,7 +88,7 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
         return None  # the run itself will say so
     if strikes_matter(scenario, chosen) and next(strikes(scenario)).at < FEW_RUN_SO_LONG:
         return None
-    precision = matrix_precision(scenario)
+    precision = scenario.machine.matrix_precision
     return FunctionalClass(scenario.model, scenario.data, scenario.run, chosen.relaxed_lookup, precision)
 
 

@@ -51,8 +51,8 @@ class MachineKnobs:
     matrix_precision: str = knob(
         "fp32",
         "Matrix products",
-        "Arithmetic of the layers on the GPU: fp32; tf32, products alone; bf16 or fp16 with fp32 master weights, which halves "
-        "the bytes of activations.",
+        "Arithmetic of the layers, on the GPU or, in a system without, on the host: fp32; tf32, products alone; bf16 or fp16 "
+        "with fp32 master weights, which halves the bytes of activations. A GPU or host without a unit for it is refused.",
         choices=("fp32", "tf32", "bf16", "fp16"),
     )
     exchange_precision: str = knob(
@@ -80,6 +80,12 @@ class MachineKnobs:
         "Threads of a host for embedding work and layers; they ask memory for rows, and each keeps a core busy; auto: its cores.",
         low=1,
         high=1024,
+    )
+    host_software: str = knob(
+        "tuned",
+        "Host software",
+        "Library that computes layers and embeddings on the host: tuned to its cores, or a stock framework of 2020.",
+        choices=lambda: names("host-software"),
     )
     framework: str = knob(
         "lean",

@@ -8,6 +8,7 @@ from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu import memory_bytes, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for
 from ..hardware.devices.ssd import drive_bytes
+from ..hardware.hosts import no_unit as no_host_unit
 from ..registry import load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked
@@ -233,7 +234,7 @@ def _window(s: Scenario, system: System) -> str:
 
 def _gpu(s: Scenario, system: System) -> str:
     if "gpu" not in system.devices:
-        return ""
+        return no_host_unit(s.machine)  # the layers are the host's
     if refusal := no_unit(s.machine):
         return refusal
     need, have = _even_bytes(s, system) + activation_bytes(s), memory_bytes(s.machine)

@@ -14,7 +14,6 @@ import numpy as np
 from ..core.arrays import Ints
 from ..core.work import cross_parameters
 from ..errors import CannotRun
-from ..registry import load
 from ..scenario.scenario import Scenario, cross_ranks, per_table
 from ..scenario.storage import mlp_state, row_state, scales
 from ..units import FLOAT32, GiB
@@ -127,11 +126,6 @@ def step_flop(shape: Shape, batch_size: int) -> float:
     return 6.0 * batch_size * (weights + products)
 
 
-def matrix_precision(scenario: Scenario) -> str:
-    """Return the precision of the layers' products: the machine's, or a host's fp32 where no GPU trains."""
-    return scenario.machine.matrix_precision if "gpu" in load("systems", scenario.system).devices else "fp32"
-
-
 def full(scenario: Scenario) -> Shape:
     """Return the shape of the model itself."""
     model = scenario.model
@@ -145,7 +139,7 @@ def full(scenario: Scenario) -> Shape:
         optimizer=model.optimizer,
         learning_rate=model.learning_rate,
         row_precision=model.row_precision,
-        matrix_precision=matrix_precision(scenario),
+        matrix_precision=scenario.machine.matrix_precision,
         ranks=cross_ranks(model),
         row_rate=model.embedding_learning_rate,
         initial_accumulator=model.initial_accumulator,

@@ -38,12 +38,12 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.machine import ready
-from ..units import FLOAT32, GB
+from ..units import GB
 from .claims import Claim
 
 STEP, THROUGHPUT = "Step time [ms]", "Throughput [samples/s]"
 BATCHES = 100  # over which unlike batches are averaged
-TERA = 1e12
+TERA, GIGA = 1e12, 1e9
 # Bytes that cross a device, by kind of work: rows are read, and written where they are updated.
 BYTES: Mapping[type, Callable[[Any], Any]] = {
     RowReads: lambda work: work.rows * work.row_bytes,
@@ -124,8 +124,13 @@ def _of(device: Device, work: Work, machine: MachineKnobs, rates: Rates) -> Any:
 
 
 def _layers(device: Device, work: BottomMLP | TopPart, machine: MachineKnobs, rates: Rates) -> Any:
-    on_host = device.name == "host"
-    peak = _constants(device)["fp32 layer rate" if on_host else f"{machine.matrix_precision} peak"] * TERA
-    word = FLOAT32 if on_host else word_bytes(machine)
-    cost = layers(replace(work, samples=np.ceil(work.samples / device.copies)), ANY._replace(word=word))
-    return cost.flop / peak + cost.nbytes / rates[device.name]
+    cost = layers(replace(work, samples=np.ceil(work.samples / device.copies)), ANY._replace(word=word_bytes(machine)))
+    return cost.flop / _peak(device, machine.matrix_precision) + cost.nbytes / rates[device.name]
+
+
+def _peak(device: Device, precision: str) -> float:
+    """Return the operations a second of a GPU, or of all cores of a host."""
+    peaks = _constants(device)
+    if device.name == "host":
+        return peaks["physical cores"] * peaks[f"{precision} peak a core"] * GIGA
+    return peaks[f"{precision} peak"] * TERA

@@ -60,7 +60,9 @@ def test_every_constant_can_be_assumed(name):
     for part, constants in kind.parts().items():
         for one in constants:
             if name_of(device, one) == name:
-                where = {f"machine.{'framework' if part in names('framework') else knob}": part or None} if knob else {}
+                chooses = {"framework": "framework", "host-software": "host_software"}
+                chosen = next((path for folder, path in chooses.items() if part in names(folder)), knob)
+                where = {f"machine.{chosen}": part or None} if knob else {}
                 where |= {"machine.near_data_clock_MHz": 1000.0 if part == "asic" else 250.0} if device == "near-data" else {}
                 machine = with_values(
                     BASE, {**where, "machine.pmem_capacity_GB": 100, "machine.assume": ((name, 2 * one.value),)}

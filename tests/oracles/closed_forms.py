@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from engine.hardware.devices.gpu import REPLAYS
-from engine.hardware.devices.host import HOSTS
 from engine.hardware.devices.pcie import PATHS
 from engine.hardware.devices.pmem import MEDIA
 from engine.hardware.devices.ssd import DRIVES
+from engine.hardware.hosts import HOSTS
 from engine.scenario.scenario import Scenario, per_table
 
 REPLAY = REPLAYS["trainingcxl"]

@@ -87,7 +87,38 @@ def test_a_precision_without_a_unit_is_refused_and_an_assumed_unit_is_not(gpu, a
         ready(base)
     if gpu == "v100":
         assert estimate(with_values(base, {"machine.assume": ((f"gpu.{asked}-peak", 100.0),)})).results["Step time [ms]"] > 0
-    assert estimate(with_values(base, {"system": "cpu-only"})).results["Step time [ms]"] > 0  # it powers no GPU
+
+
+@pytest.mark.parametrize(
+    ("host", "asked", "has"),
+    [
+        ("server", "tf32", "fp32"),
+        ("avx512-2019", "bf16", "fp32"),
+        ("epyc-2019", "bf16", "fp32"),
+        ("epyc-2024", "fp16", "fp32 or bf16"),
+        ("amx-2023", "tf32", "fp32 or bf16 or fp16"),
+        ("trainingcxl", "fp16", "fp32"),
+    ],
+)
+def test_a_precision_that_a_host_has_no_unit_for_is_refused_where_the_layers_are_on_it(host, asked, has):
+    base = with_values(TINY, {"system": "cpu-only", "machine.host": host, "machine.matrix_precision": asked})
+    refusal = f"matrix_precision={asked} is not possible: the layers are on the host, and machine.host={host} computes in {has};"
+    with pytest.raises(CannotRun, match=refusal):
+        ready(base)
+    for remedy in [*has.split(" or ")]:
+        assert estimate(with_values(base, {"machine.matrix_precision": remedy})).ran
+    assert estimate(with_values(base, {"system": "cpu-gpu"})).ran, "an A100's layers need no unit of the host's"
+    if asked != "tf32":
+        assert estimate(with_values(base, {"machine.assume": ((f"host.{asked}-peak-a-core", 100.0),)})).ran
+
+
+@pytest.mark.parametrize("name", ["dlrm-kaggle", "dlrm-terabyte"])
+def test_a_host_with_units_for_bf16_computes_layers_sooner_in_it(name):
+    changes = {"system": "cpu-only", "data.batch_size": 16_384, "run.training": False, "machine.matrix_precision": "fp32"}
+    for host in ("amx-2023", "epyc-2024"):
+        base = with_values(preset(name).scenario, {**changes, "machine.host": host})
+        full, half = (estimate(with_values(base, {"machine.matrix_precision": one})) for one in ("fp32", "bf16"))
+        assert half.ran and half.results["Step time [ms]"] < 0.95 * full.results["Step time [ms]"], host
 
 
 def test_an_old_link_to_tf32_on_a_gpu_without_it_opens_as_the_fp32_that_it_was():

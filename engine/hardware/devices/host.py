@@ -1,10 +1,9 @@
-"""The host: its CPU's embedding path, and the static power of the board everything sits on."""
+"""The host: its CPU's embedding path and layers, and the static power of the board everything sits on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import (
     BottomMLP,
@@ -14,70 +13,31 @@ from ...core.work import (
     HostRows,
     TopPart,
     Work,
-    cross_parameters,
-    mlp_parameters,
 )
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
+from ..concurrency import LINE
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
 from ..framework import FRAMEWORKS, LoopRates, driving, loop_rates
+from ..hosts import HOSTS, LIBRARIES, PEAKS, STOCK, Host, Library, threads
+from ..layers import Arithmetic, layers
+from .dram import MEMORY, USED
+from .gpu import word_bytes
 
 MANY_THREADS = (HostEmbedding, BottomMLP, TopPart)  # rows are gathered and scattered, a cache tended, by one thread
 ROW, EAGER = 512, ("pytorch", "pytorch-early")
 
 
-@dataclass(frozen=True)
-class Host:
-    """One host: software cost of embedding work, its own arithmetic, power of board and CPU."""
-
-    fixed: Constant = quantity("embedding software per batch", "us")
-    per_lookup: Constant = quantity("embedding software per lookup", "ns", zero=True)
-    gather: Constant = quantity("EmbeddingBag rate", "GB/s")
-    idle: Constant = quantity("idle power", "W")
-    active: Constant = quantity("active power", "W")
-    price: Constant = quantity("price", "USD")
-    take: Constant = quantity("row gather", "ns")
-    put: Constant = quantity("row scatter", "ns")
-    gemm: Constant = quantity("fp32 layer rate", "TFLOPS")
-    cache: Constant = quantity("software cache per batch", "ms")
-    cores: Constant = quantity(
-        "physical cores", "cores", default=Constant("", 64, "", 32, 128, "unsourced", "two sockets of a GPU node")
-    )
-    dram_lines: Constant = quantity(
-        "DRAM lines in flight a thread",
-        "lines",
-        default=Constant("", 12, "", 8, 16, "derived", "Yang et al., FAST'20: one thread reads 7.4 GB/s at 100 ns"),
-    )
-    pmem_lines: Constant = quantity(
-        "PMEM lines in flight a thread",
-        "lines",
-        default=Constant("", 7, "", 5, 10, "derived", "Yang et al., FAST'20: one thread reads 1.53 GB/s at 305 ns"),
-    )
-
-
-HOSTS = Catalogue("host", Host, uses=("copy-path",))
-
-
-def threads(machine: MachineKnobs) -> float:
-    """Return how many threads of a host ask memory for rows."""
-    return machine.host_threads or assumed_value(machine, "host", HOSTS[machine.host].cores)
-
-
-def lines_in_flight(machine: MachineKnobs, memory: str) -> float:
-    """Return how many 64 B lines of a memory the threads of a host wait for together."""
-    host = HOSTS[machine.host]
-    return threads(machine) * assumed_value(machine, "host", host.pmem_lines if memory == "pmem" else host.dram_lines)
-
-
 def _eager() -> dict[str, Constant]:
-    """An eager framework's CPU path of embeddings, table by table: the prototype's host ran one, and its fit is reused."""
+    """An eager or stock framework's CPU path of embeddings, table by table: the prototype's host ran one, its fit is reused."""
     return {name: getattr(HOSTS["trainingcxl"], name) for name in ("fixed", "per_lookup")}
 
 
 class HostRates(NamedTuple):
     """Numbers of one host in the units of `Host`; rates are those of its `working` share of cores.
 
-    `core` are the W of one that works, of which `busy` work in layers and embeddings; `loop` drives the GPUs.
+    `core` are the W of one that works, of which `busy` work in layers and embeddings; `loop` drives the GPUs, `layers` is the
+    arithmetic of the cores that work.
     """
 
     fixed: float
@@ -85,12 +45,12 @@ class HostRates(NamedTuple):
     gather: float
     take: float
     put: float
-    gemm: float
     cache: float
     working: float
     core: float
     busy: float
     loop: LoopRates
+    layers: Arithmetic
 
 
 def embedding_seconds(host: HostRates, work: HostEmbedding) -> Any:
@@ -105,8 +65,8 @@ def row_seconds(host: HostRates, work: HostRows) -> Any:
 
 
 def layer_seconds(host: HostRates, work: BottomMLP | TopPart) -> Any:
-    """Return the seconds of layers."""
-    return _layer_flop(work) / (host.gemm * 1e12 * host.working)
+    """Return the seconds of layers, as a GPU's are counted."""
+    return layers(work, host.layers).seconds
 
 
 SECONDS: Mapping[type, Cost] = {
@@ -130,15 +90,19 @@ JOULES: Mapping[type, Cost] = dict.fromkeys(SECONDS, core_joules)
 
 def build(machine: MachineKnobs) -> Device:
     """Build the host."""
-    eager = _eager() if machine.framework in EAGER else {}
+    eager = _eager() if machine.framework in EAGER or machine.host_software == STOCK else {}
     host = assumed(machine, "host", replace(HOSTS[machine.host], **eager))
+    library = assumed(machine, "host", LIBRARIES[machine.host_software])
     loop = assumed(machine, "host", FRAMEWORKS[machine.framework])
+    busy = float(min(threads(machine), host.cores.value))
     rates = HostRates(
-        **{name: getattr(host, name).value for name in ("fixed", "per_lookup", "gather", "take", "put", "gemm", "cache")},
-        working=min(1.0, threads(machine) / host.cores.value),  # rates are measured with all cores
+        **{name: getattr(host, name).value for name in ("fixed", "per_lookup", "take", "put", "cache")},
+        gather=host.gather.value * library.bags.value,
+        working=busy / host.cores.value,  # rates are measured with all cores
         core=(host.active.value - host.idle.value) / host.cores.value,
-        busy=float(min(threads(machine), host.cores.value)),
+        busy=busy,
         loop=loop_rates(loop),
+        layers=_arithmetic(machine, host, library, busy),
     )
     return Device(
         name="host",
@@ -150,24 +114,48 @@ def build(machine: MachineKnobs) -> Device:
         idle_watts=host.idle.value,
         full_watts=host.active.value,
         price=host.price.value,
-        constants=(*fields_of(host), *fields_of(loop)),
+        constants=(*_constants(host), *fields_of(library), *fields_of(loop)),
     )
 
 
-def _layer_flop(work: BottomMLP | TopPart) -> Any:
-    """Return the operations of layers: one pass forward, two backward, of the top part all three with its interaction."""
-    flop = 2.0 * work.samples * mlp_parameters(work.widths)
-    if isinstance(work, BottomMLP):
-        return (1 if work.direction == "forward" else 2) * flop
-    cross = 6.0 * work.samples * cross_parameters(work.widths[0], work.ranks)
-    pairs = 6.0 * work.samples * work.vectors**2 * work.dim if work.pairs and not work.ranks else 0.0
-    return 3 * flop + cross + pairs
+def _arithmetic(machine: MachineKnobs, host: Host, library: Library, busy: float) -> Arithmetic:
+    """Return what the cores that work do in layers; a precision without a unit has no rate, and is refused before it computes."""
+    peak = getattr(host, PEAKS.get(machine.matrix_precision, ""), None)
+    launch = library.launch.value * US
+    return Arithmetic(
+        rate=library.share.value * busy * peak.value * 1e9 if peak else 0.0,
+        bandwidth=_bandwidth(machine, busy * host.dram_lines.value),
+        word=word_bytes(machine),
+        per_flop=0.0,  # a core's watts pay
+        per_byte=0.0,
+        fixed=launch,
+        launch=launch,
+        rows=0.0,
+        samples=library.samples.value,
+    )
+
+
+def _bandwidth(machine: MachineKnobs, lines: float) -> float:
+    """Return the bytes a second of host DRAM: those of its channels, if so many lines in flight reach them."""
+    channel, efficiency, latency = (
+        assumed_value(machine, "dram", one) for one in (MEMORY[USED].channel, MEMORY[USED].efficiency, MEMORY[USED].latency)
+    )
+    return 1 / max(1 / (machine.host_dram_channels * channel * efficiency * GB), latency * NS / (lines * LINE))
+
+
+def _constants(host: Host) -> tuple[Constant, ...]:
+    """Return its constants; a peak of 0 is that of a unit that it lacks."""
+    return tuple(one for one in fields_of(host) if one.value or one.confidence != "vendor")
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:
-    """Return the constants of every host, and of the frameworks that can drive it."""
-    software = {name: (*fields_of(one), *(_eager().values() if name in EAGER else ())) for name, one in FRAMEWORKS.items()}
-    return {**{name: fields_of(host) for name, host in HOSTS.items()}, **software}
+    """Return the constants of every host, of the libraries that compute on it, and of the frameworks that can drive it."""
+    hosts = {name: _constants(host) for name, host in HOSTS.items()}
+    loops = {name: (*fields_of(one), *(_eager().values() if name in EAGER else ())) for name, one in FRAMEWORKS.items()}
+    libraries = {name: (*fields_of(one), *(_eager().values() if name == STOCK else ())) for name, one in LIBRARIES.items()}
+    return {**hosts, **libraries, **loops}
 
 
-DEVICE = DeviceKind("Host", build, parts, reads=("host", "host_threads", "framework"), copies=nodes)
+DEVICE = DeviceKind(
+    "Host", build, parts, reads=("host", "host_threads", "host_software", "matrix_precision", "framework"), copies=nodes
+)

@@ -8,7 +8,7 @@ from ...scenario.machine import MachineKnobs
 from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node
 from .chassis import efficiency, fan_share
 from .gpu import most_watts
-from .host import HOSTS
+from ..hosts import HOSTS
 
 
 @dataclass(frozen=True)

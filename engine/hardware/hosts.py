@@ -1,0 +1,86 @@
+"""Hosts as parts, and libraries that compute on them: threads, accesses in flight, peaks by precision."""
+
+from dataclasses import dataclass
+
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..scenario.machine import MachineKnobs
+from .device import assumed_value
+
+NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host: software cost of embedding work, peaks and memory channels of its CPUs, power of board and CPU."""
+
+    fixed: Constant = quantity("embedding software per batch", "us")
+    per_lookup: Constant = quantity("embedding software per lookup", "ns", zero=True)
+    gather: Constant = quantity("EmbeddingBag rate", "GB/s")
+    idle: Constant = quantity("idle power", "W")
+    active: Constant = quantity("active power", "W")
+    price: Constant = quantity("price", "USD")
+    take: Constant = quantity("row gather", "ns")
+    put: Constant = quantity("row scatter", "ns")
+    cache: Constant = quantity("software cache per batch", "ms")
+    fp32: Constant = quantity("fp32 peak a core", "GFLOPS")
+    sockets: Constant = quantity("sockets", "sockets")
+    channels: Constant = quantity("DRAM channels", "channels")
+    channel: Constant = quantity("DRAM channel peak", "GB/s")
+    lanes: Constant = quantity("PCIe lanes", "lanes")
+    generation: Constant = quantity("PCIe generation", "generation")
+    cores: Constant = quantity(
+        "physical cores", "cores", default=Constant("", 64, "", 32, 128, "unsourced", "two sockets of a GPU node")
+    )
+    dram_lines: Constant = quantity(
+        "DRAM lines in flight a thread",
+        "lines",
+        default=Constant("", 12, "", 8, 16, "derived", "Yang et al., FAST'20: one thread reads 7.4 GB/s at 100 ns"),
+    )
+    pmem_lines: Constant = quantity(
+        "PMEM lines in flight a thread",
+        "lines",
+        default=Constant("", 7, "", 5, 10, "derived", "Yang et al., FAST'20: one thread reads 1.53 GB/s at 305 ns"),
+    )
+    bf16: Constant = quantity("bf16 peak a core", "GFLOPS", default=NO_UNIT, zero=True)
+    fp16: Constant = quantity("fp16 peak a core", "GFLOPS", default=NO_UNIT, zero=True)
+    int8: Constant = quantity("int8 peak a core", "GFLOPS", default=NO_UNIT, zero=True)
+
+
+@dataclass(frozen=True)
+class Library:
+    """The library that computes on a host: what of its peaks and of its EmbeddingBag rate is reached, and what a call costs."""
+
+    share: Constant = quantity("GEMM share of peak", "of peak")
+    samples: Constant = quantity("GEMM extra samples", "samples", zero=True)
+    launch: Constant = quantity("layer launch", "us", zero=True)
+    bags: Constant = quantity("EmbeddingBag share", "of the rate")
+
+
+HOSTS = Catalogue("host", Host, uses=("copy-path",))
+LIBRARIES = Catalogue("host-software", Library)
+STOCK = "stock"
+PEAKS = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16"}  # the field of a host that is its cores' peak in a precision
+
+
+def threads(machine: MachineKnobs) -> float:
+    """Return how many threads of a host ask memory for rows."""
+    return machine.host_threads or assumed_value(machine, "host", HOSTS[machine.host].cores)
+
+
+def lines_in_flight(machine: MachineKnobs, memory: str) -> float:
+    """Return how many 64 B lines of a memory the threads of a host wait for together."""
+    host = HOSTS[machine.host]
+    return threads(machine) * assumed_value(machine, "host", host.pmem_lines if memory == "pmem" else host.dram_lines)
+
+
+def no_unit(machine: MachineKnobs) -> str:
+    """Return the refusal of a precision that the host's cores have no unit for, "" where they have one."""
+    host, precision = HOSTS[machine.host], machine.matrix_precision
+    possible = [name for name, field in PEAKS.items() if assumed_value(machine, "host", getattr(host, field)) > 0]
+    if precision in possible:
+        return ""
+    return (
+        f"machine.matrix_precision={precision} is not possible: the layers are on the host, and machine.host={machine.host} "
+        f"computes in {' or '.join(possible)}; choose that, or another host."
+    )
