@@ -8,8 +8,11 @@ from ..campaign import fault_stream
 from ..campaign.simulate import terms_of
 from ..errors import BadKnob, EmberpoolError
 from ..faults.fault import mtbf
-from ..hardware.device import nodes
+from ..hardware.device import expanders, nodes
+from ..hardware.devices.cxl import link_latency
+from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.pmem import read_rate, told_modules
+from ..hardware.hosts import host_channels
 from ..insight.decomposition import BOUND, RELAXED
 from ..insight.knob_effect import devices_named
 from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE, SHARDING, THREADS
@@ -21,12 +24,14 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import sized_scenario
 from ..systems.parts import kind_of
-from ..systems.sizing import DRIVES, EXPANDER, HOST, SERVER, modules_by_reason
+from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, NUMBER, SERVER, WAY, modules_by_reason
 from ..systems.system import KEEPS, named, readers
 from ..systems.traffic import log_bytes, table_bytes
 from ..units import GB, HOUR, MINUTE
 
 RATES = "_mtbf_hours"
+CHANNELS, EXPANDER_CHANNELS = "machine.host_dram_channels", "machine.expander_dram_channels"
+CARD = "machine.expander"
 
 
 @dataclass(frozen=True)
@@ -100,15 +105,19 @@ def _modules(count: int) -> str:
     return f"{count:,} module{'s' if count > 1 else ''}"
 
 
-def _dram(path: str, what: str, channels: str) -> Callable[[Scenario], InForce]:
+def _dram(path: str, what: str, channels: Callable[[MachineKnobs], int]) -> Callable[[Scenario], InForce]:
     """Return what finds an automatic size of DRAM."""
 
     def found(s: Scenario) -> InForce:
         machine = sized_scenario(s).machine
-        size, number = getattr(machine, path.partition(".")[2]), getattr(machine, channels)
+        size, number = getattr(machine, path.partition(".")[2]), channels(machine)
         return InForce(size, f"{number} × {size / number:g} GiB, the smallest like DIMMs in all channels that hold {what}")
 
     return found
+
+
+def _cards(s: Scenario) -> str:
+    return f"of card {s.machine.expander}" if s.machine.expander else "the usual one, without a card"
 
 
 def _no_target(s: Scenario) -> InForce:
@@ -169,9 +178,15 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     LINK: lambda s: InForce(
         AUTOMATIC[LINK](s), f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry"
     ),
-    HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", "host_dram_channels"),
-    EXPANDER: _dram(EXPANDER, "the tables", "expander_dram_channels"),
-    SERVER: _dram(SERVER, "a server's share of the tables", "host_dram_channels"),
+    HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", host_channels),
+    EXPANDER: _dram(EXPANDER, "the tables", dram_controllers),
+    SERVER: _dram(SERVER, "a server's share of the tables", host_channels),
+    CHANNELS: lambda s: InForce(host_channels(s.machine), f"the channels of host {s.machine.host}"),
+    EXPANDER_CHANNELS: lambda s: InForce(dram_controllers(sized_scenario(s).machine), _cards(s)),
+    NUMBER: lambda s: InForce(expanders(sized_scenario(s).machine), _cards(s)),
+    WAY: lambda s: InForce(link_latency(sized_scenario(s).machine), _cards(s)),
+    CARD: lambda s: InForce(None, "no card; link and channels are as their knobs say"),
+    CHASSIS: lambda s: InForce(sized_scenario(s).machine.chassis, "the smallest of two sockets with places for a node's GPUs"),
     DRIVES: lambda s: InForce(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),
     THREADS: lambda s: InForce(AUTOMATIC[THREADS](s), f"the physical cores of host {s.machine.host}"),
     "machine.target_throughput": _no_target,

@@ -6,6 +6,7 @@ from ..core.work import Copy, Move, Stream, Work
 from ..hardware.device import Device, assumed, gpus_in_node, joules, nodes, seconds
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES
+from ..hardware.hosts import host_channels
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine, ready
 from ..systems.sizing import most_dimms
@@ -51,7 +52,7 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
 def _host_dram(asked: Scenario, m: Machine) -> float:
     """Return the GiB of a host's DRAM, or of the most that it takes where its size is automatic: copies can make it larger."""
     machine = m.scenario.machine
-    return most_dimms(machine.host_dram_channels) if asked.machine.host_dram_GiB is None else machine.host_dram_GiB or 0.0
+    return most_dimms(host_channels(machine)) if asked.machine.host_dram_GiB is None else machine.host_dram_GiB or 0.0
 
 
 def _drawn(m: Machine) -> float:

@@ -12,7 +12,7 @@ NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
 
 @dataclass(frozen=True)
 class Host:
-    """One host: software cost of embedding work, peaks and memory channels of its CPUs, power of board and CPU."""
+    """One host: software cost of embedding work, peaks and memory channels of its CPUs, power of CPUs and of a DIMM."""
 
     fixed: Constant = quantity("embedding software per batch", "us")
     per_lookup: Constant = quantity("embedding software per lookup", "ns", zero=True)
@@ -26,9 +26,14 @@ class Host:
     fp32: Constant = quantity("fp32 peak a core", "GFLOPS")
     sockets: Constant = quantity("sockets", "sockets")
     channels: Constant = quantity("DRAM channels", "channels")
-    channel: Constant = quantity("DRAM channel peak", "GB/s")
     lanes: Constant = quantity("PCIe lanes", "lanes")
     generation: Constant = quantity("PCIe generation", "generation")
+    dimm: Constant = quantity(
+        "DIMM power",
+        "W",
+        zero=True,
+        default=Constant("", 5, "", 3, 8, "secondary", "codecarbon: a DIMM of an x86 server"),
+    )
     cores: Constant = quantity(
         "physical cores", "cores", default=Constant("", 64, "", 32, 128, "unsourced", "two sockets of a GPU node")
     )
@@ -57,7 +62,7 @@ class Library:
     bags: Constant = quantity("EmbeddingBag share", "of the rate")
 
 
-HOSTS = Catalogue("host", Host, uses=("copy-path",))
+HOSTS = Catalogue("host", Host, uses=("copy-path", "dram"))
 LIBRARIES = Catalogue("host-software", Library)
 STOCK = "stock"
 PEAKS = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16"}  # the field of a host that is its cores' peak in a precision
@@ -66,6 +71,11 @@ PEAKS = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16"}  # the field of a host 
 def threads(machine: MachineKnobs) -> float:
     """Return how many threads of a host ask memory for rows."""
     return machine.host_threads or assumed_value(machine, "host", HOSTS[machine.host].cores)
+
+
+def host_channels(machine: MachineKnobs) -> int:
+    """Return the DRAM channels of one host."""
+    return machine.host_dram_channels or round(assumed_value(machine, "host", HOSTS[machine.host].channels))
 
 
 def lines_in_flight(machine: MachineKnobs, memory: str) -> float:

@@ -103,7 +103,9 @@ class MachineKnobs:
         high=1e6,
         log=True,
     )
-    host_dram_channels: int = knob(6, "DRAM channels", "Of a host; its DRAM's bandwidth is linear in them.", low=1, high=64)
+    host_dram_channels: int | None = knob(
+        None, "DRAM channels", "Of a host; its DRAM's bandwidth is linear in them; auto: those of the host.", low=1, high=64
+    )
     expander_dram_GiB: float | None = knob(
         None,
         "Expander DRAM",

@@ -63,12 +63,14 @@ BY_SGD: Mapping[str, str] = {
     "model.embedding_learning_rate": "auto",
     "model.initial_accumulator": "0",
 }
+EXPLORED = "dlrm-kaggle", "dlrm-terabyte", "tiny", "optane-rm1", "optane-rm2", "optane-rm3", "optane-rm4"
 UNTIL: tuple[tuple[int, str, Mapping[str, str]], ...] = (
     (4, "dlrm-kaggle", {**BY_SGD, "run.batches": "1000"}),
     (4, "dlrm-terabyte", {**BY_SGD, "run.batches": "100"}),
     (5, "dlrm-terabyte", {"run.step_budget_GFLOP": "1"}),
     (5, "tiny", {**BY_SGD, "model.learning_rate": "0.1", "run.batches": "40", "data.held_out_samples": "256"}),
     (6, "bagpipe-kaggle", {"model.top_mlp": "512-256-1"}),
+    *((8, name, {"machine.host_dram_channels": "6"}) for name in EXPLORED),
 )
 
 

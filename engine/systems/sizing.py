@@ -15,6 +15,7 @@ from ..hardware.devices.expander_dram import card, dram_controllers
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import interleave_set, module_bytes, module_rate, modules_for
 from ..hardware.devices.ssd import drive_bytes
+from ..hardware.hosts import host_channels
 from ..scenario.scenario import KNOBS, Scenario, with_checked
 from ..units import GB, GiB
 from .system import System
@@ -52,11 +53,11 @@ def sized(s: Scenario, system: System) -> Scenario:
         s = _changed(s, {CHASSIS: _chassis(s, system)})
     if s.machine.host_dram_GiB is None:
         s = _changed(s, {HOST: least_host_dram(s, system)})  # tables that are placed by room are placed in this
-        s = _changed(s, {HOST: max(s.machine.host_dram_GiB or 0.0, dimms(s.machine.host_dram_channels, _in_host(s, system)))})
+        s = _changed(s, {HOST: max(s.machine.host_dram_GiB or 0.0, dimms(host_channels(s.machine), _in_host(s, system)))})
     if s.machine.expander_dram_GiB is None:
         s = _changed(s, {EXPANDER: _expander_dram(s, system)})
     if s.machine.server_dram_GiB is None:
-        s = _changed(s, {SERVER: dimms(s.machine.host_dram_channels, _held(s, system, "servers") / s.machine.embedding_servers)})
+        s = _changed(s, {SERVER: dimms(host_channels(s.machine), _held(s, system, "servers") / s.machine.embedding_servers)})
     if s.machine.num_ssds is None:
         s = _changed(s, {DRIVES: _drives(s, system)})
     return s
@@ -101,7 +102,7 @@ def most_dimms(channels: int) -> float:
 def least_host_dram(s: Scenario, system: System) -> float:
     """Return the GiB of a host's DRAM that holds no tables: what feeds the GPUs of a node, in all its channels."""
     gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
-    return dimms(s.machine.host_dram_channels, STAGING.value * gpus * memory_bytes(s.machine))
+    return dimms(host_channels(s.machine), STAGING.value * gpus * memory_bytes(s.machine))
 
 
 def _in_host(s: Scenario, system: System) -> float:

@@ -32,6 +32,7 @@ from ..errors import CannotRun
 from ..hardware.device import Device
 from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu import word_bytes
+from ..hardware.hosts import host_channels
 from ..hardware.layers import ANY, layers
 from ..results.result import Result
 from ..scenario.machine import MachineKnobs
@@ -95,7 +96,7 @@ def _bandwidths(machine: MachineKnobs, devices: Mapping[str, Device]) -> Rates:
     rates |= {"gpu": peaks["gpu"]["memory bandwidth"] * GB} if "gpu" in devices else {}
     rates |= {"remote": peaks["remote"]["network card"] * GB} if "remote" in devices else {}
     if "dram" in devices:
-        rates |= dict.fromkeys(("dram", "host"), machine.host_dram_channels * peaks["dram"]["channel peak"] * GB)
+        rates |= dict.fromkeys(("dram", "host"), host_channels(machine) * peaks["dram"]["channel peak"] * GB)
     if "expander-dram" in devices:
         rates["expander-dram"] = dram_controllers(machine) * peaks["expander-dram"]["channel peak"] * GB
     return rates

@@ -96,7 +96,8 @@ def _both(answer: Enough, band: Band | None) -> str:
     aim, sure = q.target.against(q.baseline.scenario.system), spread(band, unit)
     sized = (size(q, machine, sure if answer.both.meets else "") or "the machine as it is") + _switched(answer)
     if answer.both.meets:
-        spent = f"{machine.dollars:,.0f} USD, {ms(machine.seconds)} and {machine.joules:.3g} J a batch{static_energy(machine.result.results)}"
+        static = static_energy(machine.result.results)
+        spent = f"{machine.dollars:,.0f} USD, {ms(machine.seconds)} and {machine.joules:.3g} J a batch{static}"
         return f"Cheapest {aim}: {sized}: {spent}."
     return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, sure)}. {machine.result.finding}"
 

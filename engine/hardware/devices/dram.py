@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from ...core.work import By, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
-from ..device import Cost, Device, DeviceKind, assumed, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..hosts import HOSTS, host_channels
 from ..requesters import InFlight, in_flight, most_accesses
 
 
@@ -32,7 +34,8 @@ class Memory:
 
 
 MEMORY = Catalogue("dram", Memory)
-USED = "ddr4-3200"
+HOST_MEMORY = Catalogue("dram", Memory, of=("host",))  # by the host that names it
+USED = "ddr4-3200"  # of expanders that are no card
 DIMMS_GiB = (16, 32, 64, 96, 128, 256)
 
 
@@ -95,17 +98,20 @@ def full_joules(rates: DramRates) -> Any:
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build a host's DRAM; its idle power is within the host's, which was measured with memory. Capacity must be settled."""
-    memory, capacity = assumed(machine, "dram", MEMORY[USED]), machine.host_dram_GiB or 0.0
-    rates = rates_of(machine, memory, machine.host_dram_channels)
+    """Build a host's DRAM, whose power at rest is by DIMM; capacity must be settled."""
+    memory, capacity = assumed(machine, "dram", HOST_MEMORY[machine.host]), machine.host_dram_GiB or 0.0
+    channels = host_channels(machine)
+    rates = rates_of(machine, memory, channels)
+    static = channels * ceil(capacity / channels / DIMMS_GiB[-1]) * assumed_value(machine, "host", HOSTS[machine.host].dimm)
     return Device(
         name="dram",
-        title=f"Host DRAM, {capacity:g} GiB on {machine.host_dram_channels} channels",
+        title=f"Host DRAM, {capacity:g} GiB on {channels} channels",
         helps="more DRAM channels would shorten it",
         rates=rates,
         seconds=SECONDS,
         joules=JOULES,
-        full_watts=full_joules(rates),
+        idle_watts=static,
+        full_watts=static + full_joules(rates),
         price=capacity * GiB / GB * memory.price.value,
         constants=fields_of(memory),
     )
@@ -114,7 +120,7 @@ def build(machine: MachineKnobs) -> Device:
 DEVICE = DeviceKind(
     "Host DRAM",
     build,
-    lambda: {"": fields_of(MEMORY[USED])},
-    reads=("host_dram_GiB", "host_dram_channels", "dram_static_power_source"),
+    lambda: {name: fields_of(memory) for name, memory in HOST_MEMORY.items()},
+    reads=("host", "host_dram_GiB", "host_dram_channels", "dram_static_power_source"),
     copies=nodes,
 )

@@ -1,4 +1,4 @@
-"""The host: its CPU's embedding path and layers, and the static power of the board everything sits on."""
+"""The host: its CPU's embedding path and layers, and the power of its CPUs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,9 +19,9 @@ from ...units import GB, MS, NS, US
 from ..concurrency import LINE
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
 from ..framework import FRAMEWORKS, LoopRates, driving, loop_rates
-from ..hosts import HOSTS, LIBRARIES, PEAKS, STOCK, Host, Library, threads
+from ..hosts import HOSTS, LIBRARIES, PEAKS, STOCK, Host, Library, host_channels, threads
 from ..layers import Arithmetic, layers
-from .dram import MEMORY, USED
+from .dram import HOST_MEMORY
 from .gpu import word_bytes
 
 MANY_THREADS = (HostEmbedding, BottomMLP, TopPart)  # rows are gathered and scattered, a cache tended, by one thread
@@ -137,10 +137,11 @@ def _arithmetic(machine: MachineKnobs, host: Host, library: Library, busy: float
 
 def _bandwidth(machine: MachineKnobs, lines: float) -> float:
     """Return the bytes a second of host DRAM: those of its channels, if so many lines in flight reach them."""
+    memory = HOST_MEMORY[machine.host]
     channel, efficiency, latency = (
-        assumed_value(machine, "dram", one) for one in (MEMORY[USED].channel, MEMORY[USED].efficiency, MEMORY[USED].latency)
+        assumed_value(machine, "dram", one) for one in (memory.channel, memory.efficiency, memory.latency)
     )
-    return 1 / max(1 / (machine.host_dram_channels * channel * efficiency * GB), latency * NS / (lines * LINE))
+    return 1 / max(1 / (host_channels(machine) * channel * efficiency * GB), latency * NS / (lines * LINE))
 
 
 def _constants(host: Host) -> tuple[Constant, ...]:

@@ -6,9 +6,9 @@ from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...scenario.machine import MachineKnobs
 from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node
+from ..hosts import HOSTS
 from .chassis import efficiency, fan_share
 from .gpu import most_watts
-from ..hosts import HOSTS
 
 
 @dataclass(frozen=True)
