@@ -65,6 +65,15 @@ class Library:
 HOSTS = Catalogue("host", Host, uses=("copy-path", "dram"))
 LIBRARIES = Catalogue("host-software", Library)
 STOCK = "stock"
+# Constants that nothing but layers on the host reads.
+LAYERS = frozenset(
+    (
+        "GEMM share of peak",
+        "GEMM extra samples",
+        "layer launch",
+        *(f"{one} peak a core" for one in ("fp32", "bf16", "fp16", "int8")),
+    )
+)
 PEAKS = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16"}  # the field of a host that is its cores' peak in a precision
 
 

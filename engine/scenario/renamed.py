@@ -126,6 +126,8 @@ def meant(
     yield from ((path, text, f"preset's {path}") for path, text in trained if path not in said and not path.startswith(known))
     if link < 7 and said.get("data.digest", str(own("data.digest"))) and "data.id_numbering" not in said:
         yield "data.id_numbering", "hashed", "data file, whose ids were hashed,"
+    if link < 8 and set(systems) == {"cpu-only"} and precision != "fp32":
+        yield "machine.matrix_precision", "fp32", f"{precision[:40]} of a host, which computed in fp32,"
     if link < 8:
         yield from _memories_apart(given, systems)
     if link >= 3:

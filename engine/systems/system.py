@@ -10,6 +10,7 @@ from ..core.graph import Task, TaskGraph
 from ..core.memo import remembered
 from ..errors import BadKnob
 from ..hardware.device import Device, DeviceKind, folded, name_of
+from ..hardware.hosts import LAYERS
 from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
@@ -239,13 +240,18 @@ def _bench(chosen: System) -> tuple[str, ...]:
 
 
 def constants(scenario: Scenario) -> Mapping[str, Constant]:
-    """Return the constants in use by name, as `machine.assume` knows them, with the scenario's assumptions applied."""
+    """Return the constants in use by name, as `machine.assume` knows them, with the scenario's assumptions applied.
+
+    What layers on a host take is in use where no GPU has them.
+    """
     return _constants(scenario.system, scenario.machine)
 
 
 @lru_cache(maxsize=1024)
 def _constants(system: str, machine: MachineKnobs) -> Mapping[str, Constant]:
-    return {name_of(name, one): one for name, device in powered(system, machine).items() for one in device.constants}
+    idle = LAYERS if "gpu" in load("systems", system).devices else ()
+    used = ((name, one) for name, device in powered(system, machine).items() for one in device.constants)
+    return {name_of(name, one): one for name, one in used if name != "host" or one.name not in idle}
 
 
 def readers(path: str) -> tuple[str, ...]:

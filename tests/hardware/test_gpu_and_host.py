@@ -11,6 +11,8 @@ from engine.hardware.device import joules, seconds
 from engine.hardware.hosts import HOSTS, LIBRARIES
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
+from engine.scenario.scenario import Scenario, with_values
+from engine.systems.system import constants
 from tests.cases import each
 
 GB, US, NS, MS = 1e9, 1e-6, 1e-9, 1e-3
@@ -173,3 +175,12 @@ def test_only_a_tuned_librarys_share_is_calibrated_and_peaks_are_arithmetic():
     assert (share.low, share.high) == (0.4, 0.7) and share.low <= share.value <= share.high
     for name, clock, width in (("avx512-2019", 2.4, 64), ("epyc-2019", 2.25, 32), ("amx-2023", 2.5, 64), ("epyc-2024", 2.7, 64)):
         assert HOSTS[name].fp32.value == exactly(clock * width)
+
+
+def test_what_layers_on_a_host_take_is_in_use_where_no_gpu_has_them():
+    used = {system: constants(with_values(Scenario(), {"system": system})) for system in ("cpu-only", "cpu-gpu")}
+    assert {name for name in used["cpu-only"] if name not in used["cpu-gpu"] and name.startswith("host.")} == {
+        f"host.{name}" for name in ("GEMM-share-of-peak", "GEMM-extra-samples", "layer-launch", "fp32-peak-a-core")
+    }
+    assert used["cpu-only"]["host.GEMM-share-of-peak"].confidence == "calibrated"
+    assert {one.confidence for one in used["cpu-gpu"].values()}.isdisjoint({"calibrated"})
