@@ -10,6 +10,7 @@ from ..errors import BadKnob, EmberpoolError
 from ..faults.fault import mtbf
 from ..hardware.device import nodes
 from ..hardware.devices.pmem import read_rate, told_modules
+from ..hardware.prices import electricity
 from ..insight.decomposition import BOUND, RELAXED
 from ..insight.knob_effect import devices_named
 from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE, SHARDING, THREADS
@@ -153,6 +154,7 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     ),
     THREADS: lambda s: InForce(AUTOMATIC[THREADS](s), f"the physical cores of host {s.machine.host}"),
     "machine.target_throughput": _no_target,
+    "machine.electricity_USD_per_kWh": lambda s: InForce(electricity(s.machine).value, electricity(s.machine).source),
     **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},
     SHARDING: _sharding,
     "policy.checkpoint_minutes": _period,

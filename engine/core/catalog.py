@@ -21,6 +21,8 @@ MOST = 1e12
 MOST_BYTES, MOST_LETTERS = 1_000_000, 300
 NUMBERS = ("value", "low", "high")
 SAID = (*NUMBERS, "confidence", "source")
+MONEY = ("USD", "USD/GB")  # units of prices, each of which is of a year
+FIRST, LAST = 2000, 2100
 Part = TypeVar("Part")
 Table = dict[str, Any]
 
@@ -28,7 +30,7 @@ Table = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """What a kind of part has to say: a constant's name and unit, whether it can be 0, and which `choices` of a knob `switch`
-    stand for other sources; a part whose file does not say it has the `default`, if there is one."""
+    stand for other sources; a part whose file does not say it has the `default`, if there is one, or none if it is `optional`."""
 
     name: str
     unit: str
@@ -36,6 +38,7 @@ class Quantity:
     switch: str = ""
     choices: tuple[str, ...] = ()
     default: Constant | None = None
+    optional: bool = False
 
     @property
     def key(self) -> str:
@@ -49,6 +52,11 @@ def quantity(name: str, unit: str, default: Constant | None = None, **more: Any)
         return field(metadata={"quantity": Quantity(name, unit, **more)})
     named = replace(default, name=name, unit=unit, zero=more.get("zero", False))
     return field(default=named, metadata={"quantity": Quantity(name, unit, default=named, **more)})
+
+
+def optional_price(unit: str, name: str = "price") -> Any:
+    """Declare a dataclass field that is a price; a part for which none is published has None."""
+    return field(default=None, kw_only=True, metadata={"quantity": Quantity(name, unit, optional=True)})
 
 
 class Catalogue(Mapping[str, Part], Generic[Part]):
@@ -105,7 +113,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
             _text(path, word, content.get(word))
         for kind in self.uses:
             _used(path, content, kind)
-        missing = [key for key, one in own.items() if key not in content and one.default is None]
+        missing = [key for key, one in own.items() if not (key in content or one.default or one.optional)]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             _refuse(path, f"lacks {missing[0]} [{own[missing[0]].unit}]{more}; add a table of {_words(SAID)} for each.")
@@ -176,21 +184,38 @@ def _used(path: Path, content: Table, kind: str) -> str:
 
 def _constant(path: Path, one: Quantity, table: Any) -> Constant:
     """Read a constant's table, and in its `others` what other sources say."""
-    switched = ("others",) if one.switch else ()
-    _known(path, one.key, table, (*SAID, "unit", "note", *switched), (*SAID, "unit"))
+    more = ("others",) * bool(one.switch) + ("year", "years") * (one.unit in MONEY)
+    _known(path, one.key, table, (*SAID, "unit", "note", *more), (*SAID, "unit", *more[:1] * (one.unit in MONEY)))
     if table["unit"] != one.unit:
         _refuse(path, f"gives {one.key} in {table['unit']!r}, but it is taken in {one.unit!r}; convert it.")
     if (note := table.get("note", "")) != "":
         _text(path, f"{one.key}.note", note)
     found = Constant(one.name, *_numbers(path, one, one.key, table), *_source(path, one.key, table), note, zero=one.zero)
+    if one.unit in MONEY:
+        return _dated(path, one, found, table)
     others = table.get("others", {})
     _known(path, f"{one.key}.others", others, one.choices)
-    said = {choice: _other(path, one, choice, table) for choice, table in others.items()}
+    said = {choice: _other(path, one, choice, table) for choice in others}
     return found.disputed(one.switch, **said) if said else found
 
 
-def _other(path: Path, one: Quantity, choice: str, table: Any) -> Said:
-    key = f"{one.key}.others.{choice}"
+def _dated(path: Path, one: Quantity, found: Constant, table: Table) -> Constant:
+    """Return a price with its year, and with what it was in other years."""
+    others = table.get("years", {})
+    if not isinstance(others, dict):
+        _refuse(path, f"gives {one.key}.years = {others!r:.40}, which is no table; write [{one.key}.years] and below it years.")
+    years = {str(table["year"]): table["year"], **{year: int(year) for year in others if re.fullmatch("[0-9]{4}", year)}}
+    for year in (str(table["year"]), *others):
+        if not isinstance(years.get(year), int) or not FIRST <= years[year] <= LAST:
+            _refuse(path, f"says {one.key} of the year {year!r:.40}; write a whole number from {FIRST} to {LAST}.")
+    if str(table["year"]) in others:
+        _refuse(path, f"gives {one.key} of {table['year']} twice; keep one.")
+    said = {years[year]: _other(path, one, year, table, "years") for year in others}
+    return replace(found, year=table["year"]).dated(said)
+
+
+def _other(path: Path, one: Quantity, choice: str, tables: Any, among: str = "others") -> Said:
+    key, table = f"{one.key}.{among}.{choice}", tables[among][choice]
     _known(path, key, table, SAID, SAID)
     value, _, low, high = _numbers(path, one, key, table)
     return value, low, high, *_source(path, key, table)

@@ -148,6 +148,8 @@ def check(knob: Knob, value: Any) -> Any:
     if knob.kind == "assumptions":
         return _assumptions(knob, value)
     if knob.kind == "choice":
+        if isinstance(value, int | float) and f"{value:.0f}" in knob.allowed and value == round(value):
+            value = f"{value:.0f}"  # a year, as a file or a table has it
         if value not in knob.allowed:
             listing = "systems" if knob.path == "system" else ""
             raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed, listing)}")

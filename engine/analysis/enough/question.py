@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, isfinite, log2, nan
+from math import ceil, inf, isfinite, log2, nan
 from typing import Any
 
 from ...errors import BadInput, CannotRun
@@ -12,6 +12,7 @@ from ...hardware.device import nodes
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.knob_stops import CAPACITY
 from ...insight.relaxation import LINK
+from ...insight.running_costs import dollars
 from ...registry import load
 from ...results.result import Result
 from ...scenario.scenario import KNOBS, Scenario, with_values
@@ -22,6 +23,7 @@ DRAM = "machine.dram_capacity_GiB"
 # What is looked for, and the system's own ways: a baseline keeps none of the scenario's, or it would move with every knob.
 OWN = {CAPACITY: None, LINK: None, NEAR: True, "policy.log": None, BOUND: None, RELAXED: None, "policy.cache_policy": None}
 LEAST, MOST = -0.99, 1e3  # of `within`
+NO_PRICE = "no published price"
 ROUNDING = 1e-9  # so that a machine is within 0 % of itself
 
 
@@ -70,8 +72,15 @@ class Candidate:
 
     @property
     def dollars(self) -> float:
-        """Price of the machine in USD."""
-        return self.result.results["Capital cost [USD]"] or nan
+        """Price of the machine in USD, infinite where it has none, so that it is never the cheapest."""
+        found = self.result.results.get("Capital cost [USD]")
+        return inf if found is None else found
+
+    @property
+    def spent(self) -> str:
+        """The price with its year in words, or that there is none."""
+        known = f"{self.dollars:,.0f} {dollars(self.result.scenario)}"
+        return known if isfinite(self.dollars) else NO_PRICE
 
 
 @dataclass(frozen=True)

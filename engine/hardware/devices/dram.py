@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import By, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
 from ..requesters import InFlight, in_flight, most_accesses
 
 
@@ -25,7 +25,7 @@ class Memory:
     latency: Constant = quantity("random latency", "ns")
     energy: Constant = quantity("access energy", "pJ/bit")
     background: Constant = quantity("background power", "W/GB", switch="dram_static_power_source", choices=("dies", "fleet"))
-    price: Constant = quantity("price", "USD/GB")
+    price: Constant | None = optional_price("USD/GB")
     rise: Constant = RISE
     bend: Constant = BEND
     wall: Constant = WALL
@@ -102,7 +102,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=gigabytes * memory.background.value,
         full_watts=gigabytes * memory.background.value + _joules(rates, rate),
-        price=gigabytes * memory.price.value,
+        price=amount_price(memory.price, gigabytes),
         constants=fields_of(memory),
     )
 
@@ -111,6 +111,6 @@ DEVICE = DeviceKind(
     "DRAM",
     build,
     lambda: {"": fields_of(MEMORY[USED])},
-    reads=("dram_capacity_GiB", "dram_channels", "dram_static_power_source"),
+    reads=("dram_capacity_GiB", "dram_channels", "dram_static_power_source", "prices"),
     copies=nodes,
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import (
     BottomMLP,
@@ -19,7 +19,7 @@ from ...core.work import (
 )
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
 from ..framework import FRAMEWORKS, LoopRates, driving, loop_rates
 
 MANY_THREADS = (HostEmbedding, BottomMLP, TopPart)  # rows are gathered and scattered, a cache tended, by one thread
@@ -35,7 +35,7 @@ class Host:
     gather: Constant = quantity("EmbeddingBag rate", "GB/s")
     idle: Constant = quantity("idle power", "W")
     active: Constant = quantity("active power", "W")
-    price: Constant = quantity("price", "USD")
+    price: Constant | None = optional_price("USD")
     take: Constant = quantity("row gather", "ns")
     put: Constant = quantity("row scatter", "ns")
     gemm: Constant = quantity("fp32 layer rate", "TFLOPS")
@@ -149,7 +149,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=host.idle.value,
         full_watts=host.active.value,
-        price=host.price.value,
+        price=amount_price(host.price),
         constants=(*fields_of(host), *fields_of(loop)),
     )
 
@@ -170,4 +170,4 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {**{name: fields_of(host) for name, host in HOSTS.items()}, **software}
 
 
-DEVICE = DeviceKind("Host", build, parts, reads=("host", "host_threads", "framework"), copies=nodes)
+DEVICE = DeviceKind("Host", build, parts, reads=("host", "host_threads", "framework", "prices"), copies=nodes)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ...core.work import Pool
 from ...scenario.machine import MachineKnobs
-from ..device import Cost, Device, DeviceKind, assumed, fields_of
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, fields_of
 from ..requesters import LOGIC
 from .pmem import modules
 
@@ -39,7 +39,7 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         idle_watts=chips * logic.idle.value,
         busy_watts=chips * max(logic.active.value - logic.idle.value, 0.0),
-        price=chips * logic.price.value,
+        price=amount_price(logic.price, chips),
         constants=fields_of(logic),
     )
 
@@ -57,5 +57,6 @@ DEVICE = DeviceKind(
         "near_data_clock_MHz",
         "near_data_scratchpad_MB",
         "num_expanders",
+        "prices",
     ),
 )

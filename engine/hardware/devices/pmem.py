@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, Quantity, quantity
+from ...core.catalog import Catalogue, Quantity, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
 from ..requesters import InFlight, in_flight, most_accesses
 
 LEAST = 1e-3  # ns
@@ -46,7 +46,7 @@ class ModuleConstants:
     idle: Constant = quantity("module idle power", "W")
     read_energy: Constant = quantity("read energy", "nJ/B")
     write_energy: Constant = quantity("write energy", "nJ/B")
-    price: Constant = quantity("price", "USD/GB")
+    price: Constant | None = optional_price("USD/GB")
     writers: Constant = quantity("writers without loss", "writers")
     crowded: Constant = quantity("write share of 12 writers", "of the rate")
     queue: Constant = quantity(
@@ -255,7 +255,7 @@ def build(machine: MachineKnobs) -> Device:
         idle_watts=count * media.idle.value,
         full_watts=count * (media.idle.value + media.read.value * media.read_energy.value),
         modules=count,
-        price=count * module_bytes(machine) / GB * media.price.value,
+        price=amount_price(media.price, count * module_bytes(machine) / GB),
         constants=_constants(media),
     )
 
@@ -306,6 +306,7 @@ DEVICE = DeviceKind(
         "pmem_writers_per_module",
         "pmem_bandwidth_source",
         "pmem_write_latency_source",
+        "prices",
     ),
     copies=nodes,
 )
