@@ -23,8 +23,27 @@ NUMBERS = ("value", "low", "high")
 SAID = (*NUMBERS, "confidence", "source")
 MONEY = ("USD", "USD/GB")  # units of prices, each of which is of a year
 FIRST, LAST = 2000, 2100
+AVAILABILITY, FORM = "availability", "form"
+STATES = ("on sale", "announced", "discontinued", "research")  # and "unknown", of a part whose file does not say it
+FORMS = ("SXM", "PCIe", "superchip", "OAM")
+SINCE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2]))?")
 Part = TypeVar("Part")
 Table = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a part can be bought, since which year or month, and who says so."""
+
+    state: str = "unknown"
+    since: str = ""
+    source: str = ""
+
+    @property
+    def mark(self) -> str:
+        """What a list says of a part that cannot be bought today, "" of others."""
+        since = f" since {self.since}" if self.since else ""
+        return f"{self.state}{since}" if self.state not in ("on sale", "unknown") else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +82,8 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     """All parts of a kind by name, each read when it is first asked for; raises BadFile with a sentence.
 
     With `of`, kinds of parts that each name one of this kind, it is by their names. `uses` are the kinds of which each part
-    here names one; `aside` are constants that a file may have and that belong to no device.
+    here names one; `aside` are constants that a file may have and that belong to no device. `forms` are those that a part can
+    have as a piece of hardware, of which each says its own.
     """
 
     def __init__(
@@ -74,9 +94,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         of: tuple[str, ...] = (),
         uses: tuple[str, ...] = (),
         aside: tuple[Quantity, ...] = (),
+        forms: tuple[str, ...] = (),
     ) -> None:
         """Declare the kind; nothing is read yet."""
         self.kind, self.shape, self.of, self.uses, self._aside = kind, shape, of, uses, aside
+        self._forms = forms
         declared = {one.name: one.metadata.get("quantity") for one in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: one for name, one in declared.items() if one}
         self._read: dict[Path, tuple[Part, Mapping[str, Constant]]] = {}
@@ -108,7 +130,10 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     def _parsed(self, path: Path, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         own = {one.key: one for one in self._fields.values()}
         asked = {**own, **{one.key: one for one in self._aside}}
-        _known(path, "", content, ("title", "summary", *self.uses, *asked))
+        _known(path, "", content, ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *self.uses, *asked))
+        _available(path, content)
+        if self._forms:
+            _form(path, content, self._forms)
         for word in ("title", "summary"):
             _text(path, word, content.get(word))
         for kind in self.uses:
@@ -133,6 +158,37 @@ def summaries() -> Iterator[tuple[str, str, str, str]]:
         for name, path in _files(FOLDERS, (kind,)).items():
             title, summary = (_text(path, word, _content(path).get(word)) for word in ("title", "summary"))
             yield kind, name, title, summary
+
+
+def availability(kind: str, name: str) -> Availability:
+    """Return whether a part of a kind can be bought; raises BadFile."""
+    path = _files(FOLDERS, (kind,))[name]
+    return _available(path, _content(path))
+
+
+def form(kind: str, name: str) -> str:
+    """Return the form of a part of a kind as a piece of hardware, "" where it says none."""
+    return str(_content(_files(FOLDERS, (kind,))[name]).get(FORM, ""))
+
+
+def _available(path: Path, content: Table) -> Availability:
+    if AVAILABILITY not in content:
+        return Availability()
+    table, needed = content[AVAILABILITY], ("state", "since", "source")
+    _known(path, AVAILABILITY, table, needed)
+    if missing := [key for key in needed if key not in table]:
+        _refuse(path, f"does not say {missing[0]} of {AVAILABILITY}; it has {_words(needed)}.")
+    if table["state"] not in STATES:
+        _refuse(path, f"gives {AVAILABILITY}.state = {table['state']!r:.40}; {nearest(str(table['state']), STATES)}")
+    if not SINCE.fullmatch(str(table["since"])):
+        _refuse(path, f'gives {AVAILABILITY}.since = {table["since"]!r:.40}; write a year or a month: "2024" or "2024-11".')
+    return Availability(table["state"], str(table["since"]), _text(path, f"{AVAILABILITY}.source", table["source"]))
+
+
+def _form(path: Path, content: Table, forms: tuple[str, ...]) -> None:
+    if content.get(FORM) not in forms:
+        said = f"says {FORM} = {content[FORM]!r:.40}" if FORM in content else f"does not say its {FORM}"
+        _refuse(path, f'{said}; write {FORM} = "{forms[0]}" or another of {_words(forms)}.')
 
 
 @lru_cache(maxsize=256)

@@ -91,7 +91,7 @@ class DeviceKind:
     A part is what a knob can choose, such as a media type; a device without a choice has the one part "". `build`
     makes one device; a machine has `copies` of it that share all work evenly. What stands `apart`, in hosts of its own,
     is no part of the machine unless its system uses it. `reads` are the machine's knobs that `build` reads, `assume` and
-    those of other devices aside.
+    those of other devices aside. `kinds` are the kinds of the catalogue's parts that it can be.
     """
 
     title: str
@@ -100,6 +100,7 @@ class DeviceKind:
     reads: tuple[str, ...] = ()
     copies: Callable[[MachineKnobs], int] = lambda machine: 1
     apart: bool = False
+    kinds: tuple[str, ...] = ()
 
     @property
     def knobs(self) -> tuple[str, ...]:

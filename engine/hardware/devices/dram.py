@@ -110,7 +110,8 @@ def build(machine: MachineKnobs) -> Device:
 DEVICE = DeviceKind(
     "DRAM",
     build,
-    lambda: {"": fields_of(MEMORY[USED])},
+    lambda: {name: fields_of(memory) for name, memory in MEMORY.items()},
     reads=("dram_capacity_GiB", "dram_channels", "dram_static_power_source", "prices"),
     copies=nodes,
+    kinds=("dram",),
 )

@@ -64,5 +64,10 @@ def build(machine: MachineKnobs) -> Device:
 
 
 DEVICE = DeviceKind(
-    "Gather card", build, lambda: {"": fields_of(CARDS[USED])}, reads=("pcie_bandwidth_GBps", "prices"), copies=nodes
+    "Gather card",
+    build,
+    lambda: {"": fields_of(CARDS[USED])},
+    reads=("pcie_bandwidth_GBps", "prices"),
+    copies=nodes,
+    kinds=("gather-card",),
 )

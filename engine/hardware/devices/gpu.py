@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, optional_price, quantity
+from ...core.catalog import FORMS, Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
@@ -94,7 +94,7 @@ class ReplayedTimes:
     remote: Constant = REMOTE
 
 
-ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",))
+ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",), forms=FORMS)
 REPLAYS = Catalogue("gpu-replay", ReplayedTimes, uses=("fabric",))
 
 
@@ -266,4 +266,5 @@ DEVICE = DeviceKind(
     parts,
     reads=("gpu", "matrix_precision", "gpu_memory_energy_source", "prices"),
     copies=lambda machine: machine.num_gpus,
+    kinds=("gpu", "gpu-replay"),
 )

@@ -170,4 +170,4 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {**{name: fields_of(host) for name, host in HOSTS.items()}, **software}
 
 
-DEVICE = DeviceKind("Host", build, parts, reads=("host", "host_threads", "framework", "prices"), copies=nodes)
+DEVICE = DeviceKind("Host", build, parts, reads=("host", "host_threads", "framework", "prices"), copies=nodes, kinds=("host",))

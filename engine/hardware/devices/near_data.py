@@ -59,4 +59,5 @@ DEVICE = DeviceKind(
         "num_expanders",
         "prices",
     ),
+    kinds=("near-data",),
 )

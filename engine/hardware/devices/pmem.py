@@ -13,10 +13,11 @@ from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, 
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, nodes
 from ..requesters import InFlight, in_flight, most_accesses
 
 LEAST = 1e-3  # ns
+NO_LINK = Constant("", 0, "", 0, 0, "stated", "a module that says nothing of it has no link of its own")
 CROWD = 12  # writers per module, the most that were measured
 
 
@@ -58,6 +59,8 @@ class ModuleConstants:
     rise: Constant = RISE
     bend: Constant = BEND
     wall: Constant = WALL
+    lanes: Constant = quantity("link lanes", "lanes", zero=True, default=NO_LINK)
+    generation: Constant = quantity("link generation", "generation", zero=True, default=NO_LINK)
     cache: Constant = quantity(
         "cache capacity", "GB", zero=True, default=Constant("", 0, "", 0, 0, "stated", "a part that says nothing of it has none")
     )
@@ -74,6 +77,7 @@ class ModuleConstants:
     )
 
 
+OF_LINKS = ("lanes", "generation")
 OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "cached_energy")
 ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
 MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,))
@@ -283,10 +287,9 @@ def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRa
 
 
 def _constants(media: ModuleConstants) -> tuple[Constant, ...]:
-    """Return a medium's constants, those of a cache only where it has one."""
-    return tuple(
-        [one for one, name in zip(fields_of(media), vars(media), strict=True) if media.cache.value or name not in OF_CACHES]
-    )
+    """Return a medium's constants, those of a cache or a link of its own only where it has one."""
+    absent = (*OF_CACHES * (not media.cache.value), *OF_LINKS * (not media.lanes.value))
+    return tuple([one for name in vars(media) if name not in absent and (one := getattr(media, name)) is not None])
 
 
 def _write_share(media: ModuleConstants, writers: int) -> float:
@@ -309,4 +312,5 @@ DEVICE = DeviceKind(
         "prices",
     ),
     copies=nodes,
+    kinds=("media",),
 )

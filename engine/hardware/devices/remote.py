@@ -75,4 +75,5 @@ DEVICE = DeviceKind(
     reads=("embedding_servers", "dram_capacity_GiB", "prices"),
     copies=lambda machine: machine.embedding_servers,
     apart=True,
+    kinds=("embedding-server",),
 )

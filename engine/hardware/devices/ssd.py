@@ -125,4 +125,5 @@ DEVICE = DeviceKind(
     lambda: {name: fields_of(drive) for name, drive in DRIVES.items()},
     reads=("ssd", "num_ssds", "ssd_software", "prices"),
     copies=nodes,
+    kinds=("drive",),
 )
