@@ -12,6 +12,7 @@ import numpy as np
 
 from .amounts.expected import dealt, expected_amounts, unlike
 from .core.memo import remembered
+from .hardware.prices import unpriced
 from .results.explanation import ESTIMATED, passes, report_results, rounded_up, too_late, unscheduled_result
 from .results.report import undisturbed_report
 from .results.result import Result
@@ -75,6 +76,7 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
         *((guessed,) if s.data.digest else ()),
         *passes(s),
         *rounded_up(s, point.machine),
+        *unpriced(s.machine, point.machine.devices),
         *too_late(s, elapsed),
     )
 

@@ -36,7 +36,9 @@ def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = CO
     best = int(order[keeps[order]][0])
     asked = ", ".join(_asked(one) for one in constraints) or f"a {short(cost).lower()}"
     price = formatted(cost, float(numbers(columns, cost)[best]))
-    return Choice(best, f"{int(keeps.sum()):,} of {many:,} points have {asked}; the cheapest costs {price}.")
+    unpriced = int((kept(columns, constraints) & ~np.isfinite(numbers(columns, cost))).sum())
+    left = f" {unpriced:,} more have no price and are left out." if unpriced else ""
+    return Choice(best, f"{int(keeps.sum()):,} of {many:,} points have {asked}; the cheapest costs {price}.{left}")
 
 
 def _none(columns: Columns, constraints: Sequence[Constraint], many: int) -> str:

@@ -13,6 +13,7 @@ from ..hardware.devices.cxl import link_latency
 from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.pmem import read_rate, told_modules
 from ..hardware.hosts import host_channels
+from ..hardware.prices import electricity
 from ..insight.decomposition import BOUND, RELAXED
 from ..insight.knob_effect import devices_named
 from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE, SHARDING, THREADS
@@ -190,6 +191,7 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     DRIVES: lambda s: InForce(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),
     THREADS: lambda s: InForce(AUTOMATIC[THREADS](s), f"the physical cores of host {s.machine.host}"),
     "machine.target_throughput": _no_target,
+    "machine.electricity_USD_per_kWh": lambda s: InForce(electricity(s.machine).value, electricity(s.machine).source),
     **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},
     SHARDING: _sharding,
     "policy.checkpoint_minutes": _period,

@@ -12,14 +12,16 @@ from ..analysis.enough.drawn import bands
 from ..analysis.enough.question import Question, Target, ask, baseline_of
 from ..analysis.enough.smallest import Enough, enough
 from ..analysis.enough.told import told
+from ..hardware.prices import unpriced
 from ..insight.knob_strips import Strip, strips
-from ..insight.running_costs import assumptions, running_costs
+from ..insight.running_costs import assumptions, dollars, electricity_dollars, running_costs, running_dollars
 from ..registry import names
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.scenario import KNOBS
 from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
+from ..systems.system import powered
 from ..units import MS
 from . import output, scenario_arguments
 from .parser import Subparsers, amount, percentage
@@ -87,6 +89,7 @@ def _content(question: Question, answer: Enough, percent: float | None, sentence
         },
         "costs": {
             name: {
+                "usd_of": dollars(_machines(question, answer)[name].scenario),
                 "capital_usd": costs.capital,
                 "kwh_a_month": costs.kwh_month,
                 "electricity_usd_a_month": costs.electricity_month,
@@ -95,7 +98,8 @@ def _content(question: Question, answer: Enough, percent: float | None, sentence
             for name, costs in machines.items()
             if costs
         },
-        "assumptions": assumptions(),
+        "prices": question.scenario.machine.prices,
+        "assumptions": assumptions(question.scenario),
         "sentences": dict(sentences),
         "knobs": [{"path": one.path, "sentence": one.sentence} for one in _knob_strips(question)],
     }
@@ -112,9 +116,19 @@ def _machines(question: Question, answer: Enough) -> dict[str, Result]:
 def _costs(question: Question, answer: Enough) -> Iterator[str]:
     for name, result in _machines(question, answer).items():
         if found := running_costs(result):
-            month = f"{found.kwh_month:,.0f} kWh ({found.electricity_month:,.0f} USD) a month"
-            yield f"{name}: {found.capital:,.0f} USD, {month}, {found.billion:,.3g} USD for a billion samples."
-    yield assumptions()
+            s = result.scenario
+            month = f"{found.kwh_month:,.0f} kWh ({found.electricity_month:,.0f} {electricity_dollars(s)}) a month"
+            if found.capital is None or found.billion is None:
+                yield f"{name}: {' '.join(_unpriced(result))} {month}."
+            else:
+                each = f"{found.billion:,.3g} {running_dollars(s)} for a billion samples"
+                yield f"{name}: {found.capital:,.0f} {dollars(s)}, {month}, {each}."
+    yield assumptions(question.scenario)
+
+
+def _unpriced(result: Result) -> tuple[str, ...]:
+    """Return which parts of a result's machine have no price."""
+    return unpriced(result.scenario.machine, powered(result.scenario.system, result.scenario.machine))
 
 
 def _strips(question: Question) -> Iterator[str]:

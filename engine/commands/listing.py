@@ -79,7 +79,12 @@ def _rates() -> list[Entry]:
 def _devices() -> list[Entry]:
     """Each device with the knobs that it reads, and every constant that it hangs on, by the part that a knob chooses."""
     return [
-        {**_variant("devices", name), "knobs": list(kind.knobs), "constants": _constants(kind.parts())}
+        {
+            **_variant("devices", name),
+            "knobs": list(kind.knobs),
+            "parts": [_part(one, part) for one in kind.kinds for part in catalog.names(one)],
+            "constants": _constants(kind.parts()),
+        }
         for name, kind in registry.every("devices").items()
     ]
 
@@ -88,9 +93,17 @@ def _constants(parts: Mapping[str, Iterable[Constant]]) -> list[Entry]:
     return [{"part": part, **asdict(constant)} for part, constants in parts.items() for constant in constants]
 
 
+def _part(kind: str, name: str) -> Entry:
+    """Whether a part can be bought, and its form where it says one."""
+    form = catalog.form(kind, name)
+    available = asdict(catalog.availability(kind, name))
+    return {"kind": kind, "name": name, "availability": available} | ({"form": form} if form else {})
+
+
 def _parts() -> list[Entry]:
-    """Each part of the catalogue of hardware."""
-    return [dict(zip(("kind", "name", "title", "help"), one, strict=True)) for one in catalog.summaries()]
+    """Each part of the catalogue of hardware, and whether it can be bought."""
+    named = (dict(zip(("kind", "name", "title", "help"), one, strict=True)) for one in catalog.summaries())
+    return [{**one, "bought": catalog.availability(one["kind"], one["name"]).mark or "-"} for one in named]
 
 
 def _protections() -> list[Entry]:
@@ -127,19 +140,29 @@ def _lines(entries: Sequence[Entry], columns: Sequence[str]) -> str:
 
 def _catalogue(entries: Sequence[Entry]) -> str:
     """Below the devices, their constants: value, range, how sure, and the source; below each what other sources say."""
+    marks = [f"{entry['name']:19} {_bought(part)}" for entry in entries for part in entry.get("parts", ()) if _bought(part)]
     rows = [row for entry in entries for one in entry.get("constants", ()) for row in _sources(entry["name"], one)]
+    rows = [*marks, *[""] * bool(marks), *rows]
     return "\n" + "\n".join(rows) + "\n" if rows else ""
 
 
+def _bought(part: Entry) -> str:
+    """Return which part cannot be bought, since when, and who says so; "" of others."""
+    available = catalog.Availability(**part["availability"])
+    return f"{part['name']:19} {available.mark}: {available.source}" if available.mark else ""
+
+
 def _sources(device: str, one: Entry) -> Iterator[str]:
-    yield _line(device, one["part"], one["name"], one)
+    yield _line(device, one["part"], f"{one['name']} of {one['year']}" if one["year"] else one["name"], one)
     for choice, other in one["others"]:
         yield _line(device, one["part"], f"  machine.{one['switch']}={choice}", other)
+    for year, price in one["years"]:
+        yield _line(device, one["part"], f"  machine.prices={year}", price)
 
 
 def _line(device: str, part: str, name: str, one: Entry) -> str:
     extent = f"{one['low']:g} to {one['high']:g}, {one['confidence']}: {one['source']}"
-    return f"{device:19} {part:12} {name:44} {one['value']:>10g} {one['unit']:12} {extent}"
+    return f"{device:19} {part:15} {name:44} {one['value']:>10g} {one['unit']:12} {extent}"
 
 
 def _cell(entry: Entry, column: str) -> str:
@@ -152,7 +175,7 @@ def _cell(entry: Entry, column: str) -> str:
 LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "systems": (_variants("systems"), ("name", "title", "help")),
     "devices": (_devices, ("name", "title", "help")),
-    "parts": (_parts, ("kind", "name", "title", "help")),
+    "parts": (_parts, ("kind", "name", "bought", "title", "help")),
     "faults": (_faults, ("id", "name", "title", "destroys", "help")),
     "rates": (_rates, ("name", "fault", "mtbf_hours", "source", "of")),
     "caches": (_caches, ("name", "title", "systems", "help")),

@@ -10,6 +10,7 @@ from functools import partial
 from threadpoolctl import threadpool_limits
 
 from ..errors import BadInput
+from ..insight.running_costs import dollars, price_note
 from ..results.csv_table import csv_text
 from ..results.perfetto import chrome_trace
 from ..results.result import COUNTED, Result
@@ -63,9 +64,14 @@ def summary(result: Result) -> str:
     lines += [f"Note: {warning}" for warning in result.notes]
     shown = {name: value for name, value in result.results.items() if value is not None}
     width = max(map(len, shown), default=0)
-    lines += [f"  {name:<{width}}  {value:,.6g}" for name, value in shown.items()]
-    lines += [COUNTED[result.scenario.machine.energy_level]] if result.ran else []
+    lines += [f"  {name:<{width}}  {value:,.6g}{_year(result, name)}" for name, value in shown.items()]
+    lines += [COUNTED[result.scenario.machine.energy_level], *filter(None, [price_note(result.scenario)])] if result.ran else []
     return "\n".join(lines) + "\n"
+
+
+def _year(result: Result, name: str) -> str:
+    """Return of which year an amount of money is, "" of other results."""
+    return f"  {dollars(result.scenario)}" if name.endswith("[USD]") else ""
 
 
 @contextmanager

@@ -7,13 +7,15 @@ from math import inf
 from pathlib import Path
 from typing import TypeVar
 
-from ..analysis.choice import cheapest
+from ..analysis.choice import COST, cheapest
 from ..analysis.objective import Constraint, Objective, constraint, objective
 from ..analysis.over_weeks import WEEKS, number
 from ..analysis.pareto import finding, knee
 from ..analysis.search import SearchedPoints, search
 from ..errors import BadInput, CannotRun
 from ..estimates import estimates
+from ..hardware.prices import with_year
+from ..insight.running_costs import swept_dollars
 from ..results import csv_table
 from ..results.result import Result
 from ..scenario.scenario import Scenario, values
@@ -77,7 +79,8 @@ def call(arguments: argparse.Namespace) -> int:
 def _lacking(base: Scenario, asked: Sequence[Asked]) -> list[Asked]:
     """Return what only full runs can tell."""
     result = estimates([base])[0]
-    return [one for one in asked if result.ran and one.name not in WEEKS and number(result, one.name) is None]
+    known = (*WEEKS, COST)  # another part may have a price where this one has none
+    return [one for one in asked if result.ran and one.name not in known and number(result, one.name) is None]
 
 
 def _searched(
@@ -94,7 +97,9 @@ def _searched(
         found = search(chosen.start.scenario, axes, wanted, bounds, arguments.evaluations, tuple(chosen.settings.items()), watch)
     if not found.front:
         if any(one.ran for one in found.results):
-            raise CannotRun(cheapest(found.columns, bounds, wanted[0].name).sentence)
+            sentence = cheapest(found.columns, bounds, wanted[0].name).sentence
+            unit = swept_dollars(chosen.start.scenario, [axis.path for axis in axes], chosen.settings.items())
+            raise CannotRun(with_year(sentence, unit))
         raise CannotRun(found.results[0].outcome)
     return found
 
@@ -130,11 +135,8 @@ def _say(found: SearchedPoints, axes: Sequence[Axis], full: Mapping[Scenario, Re
     best = knee(found.columns, found.wanted, found.rank)
     place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
     stopped = "Interrupted; run it again for the whole search. " if found.interrupted else ""
-    print(
-        f"{stopped}{len(found.results):,} estimates. "
-        f"{finding(found.columns, wanted, found.rank)}{sweep_arguments.position_text(place)}",
-        file=sys.stderr,
-    )
+    said = with_year(finding(found.columns, wanted, found.rank), swept_dollars(found.results[0].scenario, place))
+    print(f"{stopped}{len(found.results):,} estimates. {said}{sweep_arguments.position_text(place)}", file=sys.stderr)
     quick = {one.scenario: one for one in found.front}
     for one in [one for one in wanted if full and one.name not in WEEKS]:
         gaps = [_gap(quick[scenario], result, one.name) for scenario, result in full.items()]

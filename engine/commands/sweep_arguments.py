@@ -15,6 +15,8 @@ from ..analysis.objective import Array, Columns, Constraint, Objective, column, 
 from ..analysis.over_weeks import WEEKS
 from ..analysis.pareto import finding, knee, ranks
 from ..errors import BadInput
+from ..hardware.prices import with_year
+from ..insight.running_costs import swept_dollars
 from ..scenario import knobs
 from ..scenario.scenario import known
 from ..sweep.axes import Axis, parse
@@ -116,12 +118,13 @@ def selected_rows(one: SweepQuestions, columns: Columns) -> tuple[Array, Array]:
 
 def print_answers(one: SweepQuestions, sweep: Sweep, columns: Columns, rank: Array, fine: Array) -> None:
     """Say on standard error what the points answer; `fine` tells which rows are points of the sweep."""
+    unit = swept_dollars(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
     if one.bounds:
         found = cheapest(columns, one.bounds)
-        print(found.sentence + _at(sweep, found.index, fine), file=sys.stderr)
+        print(with_year(found.sentence, unit) + _at(sweep, found.index, fine), file=sys.stderr)
     if one.objectives:
         best = knee(columns, one.objectives, rank)
-        print(finding(columns, one.objectives, rank) + _at(sweep, best, fine), file=sys.stderr)
+        print(with_year(finding(columns, one.objectives, rank), unit) + _at(sweep, best, fine), file=sys.stderr)
     keeps = kept(columns, one.bounds)
     among = f"among the {int(keeps.sum()):,} points that keep the bounds" if one.bounds else ""
     for name in one.matters:

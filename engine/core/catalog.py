@@ -21,14 +21,35 @@ MOST = 1e12
 MOST_BYTES, MOST_LETTERS = 1_000_000, 300
 NUMBERS = ("value", "low", "high")
 SAID = (*NUMBERS, "confidence", "source")
+MONEY = ("USD", "USD/GB")  # units of prices, each of which is of a year
+FIRST, LAST = 2000, 2100
+AVAILABILITY, FORM = "availability", "form"
+STATES = ("on sale", "announced", "discontinued", "research")  # and "unknown", of a part whose file does not say it
+FORMS = ("SXM", "PCIe", "superchip", "OAM")
+SINCE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2]))?")
 Part = TypeVar("Part")
 Table = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a part can be bought, since which year or month, and who says so."""
+
+    state: str = "unknown"
+    since: str = ""
+    source: str = ""
+
+    @property
+    def mark(self) -> str:
+        """What a list says of a part that cannot be bought today, "" of others."""
+        since = f" since {self.since}" if self.since else ""
+        return f"{self.state}{since}" if self.state not in ("on sale", "unknown") else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Quantity:
     """What a kind of part has to say: a constant's name and unit, whether it can be 0, and which `choices` of a knob `switch`
-    stand for other sources; a part whose file does not say it has the `default`, if there is one."""
+    stand for other sources; a part whose file does not say it has the `default`, if there is one, or none if it is `optional`."""
 
     name: str
     unit: str
@@ -36,6 +57,7 @@ class Quantity:
     switch: str = ""
     choices: tuple[str, ...] = ()
     default: Constant | None = None
+    optional: bool = False
 
     @property
     def key(self) -> str:
@@ -51,11 +73,17 @@ def quantity(name: str, unit: str, default: Constant | None = None, **more: Any)
     return field(default=named, metadata={"quantity": Quantity(name, unit, default=named, **more)})
 
 
+def optional_price(unit: str, name: str = "price", zero: bool = False) -> Any:
+    """Declare a dataclass field that is a price; a part for which none is published has None."""
+    return field(default=None, kw_only=True, metadata={"quantity": Quantity(name, unit, zero=zero, optional=True)})
+
+
 class Catalogue(Mapping[str, Part], Generic[Part]):
     """All parts of a kind by name, each read when it is first asked for; raises BadFile with a sentence.
 
     With `of`, kinds of parts that each name one of this kind, it is by their names. `uses` are the kinds of which each part
-    here names one; `aside` are constants that a file may have and that belong to no device.
+    here names one; `aside` are constants that a file may have and that belong to no device. `forms` are those that a part can
+    have as a piece of hardware, of which each says its own.
     """
 
     def __init__(
@@ -66,9 +94,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         of: tuple[str, ...] = (),
         uses: tuple[str, ...] = (),
         aside: tuple[Quantity, ...] = (),
+        forms: tuple[str, ...] = (),
     ) -> None:
         """Declare the kind; nothing is read yet."""
         self.kind, self.shape, self.of, self.uses, self._aside = kind, shape, of, uses, aside
+        self._forms = forms
         declared = {one.name: one.metadata.get("quantity") for one in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: one for name, one in declared.items() if one}
         self._read: dict[Path, tuple[Part, Mapping[str, Constant]]] = {}
@@ -100,12 +130,15 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     def _parsed(self, path: Path, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         own = {one.key: one for one in self._fields.values()}
         asked = {**own, **{one.key: one for one in self._aside}}
-        _known(path, "", content, ("title", "summary", *self.uses, *asked))
+        _known(path, "", content, ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *self.uses, *asked))
+        _available(path, content)
+        if self._forms:
+            _form(path, content, self._forms)
         for word in ("title", "summary"):
             _text(path, word, content.get(word))
         for kind in self.uses:
             _used(path, content, kind)
-        missing = [key for key, one in own.items() if key not in content and one.default is None]
+        missing = [key for key, one in own.items() if not (key in content or one.default or one.optional)]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             _refuse(path, f"lacks {missing[0]} [{own[missing[0]].unit}]{more}; add a table of {_words(SAID)} for each.")
@@ -125,6 +158,37 @@ def summaries() -> Iterator[tuple[str, str, str, str]]:
         for name, path in _files(FOLDERS, (kind,)).items():
             title, summary = (_text(path, word, _content(path).get(word)) for word in ("title", "summary"))
             yield kind, name, title, summary
+
+
+def availability(kind: str, name: str) -> Availability:
+    """Return whether a part of a kind can be bought; raises BadFile."""
+    path = _files(FOLDERS, (kind,))[name]
+    return _available(path, _content(path))
+
+
+def form(kind: str, name: str) -> str:
+    """Return the form of a part of a kind as a piece of hardware, "" where it says none."""
+    return str(_content(_files(FOLDERS, (kind,))[name]).get(FORM, ""))
+
+
+def _available(path: Path, content: Table) -> Availability:
+    if AVAILABILITY not in content:
+        return Availability()
+    table, needed = content[AVAILABILITY], ("state", "since", "source")
+    _known(path, AVAILABILITY, table, needed)
+    if missing := [key for key in needed if key not in table]:
+        _refuse(path, f"does not say {missing[0]} of {AVAILABILITY}; it has {_words(needed)}.")
+    if table["state"] not in STATES:
+        _refuse(path, f"gives {AVAILABILITY}.state = {table['state']!r:.40}; {nearest(str(table['state']), STATES)}")
+    if not SINCE.fullmatch(str(table["since"])):
+        _refuse(path, f'gives {AVAILABILITY}.since = {table["since"]!r:.40}; write a year or a month: "2024" or "2024-11".')
+    return Availability(table["state"], str(table["since"]), _text(path, f"{AVAILABILITY}.source", table["source"]))
+
+
+def _form(path: Path, content: Table, forms: tuple[str, ...]) -> None:
+    if content.get(FORM) not in forms:
+        said = f"says {FORM} = {content[FORM]!r:.40}" if FORM in content else f"does not say its {FORM}"
+        _refuse(path, f'{said}; write {FORM} = "{forms[0]}" or another of {_words(forms)}.')
 
 
 @lru_cache(maxsize=256)
@@ -176,21 +240,38 @@ def _used(path: Path, content: Table, kind: str) -> str:
 
 def _constant(path: Path, one: Quantity, table: Any) -> Constant:
     """Read a constant's table, and in its `others` what other sources say."""
-    switched = ("others",) if one.switch else ()
-    _known(path, one.key, table, (*SAID, "unit", "note", *switched), (*SAID, "unit"))
+    more = ("others",) * bool(one.switch) + ("year", "years") * (one.unit in MONEY)
+    _known(path, one.key, table, (*SAID, "unit", "note", *more), (*SAID, "unit", *more[:1] * (one.unit in MONEY)))
     if table["unit"] != one.unit:
         _refuse(path, f"gives {one.key} in {table['unit']!r}, but it is taken in {one.unit!r}; convert it.")
     if (note := table.get("note", "")) != "":
         _text(path, f"{one.key}.note", note)
     found = Constant(one.name, *_numbers(path, one, one.key, table), *_source(path, one.key, table), note, zero=one.zero)
+    if one.unit in MONEY:
+        return _dated(path, one, found, table)
     others = table.get("others", {})
     _known(path, f"{one.key}.others", others, one.choices)
-    said = {choice: _other(path, one, choice, table) for choice, table in others.items()}
+    said = {choice: _other(path, one, choice, table) for choice in others}
     return found.disputed(one.switch, **said) if said else found
 
 
-def _other(path: Path, one: Quantity, choice: str, table: Any) -> Said:
-    key = f"{one.key}.others.{choice}"
+def _dated(path: Path, one: Quantity, found: Constant, table: Table) -> Constant:
+    """Return a price with its year, and with what it was in other years."""
+    others = table.get("years", {})
+    if not isinstance(others, dict):
+        _refuse(path, f"gives {one.key}.years = {others!r:.40}, which is no table; write [{one.key}.years] and below it years.")
+    years = {str(table["year"]): table["year"], **{year: int(year) for year in others if re.fullmatch("[0-9]{4}", year)}}
+    for year in (str(table["year"]), *others):
+        if not isinstance(years.get(year), int) or not FIRST <= years[year] <= LAST:
+            _refuse(path, f"says {one.key} of the year {year!r:.40}; write a whole number from {FIRST} to {LAST}.")
+    if str(table["year"]) in others:
+        _refuse(path, f"gives {one.key} of {table['year']} twice; keep one.")
+    said = {years[year]: _other(path, one, year, table, "years") for year in others}
+    return replace(found, year=table["year"]).dated(said)
+
+
+def _other(path: Path, one: Quantity, choice: str, tables: Any, among: str = "others") -> Said:
+    key, table = f"{one.key}.{among}.{choice}", tables[among][choice]
     _known(path, key, table, SAID, SAID)
     value, _, low, high = _numbers(path, one, key, table)
     return value, low, high, *_source(path, key, table)

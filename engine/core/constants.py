@@ -1,6 +1,7 @@
 """A physical constant: its value with unit, range, how sure it is, and where it comes from."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from ..errors import BadKnob
@@ -13,6 +14,7 @@ LEAST = 1e-12  # of what divides: as far below 1 as assumptions may lie above
 DIVISORS = ("1/s", "B", "GB", "GB/s", "TFLOPS", "GFLOPS", "cores", "lines", "reads", "samples", "threads", "accesses",
             "of bandwidth", "of copy rate", "of input", "of peak", "of raw", "of sustained", "of the rate")  # fmt: skip
 Said = tuple[float, float, float, Confidence, str]
+WIDER = 1.25  # a price's range, each way, for each year between its date and the year asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class Constant:
 
     Sources that contradict each other are never averaged: `others` is what they say, by the choices of the
     machine's knob `switch`; any other choice leaves the constant as it is. `zero` says that 0 stands for that there is none.
+    A price is of a `year`, 0 for all else, and `years` are its values of other years.
     """
 
     name: str
@@ -34,6 +37,8 @@ class Constant:
     switch: str = ""
     others: tuple[tuple[str, "Constant"], ...] = ()
     zero: bool = False
+    year: int = 0
+    years: tuple[tuple[int, "Constant"], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a constant whose value lies outside its own range."""
@@ -54,6 +59,33 @@ class Constant:
         rest = self.confidence, self.source, self.note, self.switch, self.others, self.zero
         return Constant(self.name, value, self.unit, low, high, *rest)
 
+    def dated(self, years: dict[int, Said]) -> "Constant":
+        """Return the price with its values of other years: value, low, high, confidence and source by year."""
+        said = ((year, Constant(self.name, one[0], self.unit, *one[1:], year=year)) for year, one in years.items())
+        return replace(self, years=tuple(said))
+
+    def in_year(self, year: int) -> "Constant":
+        """Return the price of a year, or that of the nearest year, of two as near the later, with a wider range.
+
+        Each year between divides the low end and multiplies the high end by WIDER; the source says so.
+        """
+        return _in_year(self, year)
+
     def according_to(self, choice: str) -> "Constant":
         """Return what the chosen source says."""
         return next((one for name, one in self.others if name == choice), self)
+
+
+@lru_cache(maxsize=1024)
+def _in_year(price: Constant, year: int) -> Constant:
+    nearest = min((price, *(one for _, one in price.years)), key=lambda one: (abs(one.year - year), -one.year))
+    if not (apart := abs(nearest.year - year)):
+        return nearest
+    wider, said = WIDER**apart, f"{apart} year{'s' if apart > 1 else ''}"
+    return replace(
+        nearest,
+        low=nearest.low / wider,
+        high=nearest.high * wider,
+        source=f"{nearest.source}; price of {nearest.year}, range widened for {said}",
+        years=(),
+    )

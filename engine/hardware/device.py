@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.catalog import Quantity
 from ..core.constants import Constant
 from ..core.work import Work
 from ..errors import BadKnob, nearest
-from ..scenario.machine import MachineKnobs
+from ..scenario.machine import RECORDED, MachineKnobs
 
 Cost = Callable[[Any, Any], Any]  # of a device's rates and work: seconds, joules or bytes
 NO_COSTS: Mapping[type, Cost] = MappingProxyType({})
@@ -48,7 +49,7 @@ class Device:
     joule_factor: joules at the meter for each of its own.
     idle_watts, busy_watts: W drawn for the whole run, and more than that while it works.
     full_watts: W at full work of a device that pays by amounts; by default idle and busy watts.
-    price: USD.
+    price: USD, None where a part of it has no published price.
     drawn_per_joule: joules at the meter for each joule of any device, where this one stands between them.
     constants: the sourced numbers that its rates come from.
     helps: a clause, what would shorten exposed work on it.
@@ -66,7 +67,7 @@ class Device:
     idle_watts: float = 0.0
     busy_watts: float = 0.0
     full_watts: float | None = None
-    price: float = 0.0
+    price: float | None = 0.0
     modules: int = 1
     drawn_per_joule: float = 1.0
     constants: tuple[Constant, ...] = ()
@@ -74,8 +75,13 @@ class Device:
 
     @cached_property
     def stated(self) -> Mapping[str, float]:
-        """The values of its constants by name with the unit, as in `pmem.read-rate [GB/s]`."""
-        return {f"{name_of(self.name, constant)} [{constant.unit}]": constant.value for constant in self.constants}
+        """The values of its constants by name with the unit, as in `pmem.read-rate [GB/s]`, and the years of its prices."""
+        found: dict[str, float] = {}
+        for constant in self.constants:
+            found[f"{name_of(self.name, constant)} [{constant.unit}]"] = constant.value
+            if constant.year:
+                found[f"{name_of(self.name, constant)} [year]"] = constant.year
+        return found
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class DeviceKind:
     A part is what a knob can choose, such as a media type; a device without a choice has the one part "". `build`
     makes one device; a machine has `copies` of it that share all work evenly. What stands `apart`, in hosts of its own,
     is no part of the machine unless its system uses it. `reads` are the machine's knobs that `build` reads, `assume` and
-    those of other devices aside.
+    those of other devices aside. `kinds` are the kinds of the catalogue's parts that it can be.
     """
 
     title: str
@@ -94,6 +100,7 @@ class DeviceKind:
     reads: tuple[str, ...] = ()
     copies: Callable[[MachineKnobs], int] = lambda machine: 1
     apart: bool = False
+    kinds: tuple[str, ...] = ()
 
     @property
     def knobs(self) -> tuple[str, ...]:
@@ -191,7 +198,7 @@ def folded(device: Device, copies: int) -> Device:
         idle_watts=device.idle_watts * copies,
         busy_watts=device.busy_watts * copies,
         full_watts=None if device.full_watts is None else device.full_watts * copies,
-        price=device.price * copies,
+        price=None if device.price is None else device.price * copies,
         modules=device.modules * copies,
     )
 
@@ -215,19 +222,34 @@ def name_of(device: str, constant: Constant) -> str:
 
 
 def fields_of(part: object) -> tuple[Constant, ...]:
-    """Return the constants of a part, a dataclass of them, in declaration order."""
-    return tuple([getattr(part, field) for field in getattr(part, "__dataclass_fields__", ())])
+    """Return the constants of a part, a dataclass of them, in declaration order, without a price that it lacks."""
+    found = [getattr(part, field) for field in getattr(part, "__dataclass_fields__", ())]
+    return tuple([constant for constant in found if constant is not None])
 
 
 def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
     """Return a part of `device` as the machine's sources and assumptions have it."""
     assumptions, changed = dict(machine.assume), {}
-    for path in getattr(part, "__dataclass_fields__", ()):
-        constant: Constant = getattr(part, path)
+    for path, declared in getattr(part, "__dataclass_fields__", {}).items():
+        constant: Constant | None = getattr(part, path)
+        if constant is None:
+            if (name := f"{device}.{declared.metadata['quantity'].key}") in assumptions:
+                changed[path] = _own_price(declared.metadata["quantity"], assumptions[name])
+            continue
         stated = _stated(machine, device, constant, assumptions)
         if stated is not constant:
             changed[path] = stated
     return replace(part, **changed) if changed else part  # type: ignore[type-var]
+
+
+def _own_price(missing: Quantity, value: float) -> Constant:
+    """Return the price that a scenario assumes of a part for which none is published."""
+    return Constant(missing.name, value, missing.unit, value, value, "unsourced", "assumed by the scenario; none is published")
+
+
+def amount_price(price: Constant | None, amount: float = 1.0) -> float | None:
+    """Return the USD of so many parts, or GB, of a price; None where none is published."""
+    return None if price is None else amount * price.value
 
 
 def assumed_value(machine: MachineKnobs, device: str, constant: Constant) -> float:
@@ -238,8 +260,10 @@ def assumed_value(machine: MachineKnobs, device: str, constant: Constant) -> flo
 
 
 def _stated(machine: MachineKnobs, device: str, constant: Constant, assumptions: Mapping[str, float]) -> Constant:
-    """An assumption beats every source."""
+    """An assumption beats every source, and a price is of the year that the machine asks for."""
     stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
+    if stated.year and (year := machine.prices) != RECORDED:
+        stated = stated.in_year(int(year))
     return stated.assumed(assumptions[name]) if assumptions and (name := name_of(device, constant)) in assumptions else stated
 
 

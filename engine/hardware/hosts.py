@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..core.catalog import Catalogue, quantity
+from ..core.catalog import Catalogue, optional_price, quantity
 from ..core.constants import Constant
 from ..scenario.machine import MachineKnobs
 from .device import assumed_value
@@ -19,7 +19,7 @@ class Host:
     gather: Constant = quantity("EmbeddingBag rate", "GB/s")
     idle: Constant = quantity("idle power", "W")
     active: Constant = quantity("active power", "W")
-    price: Constant = quantity("price", "USD")
+    price: Constant | None = optional_price("USD")
     take: Constant = quantity("row gather", "ns")
     put: Constant = quantity("row scatter", "ns")
     cache: Constant = quantity("software cache per batch", "ms")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from ..core.catalog import Catalogue, quantity
+from ..core.catalog import Catalogue, optional_price, quantity
 from ..core.constants import Constant
 from ..core.work import By
 from ..scenario.machine import MachineKnobs
@@ -22,7 +22,7 @@ class Logic:
 
     active: Constant = quantity("active power", "W")
     idle: Constant = quantity("idle power", "W")
-    price: Constant = quantity("price", "USD")
+    price: Constant | None = optional_price("USD")
     in_flight: Constant = quantity(
         "accesses in flight a lane",
         "accesses",

@@ -43,7 +43,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Stop:
-    """What a batch and its machine cost with the knob at `value`, in seconds, joules and USD; NaN and why, if it cannot run."""
+    """What a batch and its machine cost with the knob at `value`, in seconds, joules and USD; NaN and why, if it cannot run.
+
+    USD are NaN too where a part has no published price.
+    """
 
     value: Any
     text: str
@@ -78,7 +81,7 @@ class Strip:
     def acts(self) -> bool:
         """Whether the stop in force can run, and some other that can differs from it, by more than is lost in adding up."""
         ran = [(one.seconds, one.joules, one.dollars) for one in self.stops if not one.refused]
-        return not self.own.refused and not bool(np.allclose(ran, [ran[0]], rtol=SAME, atol=0.0))
+        return not self.own.refused and not bool(np.allclose(ran, [ran[0]], rtol=SAME, atol=0.0, equal_nan=True))
 
 
 def strips(scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MOST) -> tuple[Strip, ...]:
@@ -109,8 +112,9 @@ def stop(value: Any, text: str, found: Result | str) -> Stop:
     if isinstance(found, str) or not found.ran:
         return Stop(value, text, refused=found if isinstance(found, str) else found.outcome)
     one = found.results
-    seconds, joules, dollars = (one[name] or 0.0 for name in ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"))
-    return Stop(value, text, seconds * MS, joules, dollars)
+    seconds, joules = (one[name] or 0.0 for name in ("Step time [ms]", "Energy per batch [J]"))
+    dollars = one["Capital cost [USD]"]
+    return Stop(value, text, seconds * MS, joules, nan if dollars is None else dollars)
 
 
 def _held(settled: Scenario, path: str) -> Any:

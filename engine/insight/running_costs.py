@@ -1,61 +1,60 @@
 """Running costs of a machine that trains without a stop: capital, electricity a month, and both for a billion samples.
 
-Electricity is paid in the room whatever `machine.energy_level` counts. Capital is written off evenly over `LIFE`; faults,
-idle hours, staff and the room are not counted.
+Electricity is paid in the room whatever `machine.energy_level` counts. Capital is written off evenly over
+`machine.service_life_years`; faults, idle hours, staff and the room are not counted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..core.constants import Constant
+from ..hardware import prices
 from ..hardware.devices.wall import drawn_in_node, drawn_in_room
+from ..hardware.prices import LIFE, paid_prices
 from ..results.result import Result
+from ..scenario.machine import RECORDED
+from ..scenario.scenario import Scenario, with_values
+from ..systems.system import powered
 from ..units import DAY, HOUR, MS
 
-ELECTRICITY = Constant(
-    "electricity",
-    0.081,
-    "USD/kWh",
-    0.058,
-    0.19,
-    "secondary",
-    "U.S. industry in 2023, EIA Electric Power Annual; range: its states",
-)
-LIFE = Constant(
-    "service life", 5, "years", 4, 6, "stated", "annual reports for 2022: servers of Meta 5 years, Alphabet and Microsoft 6"
-)
 YEAR = 365.25 * DAY
 MONTH = YEAR / 12
 KWH, BILLION = 1e3 * HOUR, 1e9
 TIME_ALONE = 90  # % of energy that is static, from which on differences are those of time
+PRICES = "machine.prices"
 
 
 @dataclass(frozen=True)
 class RunningCosts:
-    """In USD: the whole machine, a month's electricity (and its kWh), and both for a billion trained samples."""
+    """In USD: the whole machine, a month's electricity (and its kWh), and both for a billion trained samples.
 
-    capital: float
+    Capital, and with it the cost of samples, is None where a part has no published price.
+    """
+
+    capital: float | None
     kwh_month: float
     electricity_month: float
-    billion: float
+    billion: float | None
 
 
 def running_costs(result: Result) -> RunningCosts | None:
     """Return what a result's machine costs; None of a result that did not run."""
     if not result.ran:
         return None
-    found = {name: value or 0.0 for name, value in result.results.items()}
-    machine, step = result.scenario.machine, found["Step time [ms]"] * MS
+    found = result.results
+    machine, step = result.scenario.machine, (found["Step time [ms]"] or 0.0) * MS
     counted = {"device": 1.0, "node": drawn_in_node(machine), "room": drawn_in_room(machine)}[machine.energy_level]
     at_wall = drawn_in_room(machine) / counted
-    watts, capital = at_wall * found["Energy per batch [J]"] / step, found["Capital cost [USD]"]
+    watts, capital = at_wall * (found["Energy per batch [J]"] or 0.0) / step, found["Capital cost [USD]"]
     seconds = BILLION * step / result.scenario.data.batch_size
-    kwh_month = watts * MONTH / KWH
+    kwh_month, kwh_price = watts * MONTH / KWH, prices.electricity(machine).value
+    written_off = None if capital is None else capital * seconds / (machine.service_life_years * YEAR)
     return RunningCosts(
         capital=capital,
         kwh_month=kwh_month,
-        electricity_month=kwh_month * ELECTRICITY.value,
-        billion=capital * seconds / (LIFE.value * YEAR) + watts * seconds / KWH * ELECTRICITY.value,
+        electricity_month=kwh_month * kwh_price,
+        billion=None if written_off is None else written_off + watts * seconds / KWH * kwh_price,
     )
 
 
@@ -68,9 +67,47 @@ def static_energy(results: Mapping[str, float | None]) -> str:
     return f", of which {share:.0f} % is static power{also}"
 
 
-def assumptions() -> str:
-    """Return in a sentence what the running costs assume."""
-    return (
-        f"Assumed: the machine trains all the time for {LIFE.value:g} years and is then worth nothing; electricity at the wall "
-        f"costs {ELECTRICITY.value:g} USD/kWh ({ELECTRICITY.source})."
+def dollars(scenario: Scenario) -> str:
+    """Return the unit of a machine's price with its year: "USD (2026)", or "USD of 2019 to 2023" as recorded."""
+    return prices.dollars(scenario.machine, _prices(scenario))
+
+
+def electricity_dollars(scenario: Scenario) -> str:
+    """Return the unit of a price of electricity, with its year."""
+    return prices.dollars(scenario.machine, [prices.electricity(scenario.machine)])
+
+
+def running_dollars(scenario: Scenario) -> str:
+    """Return the unit of what is made of both."""
+    return prices.dollars(scenario.machine, (*_prices(scenario), prices.electricity(scenario.machine)))
+
+
+def swept_dollars(base: Scenario, paths: Iterable[str], settings: Iterable[tuple[str, Any]] = ()) -> str:
+    """Return the unit of prices over points that differ from a scenario along some knobs, all of them with some settings."""
+    if (year := dict(settings).get(PRICES)) is not None:
+        base, paths = with_values(base, {PRICES: year}), ()
+    if PRICES in paths:
+        return f"USD of each point's {PRICES}"
+    return f"USD of each part's own year ({PRICES}=recorded)" if base.machine.prices == RECORDED else dollars(base)
+
+
+def price_note(scenario: Scenario) -> str:
+    """Return in a sentence which prices are not of the year asked for; "" where all are."""
+    return prices.dates(scenario.machine, (*_prices(scenario), prices.electricity(scenario.machine)))
+
+
+def _prices(scenario: Scenario) -> tuple[Constant, ...]:
+    return paid_prices(powered(scenario.system, scenario.machine).values())
+
+
+def assumptions(scenario: Scenario) -> str:
+    """Return in sentences what the running costs assume."""
+    machine, kwh = scenario.machine, prices.electricity(scenario.machine)
+    life = f" ({LIFE.source})" if machine.service_life_years == LIFE.value else ""
+    source = f" ({kwh.source})" if machine.electricity_USD_per_kWh is None else ""
+    told = (
+        f"Assumed: the machine trains all the time for {machine.service_life_years:g} years{life} and is then worth nothing; "
+        f"electricity at the wall costs {kwh.value:g} USD/kWh{source}.",
+        price_note(scenario),
     )
+    return " ".join(filter(None, told))

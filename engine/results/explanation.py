@@ -10,6 +10,7 @@ from ..core.memo import remembered
 from ..errors import CannotRun
 from ..faults.fault import Strike, strikes
 from ..hardware.devices.pmem import told_modules
+from ..hardware.prices import unpriced
 from ..run.run import Run
 from ..run.training_curve import TrainingOutcome
 from ..scenario.scenario import KNOBS, Scenario
@@ -85,6 +86,7 @@ def warnings(
         *missed,
         *passes(asked),
         *rounded_up(asked, machine),
+        *unpriced(machine.scenario.machine, machine.devices),
         *_inexact(machine),
     )
 

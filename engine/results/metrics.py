@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.arrays import Number
 from ..hardware.device import nodes
+from ..schedule.machine import Machine
 from ..units import GB, MS, GiB
 from .ledger import RECOVERY
 from .report import Report
@@ -49,6 +50,13 @@ def _share(part: Number, whole: Number) -> Number:
 def _checkpoint_overhead(r: Report) -> Number:
     exposed = r.steady.stage("Checkpoint")
     return _share(100 * exposed, r.steady.step - exposed)
+
+
+def _capital(machine: Machine) -> float | None:
+    """Return the USD of all devices, None where one has no price."""
+    prices = [device.price for device in machine.devices.values()]
+    known = [price for price in prices if price is not None]
+    return sum(known) if len(known) == len(prices) else None
 
 
 # What stands in a row stays together: name, unit and direction, help, computation.
@@ -140,8 +148,8 @@ METRICS: Mapping[str, Metric] = {
         "Unique rows of a batch that neither HBM, DRAM nor SCM holds.",
         lambda r: 100 * r.amounts.drives_share if r.machine.system.caches else None),
     "capital-cost": Metric("Capital cost", "USD", "lower",
-        "Price of every device, at the year its source gives.",
-        lambda r: [sum([device.price for device in m.devices.values()]) for m in r.machines]),
+        "Price of every device, of the year that machine.prices says; none where one of them has no published price.",
+        lambda r: [_capital(m) for m in r.machines]),
     "loss": Metric("Loss", "", "lower", "Binary cross-entropy on held-out samples after the run.", lambda r: r.scores.loss),
     "auc": Metric("AUC", "", "higher", "Area under the ROC curve on held-out samples after the run.", lambda r: r.scores.auc),
     "accuracy": Metric("Accuracy", "%", "higher",

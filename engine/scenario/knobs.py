@@ -148,13 +148,20 @@ def check(knob: Knob, value: Any) -> Any:
     if knob.kind == "assumptions":
         return _assumptions(knob, value)
     if knob.kind == "choice":
-        if value not in knob.allowed:
-            listing = "systems" if knob.path == "system" else ""
-            raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed, listing)}")
-        return value
+        return _choice(knob, value)
     if knob.kind in SEPARATOR:
         return _sequence(knob, value)
     return _in_range(knob, value)
+
+
+def _choice(knob: Knob, value: Any) -> str:
+    """Return one of the names; a year among them may be a number, as files and tables have it."""
+    whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    word = str(int(value)) if whole and abs(value) < 1e4 else value
+    if word not in knob.allowed:
+        listing = "systems" if knob.path == "system" else ""
+        raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed, listing)}")
+    return str(word)
 
 
 def _text(knob: Knob, value: Any) -> str:

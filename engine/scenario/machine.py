@@ -10,6 +10,10 @@ from ..registry import domain_names
 from ..version import PROGRAM
 from .knobs import brief_group, knob
 
+RECORDED = "recorded"
+YEARS = tuple(str(year) for year in range(2019, 2027))
+SERVICE_LIFE = 5.0  # years, as the largest owners of servers wrote them off in 2022
+
 
 @dataclass(frozen=True)
 class Assumptions:
@@ -192,7 +196,7 @@ class MachineKnobs:
         "Memory cards side by side, each with a link and a controller of its own, and a PMEM module or DRAM channel at least; "
         "auto: as many as hold the tables, of a card or of modules with links of their own; else one.",
         low=1,
-        high=64,
+        high=1024,
     )
     near_data_compute: bool = knob(
         True, "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
@@ -294,6 +298,30 @@ class MachineKnobs:
         "SSD software",
         "How an access reaches a drive: a page fault of mmap at 10 us, io_uring at 5 us, SPDK's polling at 0.07 us.",
         choices=("mmap", "io_uring", "spdk"),
+    )
+
+    prices: str = knob(
+        "2026",
+        "Prices of",
+        "The year whose prices count, of parts and of electricity; what has none of that year takes the nearest, its range wider "
+        "by 1.25 each year; recorded: each part's price as its source dates it.",
+        choices=(RECORDED, *YEARS),
+    )
+    electricity_USD_per_kWh: float | None = knob(
+        None,
+        "Electricity",
+        "Price of a kilowatt-hour in running costs; auto: that of the nearest known year to machine.prices.",
+        unit="USD/kWh",
+        low=0,
+        high=10,
+    )
+    service_life_years: float = knob(
+        SERVICE_LIFE,
+        "Service life",
+        "Years over which running costs write a machine off, evenly.",
+        unit="years",
+        low=0.1,
+        high=50,
     )
 
     @property

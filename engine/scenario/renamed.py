@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..units import GB, GiB
 
-RANGE, LIST = ":", ","
+RANGE, LIST, RECORDED = ":", ",", "recorded"
 SOFT_LOGIC_MHZ = 350.0
 PROTOTYPE = "trainingcxl"
 NO_TF32 = ("v100", PROTOTYPE)
@@ -110,9 +110,9 @@ def meant(
     """Yield what else a link of an older format meant by its knobs: path, text of the value, and the reason.
 
     `own` is what `preset` says of a knob, `systems` are the link's. Until format 8 one DRAM was that of hosts, expanders and
-    servers. Until format 7 ids of a file were hashed. Until format 3 near-data lanes were of all
-    controllers, a clock over 350 MHz made the logic an ASIC; until 4 GPUs without tf32 computed in fp32, and the times of the
-    prototype held the training loop; see UNTIL.
+    servers, and each part had the price of its source's year; until 7 ids of a file were hashed. Until format 3 near-data lanes
+    were of all controllers, a clock over 350 MHz made the logic an ASIC; until 4 GPUs without tf32 computed in fp32, and the
+    times of the prototype held the training loop; see UNTIL.
     """
     said = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(given)
     gpu, precision = (said.get(path, str(own(path))) for path in ("machine.gpu", "machine.matrix_precision"))
@@ -124,6 +124,8 @@ def meant(
     known = "model." if "model.name" in said else ()  # a model chosen by name brings its own training
     trained = [pair for format_, name, knobs in UNTIL if link < format_ and name == preset for pair in knobs.items()]
     yield from ((path, text, f"preset's {path}") for path, text in trained if path not in said and not path.startswith(known))
+    if link < 8 and "machine.prices" not in said and own("machine.prices") != RECORDED:
+        yield "machine.prices", RECORDED, "dollars, at the years of their sources,"
     if link < 7 and said.get("data.digest", str(own("data.digest"))) and "data.id_numbering" not in said:
         yield "data.id_numbering", "hashed", "data file, whose ids were hashed,"
     if link < 8 and set(systems) == {"cpu-only"} and precision != "fp32":

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from ..core.constants import Constant
 from ..hardware.device import expanders, gpus_in_node, nodes
-from ..hardware.devices.cxl import joint_rate
+from ..hardware.devices.cxl import joint_rate, lanes_rate
 from ..hardware.devices.dram import DIMMS_GiB
 from ..hardware.devices.expander_dram import card, dram_controllers
 from ..hardware.devices.gpu import memory_bytes
-from ..hardware.devices.pmem import interleave_set, module_bytes, module_rate, modules_for
+from ..hardware.devices.pmem import interleave_set, module_bytes, module_rate, modules, modules_for, own_link
 from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import host_channels
 from ..scenario.scenario import KNOBS, Scenario, with_checked
@@ -49,6 +49,8 @@ def sized(s: Scenario, system: System) -> Scenario:
     if "cxl" in system.devices:
         s = _changed(s, _link_sizes(s, system))
     s = _changed(s, {CAPACITY: _capacity(s, system)})
+    if s.machine.num_expanders is None and "cxl" in system.devices:
+        s = _changed(s, {NUMBER: _cards(s, system)})
     if s.machine.chassis is None:
         s = _changed(s, {CHASSIS: _chassis(s, system)})
     if s.machine.host_dram_GiB is None:
@@ -64,13 +66,24 @@ def sized(s: Scenario, system: System) -> Scenario:
 
 
 def _link_sizes(s: Scenario, system: System) -> dict[str, Any]:
-    """Return the automatic number of cards that hold the tables, and their links' rate and latency."""
-    own = card(s.machine) if system.memory == "expander-dram" else None
-    if not own:
+    """Return the automatic rate and latency of links that cards or modules bring."""
+    machine = s.machine
+    if system.memory == "expander-dram" and (own := card(machine)):
+        sizes = {LINK: own.link.value, WAY: own.way.value}
+    elif system.memory == "pmem" and (link := own_link(machine)):
+        sizes = {LINK: lanes_rate(machine, link[1], link[0]) / GB, WAY: link[2]}
+    else:
         return {}
-    count = max(1, ceil(_held(s, system, "expander-dram") / (own.capacity.value * GB) - 1e-9))
-    sizes = {NUMBER: count, LINK: own.link.value, WAY: own.way.value}
-    return {path: size for path, size in sizes.items() if getattr(s.machine, path.partition(".")[2]) is None}
+    return {path: size for path, size in sizes.items() if getattr(machine, path.partition(".")[2]) is None}
+
+
+def _cards(s: Scenario, system: System) -> int:
+    """Return how many expanders there are: cards that hold the tables, modules with links of their own, or one."""
+    if system.memory == "expander-dram" and (own := card(s.machine)):
+        count = ceil(_held(s, system, "expander-dram") / (own.capacity.value * GB) - 1e-9)
+    else:
+        count = modules(s.machine) if system.memory == "pmem" and own_link(s.machine) else 1
+    return min(max(1, count), int(KNOBS[NUMBER].high or 1))
 
 
 def _expander_dram(s: Scenario, system: System) -> float:

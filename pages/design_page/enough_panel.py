@@ -8,12 +8,14 @@ from typing import Any
 import streamlit as st
 
 from engine.analysis.enough.drawn import Bands
-from engine.analysis.enough.question import Target
+from engine.analysis.enough.question import NO_PRICE, Target
 from engine.analysis.enough.smallest import Enough
 from engine.analysis.enough.told import NO_BANDS, Told, told
 from engine.analysis.enough.wording import lowered
 from engine.errors import EmberpoolError
 from engine.insight.knob_stops import in_force
+from engine.insight.running_costs import dollars
+from engine.results.result import Result
 from engine.scenario.scenario import Scenario, with_values
 from pages.answers import later, question
 from pages.answers.headline import system_title
@@ -54,12 +56,17 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> No
         st.markdown(f"**{verdict}** {plain(says.both)}", width="stretch")
         st.button("Take it", on_click=_take, args=(taken,), disabled=taken in (None, scenario), key="take")
     base = found.question.baseline
-    itself = f"{system_title(base.scenario.system)} itself: {readable(base.results[STEP], 'ms')}, {base.results[COST]:,.0f} USD."
+    itself = f"{system_title(base.scenario.system)} itself: {readable(base.results.get(STEP), 'ms')}, {_price(base)}."
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
         said = (_other(found), _first(says.near_data), _first(says.staleness), itself if base.ran else "")
         st.caption(" ".join(plain(one) for one in said if one), width="stretch")
         with st.popover("Why" if sure.done() else "Why (bands follow)", type="tertiary"):
             _more(says)
+
+
+def _price(base: Result) -> str:
+    cost = base.results.get(COST)
+    return NO_PRICE if cost is None else f"{cost:,.0f} {dollars(base.scenario)}"
 
 
 def _other(found: Enough) -> str:

@@ -16,6 +16,7 @@ from engine.errors import EmberpoolError
 from engine.insight.knob_effect import effect
 from engine.insight.knob_stops import NUMBERS, WORDS
 from engine.insight.knob_strips import Strip, strips
+from engine.insight.running_costs import dollars
 from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.validation import known_error
@@ -74,16 +75,21 @@ def _sure(scenario: Scenario, name: str, low: float, high: float) -> Sure:
     published = known_error.sentence(scenario, name)
     if not swings:
         return Sure("no constant moves it", ("No constant with a range moves it.", published))
-    words = f"{readable(low)} to {readable(high, unit(name))}"
+    of = _unit(scenario, name)
+    words = f"{readable(low)} to {readable(high, of)}"
     band = f"9 of 10 draws of all constants from their ranges give {words}."
-    return Sure(f"{readable(low)} to {readable(high)}", (band, _hangs_on(swings[0], name), published))
+    return Sure(f"{readable(low)} to {readable(high)}", (band, _hangs_on(swings[0], of), published))
 
 
-def _hangs_on(swing: uncertainty.Swing, name: str) -> str:
+def _unit(scenario: Scenario, name: str) -> str:
+    return dollars(scenario) if unit(name) == "USD" else unit(name)
+
+
+def _hangs_on(swing: uncertainty.Swing, of: str) -> str:
     one = swing.constant
     return (
         f"It hangs most on {swing.name} ({one.confidence}): {readable(swing.at_low)} at {one.low:g} {one.unit}, "
-        f"{readable(swing.at_high, unit(name))} at {one.high:g} {one.unit}."
+        f"{readable(swing.at_high, of)} at {one.high:g} {one.unit}."
     )
 
 

@@ -6,8 +6,9 @@ from typing import Literal
 
 import streamlit as st
 
-from engine.insight.running_costs import assumptions, running_costs
+from engine.insight.running_costs import assumptions, dollars, electricity_dollars, running_costs, running_dollars
 from engine.results.result import COUNTED, Result
+from engine.scenario.scenario import Scenario
 from pages.answers import question
 from pages.answers.headline import system_title
 from pages.design_page import questions
@@ -17,11 +18,11 @@ from pages.ui.plain import plain
 
 WAITING = "how sure? …"
 COLOUR: dict[str, Literal["inverse", "normal", "off"]] = {"lower": "inverse", "higher": "normal", "neither": "off"}
-MONTH, BILLION = "Electricity a month [USD]", "Per billion samples [USD]"
-OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", MONTH, BILLION)
+COST, MONTH, BILLION = "Capital cost [USD]", "Electricity a month [USD]", "Per billion samples [USD]"
+OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", COST, MONTH, BILLION)
 RUNNING = (MONTH, BILLION)
 # Where a throughput is asked for, the number of nodes is the answer.
-OF_NODES = ("Nodes", "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", BILLION)
+OF_NODES = ("Nodes", "Step time [ms]", "Energy per batch [J]", COST, BILLION)
 OF_A_RUN = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
 RATIO = "Effective training time ratio"
 STRUCK = f"{RATIO}: of this run alone, its outages included, under the system's own log."
@@ -43,7 +44,7 @@ def draw(
     """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
     against = question.baseline_system(result.scenario)
     before = figures(others[against]) if against in others and result.scenario.system != against else {}
-    own = figures(result)
+    own, money = figures(result), units(result.scenario)
     with st.container(key=f"tiles-{'estimate' if BILLION in shown else 'run'}"):
         columns = st.columns(len(shown))
     for column, name in zip(columns, shown, strict=True):
@@ -51,7 +52,7 @@ def draw(
         delta = change(value, before.get(name))
         column.metric(
             label(name),
-            readable(value, unit(name)),
+            readable(value, money.get(name, unit(name))),
             delta or None,
             delta_color="off" if delta == "same" else COLOUR["lower" if name in RUNNING else better(name)],
             delta_arrow="off" if delta == "same" else "auto",
@@ -62,13 +63,20 @@ def draw(
             column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
     if BILLION in shown:
         with st.container(key="summary"):  # a phone has it for the tiles
-            told = (f"{label(name)} {readable(own[name], unit(name))}" for name in shown if own.get(name) is not None)
+            told = (
+                f"{label(name)} {readable(own[name], money.get(name, unit(name)))}" for name in shown if own.get(name) is not None
+            )
             st.caption(plain(", ".join(told)))
     notes = [f"Against {system_title(against)} with its own link and policies."] if before else []
     notes += ["Under a number: its range in 9 of 10 draws of all constants."] if sure else []
     notes += [STRUCK] if RATIO in shown else []
-    more = [COUNTED[result.scenario.machine.energy_level], *([assumptions()] if BILLION in shown else [])]
+    more = [COUNTED[result.scenario.machine.energy_level], *([assumptions(result.scenario)] if BILLION in shown else [])]
     st.caption(" ".join(notes), help=" ".join(more))
+
+
+def units(scenario: Scenario) -> Mapping[str, str]:
+    """Return the units of amounts of money, with their year."""
+    return {COST: dollars(scenario), MONTH: electricity_dollars(scenario), BILLION: running_dollars(scenario)}
 
 
 def figures(result: Result) -> Mapping[str, float | None]:

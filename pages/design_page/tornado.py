@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.analysis.uncertainty import Swing, bands, tornado
+from engine.insight.running_costs import dollars
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.answers import later
@@ -14,7 +15,8 @@ from pages.ui import charts, downloads
 from pages.ui.charts import hover, layer, nominal, quantity, ruled
 from pages.ui.numbers import readable
 
-METRICS = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]")
+COST = "Capital cost [USD]"
+METRICS = ("Step time [ms]", "Energy per batch [J]", COST)
 SHOWN = 10
 TABLE = {
     "name": "Constant",
@@ -29,11 +31,13 @@ TABLE = {
 
 def draw(scenario: Scenario, result: Result) -> None:
     """Draw the tornado of one result and the bands of the main ones."""
-    metric = st.segmented_control("Result", METRICS, default=METRICS[0], required=True, key="tornado of")
+    known = [name for name in METRICS if result.results[name] is not None]
+    metric = st.segmented_control("Result", known, default=known[0], required=True, key="tornado of")
     own = result.results[metric] or 0.0
+    year = f", {dollars(scenario)}" if metric == COST else ""
     low, high = later.cached_result(bands, scenario)[metric]
     st.markdown(
-        f"**{metric}: {readable(own)}, and {readable(low)} to {readable(high)} "
+        f"**{metric}{year}: {readable(own)}, and {readable(low)} to {readable(high)} "
         "in 9 of 10 draws of all constants from their ranges.** One at a time, these move it most:"
     )
     swings = later.cached_result(tornado, scenario, metric)[:SHOWN]

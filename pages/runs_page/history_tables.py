@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from engine.hardware.prices import with_year
 from engine.scenario.keys import How
 from engine.scenario.scenario import KNOBS
 from engine.service import history
@@ -17,6 +18,7 @@ from engine.units import GiB
 from pages.ui.numbers import better, duration, label, readable, unit
 
 REQUEST, PLACE, VALUE = "Request", "place", "value"
+EACH = "USD of each run's machine.prices"
 RANK = "Rank, best first [%]"
 LIVE = ("queued", "running")
 HOW: dict[How, str] = {"estimate": "estimated", "full": "trained in full"}
@@ -149,6 +151,7 @@ def finding(frame: pd.DataFrame, metric: str) -> str:
     whose = f"{order[0]} reaches the" if len(order) > 1 else "The"
     verb = "," if len(order) > 1 else " is"
     first = f"{whose} {word} {_lower(label(metric))}{verb} {readable(found[order[0]], unit(metric))}"
+    first = with_year(first, EACH)
     return first + (f" with {at}" if at else "") + "".join(f"; {one} {readable(found[one], unit(metric))}" for one in order[1:4])
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
+from engine.hardware.prices import with_year
 from engine.results.result import Result
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
@@ -12,7 +13,7 @@ from pages.search_page import sweep_pins, sweep_search, sweep_target, sweep_week
 from pages.search_page.points import pinned, sweep_files, sweep_filters, sweep_findings, sweep_table, sweep_views
 from pages.search_page.points.sweep_figures import Figure
 from pages.search_page.points.sweep_filters import FIRST_METRIC, METRIC
-from pages.search_page.points.sweep_table import NOTE, OUTCOME, POINT
+from pages.search_page.points.sweep_table import COST, NOTE, OUTCOME, POINT
 from pages.search_page.points.sweep_views import VIEWS, View
 from pages.ui import downloads, numbers, session
 from pages.ui.plain import plain
@@ -53,7 +54,7 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
 
 
 def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, base: Result | None, ended: bool) -> str:
-    found = sweep_findings.finding(rows, sweep.axes, metric, base)
+    found = with_year(sweep_findings.finding(rows, sweep.axes, metric, base), sweep_table.money(sweep))
     shares = sweep_findings.shares(sweep, rows, metric) if ended and len(sweep.axes) > 1 else ()
     among = sweep_findings.among(rows, table)
     return f"{found} {shares[0].sentence(metric, among)}" if shares and shares[0].alone else found
@@ -83,6 +84,7 @@ def _top(view: View) -> None:
             pinned.pick(int(shown[POINT].iloc[at[0]]))
 
     titles = {name: sweep_table.title(name) for name in shown.columns if name != POINT}
+    titles[COST] = f"{numbers.label(COST)} [{sweep_table.money(view.sweep)}]"
     order = [POINT, *(axis.path for axis in view.axes), view.metric, *sweep_table.metric_names(shown), OUTCOME]
     frame = shown[list(dict.fromkeys(order))].assign(**{POINT: shown[POINT] + 1}).dropna(axis="columns", how="all")
     frame = frame.rename(columns={**titles, POINT: "Point"})

@@ -38,7 +38,7 @@ def card(sweep: Sweep, table: pd.DataFrame) -> None:
             st.caption(plain(str(row[OUTCOME])))
         shown = [name for name in MAIN if name in row and pd.notna(row[name])]
         for place, name in zip(st.columns(max(len(shown), 1)), shown, strict=False):
-            place.metric(numbers.label(name), numbers.readable(row[name], numbers.unit(name)))
+            place.metric(numbers.label(name), numbers.readable(row[name], sweep_table.unit(name, sweep)))
         with st.container(horizontal=True):
             link = host() + links.link(sweep[int(row[POINT])], session.base())
             st.link_button("Open in Design", link, help="The whole scenario of this point, in a tab of its own.")

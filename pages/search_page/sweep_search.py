@@ -10,6 +10,8 @@ from engine.analysis import choice, pareto
 from engine.analysis.objective import Constraint, Objective, objective
 from engine.analysis.search import search
 from engine.errors import EmberpoolError
+from engine.hardware.prices import with_year
+from engine.insight.running_costs import swept_dollars
 from engine.results.result import Result
 from engine.run import forecast
 from engine.scenario.scenario import KNOBS, Scenario, values
@@ -88,7 +90,8 @@ def _search(
     sentence = f"{len(found.results):,} estimates. {pareto.finding(found.columns, wanted, found.rank)}"
     if not found.front:
         sentence = choice.cheapest(found.columns, bounds, wanted[0].name).sentence
-    st.session_state[FOUND] = Found(asked, wanted, found.front, sentence)
+    unit = swept_dollars(base, [axis.path for axis in axes])
+    st.session_state[FOUND] = Found(asked, wanted, found.front, with_year(sentence, unit))
 
 
 def _show(sweep: Sweep, found: Found) -> None:

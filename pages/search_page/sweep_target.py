@@ -3,6 +3,7 @@
 import streamlit as st
 
 from engine.analysis import choice
+from engine.hardware.prices import with_year
 from pages.search_page.points import pinned, sweep_filters, sweep_table
 from pages.search_page.points.sweep_table import COST, POINT
 from pages.search_page.points.sweep_views import View
@@ -40,7 +41,7 @@ def _answer(view: View, metric: str, text: str) -> None:
     if limit is None:
         return
     found = choice.cheapest({name: view.rows[name].to_numpy() for name in (metric, COST)}, (limit,))
-    st.markdown(plain(found.sentence))
+    st.markdown(plain(with_year(found.sentence, sweep_table.money(view.sweep))))
     if found.index is not None:
         row = view.rows.iloc[found.index]
         st.markdown(f"It is point {int(row[POINT]) + 1:,}: {plain(sweep_table.where(row, view.axes))}.")

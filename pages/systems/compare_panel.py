@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from engine.insight.running_costs import dollars
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.sweep import links
@@ -31,7 +32,12 @@ def draw(scenario: Scenario) -> None:
 
     _stacks(results, scenario)
     st.markdown(f"**What does each give, and what does it cost?** Changes are against {base} with the same knobs")
-    downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, "Training system", compare_tables.labels(base))
+    downloads.show(
+        compare_tables.table(results, base),
+        compare_tables.FORMATS,
+        "Training system",
+        compare_tables.labels(base, dollars(scenario)),
+    )
     with st.container(horizontal=True):
         downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
         sweep = links.link(scenario, session.base(), "search", (systems_panel.axis(systems),))

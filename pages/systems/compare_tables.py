@@ -13,20 +13,20 @@ from pages.ui import palette
 from pages.ui.numbers import change, label, readable
 from pages.ui.tables import most_drawn
 
-STEP = "Step time [ms]"
+STEP, COST = "Step time [ms]", "Capital cost [USD]"
 # Each result that is read, the weightiest first, and whether its change against the baseline stands beside it.
 SHOWN = {
     STEP: True,
     "Throughput [samples/s]": False,
     "Energy per batch [J]": True,
-    "Capital cost [USD]": True,
+    COST: True,
     "Nodes": False,
     "GPU memory [GiB]": False,
     "Average power [W]": False,
     "PMEM media written [GB]": False,
 }
 POLICY, KNOWN = "A power loss", "Known by"
-FORMATS = {**dict.fromkeys(SHOWN, "%.4g"), "Capital cost [USD]": "%,.0f", "Throughput [samples/s]": "%,.0f"}
+FORMATS = {**dict.fromkeys(SHOWN, "%.4g"), COST: "%,.0f", "Throughput [samples/s]": "%,.0f"}
 LANES = ["lane", "says", "system", "part", "task", "batch", "start", "end", "background", "moves"]
 LEAST_BYTES = 0.5  # an expected part of a byte is none
 of = lru_cache(maxsize=512)(data_movement.data_moves)
@@ -54,9 +54,10 @@ def _told(name: str, column: pd.Series) -> bool:
     return bool(column.notna().any()) and (name != "Nodes" or bool((column > 1).any()))
 
 
-def labels(base: str) -> dict[str, str]:
-    """Return the short titles under which changes against `base` stand beside their results."""
-    return {f"{label(name)}, change": f"vs {base}" for name, compared in SHOWN.items() if compared}
+def labels(base: str, money: str) -> dict[str, str]:
+    """Return the short titles under which changes against `base` stand beside their results, and the year of `money`."""
+    changes = {f"{label(name)}, change": f"vs {base}" for name, compared in SHOWN.items() if compared}
+    return {COST: f"{label(COST)} [{money}]", **changes}
 
 
 def timelines(results: Mapping[str, Result]) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from engine.insight.running_costs import static_energy
+from engine.insight import running_costs
 from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
@@ -116,11 +116,13 @@ def details(results: Results) -> list[str]:
         step = readable(values(logged, STEP)[fastest[0]])
         again = f"{listed(first)} start{'s' * (len(first) == 1)} again"
         found.append(f"After a power loss {again}; fastest that recovers: {listed(fastest)}, {step} ms.")
-    for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "USD")):
+    for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "")):
         names = best(ran, name)
-        also = static_energy(ran[names[0]].results) if name == ENERGY and names else ""
+        unit = unit or running_costs.dollars(ran[names[0]].scenario if names else next(iter(ran.values())).scenario)
+        also = running_costs.static_energy(ran[names[0]].results) if name == ENERGY and names else ""
         found += [f"{words}: {listed(names)}, {readable(values(ran, name)[names[0]])} {unit}{also}."] if names else []
-    return found
+    left = [system for system in ran if system not in values(ran, COST)]
+    return [*found, *([f"No price is published for a part of {listed(left)}: left out of Cheapest."] if left else [])]
 
 
 def best(results: Results, name: str) -> list[str]:

@@ -9,12 +9,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine import registry
 from engine.analysis.in_force import caption, in_force
+from engine.core import catalog
 from engine.errors import BadKnob
 from engine.hardware.devices.pmem import module_bytes
 from engine.insight.knob_stops import CAPACITY, settled_or_asked, stops
+from engine.registry import every
 from engine.scenario import knobs
 from engine.scenario.knobs import AUTO, Knob
 from engine.scenario.scenario import KNOBS, values
+from engine.systems.system import readers
 from engine.units import GB
 from pages.ui import session
 from pages.ui.plain import plain
@@ -147,8 +150,16 @@ def _good(knob: Knob, text: str) -> Any:
 
 def _help(knob: Knob) -> str:
     if knob.acts == "always":
-        return knob.help
+        return knob.help + _not_on_sale(knob)
     return f"{knob.help} Acts in a {'campaign' if knob.acts == 'campaign' else 'full run'}, not in the estimate."
+
+
+def _not_on_sale(knob: Knob) -> str:
+    """Return which of a knob's parts cannot be bought, and since when, as a sentence; "" of other knobs."""
+    kinds = (kind for name in readers(knob.path) for kind in every("devices")[name].kinds) if knob.choices else ()
+    parts = ((kind, name) for kind in dict.fromkeys(kinds) for name in catalog.names(kind) if name in knob.allowed)
+    marks = [f"{name} {mark}" for kind, name in parts if (mark := catalog.availability(kind, name).mark)]
+    return f" Not on sale: {', '.join(marks)}." if marks else ""
 
 
 def _extent(knob: Knob) -> str:

@@ -64,7 +64,8 @@ def test_rows_are_ranked_bounded_ordered_and_cut_and_the_answers_are_said(
     prices = sorted(float(row[COST]) for row in plain if row[TIME] and float(row[TIME]) <= bound)
     assert [float(row[COST]) for row in kept] == prices[:2]
     said = capsys.readouterr().err
-    assert f"the cheapest costs {prices[0]:,.0f} USD. It is at system=" in said
+    own = "USD of each part's own year (machine.prices=recorded)"
+    assert f"the cheapest costs {prices[0]:,.0f} {own}. It is at system=" in said
     left = len([row for row in plain if row[TIME] and float(row[TIME]) <= bound])
     assert "Training system explains" in said and f"of the variance of step time among the {left} points that keep the" in said
 

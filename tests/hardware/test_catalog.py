@@ -46,15 +46,16 @@ def shelf(tmp_path, monkeypatch):
 def constants_of(content):
     """Yield every constant of a file by name, and what other sources say of it."""
     for key, table in content.items():
-        if isinstance(table, dict):
+        if isinstance(table, dict) and key != catalog.AVAILABILITY:
             yield key, table
+            yield from ((key, {**one, "unit": table["unit"]}) for one in table.get("years", {}).values())
             yield from ((key, {**one, "unit": table["unit"]}) for one in table.get("others", {}).values())
 
 
 def shown():
     """Return what devices say of their constants: name, value, range, unit, confidence and source."""
     listed = [one for entry in LISTS["devices"][0]() for one in entry["constants"]]
-    others = [other for one in listed for _, other in one["others"]]
+    others = [other for one in listed for _, other in (*one["others"], *one["years"])]
     return {said(one["name"].replace(" ", "-"), one) for one in (*listed, *others)}
 
 
@@ -91,7 +92,11 @@ def test_an_optane_update_or_log_reads_and_writes_at_half_the_rate_of_each(name)
 
 def test_the_200_series_of_optane_is_15_percent_faster_and_otherwise_the_same():
     old, new = (loads(TEXT[f"media/optane-{series}"]) for series in (100, 200))
-    faster = {key for key in old if isinstance(old[key], dict) and old[key]["value"] != new[key]["value"]}
+    faster = {
+        key
+        for key in old
+        if isinstance(old[key], dict) and key != catalog.AVAILABILITY and old[key]["value"] != new[key]["value"]
+    }
     assert faster == {"read-rate", "sequential-write-rate", "in-place-update-rate", "row-log-rate"}
     assert all(new[key]["value"] / old[key]["value"] == pytest.approx(1.15) for key in faster)
 
@@ -99,12 +104,12 @@ def test_the_200_series_of_optane_is_15_percent_faster_and_otherwise_the_same():
 def strangers(put):
     """Add a part of each kind that a knob chooses, each with one constant of its own, and return what is assumed instead."""
     put("fabric/nvlink-9", TEXT["fabric/nvlink-4"].replace("value = 450", "value = 900").replace("high = 450", "high = 900"))
-    put("gpu/b200", TEXT["gpu/h100-sxm"].replace("= 3350", "= 8000").replace("nvlink-4", "nvlink-9"))
+    put("gpu/x900", TEXT["gpu/h100-sxm"].replace("= 3350", "= 8000").replace("nvlink-4", "nvlink-9"))
     put("media/crystal", TEXT["media/optane-100"].replace("value = 6.6\n", "value = 8\n"))
     put("drive/tape", TEXT["drive/pm9a3"].replace("value = 80\n", "value = 90\n"))
     put("host/abacus", TEXT["host/server"].replace("value = 28\n", "value = 20\n"))
     return {
-        "gpu": ("b200", {"gpu.memory-bandwidth": 8000.0, "network.fabric-bandwidth": 900.0}),
+        "gpu": ("x900", {"gpu.memory-bandwidth": 8000.0, "network.fabric-bandwidth": 900.0}),
         "media": ("crystal", {"pmem.read-rate": 8.0}),
         "drive": ("tape", {"ssd.read-latency": 90.0}),
         "host": ("abacus", {"host.EmbeddingBag-rate": 20.0}),
@@ -181,7 +186,7 @@ WRONG = [
     ('title = "', 'title = "\\n', r"must say title in one line"),
     ('title = "', 'about = "', r"says 'about', which is not known"),
     (TEXT["media/optane-100"], "", r"must say title in one line"),
-    ("[module-capacity]\n", "module-capacity = 128\n[media]\n", r"says 'media', which is not known; did you mean media-line\?"),
+    ("[availability]\n", "[media]\n", r"says 'media', which is not known; did you mean media-line\?"),
     (READ, "[read-rate", r"is not valid TOML: .*line"),
     (TEXT["media/optane-100"], f"x = {5000 * '['}", r"is not valid TOML"),
     (TEXT["media/optane-100"], b"\xff\xfe", r"is not valid TOML: .*utf-8"),
@@ -189,7 +194,7 @@ WRONG = [
     (
         TEXT["media/optane-100"],
         'title = "x"\nsummary = "y"',
-        r"lacks module-capacity \[GB\] and 15 more; add a table of value, low",
+        r"lacks module-capacity \[GB\] and 14 more; add a table of value, low",
     ),
 ]
 
@@ -212,9 +217,9 @@ def test_a_wrong_file_is_refused_with_its_name_what_is_wrong_and_what_to_do(old,
         ("media/Big Box", "", "cannot name a part"),
         ("media/optane-100", TEXT["media/optane-100"], "has the name of a part in .*give the file another name"),
         ("gpu/trainingcxl", TEXT["gpu/v100"], "has the name of a part in "),
-        ("gpus/b200", TEXT["gpu/v100"], "gpus is no kind of part; did you mean gpu"),
-        ("gpu/b200", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"), "names the fabric 'nvlnk-2'.*did you mean nvlink-2"),
-        ("gpu/b200", TEXT["gpu/v100"].replace('fabric = "nvlink-2"\n', ""), 'does not name its fabric; write fabric = "NAME"'),
+        ("gpus/x900", TEXT["gpu/v100"], "gpus is no kind of part; did you mean gpu"),
+        ("gpu/x900", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"), "names the fabric 'nvlnk-2'.*did you mean nvlink-2"),
+        ("gpu/x900", TEXT["gpu/v100"].replace('fabric = "nvlink-2"\n', ""), 'does not name its fabric; write fabric = "NAME"'),
     ],
 )
 def test_a_file_in_the_wrong_place_or_with_a_missing_relation_is_refused(name, text, sentence, shelf, capsys):
@@ -224,9 +229,9 @@ def test_a_file_in_the_wrong_place_or_with_a_missing_relation_is_refused(name, t
 
 
 def test_a_gpu_without_a_known_fabric_is_refused_also_where_no_network_is(shelf):
-    shelf("gpu/b200", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"))
+    shelf("gpu/x900", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"))
     with pytest.raises(BadFile, match="names the fabric 'nvlnk-2'"):
-        load("devices", "gpu").build(MachineKnobs(gpu="b200"))
+        load("devices", "gpu").build(MachineKnobs(gpu="x900"))
 
 
 def test_a_file_of_which_any_line_is_lost_or_garbled_is_read_or_refused_but_never_breaks_the_engine(shelf, tmp_path, monkeypatch):
@@ -242,4 +247,4 @@ def test_a_file_of_which_any_line_is_lost_or_garbled_is_read_or_refused_but_neve
                 outcomes.append(MEDIA["x"].read.value)
             except BadFile as refused:
                 outcomes.append(str(refused)[-1])
-    assert set(outcomes) == {2, "."} and outcomes.count(".") > outcomes.count(2)
+    assert {2, "."} <= set(outcomes) <= {2, ".", "?"} and outcomes.count(".") > outcomes.count(2)

@@ -20,6 +20,8 @@ SHARED = (
     "machine.gpus_per_node",
     "machine.persistence_model",
     "machine.target_throughput",
+    "machine.electricity_USD_per_kWh",
+    "machine.service_life_years",
 )
 # Read where the devices are chosen, so that no device's own code mentions it.
 CHOOSES = {"near-data": {"machine.near_data_compute"}, "wall": {"machine.energy_level"}}

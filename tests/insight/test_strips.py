@@ -6,10 +6,11 @@ import pytest
 
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
+from engine.hardware.prices import ELECTRICITY, LIFE
 from engine.insight.knob_stops import CAPACITY, in_force, useful
 from engine.insight.knob_strips import CHANGE, MOST, strips
 from engine.insight.relaxation import LINK
-from engine.insight.running_costs import ELECTRICITY, LIFE, assumptions, running_costs
+from engine.insight.running_costs import assumptions, running_costs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_checked, with_values
 from engine.schedule.machine import settle
@@ -137,7 +138,9 @@ def test_running_costs_follow_from_watts_at_the_wall_and_from_the_price(level):
 
 def test_costs_say_what_they_assume_and_nothing_of_what_cannot_run():
     assert (
-        f"{ELECTRICITY.value:g} USD/kWh" in assumptions() and f"{LIFE.value:g} years" in assumptions() and "EIA" in assumptions()
+        f"{ELECTRICITY.value:g} USD/kWh" in assumptions(BASE)
+        and f"{LIFE.value:g} years" in assumptions(BASE)
+        and "EIA" in assumptions(BASE)
     )
     assert running_costs(estimate(with_values(BASE, {"machine.num_gpus": 2}))) is None
 

@@ -31,7 +31,9 @@ def rows(text: str) -> list[dict[str, str]]:
 
 def test_columns_are_knobs_then_results_then_key_version_constants_and_outcome() -> None:
     text = csv_text([result(AUC=0.8), result(Loss=0.1, AUC=0.7)], "full")
-    used = [f"{name} [{one.unit}]" for name, one in constants(Scenario()).items()]
+    held = constants(Scenario()).items()
+    used = [f"{name} [{unit}]" for name, one in held for unit in (one.unit, *["year"] * bool(one.year))]
+    assert {"gpu.price [year]", "pmem.price [year]"} <= set(used)
     of = "scenario key", "model version", "arithmetic"
     assert text.splitlines()[0].split(",") == [*KNOBS, "AUC", "Loss", *of, *used, "outcome"]
     first, second = rows(text)

@@ -115,6 +115,13 @@ def test_any_text_is_either_read_or_refused_for_any_knob(text):
             assert str(error).isprintable()
 
 
+def test_a_year_may_be_a_number_as_files_and_tables_have_it():
+    assert knobs.check(KNOBS["machine.prices"], 2024) == knobs.check(KNOBS["machine.prices"], 2024.0) == "2024"
+    for wrong in (2024.5, True, 1999, float("nan")):
+        with pytest.raises(BadKnob, match=r"machine\.prices"):
+            knobs.check(KNOBS["machine.prices"], wrong)
+
+
 def test_a_link_width_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(BadKnob, match=r"machine\.cxl_lanes=3 does not exist; choose 1, 2, 4, 8 or 16\."):
         knobs.parse(KNOBS["machine.cxl_lanes"], "3")

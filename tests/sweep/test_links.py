@@ -50,7 +50,8 @@ def test_an_empty_link_is_the_default_preset():
 
 def test_a_link_of_another_model_version_opens_with_a_banner():
     opened = links.read("/explore?v=1&model=0.0")
-    assert opened.scenario.machine == preset(DEFAULT).scenario.machine
+    assert opened.scenario.machine == with_values(preset(DEFAULT).scenario, {"machine.prices": "recorded"}).machine
+    assert "machine.prices=recorded" in opened.banner
     assert "0.0" in opened.banner and version.MODEL in opened.banner
 
 
@@ -61,8 +62,8 @@ def test_a_plus_sign_is_not_read_as_a_space():
 
 def test_links_of_format_1_still_mean_the_same():
     opened = links.read("/explore?preset=tiny&system=pmem&data.batch_size=32&faults.power_loss_at_seconds=0.5;1.5&v=1&model=0.1")
-    expected = with_values(TINY, {"system": "pmem", "data.batch_size": 32, "faults.power_loss_at_seconds": (0.5, 1.5)})
-    assert opened.scenario == expected
+    changes = {"system": "pmem", "data.batch_size": 32, "faults.power_loss_at_seconds": (0.5, 1.5), "machine.prices": "recorded"}
+    assert opened.scenario == with_values(TINY, changes)
 
 
 def test_the_one_adagrad_of_links_until_format_4_is_the_row_wise_one():

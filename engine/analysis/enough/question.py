@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from typing import Any
 
 from ...errors import BadInput, CannotRun
 from ...estimates import estimates
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.relaxation import LINK
+from ...insight.running_costs import dollars
 from ...registry import load
 from ...results.result import Result
 from ...scenario.scenario import Scenario, with_values
@@ -21,6 +22,7 @@ from ...units import MS
 POLICIES = ("policy.log", BOUND, RELAXED, "policy.cache_policy")
 OWN = {**dict.fromkeys((*AUTOMATIC, LINK, *POLICIES)), NEAR: True}
 LEAST, MOST = -0.99, 1e3  # of `within`
+NO_PRICE = "no published price"
 ROUNDING = 1e-9  # so that a machine is within 0 % of itself
 
 
@@ -69,8 +71,15 @@ class Candidate:
 
     @property
     def dollars(self) -> float:
-        """Price of the machine in USD."""
-        return self.result.results["Capital cost [USD]"] or nan
+        """Price of the machine in USD, infinite where it has none, so that it is never the cheapest."""
+        found = self.result.results.get("Capital cost [USD]")
+        return inf if found is None else found
+
+    @property
+    def spent(self) -> str:
+        """The price with its year in words, or that there is none."""
+        known = f"{self.dollars:,.0f} {dollars(self.result.scenario)}"
+        return known if isfinite(self.dollars) else NO_PRICE
 
 
 @dataclass(frozen=True)

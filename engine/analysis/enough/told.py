@@ -1,11 +1,12 @@
 """The answer in sentences, each from the machines that were estimated: what is enough, why, and what else would do."""
 
 from dataclasses import dataclass
+from math import isfinite
 
 from ...estimates import steady_states
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.knob_stops import CAPACITY, capacity
-from ...insight.running_costs import static_energy
+from ...insight.running_costs import dollars, static_energy
 from ...scenario.scenario import KNOBS, with_values
 from ...schedule.evaluate import NotScheduled
 from ...schedule.machine import machine_of, settle
@@ -97,8 +98,8 @@ def _both(answer: Enough, band: Band | None) -> str:
     sized = (size(q, machine, sure if answer.both.meets else "") or "the machine as it is") + _switched(answer)
     if answer.both.meets:
         static = static_energy(machine.result.results)
-        spent = f"{machine.dollars:,.0f} USD, {ms(machine.seconds)} and {machine.joules:.3g} J a batch{static}"
-        return f"Cheapest {aim}: {sized}: {spent}."
+        spent = f"{machine.spent}, {ms(machine.seconds)} and {machine.joules:.3g} J a batch{static}"
+        return f"{'Cheapest' if isfinite(machine.dollars) else 'Smallest'} {aim}: {sized}: {spent}."
     return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, sure)}. {machine.result.finding}"
 
 
@@ -144,10 +145,9 @@ def _choice(answer: Enough, path: str) -> str:
     if not other.machine.result.ran:
         verdict = f"{label} has to be {way}: with it {back} no machine runs, since {other.machine.result.outcome}"
     elif other.meets:
-        more = other.machine.dollars - best.dollars
         verdict = (
             f"{label} {'is not needed' if is_on else 'may be on'}: with it {back}, {size(q, other.machine) or 'the machine'} "
-            f"{verb(other.machine, 'meet')} the target{f' for {more:,.0f} USD more' if round(more) else ' at the same price'}."
+            f"{verb(other.machine, 'meet')} the target{_dearer(other.machine, best)}."
         )
     elif answer.both.meets:
         verdict = f"{label} {'is needed' if is_on else 'has to be off'}: with it {back} no machine gets nearer than "
@@ -155,6 +155,14 @@ def _choice(answer: Enough, path: str) -> str:
     else:
         verdict = f"{label} {way} comes nearest; with it {back} no machine gets nearer than {times(q, other.machine)}."
     return " ".join(filter(None, (verdict, _flip(q, best, flipped, back), _slower(answer, path))))
+
+
+def _dearer(one: Candidate, best: Candidate) -> str:
+    """Say how much more a machine costs than the best, a clause; "" where either has no price."""
+    if not (isfinite(one.dollars) and isfinite(best.dollars)):
+        return ""
+    more = one.dollars - best.dollars
+    return f" for {more:,.0f} {dollars(best.result.scenario)} more" if round(more) else " at the same price"
 
 
 def _flip(q: Question, best: Candidate, flipped: Candidate, back: str) -> str:

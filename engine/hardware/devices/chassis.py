@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..device import Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
 
 USUAL = "two-socket"  # where no size was chosen yet
 LOADS = (0.1, 0.2, 0.5, 1.0)  # of the supplies' rating
@@ -41,7 +41,7 @@ class Chassis:
     lanes: Constant = quantity("free PCIe lanes", "lanes", zero=True)
     bays: Constant = quantity("drive bays", "bays", zero=True)
     expanders: Constant = quantity("expander bays", "bays", zero=True)
-    price: Constant = quantity("price", "USD", zero=True)
+    price: Constant | None = optional_price("USD", zero=True)
 
 
 CHASSIS = Catalogue("chassis", Chassis)
@@ -74,11 +74,16 @@ def build(machine: MachineKnobs) -> Device:
         title=f"Chassis, {machine.chassis or USUAL}",
         seconds={},
         idle_watts=own.board.value + own.switches.value + own.cards.value * own.card.value + own.drives.value,
-        price=own.price.value,
+        price=amount_price(own.price),
         constants=fields_of(own),
     )
 
 
 DEVICE = DeviceKind(
-    "Chassis", build, lambda: {name: fields_of(one) for name, one in CHASSIS.items()}, reads=("chassis", "cooling"), copies=nodes
+    "Chassis",
+    build,
+    lambda: {name: fields_of(one) for name, one in CHASSIS.items()},
+    reads=("chassis", "cooling", "prices"),
+    copies=nodes,
+    kinds=("chassis",),
 )

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, expanders, fields_of, over_link
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, expanders, fields_of, over_link
 from .expander_dram import expander_latency
 from .pmem import pmem_latency
 
@@ -31,7 +31,7 @@ class Link:
     phy: Constant = quantity("link energy", "pJ/bit")
     controller: Constant = quantity("controller power", "W")
     switch: Constant = quantity("switch power", "W")
-    card: Constant = quantity("card price", "USD")
+    card: Constant | None = optional_price("USD", "card price")
     tags: Constant = quantity(
         "lines in flight",
         "lines",
@@ -53,7 +53,12 @@ def payload_rate(machine: MachineKnobs) -> float:
     """Return the payload bytes per second of one expander's link, one direction."""
     if machine.cxl_bandwidth_GBps is not None:
         return machine.cxl_bandwidth_GBps * GB
-    return _rates(machine, machine.cxl_generation, machine.cxl_lanes)[1]
+    return lanes_rate(machine, machine.cxl_generation, machine.cxl_lanes)
+
+
+def lanes_rate(machine: MachineKnobs, generation: int, lanes: int) -> float:
+    """Return the payload bytes per second of so many lanes, one direction."""
+    return _rates(machine, generation, lanes)[1]
 
 
 def products(machine: MachineKnobs) -> Iterator[tuple[str, float, float]]:
@@ -125,7 +130,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=idle,
         full_watts=idle + over_link(DIRECTIONS * rate, link.phy.value),
-        price=count * link.card.value,
+        price=amount_price(link.card, count),
         constants=fields_of(link),
     )
 
@@ -142,5 +147,6 @@ DEVICE = DeviceKind(
         "cxl_switch_hops",
         "cxl_retimers",
         "num_expanders",
+        "prices",
     ),
 )

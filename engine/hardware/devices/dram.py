@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import By, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
 from ..hosts import HOSTS, host_channels
 from ..requesters import InFlight, in_flight, most_accesses
 
@@ -27,7 +27,7 @@ class Memory:
     latency: Constant = quantity("random latency", "ns")
     energy: Constant = quantity("access energy", "pJ/bit")
     background: Constant = quantity("background power", "W/GB", switch="dram_static_power_source", choices=("dies", "fleet"))
-    price: Constant = quantity("price", "USD/GB")
+    price: Constant | None = optional_price("USD/GB")
     rise: Constant = RISE
     bend: Constant = BEND
     wall: Constant = WALL
@@ -112,7 +112,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=static,
         full_watts=static + full_joules(rates),
-        price=capacity * GiB / GB * memory.price.value,
+        price=amount_price(memory.price, capacity * GiB / GB),
         constants=fields_of(memory),
     )
 
@@ -121,6 +121,7 @@ DEVICE = DeviceKind(
     "Host DRAM",
     build,
     lambda: {name: fields_of(memory) for name, memory in HOST_MEMORY.items()},
-    reads=("host", "host_dram_GiB", "host_dram_channels", "dram_static_power_source"),
+    reads=("host", "host_dram_GiB", "host_dram_channels", "dram_static_power_source", "prices"),
     copies=nodes,
+    kinds=("dram",),
 )

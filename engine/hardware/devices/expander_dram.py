@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
-from ..device import Device, DeviceKind, assumed, assumed_value, expanders, fields_of
+from ..device import Device, DeviceKind, amount_price, assumed, assumed_value, expanders, fields_of
 from .dram import JOULES, MEMORY, SECONDS, USED, Memory, full_joules, rates_of
 
 CHANNELS = 6
@@ -23,7 +23,7 @@ class Card:
     link: Constant = quantity("link rate", "GB/s")
     way: Constant = quantity("link latency", "ns")
     power: Constant = quantity("memory power", "W")
-    price: Constant = quantity("price", "USD/GB")
+    price: Constant | None = optional_price("USD/GB")
 
 
 EXPANDERS = Catalogue("expander", Card)
@@ -66,7 +66,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=gigabytes * static,
         full_watts=gigabytes * static + full_joules(rates),
-        price=gigabytes * memory.price.value,
+        price=amount_price(memory.price, gigabytes),
         constants=(*fields_of(own), *_beside(memory)) if own else fields_of(memory),
     )
 
@@ -80,5 +80,6 @@ DEVICE = DeviceKind(
     "Expander DRAM",
     build,
     lambda: {"": fields_of(MEMORY[USED]), **{name: fields_of(one) for name, one in EXPANDERS.items()}},
-    reads=("expander", "num_expanders", "expander_dram_GiB", "expander_dram_channels", "dram_static_power_source"),
+    reads=("expander", "num_expanders", "expander_dram_GiB", "expander_dram_channels", "dram_static_power_source", "prices"),
+    kinds=("expander",),
 )

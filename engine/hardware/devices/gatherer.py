@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import RowReads, RowUpdates
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, assumed, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, fields_of, nodes
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Card:
     trip: Constant = quantity("read round trip", "us")
     active: Constant = quantity("active power", "W")
     idle: Constant = quantity("idle power", "W")
-    price: Constant = quantity("price", "USD")
+    price: Constant | None = optional_price("USD")
 
 
 CARDS = Catalogue("gather-card", Card)
@@ -58,9 +58,16 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         idle_watts=card.idle.value,
         busy_watts=card.active.value - card.idle.value,
-        price=card.price.value,
+        price=amount_price(card.price),
         constants=fields_of(card),
     )
 
 
-DEVICE = DeviceKind("Gather card", build, lambda: {"": fields_of(CARDS[USED])}, reads=("pcie_bandwidth_GBps",), copies=nodes)
+DEVICE = DeviceKind(
+    "Gather card",
+    build,
+    lambda: {"": fields_of(CARDS[USED])},
+    reads=("pcie_bandwidth_GBps", "prices"),
+    copies=nodes,
+    kinds=("gather-card",),
+)

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import FORMS, Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, Work, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, some
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, some
 from ..layers import Arithmetic, joules, layers
 
 SECTOR = 32  # bytes of a memory transaction
@@ -66,7 +66,7 @@ class Accelerator:
     idle: Constant = quantity("power with a context held", "W")
     limit: Constant = quantity("board limit", "W")
     memory: Constant = quantity("memory", "GB")
-    price: Constant = quantity("price", "USD")
+    price: Constant | None = optional_price("USD")
     launch: Constant = quantity("kernel launch", "us")
     flop_energy: Constant = quantity("fp32 energy", "pJ/FLOP")
     byte_energy: Constant = quantity("memory path energy", "pJ/B", switch="gpu_memory_energy_source", choices=("device", "board"))
@@ -95,11 +95,11 @@ class ReplayedTimes:
     busy: Constant = quantity("power in small layers", "W")
     bandwidth: Constant = quantity("memory bandwidth", "GB/s")
     memory: Constant = quantity("memory", "GB")
-    price: Constant = quantity("price", "USD")
+    price: Constant | None = optional_price("USD")
     remote: Constant = REMOTE
 
 
-ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",))
+ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",), forms=FORMS)
 REPLAYS = Catalogue("gpu-replay", ReplayedTimes, uses=("fabric",))
 
 
@@ -195,7 +195,7 @@ def _computed(name: str, gpu: Accelerator, precision: Precision) -> Device:
         joules=JOULES,
         idle_watts=_between(gpu),
         full_watts=gpu.limit.value,
-        price=gpu.price.value,
+        price=amount_price(gpu.price),
     )
 
 
@@ -243,7 +243,7 @@ def _replayed(gpu: ReplayedTimes) -> Device:
         seconds=REPLAYED_SECONDS,
         idle_watts=gpu.idle.value,
         busy_watts=gpu.busy.value - gpu.idle.value,
-        price=gpu.price.value,
+        price=amount_price(gpu.price),
         constants=fields_of(gpu),
     )
 
@@ -287,5 +287,10 @@ def _constants(gpu: Accelerator | ReplayedTimes) -> tuple[Constant, ...]:
 
 
 DEVICE = DeviceKind(
-    "GPU", build, parts, reads=("gpu", "matrix_precision", "gpu_memory_energy_source"), copies=lambda machine: machine.num_gpus
+    "GPU",
+    build,
+    parts,
+    reads=("gpu", "matrix_precision", "gpu_memory_energy_source", "prices"),
+    copies=lambda machine: machine.num_gpus,
+    kinds=("gpu", "gpu-replay"),
 )

@@ -17,7 +17,7 @@ from ...core.work import (
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
 from ..concurrency import LINE
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
 from ..framework import FRAMEWORKS, LoopRates, driving, loop_rates
 from ..hosts import HOSTS, LIBRARIES, PEAKS, STOCK, Host, Library, host_channels, threads
 from ..layers import Arithmetic, layers
@@ -113,7 +113,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=host.idle.value,
         full_watts=host.active.value,
-        price=host.price.value,
+        price=amount_price(host.price),
         constants=(*_constants(host), *fields_of(library), *fields_of(loop)),
     )
 
@@ -158,5 +158,10 @@ def parts() -> dict[str, tuple[Constant, ...]]:
 
 
 DEVICE = DeviceKind(
-    "Host", build, parts, reads=("host", "host_threads", "host_software", "matrix_precision", "framework"), copies=nodes
+    "Host",
+    build,
+    parts,
+    reads=("host", "host_threads", "host_software", "matrix_precision", "framework", "prices"),
+    copies=nodes,
+    kinds=("host",),
 )

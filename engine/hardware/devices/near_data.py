@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ...core.work import Pool
 from ...scenario.machine import MachineKnobs
-from ..device import Cost, Device, DeviceKind, assumed, expanders, fields_of
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, expanders, fields_of
 from ..requesters import LOGIC
 from .expander_dram import dram_controllers
 from .pmem import modules
@@ -40,7 +40,7 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         idle_watts=chips * logic.idle.value,
         busy_watts=chips * max(logic.active.value - logic.idle.value, 0.0),
-        price=chips * logic.price.value,
+        price=amount_price(logic.price, chips),
         constants=fields_of(logic),
     )
 
@@ -58,5 +58,7 @@ DEVICE = DeviceKind(
         "near_data_clock_MHz",
         "near_data_scratchpad_MB",
         "num_expanders",
+        "prices",
     ),
+    kinds=("near-data",),
 )

@@ -6,12 +6,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import AllReduce, AllToAll, Fetch
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, US
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, gpus_in_node, nodes, over_link, some
+from ..device import (
+    Cost,
+    Device,
+    DeviceKind,
+    amount_price,
+    assumed,
+    assumed_value,
+    fields_of,
+    gpus_in_node,
+    nodes,
+    over_link,
+    some,
+)
 from ..framework import FRAMEWORKS
 
 
@@ -26,7 +38,7 @@ class Fabric:
     hop: Constant = quantity("network latency", "us")
     energy: Constant = quantity("link energy", "pJ/bit")
     card: Constant = quantity("network card power", "W")
-    price: Constant = quantity("network card price", "USD")
+    price: Constant | None = optional_price("USD", "network card price")
 
 
 FABRICS = Catalogue("fabric", Fabric, of=("gpu", "gpu-replay"))
@@ -109,7 +121,7 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         joules=JOULES,
         idle_watts=cards * fabric.card.value,
-        price=cards * fabric.price.value,
+        price=amount_price(fabric.price, cards) if cards else 0.0,
         modules=gpus,
         constants=fields_of(fabric),
     )
@@ -119,5 +131,5 @@ DEVICE = DeviceKind(
     "Network",
     build,
     lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()},
-    reads=("gpu", "network_bandwidth_GBps"),
+    reads=("gpu", "network_bandwidth_GBps", "prices"),
 )

@@ -7,16 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, Quantity, quantity
+from ...core.catalog import Catalogue, Quantity, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, nodes
 from ..requesters import InFlight, in_flight, most_accesses
 
 LEAST = 1e-3  # ns
+NO_LINK = Constant("", 0, "", 0, 0, "stated", "a module that says nothing of it has no link of its own")
 CROWD = 12  # writers per module, the most that were measured
 
 
@@ -46,7 +47,7 @@ class ModuleConstants:
     idle: Constant = quantity("module idle power", "W")
     read_energy: Constant = quantity("read energy", "nJ/B")
     write_energy: Constant = quantity("write energy", "nJ/B")
-    price: Constant = quantity("price", "USD/GB")
+    price: Constant | None = optional_price("USD/GB")
     writers: Constant = quantity("writers without loss", "writers")
     crowded: Constant = quantity("write share of 12 writers", "of the rate")
     queue: Constant = quantity(
@@ -63,6 +64,13 @@ class ModuleConstants:
         "modules",
         default=Constant("", 1, "", 1, 1, "unsourced", "each module stands behind a link of its own"),
     )
+    lanes: Constant = quantity("link lanes", "lanes", zero=True, default=NO_LINK)
+    way: Constant = quantity(
+        "link latency",
+        "ns",
+        default=Constant("", 250, "", 100, 400, "unsourced", "the usual link, where a part says nothing"),
+    )
+    generation: Constant = quantity("link generation", "generation", zero=True, default=NO_LINK)
     cache: Constant = quantity(
         "cache capacity", "GB", zero=True, default=Constant("", 0, "", 0, 0, "stated", "a part that says nothing of it has none")
     )
@@ -79,6 +87,7 @@ class ModuleConstants:
     )
 
 
+OF_LINKS = ("lanes", "generation")
 OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "cached_energy")
 ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
 MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,))
@@ -112,6 +121,12 @@ def interleave_set(machine: MachineKnobs) -> int:
 def module_rate(machine: MachineKnobs) -> float:
     """Return the bytes per second that one module reads."""
     return assumed_value(machine, "pmem", MEDIA[machine.pmem].read) * GB
+
+
+def own_link(machine: MachineKnobs) -> tuple[int, int, float] | None:
+    """Return lanes, generation and ns of the link that each module of a medium has, None where it has none."""
+    media = assumed(machine, "pmem", MEDIA[machine.pmem])
+    return (round(media.lanes.value), round(media.generation.value), media.way.value) if media.lanes.value else None
 
 
 def read_rate(machine: MachineKnobs) -> float:
@@ -270,7 +285,7 @@ def build(machine: MachineKnobs) -> Device:
         idle_watts=count * media.idle.value,
         full_watts=count * (media.idle.value + media.read.value * media.read_energy.value),
         modules=count,
-        price=count * module_bytes(machine) / GB * media.price.value,
+        price=amount_price(media.price, count * module_bytes(machine) / GB),
         constants=_constants(media),
     )
 
@@ -298,10 +313,9 @@ def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRa
 
 
 def _constants(media: ModuleConstants) -> tuple[Constant, ...]:
-    """Return a medium's constants, those of a cache only where it has one."""
-    return tuple(
-        [one for one, name in zip(fields_of(media), vars(media), strict=True) if media.cache.value or name not in OF_CACHES]
-    )
+    """Return a medium's constants, those of a cache or a link of its own only where it has one."""
+    absent = (*OF_CACHES * (not media.cache.value), *OF_LINKS * (not media.lanes.value))
+    return tuple([one for name in vars(media) if name not in absent and (one := getattr(media, name)) is not None])
 
 
 def _write_share(media: ModuleConstants, writers: int) -> float:
@@ -321,6 +335,8 @@ DEVICE = DeviceKind(
         "pmem_writers_per_module",
         "pmem_bandwidth_source",
         "pmem_write_latency_source",
+        "prices",
     ),
     copies=nodes,
+    kinds=("media",),
 )

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import HostRows, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US, GiB
-from ..device import Cost, Device, DeviceKind, assumed, fields_of, some
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, fields_of, some
 
 ROW = 512
 
@@ -24,8 +24,8 @@ class Server:
     card: Constant = quantity("network card", "GB/s")
     idle: Constant = quantity("idle power", "W")
     active: Constant = quantity("active power", "W")
-    price: Constant = quantity("price", "USD")
-    memory: Constant = quantity("memory price", "USD/GB")
+    price: Constant | None = optional_price("USD")
+    memory: Constant | None = optional_price("USD/GB", "memory price")
 
 
 SERVERS = Catalogue("embedding-server", Server)
@@ -53,6 +53,8 @@ SECONDS: Mapping[type, Cost] = {HostRows: row_seconds, Stream: lambda server, wo
 def build(machine: MachineKnobs) -> Device:
     """Build one server with its DRAM, of settled capacity."""
     server = assumed(machine, "remote", SERVERS[USED])
+    server_price = amount_price(server.price)
+    memory_price = amount_price(server.memory, (machine.server_dram_GiB or 0.0) * GiB / GB)
     return Device(
         name="remote",
         title="Embedding servers",
@@ -61,7 +63,7 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         idle_watts=server.idle.value,
         busy_watts=server.active.value - server.idle.value,
-        price=server.price.value + (machine.server_dram_GiB or 0.0) * GiB / GB * server.memory.value,
+        price=None if server_price is None or memory_price is None else server_price + memory_price,
         constants=fields_of(server),
     )
 
@@ -70,7 +72,8 @@ DEVICE = DeviceKind(
     "Embedding servers",
     build,
     lambda: {"": fields_of(SERVERS[USED])},
-    reads=("embedding_servers", "server_dram_GiB"),
+    reads=("embedding_servers", "server_dram_GiB", "prices"),
     copies=lambda machine: machine.embedding_servers,
     apart=True,
+    kinds=("embedding-server",),
 )

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue, optional_price, quantity
 from ...core.constants import Constant
 from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..concurrency import access_seconds
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes, some
+from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes, some
 
 BLOCK = 4096
 
@@ -28,7 +28,7 @@ class Drive:
     idle: Constant = quantity("idle power", "W")
     active: Constant = quantity("active power", "W")
     capacity: Constant = quantity("capacity", "GB")
-    price: Constant = quantity("price", "USD/GB")
+    price: Constant | None = optional_price("USD/GB")
     software: Constant = quantity("software per access", "us", switch="ssd_software", choices=("mmap", "spdk"))
     threads: Constant = quantity("software threads", "threads")
     depth: Constant = quantity(
@@ -112,7 +112,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=count * drive.idle.value,
         busy_watts=swing,
-        price=count * drive.capacity.value * drive.price.value,
+        price=amount_price(drive.price, count * drive.capacity.value),
         constants=fields_of(drive),
     )
 
@@ -128,6 +128,7 @@ DEVICE = DeviceKind(
     "SSD",
     build,
     lambda: {name: fields_of(drive) for name, drive in DRIVES.items()},
-    reads=("ssd", "num_ssds", "ssd_software"),
+    reads=("ssd", "num_ssds", "ssd_software", "prices"),
     copies=nodes,
+    kinds=("drive",),
 )

@@ -7,6 +7,7 @@ from html import escape
 import pandas as pd
 
 from engine import version
+from engine.hardware.prices import with_year
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
 from engine.systems.system import constants
@@ -40,7 +41,8 @@ class Report:
 
 def html(report: Report) -> str:
     """Write the report."""
-    found = sweep_findings.finding(report.rows, report.sweep.axes, report.metric, None)
+    money = sweep_table.money(report.sweep)
+    found = with_year(sweep_findings.finding(report.rows, report.sweep.axes, report.metric, None), money)
     parts = [
         f"<h1>{escape(found)}</h1>",
         f"<p>{escape(_about(report))}</p>",
@@ -64,7 +66,11 @@ def html(report: Report) -> str:
 def _about(report: Report) -> str:
     kind = "quick estimates" if report.how == "estimate" else "full runs"
     kept = f" that pass the filters ({'; '.join(report.filters)})" if report.filters else ""
-    return f"{len(report.rows):,} of {len(report.sweep):,} points{kept}, {kind}, {report.date}."
+    return f"{len(report.rows):,} of {len(report.sweep):,} points{kept}, {kind}, {report.date}. {_dollars(report)}"
+
+
+def _dollars(report: Report) -> str:
+    return f"Dollars are {sweep_table.money(report.sweep)}."
 
 
 def _values(axis: str) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from engine.analysis.objective import Constraint
 from engine.core.arithmetic import mixed
+from engine.insight.running_costs import swept_dollars
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
 from engine.store.columns import Columns
@@ -39,6 +40,16 @@ def said(limit: Constraint | Words) -> str:
 def title(name: str) -> str:
     """Return the title of a column: a knob's with its unit, or a metric's name, which has it already."""
     return KNOBS[name].title if name in KNOBS else name
+
+
+def money(sweep: Sweep) -> str:
+    """Return the unit of prices over a sweep's points, with their year."""
+    return swept_dollars(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
+
+
+def unit(name: str, sweep: Sweep) -> str:
+    """Return the unit of a result; dollars say their year."""
+    return money(sweep) if name == COST else numbers.unit(name)
 
 
 def numeric(axis: Axis) -> bool:

@@ -1,0 +1,87 @@
+"""Money: the price of electricity, a machine's service life, and the words that date every dollar.
+
+The year is `machine.prices`; of "recorded" prices it is the years of those that a machine pays.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from ..core.constants import Constant
+from ..registry import load
+from ..scenario.machine import RECORDED, SERVICE_LIFE, MachineKnobs
+from .device import Device, DeviceKind
+
+BARE = re.compile(r"\bUSD\b(?!/|\]| \(| of)")  # neither a unit of prices, nor in a column's name, nor dated already
+ELECTRICITY = Constant(
+    "electricity",
+    0.081,
+    "USD/kWh",
+    0.058,
+    0.19,
+    "secondary",
+    "U.S. industry in 2023, EIA Electric Power Annual; range: its states",
+    year=2023,
+)
+LIFE = Constant(
+    "service life",
+    SERVICE_LIFE,
+    "years",
+    4,
+    6,
+    "stated",
+    "annual reports for 2022: servers of Meta 5 years, Alphabet and Microsoft 6",
+)
+
+
+def electricity(machine: MachineKnobs) -> Constant:
+    """Return the price of a kWh: the scenario's own, or that of the year of its prices."""
+    if machine.electricity_USD_per_kWh is not None:
+        own = machine.electricity_USD_per_kWh
+        return Constant("electricity", own, "USD/kWh", own, own, "unsourced", "machine.electricity_USD_per_kWh")
+    return ELECTRICITY if machine.prices == RECORDED else ELECTRICITY.in_year(int(machine.prices))
+
+
+def paid_prices(devices: Iterable[Device]) -> tuple[Constant, ...]:
+    """Return the dated prices of the devices that a machine pays for."""
+    return tuple([constant for device in devices if device.price for constant in device.constants if constant.year])
+
+
+def dollars(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
+    """Return the unit of an amount of money made of these prices: "USD (2026)", or "USD of 2019 to 2023" as recorded."""
+    if machine.prices != RECORDED:
+        return f"USD ({machine.prices})"
+    years = sorted({price.year for price in prices if price.year})
+    return f"USD of {years[0]} to {years[-1]}" if len(years) > 1 else f"USD of {years[0]}" if years else "USD"
+
+
+def with_year(sentence: str, unit: str) -> str:
+    """Return a sentence whose bare "USD" say their year, as `unit` has it."""
+    return BARE.sub(unit, sentence)
+
+
+def unpriced(machine: MachineKnobs, devices: Mapping[str, Device]) -> tuple[str, ...]:
+    """Return a sentence for each device for which no price is published: its money is left out, not counted as 0."""
+    return tuple(
+        f"{_part(machine, name)} has no published price: money is left out; machine.assume can give one."
+        for name, device in devices.items()
+        if device.price is None
+    )
+
+
+def _part(machine: MachineKnobs, name: str) -> str:
+    """Return a device's title with the part that the machine's knobs choose."""
+    kind: DeviceKind = load("devices", name)
+    parts = kind.parts()
+    chosen = next((str(value) for path in kind.reads if (value := getattr(machine, path)) in parts), "")
+    return f"{kind.title} {chosen}".rstrip()
+
+
+def dates(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
+    """Return in a sentence from which years the prices are; "" where all are of the year asked for, or as recorded."""
+    if machine.prices == RECORDED:
+        return ""
+    old = sorted({price.year for price in prices if price.year not in (0, int(machine.prices))})
+    if not old:
+        return ""
+    told = f"{old[0]} to {old[-1]}" if len(old) > 1 else f"{old[0]}"
+    return f"What has no price of {machine.prices} is at its nearest one, of {told}, its range wider by 1.25 each year."

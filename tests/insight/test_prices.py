@@ -1,0 +1,236 @@
+"""Prices: of which year is each dollar, how wide is a price of another year, and what becomes of a part without one?"""
+
+from math import inf, isnan
+
+import pytest
+
+from engine.__main__ import main
+from engine.analysis.choice import COST, cheapest
+from engine.analysis.enough.question import Target, ask, baseline_of
+from engine.analysis.enough.smallest import enough
+from engine.analysis.enough.told import told
+from engine.analysis.objective import constraint
+from engine.analysis.uncertainty import bands, draws, tornado, uncertain
+from engine.core import catalog
+from engine.core.constants import Constant
+from engine.errors import BadFile
+from engine.estimate import estimate
+from engine.hardware.prices import ELECTRICITY, electricity, with_year
+from engine.insight.knob_strips import stop
+from engine.insight.running_costs import assumptions, dollars, price_note, running_costs, swept_dollars
+from engine.results.csv_table import in_use
+from engine.scenario.machine import RECORDED, YEARS
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.renamed import meant
+from engine.scenario.scenario import KNOBS, values, with_values
+from engine.systems.system import constants
+from pages.systems import comparison
+from tests import apps
+from tests.cases import each
+from tests.hardware.test_catalog import TEXT, shelf
+
+__all__ = ["shelf"]
+PRICE = Constant("price", 10, "USD/GB", 8, 16, "stated", "a list", year=2022)
+DATED = PRICE.dated({2026: (14, 12, 30, "secondary", "a shop")})
+# USD of each preset's own machine before prices had years.
+BEFORE = {
+    "a100-terabyte": 34237.56441714688,
+    "bagpipe-kaggle": 121059.39110428673,
+    "cached-embedding-avazu": 25059.39110428672,
+    "cached-embedding-kaggle": 25059.39110428672,
+    "cached-embedding-terabyte": 25059.39110428672,
+    "dlrm-kaggle": 27268.0,
+    "dlrm-terabyte": 27268.0,
+    "fae-kaggle": 21059.39110428672,
+    "hotline-kaggle": 25059.39110428672,
+    "meta-856": 319405.56441714684,
+    "mtrains-capacity": 319405.56441714684,
+    "optane-rm1": 27268.0,
+    "optane-rm2": 27268.0,
+    "optane-rm3": 27268.0,
+    "optane-rm4": 27268.0,
+    "proactive-cold": 260475.12883429375,
+    "scratchpipe-kaggle": 25059.39110428672,
+    "tiny": 27268.0,
+    "torchrec-terabyte": 109059.39110428673,
+    "trainingcxl-rm1": 8569.84777607168,
+    "trainingcxl-rm2": 8857.84777607168,
+    "trainingcxl-rm3": 8569.84777607168,
+    "trainingcxl-rm4": 8569.84777607168,
+}
+EXPLORATIONS = {"dlrm-kaggle", "dlrm-terabyte", "tiny"}
+KAGGLE = preset("dlrm-kaggle").scenario
+
+
+def test_a_price_of_its_own_year_is_as_it_stands():
+    assert PRICE.in_year(2022) is PRICE
+    assert (DATED.in_year(2026).value, DATED.in_year(2026).low, DATED.in_year(2026).high) == (14, 12, 30)
+
+
+def test_the_nearest_year_counts_of_two_as_near_the_later_and_each_year_widens_the_range_by_a_quarter():
+    before, between, late = DATED.in_year(2019), DATED.in_year(2024), DATED.in_year(2025)
+    assert (before.value, between.value, late.value) == (10, 14, 14)
+    assert (before.low, before.high) == pytest.approx((8 / 1.25**3, 16 * 1.25**3))
+    assert (between.low, between.high) == pytest.approx((12 / 1.25**2, 30 * 1.25**2))
+    assert (late.low, late.high) == pytest.approx((12 / 1.25, 30 * 1.25))
+    assert before.source == "a list; price of 2022, range widened for 3 years"
+    assert late.source == "a shop; price of 2026, range widened for 1 year"
+
+
+@each("name", preset_names())
+def test_recorded_prices_are_those_of_before_to_the_digit(name):
+    scenario = preset(name).scenario
+    assert scenario.machine.prices == ("2026" if name in EXPLORATIONS else RECORDED)
+    assert estimate(with_values(scenario, {"machine.prices": RECORDED})).results[COST] == BEFORE[name]
+
+
+def test_every_price_of_the_catalogue_has_a_year_and_nothing_else_has():
+    for name, text in TEXT.items():
+        for key, table in catalog.loads(text).items():
+            if isinstance(table, dict) and key != catalog.AVAILABILITY:
+                assert (table["unit"] in catalog.MONEY) == ("year" in table), name
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("year = 2023\n", "", "does not say year of price"),
+        ("year = 2023\n", "year = 23\n", r"price of the year '23'; write a whole number from 2000 to 2100"),
+        ("year = 2023\n", "year = 2023\nyears = 7\n", "which is no table"),
+        ('source = "2023"\n', 'source = "2023"\n[price.years]\n2023 = {}\n', "of 2023 twice"),
+        ('source = "2023"\n', 'source = "2023"\n[price.years]\nlast = {}\n', "of the year 'last'"),
+        (
+            'source = "2023"\n',
+            'source = "2023"\n[price.years]\n2026 = { value = 1 }\n',
+            r"does not say low of price\.years\.2026",
+        ),
+    ],
+)
+def test_a_price_without_its_year_or_with_a_wrong_one_is_refused(shelf, old, new, says):
+    shelf("gpu/other", TEXT["gpu/a100-80"].replace(old, new))
+    with pytest.raises(BadFile, match=says):
+        constants(with_values(KAGGLE, {"machine.gpu": "other"}))
+
+
+def test_ranges_of_bands_and_tornado_are_those_of_the_year():
+    now, then = (with_values(KAGGLE, {"machine.prices": year}) for year in ("2026", RECORDED))
+    assert constants(now)["gpu.price"].high == pytest.approx(17000 * 1.25**3)
+    assert constants(then)["gpu.price"].high == 17000
+    assert uncertain(now)["gpu.price"].low == pytest.approx(9000 / 1.25**3)
+    assert max(draw["gpu.price"] for draw in draws(now)) > 17000 >= max(draw["gpu.price"] for draw in draws(then))
+    (wide, narrow) = (bands(one)[COST] for one in (now, then))
+    assert wide[0] < narrow[0] and wide[1] > narrow[1]
+    assert tornado(now, COST)[0].width > tornado(then, COST)[0].width
+
+
+def test_an_assumption_beats_the_year():
+    assumed = {"machine.assume": (("gpu.price", 5.0),)}
+    costs = [estimate(with_values(KAGGLE, {"machine.prices": year, **assumed})).results[COST] for year in ("2022", "2026")]
+    assert costs == [27268.0 - 12000 + 5] * 2
+
+
+def test_dollars_say_their_year_or_the_years_of_the_parts_that_are_paid():
+    recorded = with_values(KAGGLE, {"machine.prices": RECORDED})
+    assert dollars(KAGGLE) == "USD (2026)" and dollars(recorded) == "USD of 2019 to 2023"
+    assert price_note(KAGGLE).startswith("What has no price of 2026 is at its nearest one, of 2019 to 2023")
+    assert price_note(recorded) == "" and in_use(recorded)["pmem.price [year]"] == 2019
+    assert swept_dollars(recorded, ["machine.prices"]) == "USD of each point's machine.prices"
+    assert swept_dollars(recorded, ["machine.gpu"], [("machine.prices", "2024")]) == "USD (2024)"
+    assert with_year("5 USD, 3 USD/GB, 7 USD (2026), Capital cost [USD], 2 USD.", "USD (2024)") == (
+        "5 USD (2024), 3 USD/GB, 7 USD (2026), Capital cost [USD], 2 USD (2024)."
+    )
+
+
+def test_dram_of_2026_costs_what_it_does_in_2026():
+    dram = with_values(KAGGLE, {"system": "dram"})
+    costs = {year: estimate(with_values(dram, {"machine.prices": year})).results[COST] for year in ("2022", "2026", RECORDED)}
+    gigabytes = 256 * 1.073741824
+    assert costs["2022"] == costs[RECORDED]
+    assert costs["2026"] - costs["2022"] == pytest.approx(gigabytes * (13.8 - 11.13))
+
+
+@each("year", YEARS)
+def test_electricity_is_of_2023_and_wider_in_every_other_year(year):
+    found, apart = electricity(with_values(KAGGLE, {"machine.prices": year}).machine), abs(int(year) - 2023)
+    assert found.value == 0.081
+    assert (found.low, found.high) == pytest.approx((0.058 / 1.25**apart, 0.19 * 1.25**apart))
+
+
+def test_electricity_and_service_life_are_knobs_of_running_costs():
+    own = running_costs(estimate(KAGGLE))
+    dear = running_costs(estimate(with_values(KAGGLE, {"machine.electricity_USD_per_kWh": 0.162})))
+    short = running_costs(estimate(with_values(KAGGLE, {"machine.service_life_years": 2.5})))
+    assert dear.electricity_month == pytest.approx(2 * own.electricity_month) and ELECTRICITY.value == 0.081
+    seconds = 1e9 / estimate(KAGGLE).results["Throughput [samples/s]"]
+    assert short.billion - own.billion == pytest.approx(own.capital * seconds / (5 * 365.25 * 86400))
+    assert "2.5 years" in assumptions(with_values(KAGGLE, {"machine.service_life_years": 2.5}))
+
+
+@pytest.fixture
+def unpriced(shelf):
+    """Return the default scenario with a GPU that nobody has a price of."""
+    text = TEXT["gpu/h100-sxm"]
+    at = text.index("[price]")
+    shelf("gpu/priceless", text[:at] + text[text.index("[kernel-launch]") :])
+    return with_values(KAGGLE, {"machine.gpu": "priceless"})
+
+
+def test_without_a_price_there_is_no_money_and_the_part_is_named(unpriced):
+    found = estimate(unpriced)
+    assert found.ran and found.results[COST] is None
+    assert found.warnings == ("GPU priceless has no published price: money is left out; machine.assume can give one.",)
+    costs = running_costs(found)
+    assert costs.capital is None and costs.billion is None and costs.electricity_month > 0
+    assert isnan(stop(1, "1", found).dollars) and stop(1, "1", found).seconds > 0
+    assert COST not in bands(unpriced) and "Step time [ms]" in bands(unpriced)
+    assert "gpu.price" not in constants(unpriced)
+    given = estimate(with_values(unpriced, {"machine.assume": (("gpu.price", 30000.0),)}))
+    assert given.results[COST] == 27268.0 - 12000 + 30000 and given.warnings == ()
+
+
+def test_what_has_no_price_is_never_the_cheapest(unpriced):
+    step = constraint("Step time [ms]<=5")
+    found = cheapest({"Step time [ms]": [1.0, 2.0, 3.0], COST: [None, 9.0, 8.0]}, (step,))
+    assert found.index == 2 and found.sentence.endswith("8 USD. 1 more have no price and are left out.")
+    results = {"dram": estimate(with_values(KAGGLE, {"system": "dram"})), "cxl": estimate(unpriced)}
+    said = comparison.details(results)
+    assert "Cheapest: dram" in " ".join(said) and said[-1] == "No price is published for a part of cxl: left out of Cheapest."
+
+
+def test_enough_answers_without_a_price_and_says_so(unpriced):
+    question = ask(unpriced, baseline_of(unpriced, "dram"), Target(0.5))
+    answer = enough(question)
+    assert answer.both.machine.dollars == inf
+    said = told(answer)
+    assert ": no published price, " in said.both or "No machine in range" in said.both
+    assert "inf" not in " ".join(vars(said).values()) and "nan" not in " ".join(vars(said).values())
+
+
+def test_run_says_the_year_of_its_dollars(capsys):
+    assert main(["run", "--preset", "tiny", "--estimate"]) == 0
+    said = capsys.readouterr().out
+    assert "Capital cost [USD]" in said and "27,268  USD (2026)" in said and "of 2019 to 2023" in said
+    assert main(["run", "--preset", "tiny", "--estimate", "--set", "machine.prices=recorded"]) == 0
+    assert "27,268  USD of 2019 to 2023" in capsys.readouterr().out
+
+
+def test_a_tile_says_the_year_of_its_dollars():
+    app = apps.opened("design")
+    tiles = {one.label: one.value for one in app.metric}
+    assert tiles["Capital cost"] == "27.3k USD (2026)"
+    assert tiles["Electricity a month"].endswith("USD (2026)") and tiles["Per billion samples"].endswith("USD (2026)")
+
+
+@each("link", [1, 7, 8], few=3)
+def test_a_link_of_before_meant_recorded_prices_and_says_so(link):
+    own = values(KAGGLE).__getitem__
+    said = {path: (text, why) for path, text, why in meant(link, "dlrm-kaggle", {}, (), own)}
+    assert ("machine.prices" in said) == (link < 8)
+    assert link == 8 or said["machine.prices"] == (RECORDED, "dollars, at the years of their sources,")
+    assert "machine.prices" not in {one[0] for one in meant(link, "dlrm-kaggle", {"machine.prices": "2024"}, (), own)}
+    paper = values(preset("optane-rm1").scenario).__getitem__
+    assert "machine.prices" not in {one[0] for one in meant(7, "optane-rm1", {}, (), paper)}
+
+
+def test_the_choices_of_the_knob_are_recorded_and_the_years():
+    assert KNOBS["machine.prices"].allowed == (RECORDED, *map(str, range(2019, 2027)))
