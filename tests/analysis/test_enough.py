@@ -160,7 +160,7 @@ def test_draws_are_those_of_the_bands_and_others_add_their_own_constants():
     scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl"})
     own, wider = draws(scenario, 5), draws(scenario, 5, baseline_of(scenario, "dram"))
     for one, more in zip(own, wider, strict=True):
-        assert more.items() > one.items() and {name.split(".")[0] for name in more.keys() - one.keys()} == {"dram"}
+        assert more.items() > one.items() and {name.split(".")[0] for name in more.keys() - one.keys()} == {"expander-dram"}
 
 
 def test_a_target_out_of_reach_says_how_near_one_gets_and_what_limits():

@@ -92,7 +92,7 @@ def test_capacity_is_whole_modules_and_what_they_bring_stands_beside_it(asked, m
 
 @each(("medium", "module"), [("optane-100", 128), ("battery-dram", 32), ("cxl-flash", 1000), ("optane-100", 512)])
 def test_the_capacitys_stops_are_doublings_of_a_module_and_each_costs_just_its_modules(medium, module):
-    base = with_values(Scenario(), {"machine.pmem": medium, "machine.pmem_module_GB": float(module)})
+    base = with_values(Scenario(), {"machine.pmem": medium, "machine.pmem_module_GB": float(module), CAPACITY: float(module)})
     found = stops(settled_or_asked(base), KNOBS[CAPACITY])
     assert found[:4] == [module, 2 * module, 4 * module, 8 * module] and found[-1] <= KNOBS[CAPACITY].high
     for power, capacity in enumerate(found[:6]):

@@ -23,7 +23,12 @@ LATENCY = "machine.cxl_latency_ns"
 KINDS = tuple(
     map(
         parse,
-        ("machine.num_ssds=1:8:8", "machine.host_dram_channels=1:8:8", "system=cxl,pmem,ssd,dram", "machine.cxl_lanes=1,2,4,8,16"),
+        (
+            "machine.num_ssds=1:8:8",
+            "machine.host_dram_channels=1:8:8",
+            "system=cxl,pmem,ssd,dram",
+            "machine.cxl_lanes=1,2,4,8,16",
+        ),
     )
 )
 
@@ -31,9 +36,10 @@ KINDS = tuple(
 def shallow(scenario: Scenario) -> dict[str, float | None]:
     """A made-up machine with a bent front: the system and the drives trade time for cost, lanes and channels can be wrong."""
     m = scenario.machine
+    drives = m.num_ssds or 1
     order = ("ssd", "pmem", "dram", "cxl").index(scenario.system)
     wrong = (m.host_dram_channels - 5) ** 2 + (m.cxl_lanes - 8) ** 2 / 4
-    return {TIME: 10 / (m.num_ssds + 3 * order + 1) + wrong / 8, COST: (m.num_ssds + 4.0 * order) ** 1.5 + wrong}
+    return {TIME: 10 / (drives + 3 * order + 1) + wrong / 8, COST: (drives + 4.0 * order) ** 1.5 + wrong}
 
 
 def faked(monkeypatch: pytest.MonkeyPatch, of: Callable[[Scenario], dict[str, float | None]], counted: list[Scenario]) -> None:

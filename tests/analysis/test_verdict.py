@@ -12,8 +12,11 @@ STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
 
 
 def under(system, **assumed):
+    """Return a machine of one module, whose step under `cxl` lies near that of a host with a GPU."""
     pairs = tuple((name.replace("__", "."), value) for name, value in assumed.items())
-    return with_values(preset("dlrm-kaggle").scenario, {"system": system, "machine.assume": pairs})
+    return with_values(
+        preset("dlrm-kaggle").scenario, {"system": system, "machine.pmem_capacity_GB": 128.0, "machine.assume": pairs}
+    )
 
 
 def ahead(one, other, metric, **assumed):

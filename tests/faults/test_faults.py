@@ -345,7 +345,7 @@ def test_a_slow_device_costs_time_from_its_first_batch_until_it_is_fast_again(de
 
 
 def test_a_device_that_is_slow_twice_is_fast_in_between_and_overlapping_times_are_one():
-    at, lasts = (0.2 * span("cxl-b"), 0.9 * span("cxl-b")), 0.3 * span("cxl-b")
+    at, lasts = (0.2 * span("cxl-b"), 0.6 * span("cxl-b")), 0.3 * span("cxl-b")
     twice = simulate(timed("cxl-b", fail_slow_at_seconds=at, fail_slow_seconds=lasts))
     once = simulate(timed("cxl-b", fail_slow_at_seconds=at[:1], fail_slow_seconds=lasts))
     assert kinds(twice) == ["slow", "full speed"] * 2

@@ -38,6 +38,8 @@ def scenarios(draw, presets=PRESETS):
         "machine.near_data_clock_MHz": draw(between(1, 1000)),
         "machine.host_dram_channels": draw(st.integers(1, 32)),
         "machine.host_dram_GiB": 4096.0,
+        "machine.expander_dram_channels": draw(st.integers(1, 32)),
+        "machine.expander_dram_GiB": 4096.0,
         "machine.gpu": draw(st.sampled_from(["a100-80", "h100-sxm", "trainingcxl"])),
         "machine.pmem": draw(st.sampled_from(["optane-100", "battery-dram", "cxl-flash", "trainingcxl"])),
         "machine.num_ssds": 16,
@@ -68,6 +70,7 @@ def training_time(asked, spread):
         "machine.near_data_clock_MHz",
         "machine.pcie_bandwidth_GBps",
         "machine.host_dram_channels",
+        "machine.expander_dram_channels",
         "machine.num_ssds",
     ],
 )
@@ -84,7 +87,7 @@ def test_more_of_a_part_never_slows_training(path, asked, factor, spread):
     assert after <= before * (1 + 1e-9) + one_log
 
 
-ROOMY = {"machine.pmem_capacity_GB": 1e5, "machine.host_dram_channels": 32, "machine.num_expanders": 1}
+ROOMY = {"machine.pmem_capacity_GB": 1e5, "machine.expander_dram_channels": 32, "machine.num_expanders": 1}
 LINK = {"machine.cxl_bandwidth_GBps": None, "machine.cxl_generation": 4, "machine.cxl_lanes": 1, **ROOMY}
 
 
@@ -152,10 +155,11 @@ BIG = {"model.num_embeddings": (10**9,), "model.embedding_dim": 16, "run.trainin
 TOO_SMALL = [
     ("cxl", {**BIG, "machine.pmem_capacity_GB": 64.0}),
     ("pmem", {**BIG, "model.num_embeddings": (10**8,), "machine.pmem_capacity_GB": 1.0}),
-    ("dram", BIG),
-    ("ssd", {**BIG, "machine.host_dram_GiB": 4096.0}),
+    ("dram", {**BIG, "machine.expander_dram_GiB": 256.0}),
+    ("cpu-only", {**BIG, "machine.host_dram_GiB": 256.0}),
+    ("ssd", {**BIG, "machine.num_ssds": 1}),
     ("ssd", {**BIG, "machine.host_dram_GiB": 11.0, "machine.num_ssds": 64}),
-    ("ssd", {**BIG, "policy.cache_load_factor": 0.9, "machine.num_ssds": 64}),
+    ("ssd", {**BIG, "policy.cache_load_factor": 0.9, "machine.host_dram_GiB": 256.0}),
 ]
 REMEDIES = {
     "raise it to": lambda path, number: {path: number},
@@ -201,6 +205,7 @@ def test_what_does_not_fit_is_an_outcome_with_numbers_and_each_of_its_remedies_w
 def test_the_numbers_in_a_remedy_are_enough(rows, dim, system, factor, dram):
     knobs = {"model.num_embeddings": (rows,), "model.embedding_dim": dim, "model.interaction": "concat"}
     knobs |= {"machine.pmem_capacity_GB": 1.0, "policy.cache_load_factor": factor, "machine.host_dram_GiB": dram}
+    knobs |= {"machine.expander_dram_GiB": dram, "machine.num_ssds": 1}
     asked = scenario("dlrm-kaggle", system, **knobs)
     for problem in fit(asked).problems:
         change = remedies(problem)[0]
@@ -217,8 +222,8 @@ def test_mlps_too_large_for_the_gpu_are_refused_and_fit_a_smaller_batch():
     assert not fit(with_values(asked, {"data.batch_size": 1000})).problems
 
 
-def test_an_automatic_capacity_is_the_fewest_modules_that_hold_tables_and_logs():
-    for rows, modules in ((10**6, 1), (7 * 10**7, 1), (10**8, 2)):
+def test_an_automatic_capacity_fills_an_interleave_set_until_tables_and_logs_need_more_modules():
+    for rows, modules in ((10**6, 6), (4 * 10**8, 6), (5 * 10**8, 7), (10**9, 14)):
         knobs = {"model.num_tables": 26, "model.num_embeddings": (rows,), "model.embedding_dim": 16}
         result = estimate(scenario("dlrm-kaggle", "cxl", **knobs))
         assert 26 * rows * 64 / 128e9 <= modules

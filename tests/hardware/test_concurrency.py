@@ -105,5 +105,5 @@ def test_a_links_tags_bound_what_it_carries_over_a_long_way():
 
 def test_lines_read_out_of_a_memory_wait_for_it_too():
     link = load("devices", "cxl").build(MachineKnobs(cxl_switch_hops=0, pmem="optane-100"))
-    alone = [float(seconds(link, Move(64.0, memory))) for memory in ("", "dram", "pmem")]
+    alone = [float(seconds(link, Move(64.0, memory))) for memory in ("", "expander-dram", "pmem")]
     assert alone == pytest.approx([250 * NS, 352 * NS, 555 * NS])

@@ -19,11 +19,13 @@ RANGES = {  # of each knob what machines have, and whether more of it is better
     "machine.near_data_scratchpad_MB": (0.5, 512, True),
     "machine.pmem_capacity_GB": (512, 16384, True),
     "machine.host_dram_channels": (2, 32, True),
+    "machine.expander_dram_channels": (2, 32, True),
     "machine.host_threads": (2, 128, True),
     "machine.pcie_bandwidth_GBps": (4, 64, True),
     "machine.network_bandwidth_GBps": (2, 100, True),
     "machine.num_ssds": (1, 16, True),
     "machine.host_dram_GiB": (256, 4096, True),
+    "machine.expander_dram_GiB": (256, 4096, True),
 }
 GPUS = ("v100", "a100-40", "a100-80", "h100-sxm")
 

@@ -28,7 +28,9 @@ from tests.machines import stored
 
 GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
 MODULE = 128.0  # GB of one Optane module
-CALM = tuple((f"{name}.latency-rise", 0.0) for name in ("pmem", "dram", "cxl"))  # latency under load has tests of its own
+CALM = tuple(
+    (f"{name}.latency-rise", 0.0) for name in ("pmem", "dram", "expander-dram", "cxl")
+)  # latency under load has tests of its own
 
 
 def device(name, **knobs):
@@ -119,9 +121,10 @@ def test_an_array_of_amounts_costs_each_batch_its_own_and_an_empty_one_nothing()
     assert seconds(device("cxl"), Move(rows * 64))[0] == 0
 
 
+@pytest.mark.parametrize(("name", "knob"), [("dram", "host_dram_channels"), ("expander-dram", "expander_dram_channels")])
 @pytest.mark.parametrize("channels", [1, 6, 12])
-def test_dram_moves_64_byte_lines_at_four_fifths_of_its_channels_peak(channels):
-    rate, dram = 0.8 * 25.6 * GB * channels, device("dram", host_dram_channels=channels)
+def test_dram_moves_64_byte_lines_at_four_fifths_of_its_channels_peak(channels, name, knob):
+    rate, dram = 0.8 * 25.6 * GB * channels, device(name, **{knob: channels})
     assert seconds(dram, RowReads(1e6, 100)) == exactly(102 * NS + (128e6 - 64 * channels) / rate)
     assert seconds(dram, RowUpdates(1e6, 100)) == exactly(102 * NS + 2 * (128e6 - 64 * channels) / rate)
     assert seconds(dram, Stream(1e9)) == exactly(1e9 / rate)
@@ -192,9 +195,9 @@ def test_near_data_logic_handles_lanes_times_width_bytes_a_cycle():
 
 
 def test_each_controller_has_logic_of_its_own_unless_lanes_are_those_of_the_memory():
-    knobs = {"pmem_capacity_GB": 3 * MODULE, "host_dram_channels": 4}
+    knobs = {"pmem_capacity_GB": 3 * MODULE, "expander_dram_channels": 4}
     each, shared = device("near-data", **knobs), device("near-data", near_data_lanes_per="memory", **knobs)
-    for memory, controllers in (("pmem", 3), ("dram", 4)):
+    for memory, controllers in (("pmem", 3), ("expander-dram", 4)):
         assert seconds(each, Pool(64e9, memory)) == exactly(1 / controllers) and seconds(shared, Pool(64e9, memory)) == exactly(1)
 
 

@@ -78,7 +78,8 @@ def test_a_write_is_durable_seven_times_drams_latency_later_in_the_media_but_at_
 
 
 def test_dram_of_a_fleet_draws_almost_five_times_the_static_power_of_bare_dies():
-    fleet, dies = (device("dram", dram_static_power_source=choice).idle_watts for choice in ("fleet", "dies"))
+    own = {"expander_dram_GiB": 256.0}
+    fleet, dies = (device("expander-dram", dram_static_power_source=choice, **own).idle_watts for choice in ("fleet", "dies"))
     assert (fleet / 256, dies / 256) == (pytest.approx(0.284 * 2**30 / GB), pytest.approx(0.06 * 2**30 / GB))
 
 
@@ -90,8 +91,9 @@ def test_gpu_memory_costs_its_own_joules_or_the_boards(gpu, picojoules):
 
 
 def test_a_source_moves_the_result_travels_in_a_link_and_brings_its_own_range():
-    own = scenario("optane-rm1", "cxl")
-    paper = scenario("optane-rm1", "cxl", **{"machine.pmem_bandwidth_source": "paper"})
+    one = {"machine.pmem_capacity_GB": MODULE}  # so that it is the memory that is waited for
+    own = scenario("optane-rm1", "cxl", **one)
+    paper = scenario("optane-rm1", "cxl", **one, **{"machine.pmem_bandwidth_source": "paper"})
     assert read(link(paper)).scenario == paper
     assert estimate(paper).results["Step time [ms]"] < 0.6 * estimate(own).results["Step time [ms]"]
     assert (uncertain(own)["pmem.read-rate"].high, uncertain(paper)["pmem.read-rate"].high) == (8.5, 15.36)

@@ -27,6 +27,7 @@ from tests.cases import each
 from tests.machines import PRESETS, ready, scenario
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
+ONE = {"machine.pmem_capacity_GB": 128.0}  # one Optane module, where six would hide what is asked about
 LADDER = ["pcie", "cxl-d", "cxl-b", "cxl", "cxl"]
 VARIED = [*((name, {}) for name in PRESETS), ("tiny", {NEAR: False}), ("optane-rm2", {"machine.pmem": "cxl-flash", BOUND: 3})]
 steps_of, relaxation_of, saturation_of = cache(decomposition), cache(relaxation), cache(saturation)
@@ -101,7 +102,7 @@ def test_a_step_that_costs_time_is_told_with_the_stages_that_grow():
     assert found.steps[3].saved.seconds < 0 < found.steps[3].swapped.saved.seconds
     (told,) = sentences.costs(found)
     assert told.startswith("Relaxed lookup costs 0.147 ms") and "exposed Checkpoint grows by 0.401 ms" in told
-    assert sentences.costs(steps("optane-rm1")) == ()
+    assert sentences.costs(steps("optane-rm1", **ONE)) == ()
 
 
 def test_the_findings_name_the_step_that_saves_most_and_whether_order_matters():
@@ -112,7 +113,7 @@ def test_the_findings_name_the_step_that_saves_most_and_whether_order_matters():
     )
     assert "12.1 ms before hardware hand-offs, but 84.4 µs after" in sentences.order_matters(one)
     assert "by more than 0.5% of the pmem step" in sentences.order_matters(four)
-    assert "largest saving: relaxed MLP log, 60.9 ms of 66 ms" in sentences.headline(four)
+    assert "largest saving: relaxed MLP log, 10.1 ms of 13.6 ms" in sentences.headline(four)
 
 
 def gate_left(base, medium):
@@ -161,9 +162,9 @@ def test_the_needed_bound_is_the_smallest_that_hides_the_log(name):
     assert enough <= 1.01e3 * found.now.unlimited < short
 
 
-@pytest.mark.parametrize("name", ["trainingcxl-rm2", "optane-rm2"])
-def test_relaxing_pays_up_to_a_log_bandwidth_and_not_beyond(name):
-    found, base = relaxation_of(scenario(name, "cxl")), relaxable(scenario(name, "cxl"))
+@pytest.mark.parametrize(("name", "knobs"), [("trainingcxl-rm2", {}), ("optane-rm2", ONE)])
+def test_relaxing_pays_up_to_a_log_bandwidth_and_not_beyond(name, knobs):
+    found, base = relaxation_of(scenario(name, "cxl", **knobs)), relaxable(scenario(name, "cxl", **knobs))
     assert log(at(base, found.now.limit, 0.95 * found.enough / 1e9), 0).pays
     assert not log(at(base, found.now.limit, 1.02 * found.enough / 1e9), 0).pays
     assert log(at(base, found.now.limit, 0.9 * found.hundreds_below / 1e9), 0).needed >= 100
@@ -188,12 +189,13 @@ def test_relaxation_is_told_with_what_it_needs_and_saves():
 
 @each("name", ["trainingcxl-rm1", "trainingcxl-rm4", "optane-rm3", "dlrm-kaggle"], few=1)
 def test_beyond_its_saturation_a_doubled_link_saves_less_than_one_percent(name):
+    held = {"machine.pmem_capacity_GB": ready(scenario(name, "cxl")).scenario.machine.pmem_capacity_GB}  # whatever the link
     for found in saturation_of(scenario(name, "cxl")):
 
         def saves(bandwidth, system=found.system):
             endless = {"run.batches": ENDLESS}  # as the curve has it: a short run ends before a log is waited for
             one, two = (
-                estimate(scenario(name, system, **endless, **{LINK: b})).results[STEP] for b in (bandwidth, 2 * bandwidth)
+                estimate(scenario(name, system, **endless, **held, **{LINK: b})).results[STEP] for b in (bandwidth, 2 * bandwidth)
             )
             return 1 - two / one
 
@@ -206,7 +208,7 @@ def test_beyond_its_saturation_a_doubled_link_saves_less_than_one_percent(name):
 
 def test_a_log_on_slow_memory_wants_no_link_faster_than_the_memory():
     redo, undo, _ = saturation_of(scenario("optane-rm3", "cxl"))
-    assert (redo.enough, undo.enough) == pytest.approx((2.28, 2.28), rel=0.03)
+    assert (redo.enough, undo.enough) == pytest.approx((6 * 2.28, 6 * 2.28), rel=0.03)
 
 
 def test_relaxation_saves_link_bandwidth():

@@ -118,7 +118,7 @@ class Parts:
     @property
     def in_dram(self) -> tuple[float, float]:
         """EL and EU beside DRAM: rows are read, then read and written."""
-        channels, line = self.s.machine.host_dram_channels, 64 / (25.6e9 * 0.8)
+        channels, line = self.s.machine.expander_dram_channels, 64 / (25.6e9 * 0.8)
         lines = self.rows * self.vector / 64 / channels
         once, twice = (under_load(102e-9, n * line, lines, LANES) + (lines - 1) * n * line for n in (1, 2))
         return max(once, self.adders(channels)), max(twice, self.adders(channels, self.rows))

@@ -119,7 +119,9 @@ def test_an_automatic_capacity_stands_at_its_modules_and_moves_from_there(opened
     app = opened("preset=trainingcxl-rm2")
     slider = app.select_slider(key=f"slide {path} 0")
     assert slider.value == "auto" and slider.options[:4] == ["1 × 16 GB", "2 × 16 GB", "auto, 4 × 16 GB", "8 × 16 GB"]
-    assert "auto: 4 × 16 GB = 64 GB, 45.2 GB/s read, 20 W idle; what 61.88 GB of tables" in apps.text(app.caption)
+    assert "auto: 4 × 16 GB = 64 GB, 45.2 GB/s read, 20 W idle; 61.88 GB of tables and logs take 4 modules" in apps.text(
+        app.caption
+    )
     slider.set_value(str(8.0 * module)).run()
     assert (path, "128.0") in address(app) and "8 × 16 GB = 128 GB, 90.4 GB/s read, 40 W idle" in apps.text(app.caption)
     app.text_input(key=f"knob {path}").set_value("auto").run()

@@ -316,7 +316,11 @@ def test_the_planner_of_a_cache_knows_that_misses_cross_each_gpus_own_link(gpus,
 )
 def test_the_planner_of_modules_knows_what_goes_lookup_by_lookup(knobs):
     """Two tables of many lookups must not share a channel, though they have no more different rows than a third."""
-    own = {"model.pooling": (100, 100, 5, 1), "model.num_embeddings": (5000, 5000, 5000, 100), "machine.host_dram_channels": 2}
+    own = {
+        "model.pooling": (100, 100, 5, 1),
+        "model.num_embeddings": (5000, 5000, 5000, 100),
+        "machine.expander_dram_channels": 2,
+    }
     own |= {"machine.framework": "none", "data.batch_size": 8192, "data.popularity": "zipf", "data.zipf_exponent": 1.3}
     own |= {"model.embedding_dim": 16, "model.bottom_mlp": (13, 16), "system": "dram", "machine.num_gpus": 1}
     s = made_up(**knobs, **own)

@@ -74,7 +74,8 @@ REFUSALS = {
     "a persist without a log": (
         "dram",
         changed("Embedding update", persists="embedding update"),
-        "Embedding update on dram persists 'embedding update', which a system without a log never does; clear its persists",
+        "Embedding update on expander-dram persists 'embedding update', which a system without a log never does; "
+        "clear its persists",
     ),
     "a flag before its log": (
         "pmem",

@@ -27,7 +27,7 @@ def settled_by_hand(system: str, plan: str) -> Settled:
     machine = {"machine.num_gpus": 4, "machine.gpus_per_node": 2, "machine.embedding_servers": 4}
     if load("systems", system).shards == "modules":
         machine = {"machine.num_expanders": 2, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
-        machine["machine.host_dram_channels"] = 4
+        machine["machine.expander_dram_channels"] = 4
     if load("systems", system).shards == "nodes":
         machine["machine.gpus_per_node"] = 1
     model = {"model.num_tables": 3, "model.num_embeddings": (1000, 40_000, 300), "model.pooling": (2, 1, 7)}
@@ -67,11 +67,18 @@ def test_the_log_policy_that_is_handed_down_is_planned_by():
 @pytest.mark.parametrize("system", ["cxl", "all-hbm"])
 def test_a_link_needs_no_new_settlement_and_a_batch_size_does(system):
     forget()
-    base = with_values(preset("dlrm-kaggle").scenario, {"system": system})
+    base = with_values(preset("dlrm-kaggle").scenario, {"system": system, "machine.pmem_capacity_GB": 768.0})
     some = [settle(with_values(base, {LINK: gbps, "policy.warm_caches": warm})) for gbps in (1.0, 9.0) for warm in (True, False)]
     assert all(one.placement is some[0].placement and one.sizes is some[0].sizes for one in some)
     assert [one.scenario.machine.cxl_bandwidth_GBps for one in some] == [1.0, 1.0, 9.0, 9.0]
     assert settle(with_values(base, {"data.batch_size": 64})).sizes is not some[0].sizes
+
+
+def test_an_automatic_capacity_follows_the_link_that_its_modules_feed():
+    """Optane reads 6.6 GB/s a module: 2 feed 13 GB/s, and 6 are a set, whatever more the link carries."""
+    base = with_values(preset("dlrm-kaggle").scenario, {"system": "cxl", "machine.pmem_capacity_GB": None})
+    some = [settle(with_values(base, {LINK: gbps})).scenario.machine.pmem_capacity_GB for gbps in (1.0, 13.0, 39.0, 200.0)]
+    assert some == [128.0, 256.0, 768.0, 768.0]
 
 
 def test_a_policy_that_cannot_be_is_refused_by_what_plans_and_sizes_nothing_less():

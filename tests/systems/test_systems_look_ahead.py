@@ -221,7 +221,7 @@ def test_a_scratchpad_smaller_than_its_window_is_refused_with_its_size():
 
 
 def test_tables_too_large_for_their_servers_are_refused_with_a_number_of_servers():
-    large = {"model.num_embeddings": (40_000_000,) * 26, "machine.host_dram_GiB": 64.0}
+    large = {"model.num_embeddings": (40_000_000,) * 26, "machine.server_dram_GiB": 64.0}
     refused = estimate(small("bagpipe", **large))
     assert not refused.ran and "raise it to 2 or lower model.num_embeddings" in refused.outcome
     assert estimate(small("bagpipe", **large, **{"machine.embedding_servers": 2})).ran

@@ -217,8 +217,8 @@ def test_a_number_that_does_not_exist_or_has_no_ratio_is_refused_with_a_sentence
 
 
 def test_a_preset_that_does_not_fit_its_machine_says_so_instead_of_failing_a_claim() -> None:
-    with pytest.raises(CannotRun, match=r"optane-rm2.*system=dram.*machine\.host_dram_GiB"):
-        small = with_values(preset("optane-rm2").scenario, {"machine.host_dram_GiB": 8.0})
+    with pytest.raises(CannotRun, match=r"optane-rm2.*system=dram.*machine\.expander_dram_GiB"):
+        small = with_values(preset("optane-rm2").scenario, {"machine.expander_dram_GiB": 8.0})
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(validate, "preset", lambda name: replace(preset(name), scenario=small))
             validate.run(ClaimPoint("optane-rm2", "dram"))

@@ -41,7 +41,7 @@ def test_a_bar_that_is_cut_has_no_range_and_neither_has_a_system_that_cannot_run
     results["pmem"] = replace(results["pmem"], breakdown=slow)
     frame = tables.by_stage(results, "cxl", dict.fromkeys(results, (1.0, 2.0)))
     assert set(frame[frame.low.notna()].system) == {"cxl", "dram"} and frame.low.count() == frame.high.count() == 2
-    small = with_values(preset("meta-856").scenario, {"system": "dram", "machine.host_dram_GiB": 1.0})
+    small = with_values(preset("meta-856").scenario, {"system": "dram", "machine.expander_dram_GiB": 1.0})
     assert not estimates.estimate_of(small).ran and questions.ranges((small,)) == {questions.STEP: {}, questions.ENERGY: {}}
 
 

@@ -65,8 +65,14 @@ def test_the_sentences_say_what_hides_the_link_or_fails_to():
 @pytest.mark.parametrize(
     ("pairs", "words"),
     [
-        ((pair("dram", 1, 1.2, 1.0), pair("dram", 2, 0.9, 1.0)), ("passes every lookup, 1 ms a batch", "dram between 1 and 2.")),
-        ((pair("dram", 1, 1.2, 1.0, link=(0.003, 0.001)),), ("saves nothing; it costs most, 20.0%, with 1 DRAM channel", "3 ms")),
+        (
+            (pair("expander-dram", 1, 1.2, 1.0), pair("expander-dram", 2, 0.9, 1.0)),
+            ("passes every lookup, 1 ms a batch", "dram between 1 and 2."),
+        ),
+        (
+            (pair("expander-dram", 1, 1.2, 1.0, link=(0.003, 0.001)),),
+            ("saves nothing; it costs most, 20.0%, with 1 DRAM channel", "3 ms"),
+        ),
         ((pair("optane-100", 4, 0.9, 1.0),), ("10.0% of a step, with 4 modules of optane-100, and costs nothing on any",)),
     ],
 )

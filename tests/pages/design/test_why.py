@@ -108,12 +108,12 @@ def test_curves_are_those_of_the_estimate_and_mark_this_machine():
     one, asked = found("optane-rm1"), scenario("optane-rm1", "cxl")
     rows = why_tables.links(one.links, asked)
     point = rows[(rows.system == "cxl-d") & (rows.bandwidth == 8.0)].iloc[0]
-    changed = scenario("optane-rm1", "cxl-d", **{"machine.cxl_bandwidth_GBps": 8.0})
+    changed = scenario("optane-rm1", "cxl-d", **{"machine.cxl_bandwidth_GBps": 8.0, "machine.pmem_capacity_GB": 768.0})
     assert point.step == pytest.approx(estimate(changed).results[STEP], rel=1e-9)
     assert set(rows.present) == {51.66} and list(rows[rows.enough].system) == ["cxl-d", "cxl-b", "cxl"]
     relaxed = why_tables.strict_and_relaxed(one.log)
     here = relaxed[relaxed.now & (relaxed.how == "bound 100")].iloc[0]
     endless = scenario("optane-rm1", "cxl", **{"run.batches": ENDLESS})  # a short run ends before a log is waited for
-    assert here.step == pytest.approx(estimate(endless).results[STEP], rel=1e-9) and here.rate == pytest.approx(2.28)
+    assert here.step == pytest.approx(estimate(endless).results[STEP], rel=1e-9) and here.rate == pytest.approx(6 * 2.28)
     stale = why_tables.staleness(one.log)
     assert stale[stale.now].needed.item() == one.log.now.needed and set(stale.bound) == {100}
