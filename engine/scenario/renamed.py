@@ -63,6 +63,8 @@ BY_SGD: Mapping[str, str] = {
     "model.embedding_learning_rate": "auto",
     "model.initial_accumulator": "0",
 }
+# Until format 8 new questions began on parts that are no longer sold.
+FORMER = {"machine.gpu": "a100-80", "machine.host": "server", "machine.pmem": "optane-100", "machine.ssd": "p5800x"}
 EXPLORED = "dlrm-kaggle", "dlrm-terabyte", "tiny", "optane-rm1", "optane-rm2", "optane-rm3", "optane-rm4"
 UNTIL: tuple[tuple[int, str, Mapping[str, str]], ...] = (
     (4, "dlrm-kaggle", {**BY_SGD, "run.batches": "1000"}),
@@ -71,6 +73,7 @@ UNTIL: tuple[tuple[int, str, Mapping[str, str]], ...] = (
     (5, "tiny", {**BY_SGD, "model.learning_rate": "0.1", "run.batches": "40", "data.held_out_samples": "256"}),
     (6, "bagpipe-kaggle", {"model.top_mlp": "512-256-1"}),
     *((8, name, {"machine.host_dram_channels": "6"}) for name in EXPLORED),
+    *((8, name, FORMER) for name in ("dlrm-kaggle", "dlrm-terabyte")),
 )
 
 

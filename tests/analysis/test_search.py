@@ -142,7 +142,7 @@ def test_ranges_are_searched_anywhere_and_a_small_box_to_its_end(monkeypatch: py
 
 
 def test_contradictions_cost_nothing_and_a_box_of_nothing_else_is_refused() -> None:
-    base = preset("dlrm-kaggle").scenario
+    base = preset("optane-kaggle").scenario
     found = search.search(base, [parse("model.embedding_dim=16,32"), parse("machine.gpu=v100,a100-80")], BOTH, evaluations=20)
     assert {one.scenario.model.embedding_dim for one in found.results} == {16} and len(found.results) == 2
     with pytest.raises(BadInput, match="bottom_mlp ends in 16"):

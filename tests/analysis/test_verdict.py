@@ -15,7 +15,7 @@ def under(system, **assumed):
     """Return a machine of one module, whose step under `cxl` lies near that of a host with a GPU."""
     pairs = tuple((name.replace("__", "."), value) for name, value in assumed.items())
     return with_values(
-        preset("dlrm-kaggle").scenario, {"system": system, "machine.pmem_capacity_GB": 128.0, "machine.assume": pairs}
+        preset("optane-kaggle").scenario, {"system": system, "machine.pmem_capacity_GB": 128.0, "machine.assume": pairs}
     )
 
 

@@ -34,7 +34,7 @@ def test_the_curve_counts_distances_in_a_list_of_rows(ids, cut):
 
 
 def test_batches_that_only_fill_the_caches_are_not_counted():
-    origin = source.source(with_values(preset("dlrm-kaggle").scenario, {"data.batch_size": 1024}))
+    origin = source.source(with_values(preset("optane-kaggle").scenario, {"data.batch_size": 1024}))
     long = [origin.ids(n) for n in range(20)]
     for size in (100, 20_000):
         for batches in (long, iter(long)):

@@ -121,10 +121,10 @@ def test_a_recovery_is_exact_or_measured(name):
 
 
 def test_the_measured_variant_nearest_to_a_plan_stands_for_it():
-    scenario = with_values(preset("dlrm-kaggle").scenario, {"policy.mlp_staleness_bound_batches": 10})
+    scenario = with_values(preset("optane-kaggle").scenario, {"policy.mlp_staleness_bound_batches": 10})
     assert accuracy.accuracy_effect("relaxed", terms_of(scenario, "relaxed", None)[0].plan).effects[0].variant == "mlp-10"
     assert accuracy.accuracy_effect("check-n-run").effects[0].variant == "bits-4"
-    sharded = with_values(preset("dlrm-kaggle").scenario, {"system": "all-hbm", "machine.num_gpus": 8})
+    sharded = with_values(preset("optane-kaggle").scenario, {"system": "all-hbm", "machine.num_gpus": 8})
     found = accuracy.accuracy_effect("cpr", terms_of(sharded, "cpr", 24 * HOUR)[0].plan)
     assert found.effects[0].variant == "cpr-500" and "more than was measured" in found.sentence
 

@@ -16,7 +16,7 @@ from engine.units import GB, HOUR, GiB
 from engine.workload.expected_cache import expected_unique
 
 ONE_MODULE = {"machine.pmem_capacity_GB": 128.0}  # so that its writes bound what is restored
-KAGGLE = with_values(preset("dlrm-kaggle").scenario, {"model.optimizer": "sgd", **ONE_MODULE})
+KAGGLE = with_values(preset("optane-kaggle").scenario, {"model.optimizer": "sgd", **ONE_MODULE})
 SHARDED = with_values(KAGGLE, {"system": "all-hbm", "machine.num_gpus": 16, "machine.network_bandwidth_GBps": 10.0})
 STATE = table_bytes(KAGGLE) + mlp_bytes(KAGGLE)
 MTBF = 6 * HOUR

@@ -15,7 +15,7 @@ from engine.units import HOUR
 from tests.cases import each
 from tests.machines import TINY
 
-KAGGLE = preset("dlrm-kaggle").scenario
+KAGGLE = preset("optane-kaggle").scenario
 HAZARDS = {"gpu-crash": Hazard(6 * HOUR), "power-loss": Hazard(100 * HOUR), "memory-loss": Hazard(2000 * HOUR)}
 ALL = names("protections")
 

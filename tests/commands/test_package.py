@@ -110,7 +110,7 @@ def test_what_a_result_used_is_cited_and_nothing_else() -> None:
         assert "".join(f"@{kind}{{{key},\n{rest}}}\n\n" for kind, key, rest in found) == text + "\n"
         keys = [key for _, key, _ in found]
         assert len(keys) == len(set(keys)) and all(text.count("{") == text.count("}") for *_, text in found)
-    kaggle = preset("dlrm-kaggle").scenario
+    kaggle = preset("optane-kaggle").scenario
     ours, theirs = (citations.bibtex(with_values(kaggle, {"system": name})) for name in ("cxl", "bagpipe"))
     assert "agarwal2022bagpipe" in theirs and "agarwal2022bagpipe" not in ours
     assert "llama2024herd" in citations.bibtex(with_values(kaggle, {"faults.rates": "llama3"}))

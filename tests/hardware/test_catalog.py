@@ -120,7 +120,7 @@ def strangers(put):
 @pytest.mark.parametrize("system", ["pmem", "ssd", "all-hbm"])
 def test_a_strangers_file_runs_as_the_part_it_was_copied_from_does_under_the_same_assumption(kind, system, shelf):
     name, assumed = strangers(shelf)[kind]
-    base = with_values(preset("dlrm-kaggle").scenario, {"system": system, "machine.num_gpus": 4 if system == "all-hbm" else 1})
+    base = with_values(preset("optane-kaggle").scenario, {"system": system, "machine.num_gpus": 4 if system == "all-hbm" else 1})
     own = with_values(base, {KNOB[kind]: name})
     copied = {KNOB[kind]: MODEL[kind].partition("/")[2], "machine.assume": tuple(sorted(assumed.items()))}
     found, expected = estimate(own), estimate(with_values(base, copied))

@@ -57,7 +57,7 @@ def pair(rng):
 @pytest.mark.parametrize("batch", [1, 128, 4096])
 def test_an_h100_is_never_slower_than_an_a100_however_small_the_layers(framework, batch):
     knobs = {"system": "all-hbm", "machine.framework": framework, "data.batch_size": batch}
-    base = with_values(preset("dlrm-kaggle").scenario, knobs)
+    base = with_values(preset("optane-kaggle").scenario, knobs)
     before, after = estimates([with_values(base, {"machine.gpu": gpu}) for gpu in ("a100-80", "h100-sxm")])
     assert after.results[STEP] <= before.results[STEP] * (1 + 1e-9)
 

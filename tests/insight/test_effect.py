@@ -38,7 +38,7 @@ EVENTFUL = {
     "model.optimizer": "rowwise-adagrad",
 }
 LONG_ROWS = {"model.interaction": "concat", "model.embedding_dim": 4096}  # more than the smallest memory budget
-READS_FILE = with_values(preset("dlrm-kaggle").scenario, {"run.batches": 3, "data.batch_size": 16, "data.held_out_samples": 20})
+READS_FILE = with_values(preset("optane-kaggle").scenario, {"run.batches": 3, "data.batch_size": 16, "data.held_out_samples": 20})
 FILE = ROOT / "tests/data/made_up_criteo.csv"
 
 

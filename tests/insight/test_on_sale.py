@@ -23,7 +23,7 @@ from tests.hardware.test_catalog import KNOB, TEXT, shelf
 
 __all__ = ["shelf"]
 BOUGHT = ("gpu", "gpu-replay", "media", "drive", "dram", "host", "gather-card", "near-data", "embedding-server")
-KAGGLE = preset("dlrm-kaggle").scenario
+KAGGLE = preset("optane-kaggle").scenario
 SYSTEMS = {"gpu": "all-hbm", "media": "cxl", "drive": "ssd", "host": "cpu-gpu"}
 CHOSEN = [f"{kind}/{name}" for kind in KNOB for name in catalog.names(kind)]
 

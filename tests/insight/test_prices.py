@@ -59,7 +59,7 @@ BEFORE = {
     "trainingcxl-rm4": 8569.84777607168,
 }
 EXPLORATIONS = {"dlrm-kaggle", "dlrm-terabyte", "tiny"}
-KAGGLE = preset("dlrm-kaggle").scenario
+KAGGLE = preset("optane-kaggle").scenario
 
 
 def test_a_price_of_its_own_year_is_as_it_stands():

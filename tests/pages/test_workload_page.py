@@ -34,7 +34,7 @@ def test_the_page_answers_for_the_cache_of_the_link():
     app = opened()
     assert not app.exception and not app.error and any("make run DATA=" in one.value for one in app.caption)
     answer, *findings = titles(app)
-    found = workload_tables.expected(workload_tables.asked(preset("dlrm-kaggle").scenario))
+    found = workload_tables.expected(workload_tables.asked(preset("optane-kaggle").scenario))
     hits = [100 * found.hit_rate(policy, 0.015) for policy in (LRU, STATIC)]
     assert answer == (
         f"A cache of 32.4 MB, 1.5 % of the rows, hits {hits[0]:.1f} % of lookups as LRU, {hits[1]:.1f} % with the hottest rows"
@@ -48,12 +48,12 @@ def test_uneven_bags_are_told_in_a_sentence_and_even_ones_not_at_all():
     app = opened({"preset": "dlrm-kaggle", "data.bag_length_cv": "1"})  # a Poisson's: e^-1 are empty, 1.9 % have more than 3
     told = [one.value for one in app.caption if one.value.startswith("Bags of 26 of 26 tables are uneven")]
     assert len(told) == 1 and "36.8 % of them are empty" in told[0] and "at most one in a hundred has more than 4" in told[0]
-    assert workload_tables.on_bags(preset("dlrm-kaggle").scenario) == ""
+    assert workload_tables.on_bags(preset("optane-kaggle").scenario) == ""
 
 
 def test_a_size_in_gigabytes_becomes_the_knob_of_the_link_and_a_bad_one_is_refused():
     app = opened()
-    whole = sum(preset("dlrm-kaggle").scenario.model.num_embeddings) * 64 / 1e9
+    whole = sum(preset("optane-kaggle").scenario.model.num_embeddings) * 64 / 1e9
     field = next(one for one in app.text_input if one.label == "Cache size [GB]")
     assert float(field.value) == pytest.approx(0.015 * whole, rel=1e-5)
     field.set_value(str(whole / 2)).run()
@@ -123,7 +123,7 @@ def test_a_counted_trace_says_how_many_lookups_miss_in_any_cache():
 
 
 def test_the_way_from_the_planner_to_the_hits_multiplies_up_and_small_tables_are_told():
-    found = workload_tables.expected(workload_tables.asked(preset("dlrm-kaggle").scenario))
+    found = workload_tables.expected(workload_tables.asked(preset("optane-kaggle").scenario))
     steps = workload_tables.planner_steps(found, 0.01)
     rates, factors = list(steps["Bandwidth [GB/s]"]), list(steps["Factor [x]"])
     assert rates[0] == pytest.approx((0.01 * 897 + 0.99 * 32) / 10) and np.prod(factors) == pytest.approx(rates[-1] / rates[0])
@@ -142,12 +142,12 @@ def test_sizes_are_read_in_three_digits(nbytes, words):
 
 
 def test_the_sizes_that_hit_enough_are_where_the_curve_says():
-    found = workload_tables.expected(workload_tables.asked(preset("dlrm-kaggle").scenario))
+    found = workload_tables.expected(workload_tables.asked(preset("optane-kaggle").scenario))
     told = workload_tables.on_sizes(found)
     sizes = [float(value) * {"k": 1e3, "M": 1e6, "G": 1e9}[unit] for value, unit in re.findall(r"from ([0-9.]+) ([kMG])B", told)]
     hits = [found.hit_rate(LRU, size / (found.rows * found.row_bytes)) for size in sizes]
     assert hits == pytest.approx([0.9, 0.95, 0.99], abs=2e-3)
-    short = workload_tables.counted(workload_tables.asked(preset("dlrm-kaggle").scenario), 50_000)
+    short = workload_tables.counted(workload_tables.asked(preset("optane-kaggle").scenario), 50_000)
     assert re.fullmatch("As LRU, a cache of any size hits at most [0-9.]+ % of these lookups", workload_tables.on_sizes(short))
 
 

@@ -6,7 +6,7 @@ from engine.run import forecast
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 
-BASE = preset("dlrm-kaggle").scenario
+BASE = preset("optane-kaggle").scenario
 
 
 @pytest.mark.parametrize("changes", [{"run.batches": 8000}, {"data.batch_size": 2048}, {"model.pooling": (40,)}])

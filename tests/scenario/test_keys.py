@@ -45,7 +45,7 @@ def test_a_changed_scenario_equals_one_that_is_checked_as_a_whole(scenario, some
 
 
 def test_numbers_that_are_equal_have_one_text():
-    base = preset("dlrm-kaggle").scenario
+    base = preset("optane-kaggle").scenario
     whole = replace(base, machine=replace(base.machine, cxl_bandwidth_GBps=48))
     assert texts(whole)["machine.cxl_bandwidth_GBps"] == "48.0"
     assert key(whole, "full") == key(with_values(base, {"machine.cxl_bandwidth_GBps": 48.0}), "full")

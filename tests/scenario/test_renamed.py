@@ -121,7 +121,7 @@ def test_what_a_link_of_before_said_itself_stays():
 
 
 def test_a_model_chosen_by_name_leaves_nothing_of_the_training_before():
-    kaggle = preset("dlrm-kaggle").scenario
+    kaggle = preset("optane-kaggle").scenario
     other = with_values(kaggle, {"model.name": "rm1"}).model
     assert kaggle.model.embedding_learning_rate and kaggle.model.initial_accumulator
     assert (other.optimizer, other.embedding_learning_rate, other.initial_accumulator) == ("sgd", None, 0.0)

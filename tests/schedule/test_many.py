@@ -114,7 +114,7 @@ def test_machines_that_differ_in_one_device_share_all_others(knobs):
 def test_every_kernel_is_compiled_for_one_layout_of_its_arrays():
     """A second layout, such as a slice's, would compile again at somebody's first question, for five seconds."""
     slow_and_fast = [
-        with_values(preset("dlrm-kaggle").scenario, {"machine.cxl_bandwidth_GBps": rate}) for rate in (0.1, 1.0, 1000.0)
+        with_values(preset("optane-kaggle").scenario, {"machine.cxl_bandwidth_GBps": rate}) for rate in (0.1, 1.0, 1000.0)
     ]
     queues = {int(expected_line(machine_of(settle(one))).log_queue) for one in slow_and_fast}
     assert len(queues) > 1, "the log waits at the link of some, at the memory of others"

@@ -69,7 +69,7 @@ def test_results_used_longest_ago_go_first_and_the_file_shrinks(path: Path, monk
 
 def test_an_estimate_takes_no_page_of_its_own(path: Path) -> None:
     """A row is some 2.2 kB, of which a page of 4 KiB, SQLite's own choice, would hold one: 1.9 times what is written."""
-    asked = [with_values(preset("dlrm-kaggle").scenario, {"data.seed": seed}) for seed in range(50)]
+    asked = [with_values(preset("optane-kaggle").scenario, {"data.seed": seed}) for seed in range(50)]
     rows = [(key(one.scenario, "estimate"), row_text(one)) for one in estimates(asked)]
     with opened(path) as store:
         empty = quota.used(store)

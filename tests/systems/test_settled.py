@@ -67,7 +67,7 @@ def test_the_log_policy_that_is_handed_down_is_planned_by():
 @pytest.mark.parametrize("system", ["cxl", "all-hbm"])
 def test_a_link_needs_no_new_settlement_and_a_batch_size_does(system):
     forget()
-    base = with_values(preset("dlrm-kaggle").scenario, {"system": system, "machine.pmem_capacity_GB": 768.0})
+    base = with_values(preset("optane-kaggle").scenario, {"system": system, "machine.pmem_capacity_GB": 768.0})
     some = [settle(with_values(base, {LINK: gbps, "policy.warm_caches": warm})) for gbps in (1.0, 9.0) for warm in (True, False)]
     assert all(one.placement is some[0].placement and one.sizes is some[0].sizes for one in some)
     assert [one.scenario.machine.cxl_bandwidth_GBps for one in some] == [1.0, 1.0, 9.0, 9.0]
@@ -76,7 +76,7 @@ def test_a_link_needs_no_new_settlement_and_a_batch_size_does(system):
 
 def test_an_automatic_capacity_follows_the_link_that_its_modules_feed():
     """Optane reads 6.6 GB/s a module: 2 feed 13 GB/s, and 6 are a set, whatever more the link carries."""
-    base = with_values(preset("dlrm-kaggle").scenario, {"system": "cxl", "machine.pmem_capacity_GB": None})
+    base = with_values(preset("optane-kaggle").scenario, {"system": "cxl", "machine.pmem_capacity_GB": None})
     some = [settle(with_values(base, {LINK: gbps})).scenario.machine.pmem_capacity_GB for gbps in (1.0, 13.0, 39.0, 200.0)]
     assert some == [128.0, 256.0, 768.0, 768.0]
 

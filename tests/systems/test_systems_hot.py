@@ -20,7 +20,7 @@ KAGGLE = {"machine.gpu": "v100", "machine.pcie_bandwidth_GBps": 12.35, "data.bat
 
 
 def kaggle(system, **knobs):
-    return with_values(preset("dlrm-kaggle").scenario, {"model.optimizer": "sgd", **KAGGLE, "system": system, **knobs})
+    return with_values(preset("optane-kaggle").scenario, {"model.optimizer": "sgd", **KAGGLE, "system": system, **knobs})
 
 
 def planned(asked, popular=0.0, batches=8):

@@ -48,7 +48,7 @@ def test_a_published_mean_is_held_against_the_mean_of_the_estimates():
 
 def test_a_machine_of_other_parts_has_no_published_number():
     other = with_values(preset("trainingcxl-rm1").scenario, {"machine.gpu": "v100"})
-    for scenario in (other, preset("dlrm-kaggle").scenario, preset("optane-rm1").scenario):
+    for scenario in (other, preset("optane-kaggle").scenario, preset("optane-rm1").scenario):
         assert sentence(scenario, STEP) == f"No published number for this machine; {ALONE}"
     assert (
         sentence(preset("trainingcxl-rm1").scenario, "Capital cost [USD]") == f"Nothing is published about this result; {ALONE}"

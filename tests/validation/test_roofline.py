@@ -16,7 +16,7 @@ from engine.validation.validate import measure
 from pages.evidence_page import scoreboard_panel
 from tests.cases import each
 
-ONE_GPU = with_values(preset("dlrm-kaggle").scenario, {"system": "all-hbm", "data.batch_size": 65536})
+ONE_GPU = with_values(preset("optane-kaggle").scenario, {"system": "all-hbm", "data.batch_size": 65536})
 PEAK, BANDWIDTH, LINK = "gpu.fp32-peak", "gpu.memory-bandwidth", "machine.pcie_bandwidth_GBps"
 ONE = PublishedNumber("made up: one", "Scale-out", "out of sample", 10.0, 12.0)
 

@@ -30,7 +30,7 @@ def uneven(*cv, **knobs):
 
 
 def kaggle(cv, **knobs):
-    return with_values(preset("dlrm-kaggle").scenario, {"data.batch_size": 2048, CV: (cv,), **knobs})
+    return with_values(preset("optane-kaggle").scenario, {"data.batch_size": 2048, CV: (cv,), **knobs})
 
 
 def published(mean, cv, most):

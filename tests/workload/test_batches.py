@@ -30,7 +30,7 @@ SHAPES: list[dict[str, Any]] = [
 
 
 def _scenario(changes: dict[str, Any]) -> Scenario:
-    return with_values(preset("dlrm-kaggle").scenario, changes)
+    return with_values(preset("optane-kaggle").scenario, changes)
 
 
 def _bytes(batch: Batch) -> bytes:

@@ -28,7 +28,7 @@ SHAPES: list[tuple[dict[str, Any], int]] = [
 
 
 def _scenario(changes: dict[str, Any]) -> Scenario:
-    return with_values(preset("dlrm-kaggle").scenario, changes)
+    return with_values(preset("optane-kaggle").scenario, changes)
 
 
 def counted_accesses(scenario: Scenario, origin: source.Source, num_batches: int) -> accesses.Accesses:
@@ -137,7 +137,7 @@ def test_rows_that_a_batch_hardly_uses_have_room_in_any_memory() -> None:
 
 
 def test_threads_that_share_how_tables_spread_find_what_one_alone_does(monkeypatch):
-    asked, tables = preset("dlrm-kaggle").scenario, np.arange(26)
+    asked, tables = preset("optane-kaggle").scenario, np.arange(26)
     alone = {parts: row_spread.spreads(asked)._replace(known={}).over(parts, tables).copy() for parts in (2, 3, 5, 8)}
     real = row_spread.enter_spread
 

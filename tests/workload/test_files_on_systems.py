@@ -49,13 +49,13 @@ def files(other_shape):
 
 @pytest.fixture(scope="module")
 def plainly_trained(other_shape):
-    asked = with_values(preset("dlrm-kaggle").scenario, {**BATCH, "system": "dram"})
+    asked = with_values(preset("optane-kaggle").scenario, {**BATCH, "system": "dram"})
     return [simulate(asked, file) for file in files(other_shape)]
 
 
 @each("system", names("systems"), few=7)
 def test_every_system_trains_a_file_to_the_same_losses(system, other_shape, plainly_trained):
-    asked = with_values(preset("dlrm-kaggle").scenario, {**BATCH, "system": system})
+    asked = with_values(preset("optane-kaggle").scenario, {**BATCH, "system": system})
     if load("systems", system).relaxes:
         asked = with_values(asked, {"policy.relaxed_lookup": False})
     for file, plain in zip(files(other_shape), plainly_trained, strict=True):

@@ -26,7 +26,7 @@ BATCHES = 30
 
 
 def kaggle(**knobs):
-    return with_values(preset("dlrm-kaggle").scenario, {"data.batch_size": 2048, **knobs})
+    return with_values(preset("optane-kaggle").scenario, {"data.batch_size": 2048, **knobs})
 
 
 def tiny(**knobs):

@@ -172,7 +172,7 @@ def batches(scenario: Scenario, path: Path) -> list[np.ndarray]:
 def test_a_file_is_copied_onto_more_tables_only_where_the_model_says_so(tmp_path):
     path = log(tmp_path)
     with pytest.raises(BadInput, match=r"clicks.csv has 1 dense feature") as refused:
-        source(preset("dlrm-kaggle").scenario, read(path))
+        source(preset("optane-kaggle").scenario, read(path))
     words = str(refused.value)
     assert f"'model.num_embeddings={DISTINCT[0]};{DISTINCT[1]}'" in words and "workload fit clicks.csv --toml" in words
     doubled = asked((*DISTINCT, *DISTINCT), **{"model.num_tables": 4})

@@ -105,7 +105,7 @@ def test_every_shape_of_table_is_drawn_within_its_rows() -> None:
     rows = (1, 2, 3, *(int(10 ** random.uniform(0, 8)) for _ in range(52)))
     changes = {"model.num_tables": 55, "model.num_embeddings": rows, "model.pooling": (2,)}
     for kind in ("kaggle", "terabyte", "zipf", "uniform"):
-        scenario = with_values(preset("dlrm-kaggle").scenario, {**changes, "data.popularity": kind})
+        scenario = with_values(preset("optane-kaggle").scenario, {**changes, "data.popularity": kind})
         start, layout = batch.offsets(scenario.model), batch.bag_layout(scenario.model, 64)
         ids = sampling.draw(sampling.sampler(popularity.popularities(scenario)), np.uint64(3), layout, start)
         for table in range(55):
@@ -129,7 +129,7 @@ SMALL_TERABYTE = {6: 4, 9: 64, 14: 2209, 18: 977}
 @pytest.mark.parametrize(("field", "distinct"), SMALL_TERABYTE.items())
 def test_a_small_terabyte_field_is_shaped_like_the_kaggle_field_of_nearest_size(field: int, distinct: int) -> None:
     nearest = {6: "20", 9: "25", 14: "19", 18: "1"}[field]  # of 4, 105, 2173 and 1460 distinct ids
-    scenario = with_values(preset("dlrm-kaggle").scenario, {"model.name": "dlrm-terabyte", "data.popularity": "terabyte"})
+    scenario = with_values(preset("optane-kaggle").scenario, {"model.name": "dlrm-terabyte", "data.popularity": "terabyte"})
     law, like = popularity.popularities(scenario)[field - 1], popularity.fits("kaggle")[nearest]
     assert (law.heavy, law.mass, law.s, law.q) == (tuple(like["heavy"]), like["mass"], like["s"], like["q"])
     assert (distinct - len(law.heavy) if law.mass else like["V"]) == law.V

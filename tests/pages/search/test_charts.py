@@ -18,7 +18,7 @@ from tests import fakes
 from tests.apps import fields
 from tests.cases import each
 
-SCENARIO = preset("dlrm-kaggle").scenario
+SCENARIO = preset("optane-kaggle").scenario
 RESULTS = {name: fakes.estimate(with_values(SCENARIO, {"system": name})) for name in palette.family("cxl")}
 RUN = fakes.simulate(with_values(SCENARIO, {"faults.power_loss_at_seconds": (1.0,)}))
 CURVE = tables.curve(RUN.training, RUN.events)

@@ -170,7 +170,7 @@ def test_an_unreadable_path_is_refused_by_name(path: str) -> None:
         formats.read(path)
 
 
-KAGGLE = with_values(preset("dlrm-kaggle").scenario, {"data.batch_size": 16})
+KAGGLE = with_values(preset("optane-kaggle").scenario, {"data.batch_size": 16})
 FILE = decode("made up", CSV)
 
 

@@ -150,7 +150,7 @@ def a_day(folder: Path, multi_hot: bool = False) -> Path:
 def test_a_day_of_arrays_is_mapped_whichever_of_its_files_is_given(part: str, tmp_path: Path) -> None:
     ids = np.load(a_day(tmp_path))
     found = read(tmp_path / f"day_3_{part}.npy")
-    scenario = with_values(preset("dlrm-kaggle").scenario, {"data.digest": found.digest, "data.batch_size": 16})
+    scenario = with_values(preset("optane-kaggle").scenario, {"data.digest": found.digest, "data.batch_size": 16})
     batch, first = source(scenario, found).batch(1), offsets(scenario.model)
     rows = np.arange(16, 32)
     wanted = first[:-1, None] + ids[rows].T % np.diff(first)[:, None]
