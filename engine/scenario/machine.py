@@ -249,6 +249,7 @@ class MachineKnobs:
         unit="USD/kWh",
         low=0,
         high=10,
+        acts="running costs",
     )
     service_life_years: float = knob(
         SERVICE_LIFE,
@@ -257,6 +258,7 @@ class MachineKnobs:
         unit="years",
         low=0.1,
         high=50,
+        acts="running costs",
     )
 
     @property
