@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.arrays import Floats, Index, Ints, Words
 from ..core.jit import entry, inner
-from .choice import kept
+from .choice import COST, kept
 from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short
 
 DIGITS = 12
@@ -56,7 +56,16 @@ def finding(columns: Columns, objectives: Sequence[Objective], rank: Array) -> s
     unlike = len(different(columns, objectives, rank))
     equal = f", {unlike:,} of them different," if unlike < len(front) else ""
     many = f"{len(front):,} of {ranked:,} points{equal} are" if len(front) > 1 else f"1 of {ranked:,} points is"
-    return f"{many} on the Pareto front of {_all(names)}: {', '.join(ends)}; nearest to the best of all: {_all(at)}."
+    best_of = f"{', '.join(ends)}; nearest to the best of all: {_all(at)}"
+    return f"{many} on the Pareto front of {_all(names)}: {best_of}.{_unpriced(columns, objectives)}"
+
+
+def _unpriced(columns: Columns, objectives: Sequence[Objective]) -> str:
+    """Say how many points lack nothing but a price, a sentence; "" where there are none."""
+    lacking = [np.isnan(one.losses(columns)) for one in objectives if one.name == COST]
+    others = [np.isfinite(one.losses(columns)) for one in objectives if one.name != COST]
+    many = int(np.logical_and.reduce([*lacking, *others]).sum()) if lacking else 0
+    return f" {many:,} more have no price and are left out." if many and others else ""
 
 
 def different(columns: Columns, objectives: Sequence[Objective], rank: Array) -> Array:

@@ -106,7 +106,9 @@ def _results(scenario: Scenario, draws: Sequence[Mapping[str, float]]) -> list[R
 def _value(scenario: Scenario, results: Results, metric: str) -> float:
     value = results[metric]
     if value is None:
-        raise CannotRun(f"{metric} does not apply to system {scenario.system}; choose another result.")
+        raise CannotRun(
+            f"{metric} is not known here, for system {scenario.system} or for lack of a price; choose another result."
+        )
     return value
 
 
@@ -130,7 +132,7 @@ def turns(one: Scenario, other: Scenario, metric: str) -> tuple[TurningPoint, ..
     for name, constant in {name: constant for each in moved for name, constant, _, _ in each}.items():
         for end, limit in enumerate((constant.low, constant.high)):
             mine, theirs = (
-                float(each[name][end][metric] or 0.0) if name in each else _assumed(scenario, metric, {})
+                _value(scenario, each[name][end], metric) if name in each else _assumed(scenario, metric, {})
                 for each, scenario in zip(ends, (one, other), strict=True)
             )
             if (mine - theirs) * own < 0 and not isclose(mine, theirs, rel_tol=1e-9):
@@ -153,4 +155,4 @@ def _ahead(one: Scenario, other: Scenario, metric: str, assumed: dict[str, float
 
 
 def _assumed(scenario: Scenario, metric: str, assumed: dict[str, float]) -> float:
-    return float(_results(scenario, [assumed])[0][metric] or 0.0)
+    return _value(scenario, _results(scenario, [assumed])[0], metric)

@@ -16,7 +16,7 @@ from ..errors import BadInput
 from ..estimates import estimates
 from ..faults.fault import active
 from ..registry import load
-from ..scenario.knobs import Knob, check
+from ..scenario.knobs import PLACES, Knob, check
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..systems.system import constants, medium_cache, powered, readers
 
@@ -82,7 +82,7 @@ def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
         "file": "" if scenario.data.digest else "it acts on a data file, and there is none.",
     }
     missing = off.get(knob.acts, "") or _needed(scenario, knob.needs)
-    where = "a campaign, on the page Failures" if knob.acts == "campaign" else "a full run"
+    where = f"{PLACES.get(knob.acts, 'a full run')}{', on the page Failures' * (knob.acts == 'campaign')}"
     return KnobEffect(not missing, f"{NOTHING}: {missing}" if missing else f"Acts in {where}, not in the estimate.")
 
 

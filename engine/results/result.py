@@ -8,6 +8,7 @@ from .. import version
 from ..core.arithmetic import arithmetic, elsewhere
 from ..core.arrays import Row
 from ..scenario.knobs import brief
+from ..scenario.machine import RECORDED
 from ..scenario.scenario import Scenario, values, with_values
 from ..sweep import links
 
@@ -79,6 +80,7 @@ class Result:
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
     """Rebuild a result from `as_json`'s object; a `scenario` already at hand saves reading it again."""
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
+    knob_values.setdefault("machine.prices", RECORDED)  # as prices were until they had years
     tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")
     return Result(
         scenario=scenario or with_values(Scenario(), knob_values),

@@ -15,8 +15,10 @@ from typing import Annotated, Any, Literal, get_args
 from ..errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
-# What must run for a knob to matter: the estimate, a full run (that trains, is struck, reads a file, fills memories), a campaign.
-Acts = Literal["always", "full run", "training", "outages", "file", "memories", "campaign"]
+# What must run for a knob to matter: the estimate, a full run (that trains, is struck, reads a file, fills memories), a campaign;
+# or the running costs, which no run needs.
+Acts = Literal["always", "full run", "training", "outages", "file", "memories", "campaign", "running costs"]
+PLACES: Mapping[str, str] = {"campaign": "a campaign", "running costs": "the running costs"}  # of all others, a full run
 # The kind of a knob by the type of its field; of a text that has choices it is "choice".
 KINDS: Mapping[Any, Kind] = {
     float: "float",

@@ -314,6 +314,7 @@ class MachineKnobs:
         unit="USD/kWh",
         low=0,
         high=10,
+        acts="running costs",
     )
     service_life_years: float = knob(
         SERVICE_LIFE,
@@ -322,6 +323,7 @@ class MachineKnobs:
         unit="years",
         low=0.1,
         high=50,
+        acts="running costs",
     )
 
     @property

@@ -15,7 +15,7 @@ from engine.hardware.devices.pmem import module_bytes
 from engine.insight.knob_stops import CAPACITY, settled_or_asked, stops
 from engine.registry import every
 from engine.scenario import knobs
-from engine.scenario.knobs import AUTO, Knob
+from engine.scenario.knobs import AUTO, PLACES, Knob
 from engine.scenario.scenario import KNOBS, values
 from engine.systems.system import readers
 from engine.units import GB
@@ -151,7 +151,7 @@ def _good(knob: Knob, text: str) -> Any:
 def _help(knob: Knob) -> str:
     if knob.acts == "always":
         return knob.help + _not_on_sale(knob)
-    return f"{knob.help} Acts in a {'campaign' if knob.acts == 'campaign' else 'full run'}, not in the estimate."
+    return f"{knob.help} Acts in {PLACES.get(knob.acts, 'a full run')}, not in the estimate."
 
 
 def _not_on_sale(knob: Knob) -> str:

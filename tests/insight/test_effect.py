@@ -6,6 +6,7 @@ from itertools import chain, product
 
 from engine.estimate import estimate
 from engine.insight.knob_effect import NOTHING, STUCK, KnobEffect, effect, moved, same
+from engine.insight.running_costs import running_costs
 from engine.registry import load, names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
@@ -113,6 +114,9 @@ def shows_in_a_full_run(path):
     if KNOBS[path].acts == "campaign":
         asked = with_values(TINY, {"run.batches": 10, "faults.power_loss_mtbf_hours": 10.0})
         return any(campaigns.of(other).protected != campaigns.of(asked).protected for other in moved(asked, KNOBS[path]))
+    if KNOBS[path].acts == "running costs":
+        costs = running_costs(estimate(TINY))
+        return all(running_costs(estimate(other)) != costs for other in moved(TINY, KNOBS[path]))
     if path == "faults.trace":
         return full(with_values(READS_FILE, {path: "0.0001 gpu-crash"})) != full(READS_FILE)
     if KNOBS[path].acts == "memories":

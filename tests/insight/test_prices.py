@@ -2,6 +2,7 @@
 
 from math import inf, isnan
 
+import numpy as np
 import pytest
 
 from engine.__main__ import main
@@ -9,16 +10,18 @@ from engine.analysis.choice import COST, cheapest
 from engine.analysis.enough.question import Target, ask, baseline_of
 from engine.analysis.enough.smallest import enough
 from engine.analysis.enough.told import told
-from engine.analysis.objective import constraint
-from engine.analysis.uncertainty import bands, draws, tornado, uncertain
+from engine.analysis.objective import constraint, objectives
+from engine.analysis.pareto import finding, ranks
+from engine.analysis.uncertainty import bands, draws, tornado, turns, uncertain
 from engine.core import catalog
 from engine.core.constants import Constant
-from engine.errors import BadFile
+from engine.errors import BadFile, CannotRun
 from engine.estimate import estimate
 from engine.hardware.prices import ELECTRICITY, electricity, with_year
 from engine.insight.knob_strips import stop
 from engine.insight.running_costs import assumptions, dollars, price_note, running_costs, swept_dollars
 from engine.results.csv_table import in_use
+from engine.results.result import from_json
 from engine.scenario.machine import RECORDED, YEARS
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.renamed import meant
@@ -188,10 +191,26 @@ def test_without_a_price_there_is_no_money_and_the_part_is_named(unpriced):
     assert given.results[COST] == 27268.0 - 12000 + 30000 and given.warnings == ()
 
 
+def test_a_tornado_of_money_without_a_price_is_refused(unpriced):
+    for ask_for in (lambda: tornado(unpriced, COST), lambda: turns(unpriced, with_values(KAGGLE, {"system": "dram"}), COST)):
+        with pytest.raises(CannotRun, match="for lack of a price"):
+            ask_for()
+
+
+def test_a_result_of_before_is_read_with_recorded_prices():
+    content = estimate(KAGGLE).as_json()
+    del content["scenario"]["machine.prices"]
+    assert from_json(content).scenario.machine.prices == RECORDED
+    assert from_json(estimate(KAGGLE).as_json()).scenario == KAGGLE
+
+
 def test_what_has_no_price_is_never_the_cheapest(unpriced):
     step = constraint("Step time [ms]<=5")
     found = cheapest({"Step time [ms]": [1.0, 2.0, 3.0], COST: [None, 9.0, 8.0]}, (step,))
     assert found.index == 2 and found.sentence.endswith("8 USD. 1 more have no price and are left out.")
+    rows = {"Step time [ms]": np.array([1.0, 2.0, 3.0]), COST: np.array([np.nan, 9.0, 8.0])}
+    wanted = objectives(f"Step time [ms],{COST}")
+    assert finding(rows, wanted, ranks(rows, wanted)).endswith(" 1 more have no price and are left out.")
     results = {"dram": estimate(with_values(KAGGLE, {"system": "dram"})), "cxl": estimate(unpriced)}
     said = comparison.details(results)
     assert "Cheapest: dram" in " ".join(said) and said[-1] == "No price is published for a part of cxl: left out of Cheapest."
@@ -219,6 +238,21 @@ def test_a_tile_says_the_year_of_its_dollars():
     tiles = {one.label: one.value for one in app.metric}
     assert tiles["Capital cost"] == "27.3k USD (2026)"
     assert tiles["Electricity a month"].endswith("USD (2026)") and tiles["Per billion samples"].endswith("USD (2026)")
+
+
+@each("page", ["design", "compare", "search"], few=3)
+def test_pages_do_without_a_price_and_say_so(page):
+    app = apps.opened(page, {"machine.gpu": "b200"})
+    apps.ANSWERS.found()
+    app = app.run()
+    assert not app.exception
+    said = apps.text([*app.markdown, *app.caption])
+    assert page == "search" or "GPU b200 has no published price" in said or "No price is published for a part of" in said
+    assert " nan " not in said and " inf " not in said
+    if page == "design":
+        tiles = {one.label: one.value for one in app.metric}
+        assert tiles["Capital cost"] == tiles["Per billion samples"] == "n/a"
+        assert "no published price" in said and "itself:" in said
 
 
 @each("link", [1, 7, 8], few=3)

@@ -114,8 +114,8 @@ def ranked(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     if metric not in frame:
         return frame.iloc[:0]
     sign = -1.0 if numbers.better(metric) == "higher" else 1.0
-    keys = [frame[POINT].to_numpy(), frame[COST].to_numpy(), sign * frame[metric].to_numpy()]
-    order = np.lexsort(keys if COST in frame else [keys[0], keys[2]])
+    costs = [frame[COST].to_numpy()] if COST in frame else []  # none where no point has a price
+    order = np.lexsort([frame[POINT].to_numpy(), *costs, sign * frame[metric].to_numpy()])
     return frame.iloc[order].dropna(subset=[metric])
 
 
