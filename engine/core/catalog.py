@@ -3,26 +3,40 @@
 A part's kind is its folder. How a kind's constants are called and in which unit each is, says the dataclass that a device reads.
 """
 
-import re
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
+from threading import RLock
 from tomllib import loads
-from typing import Any, Generic, NoReturn, TypeVar, cast, get_args
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar, cast, get_args
 
 from ..errors import BadFile, nearest
-from .constants import Confidence, Constant, Said
+from ..paths import written_path
+from ..registry import every
+from ..version import PROGRAM
+from .constants import LEAST, Confidence, Constant, Said
+from .own_parts import known
+from .own_parts.folder import NO_FOLDER, PartsFolder, Shelf, look
+from .own_parts.known import BETWEEN, REFERENCE, OwnPart
 
-FOLDERS: tuple[Path, ...] = (Path(__file__).parent.parent / "hardware" / "catalog",)
+VARIABLE = "EMBERPOOL_PARTS"  # of the environment: a folder of one's own
+FOLDERS: tuple[Path, ...] = (
+    Path(__file__).parent.parent / "hardware" / "catalog",
+    *(written_path(text).absolute() for text in (os.environ.get(VARIABLE, "").strip(),) if text),
+)
 ORDER = "order.toml"  # the one file that is no part: which parts lists show first
-NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")  # what links, CSV cells and lists of choices can carry
+MOST_READ = 4096
 MOST = 1e12
 MOST_BYTES, MOST_LETTERS = 1_000_000, 300
 NUMBERS = ("value", "low", "high")
 SAID = (*NUMBERS, "confidence", "source")
 Part = TypeVar("Part")
 Table = dict[str, Any]
+KINDS: dict[str, "Catalogue[Any]"] = {}  # by kind, as devices declare them
+TOGETHER: dict[str, tuple[str, ...]] = {}  # by kind, those that one knob chooses among
+_looked, _looking, _one_look = NO_FOLDER, False, RLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +85,8 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         self.kind, self.shape, self.of, self.uses, self._aside = kind, shape, of, uses, aside
         declared = {one.name: one.metadata.get("quantity") for one in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: one for name, one in declared.items() if one}
-        self._read: dict[Path, tuple[Part, Mapping[str, Constant]]] = {}
+        self._read: dict[PartFile, tuple[Part, Mapping[str, Constant]]] = {}
+        KINDS[kind] = self
 
     def __getitem__(self, name: str) -> Part:
         """Return a part."""
@@ -85,19 +100,25 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         """Return how many there are."""
         return len(names(*(self.of or (self.kind,))))
 
+    def check(self, path: Path | str, content: Table) -> None:
+        """Raise BadFile where a content is no part of this kind."""
+        self._parsed(path, content)
+
     def aside(self, name: str) -> Mapping[str, Constant]:
         """Return the constants by name that a part's file has beside those of its device."""
         return self._entry(name)[1]
 
     def _entry(self, name: str) -> tuple[Part, Mapping[str, Constant]]:
-        path = _files(FOLDERS, self.of or (self.kind,))[name]
+        file = _file(self.of or (self.kind,), name)
         if self.of:
-            path = _files(FOLDERS, (self.kind,))[_used(path, _content(path), self.kind)]
-        if path not in self._read:
-            self._read[path] = self._parsed(path, _content(path))
-        return self._read[path]
+            file = _file((self.kind,), _used(file.path, file.content, self.kind))
+        if file not in self._read:
+            if len(self._read) >= MOST_READ:
+                self._read.clear()
+            self._read[file] = self._parsed(file.path, file.content)
+        return self._read[file]
 
-    def _parsed(self, path: Path, content: Table) -> tuple[Part, Mapping[str, Constant]]:
+    def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         own = {one.key: one for one in self._fields.values()}
         asked = {**own, **{one.key: one for one in self._aside}}
         _known(path, "", content, ("title", "summary", *self.uses, *asked))
@@ -114,36 +135,139 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         return part, {one.name: found[one.key] for one in self._aside if one.key in found}
 
 
+class PartNames:
+    """The choices of a knob: the names of all parts of some kinds, ours and one's own. `part_names` makes one."""
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        self.kinds = kinds
+
+    def __call__(self) -> tuple[str, ...]:
+        """Return the names as lists show them."""
+        return names(*self.kinds)
+
+    def settled(self, name: str) -> str | None:
+        """Return the name that a scenario has for a part: that of one's own with its digest; None where none is known so."""
+        if name in _files(FOLDERS[0], self.kinds) or known.find(self.kinds, name):
+            return name
+        found = (own_folder().parts.get((kind, name)) for kind in self.kinds) if FOLDERS[1:] else ()
+        return next((part.reference for part in found if part), None)
+
+    def shown(self, name: str) -> str:
+        """Return the name of lists for that of a scenario: without its digest where that is the present one."""
+        short = name.partition(BETWEEN)[0]
+        return short if BETWEEN in name and self.settled(short) == name else name
+
+    def refusal(self, name: str) -> str:
+        """Return why no part is known by a name, "" where it is just none of the names."""
+        if match := REFERENCE.fullmatch(name):
+            return (
+                "is a part of one's own whose values are not known here; give its folder (--parts-dir, EMBERPOOL_PARTS), write "
+                f"{match[1]} alone for the file as it is now, or open the link, which carries them."
+            )
+        broken = any((kind, name) in own_folder().refused for kind in self.kinds)
+        return f"is a part whose file cannot be used as it is; `{PROGRAM} list devices --check FILE` says why." if broken else ""
+
+
+def part_names(*kinds: str) -> PartNames:
+    """Declare the choices of a knob that chooses among the parts of some kinds."""
+    TOGETHER.update(dict.fromkeys(kinds, kinds))
+    return PartNames(kinds)
+
+
 def names(*kinds: str) -> tuple[str, ...]:
     """Return the names of all parts of some kinds, in the order of lists: choices of a knob follow from the files."""
-    return tuple(_files(FOLDERS, kinds))
+    ours = _files(FOLDERS[0], kinds)
+    return (*ours, *(name for kind in kinds for name in own_folder().by_kind.get(kind, ()))) if FOLDERS[1:] else tuple(ours)
+
+
+def own_folder() -> PartsFolder:
+    """Return the folder of one's own as it was at the last look; nothing in it where none is given."""
+    return NO_FOLDER if not FOLDERS[1:] else _looked if _looked.path == FOLDERS[1] else look_again()
+
+
+def look_again() -> PartsFolder:
+    """Look at the folder of one's own anew, and return it."""
+    global _looked, _looking
+    if not FOLDERS[1:]:
+        return NO_FOLDER
+    with _one_look:
+        if _looking:  # the look itself asks for names, to refuse one
+            return NO_FOLDER
+        _looking = True
+        try:
+            shelf = Shelf(kinds(), lambda kind: TOGETHER.get(kind, (kind,)), shipped, check_part)
+            _looked = look(FOLDERS[1], shelf, _looked)
+        finally:
+            _looking = False
+        return _looked
+
+
+def check_part(kind: str, path: Path | str, content: Table) -> None:
+    """Raise BadFile where a part's content is not what its kind has to say, or no knob chooses one of its kind."""
+    every("devices")  # which declare the kinds
+    chosen = dict.fromkeys(used for one in TOGETHER for used in (one, *KINDS[one].uses))
+    if kind not in chosen:
+        _refuse(path, f"is of the kind {kind}, which no knob chooses; parts of one's own are {_words(tuple(chosen))}.")
+    KINDS[kind].check(path, content)
 
 
 def summaries() -> Iterator[tuple[str, str, str, str]]:
     """Yield kind, name, title and summary of every part."""
-    for kind in _kinds(FOLDERS[0]):
-        for name, path in _files(FOLDERS, (kind,)).items():
-            title, summary = (_text(path, word, _content(path).get(word)) for word in ("title", "summary"))
+    for kind in kinds():
+        for name in names(kind):
+            file = _file((kind,), name)
+            title, summary = (_text(file.path, word, file.content.get(word)) for word in ("title", "summary"))
             yield kind, name, title, summary
 
 
-@lru_cache(maxsize=256)
-def _files(folders: tuple[Path, ...], kinds: tuple[str, ...]) -> Mapping[str, Path]:
-    """Return the file of each part by name, the first folder's first, and before them those that its order names."""
-    found: dict[str, Path] = {}
-    known = _kinds(folders[0])
-    for strange in (folder / kind for folder in folders for kind in _kinds(folder) if kind not in known):
-        _refuse(strange, f"is no kind of part; {nearest(strange.name, known)}")
+def shipped(kind: str) -> Mapping[str, Path]:
+    """Return the files of our own parts, by name, of a kind and of those that one knob chooses among with it."""
+    return _files(FOLDERS[0], TOGETHER.get(kind, (kind,)))
+
+
+def content(kind: str, name: str) -> Table:
+    """Return what the file of a part says; raises KeyError, BadFile."""
+    return dict(_file((kind,), name).content)
+
+
+class PartFile(NamedTuple):
+    """Where a part stands: a file of ours, or one of one's own."""
+
+    path: Path | str
+    own: OwnPart | None = None
+
+    @property
+    def content(self) -> Table:
+        """What it says; raises BadFile."""
+        return loads(self.own.text) if self.own else _content(cast(Path, self.path))
+
+
+def _file(kinds: tuple[str, ...], name: str) -> PartFile:
+    """Return where the part of a name stands; raises KeyError, and BadFile for a file of one's own that cannot be used."""
+    if path := _files(FOLDERS[0], kinds).get(name):
+        return PartFile(path)
+    folder = own_folder()
     for kind in kinds:
-        first = _content(folders[0] / ORDER).get(kind, ())
-        for folder in folders:
-            paths = {path.stem: path for path in (folder / kind).glob("*.toml")}
-            for name in (*(one for one in first if one in paths), *sorted(paths.keys() - set(first))):
-                if not NAME.fullmatch(name):
-                    _refuse(paths[name], "cannot name a part; a name is of at most 40 small letters, digits, '.' and '-'.")
-                if name in found:
-                    _refuse(paths[name], f"has the name of a part in {found[name]}; give the file another name.")
-                found[name] = paths[name]
+        if part := known.find((kind,), name) or folder.parts.get((kind, name)):
+            return PartFile(part.where, part)
+        if refused := folder.refused.get((kind, name)):
+            raise refused
+    raise KeyError(name)
+
+
+def kinds() -> tuple[str, ...]:
+    """Return the kinds of parts, sorted."""
+    return _kinds(FOLDERS[0])
+
+
+@lru_cache(maxsize=256)
+def _files(folder: Path, kinds: tuple[str, ...]) -> Mapping[str, Path]:
+    """Return the file of each of our own parts by name, before others those that the order names."""
+    found: dict[str, Path] = {}
+    for kind in kinds:
+        first = _content(folder / ORDER).get(kind, ())
+        paths = {path.stem: path for path in (folder / kind).glob("*.toml")}
+        found |= {name: paths[name] for name in (*(one for one in first if one in paths), *sorted(paths.keys() - set(first)))}
     return found
 
 
@@ -165,16 +289,16 @@ def _content(path: Path) -> Table:
         _refuse(path, f"is not valid TOML: {str(error).rstrip('.')}; correct it there.")
 
 
-def _used(path: Path, content: Table, kind: str) -> str:
+def _used(path: Path | str, content: Table, kind: str) -> str:
     """Return which part of another kind a part names."""
     name = content.get(kind)
-    if name not in names(kind):
+    if name not in names(kind) and not known.find((kind,), str(name)):
         said = f"names the {kind} {name!r}, which has no file" if kind in content else f"does not name its {kind}"
         _refuse(path, f'{said}; write {kind} = "NAME"; {nearest(str(name), names(kind))}')
     return str(name)
 
 
-def _constant(path: Path, one: Quantity, table: Any) -> Constant:
+def _constant(path: Path | str, one: Quantity, table: Any) -> Constant:
     """Read a constant's table, and in its `others` what other sources say."""
     switched = ("others",) if one.switch else ()
     _known(path, one.key, table, (*SAID, "unit", "note", *switched), (*SAID, "unit"))
@@ -189,19 +313,19 @@ def _constant(path: Path, one: Quantity, table: Any) -> Constant:
     return found.disputed(one.switch, **said) if said else found
 
 
-def _other(path: Path, one: Quantity, choice: str, table: Any) -> Said:
+def _other(path: Path | str, one: Quantity, choice: str, table: Any) -> Said:
     key = f"{one.key}.others.{choice}"
     _known(path, key, table, SAID, SAID)
     value, _, low, high = _numbers(path, one, key, table)
     return value, low, high, *_source(path, key, table)
 
 
-def _numbers(path: Path, one: Quantity, key: str, table: Table) -> tuple[float, str, float, float]:
+def _numbers(path: Path | str, one: Quantity, key: str, table: Table) -> tuple[float, str, float, float]:
     """Return value, unit, low and high."""
     for word in NUMBERS:
         number, least = table[word], "from 0" if one.zero else "above 0 and up"
         right = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
-        if not right or (number == 0 and not one.zero):
+        if not right or (number == 0 and not one.zero) or 0 < number < LEAST:
             _refuse(path, f"gives {key}.{word} = {number!r}; write a number {least} to {MOST:g}, in {one.unit}.")
     value, low, high = (table[word] for word in NUMBERS)
     if not low <= value <= high:
@@ -209,13 +333,13 @@ def _numbers(path: Path, one: Quantity, key: str, table: Table) -> tuple[float, 
     return value, one.unit, low, high
 
 
-def _source(path: Path, key: str, table: Table) -> tuple[Confidence, str]:
+def _source(path: Path | str, key: str, table: Table) -> tuple[Confidence, str]:
     if (sure := table["confidence"]) not in get_args(Confidence):
         _refuse(path, f"gives {key}.confidence = {sure!r}; {nearest(str(sure), get_args(Confidence))}")
     return sure, _text(path, f"{key}.source", table["source"])
 
 
-def _known(path: Path, where: str, table: Any, known: Sequence[str], needed: Sequence[str] = ()) -> None:
+def _known(path: Path | str, where: str, table: Any, known: Sequence[str], needed: Sequence[str] = ()) -> None:
     """Refuse what is no table, has an unknown key, or lacks a needed one."""
     if not isinstance(table, dict):
         _refuse(path, f"gives {where} = {table!r:.40}, which is no table; write [{where}] and below it {_words(known)}.")
@@ -227,7 +351,7 @@ def _known(path: Path, where: str, table: Any, known: Sequence[str], needed: Seq
             _refuse(path, f"does not say {key} of {where}; a constant has {_words(needed)}.")
 
 
-def _text(path: Path, key: str, text: Any) -> str:
+def _text(path: Path | str, key: str, text: Any) -> str:
     if not isinstance(text, str) or not 0 < len(text) <= MOST_LETTERS or not text.isprintable():
         _refuse(path, f"must say {key} in one line of 1 to {MOST_LETTERS} printable characters.")
     return text
@@ -237,5 +361,5 @@ def _words(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _refuse(path: Path, sentence: str) -> NoReturn:
+def _refuse(path: Path | str, sentence: str) -> NoReturn:
     raise BadFile(f"{path} {sentence}")

@@ -12,6 +12,7 @@ from math import isfinite
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args
 
+from ..core.catalog import PartNames
 from ..errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
@@ -102,6 +103,13 @@ def _short(value: Any) -> str:
     return text if len(text) <= SHORT else f"{text[:SHORT]}..."
 
 
+def offered(knob: Knob, own: Any) -> tuple[str, ...]:
+    """Return the words of a choice as a scenario has them, `own` among them, which may be a part of another's."""
+    parts = knob.choices if isinstance(knob.choices, PartNames) else None
+    words = tuple(parts.settled(word) or word for word in knob.allowed) if parts else knob.allowed
+    return words if not parts or own in words else (*words, own)
+
+
 def parse(knob: Knob, text: str) -> Any:
     """Read a value as written in a link or on the command line; raises BadKnob with a sentence."""
     word = text.strip()
@@ -148,13 +156,22 @@ def check(knob: Knob, value: Any) -> Any:
     if knob.kind == "assumptions":
         return _assumptions(knob, value)
     if knob.kind == "choice":
-        if value not in knob.allowed:
-            listing = "systems" if knob.path == "system" else ""
-            raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed, listing)}")
-        return value
+        return _choice(knob, value)
     if knob.kind in SEPARATOR:
         return _sequence(knob, value)
     return _in_range(knob, value)
+
+
+def _choice(knob: Knob, value: Any) -> str:
+    """Return one of the words that are allowed; a part of one's own by the name that says its content."""
+    parts = knob.choices if isinstance(knob.choices, PartNames) and isinstance(value, str) else None
+    found: str | None = parts.settled(value) if parts else value if value in knob.allowed else None
+    if found is None:
+        if parts and (why := parts.refusal(value)):
+            raise BadKnob(f"{knob.path}={value!r} {why}")
+        listing = "systems" if knob.path == "system" else ""
+        raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed, listing)}")
+    return found
 
 
 def _text(knob: Knob, value: Any) -> str:

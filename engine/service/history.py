@@ -152,8 +152,8 @@ def held(path: Path, request: int) -> Texts:
 def _read(text: object) -> Texts:
     """Return what the store holds as JSON, or nothing where it is damaged: the rest of the history can still be shown."""
     try:
-        return dict(translated(*pair) for pair in json.loads(str(text)).items())
-    except (ValueError, AttributeError, TypeError):
+        return dict(translated(*pair) for pair in kept.knob_texts(str(text)).items())
+    except (ValueError, AttributeError, TypeError, BadInput):
         return {}
 
 

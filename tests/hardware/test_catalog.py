@@ -133,7 +133,8 @@ def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shel
     assert name in listed[KNOB[kind]]
     assert any(part == name for one in every("devices").values() for part in one.parts())
     assert main(["list", "parts"]) == 0 and any(line.split()[:2] == [kind, name] for line in capsys.readouterr().out.splitlines())
-    assert parse(f"{KNOB[kind]}={name},{own}").values == (name, own)
+    stranger, known = parse(f"{KNOB[kind]}={name},{own}").values
+    assert re.fullmatch(rf"{name}~[0-9a-f]{{16}}", stranger) and known == own
 
     def sidebar(path):
         from engine.scenario.presets import preset
