@@ -5,9 +5,10 @@ PORT ?= 8501
 ADDRESS ?= 127.0.0.1
 ALLOW ?=
 DATA ?=
+PARTS ?=
 NAME ?=
 SEED ?=
-export PYTHON PORT ADDRESS ALLOW DATA NAME SEED
+export PYTHON PORT ADDRESS ALLOW DATA PARTS NAME SEED
 
 BIN := .venv/bin
 # What is installed: one stamp for each set of packages, so that no target waits for those of another.
@@ -43,8 +44,8 @@ $(COMPILED): $(RUN) $(shell find engine -name '*.py')
 	@$(BIN)/python scripts/compile.py >/dev/null
 	@touch $@
 
-run: $(RUN) # the explorer; the printed address carries its token (PORT= ADDRESS= ALLOW= names, DATA= a file or folder)
-	@$(BIN)/python explorer.py --address="$$ADDRESS" --port="$$PORT" --allow="$$ALLOW" --data="$$DATA"
+run: $(RUN) # the explorer; the printed address carries its token (PORT= ADDRESS= ALLOW= names, DATA= a file or folder, PARTS= a folder of parts)
+	@$(BIN)/python explorer.py --address="$$ADDRESS" --port="$$PORT" --allow="$$ALLOW" --data="$$DATA" --parts="$$PARTS"
 
 test: $(TEST) $(COMPILED) # the tests of every day, one job in the browser included; two to three minutes on two cores
 	@sh scripts/chromium.sh

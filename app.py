@@ -9,7 +9,7 @@ warming.kernels_missing()  # begins to compile them while all below is imported
 from engine.errors import EmberpoolError  # noqa: E402
 from pages.answers import data_file  # noqa: E402
 from pages.design_page import strips  # noqa: E402
-from pages.shell import address, bar, frame, sidebar  # noqa: E402
+from pages.shell import address, bar, frame, own_parts, sidebar  # noqa: E402
 from pages.shell.places import PLACES  # noqa: E402
 from pages.ui import session  # noqa: E402
 from pages.ui.knob_widgets import BAR_KNOBS  # noqa: E402
@@ -18,12 +18,14 @@ from pages.ui.plain import plain  # noqa: E402
 st.set_page_config(page_title="Emberpool", page_icon="🔥", layout="wide", initial_sidebar_state="collapsed")
 st.html(frame.STYLE)
 frame.mark()
+own_parts.look()
 refusal = address.open_link()
 if refusal:
     st.navigation(frame.pages(), position="hidden")
     st.error(plain(refusal, code=True))
     st.stop()
 page = st.navigation(frame.pages(), position="top")
+own_parts.renew()
 refused = session.refusals()
 bar.draw(refused, whole=page.url_path != "start")
 content = st.container(key="stale" if refused else "content")  # what is not of the fields' values is drawn grey

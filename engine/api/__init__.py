@@ -16,6 +16,7 @@ from ..results.result import Result
 from ..scenario.scenario import Scenario
 from ..version import release
 from .calls import cite, enough, estimate, fit, knobs, link, load, presets, run, scenario, sweep
+from .parts import parts
 from .table import Table
 
 __version__ = release()
@@ -35,6 +36,7 @@ __all__ = [
     "knobs",
     "link",
     "load",
+    "parts",
     "presets",
     "run",
     "scenario",

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis import linked
+from ..core.part_files.use import changed
 from ..errors import BadInput
 from ..paths import written_path
 from ..results.metrics import METRICS
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.keys import texts
+from ..scenario.machine import own_parts
 from ..scenario.presets import DEFAULT, preset, scenario_file
 from ..scenario.scenario import KNOBS, Scenario, known, with_values
 from .knob_values import TITLES, by_path, plain, settings, shown
@@ -31,7 +33,17 @@ EXPECTED = "give a preset's name, a scenario, a result, a row of table.frame, or
 
 
 def scenario_of(base: Base, stacklevel: int = 3) -> Scenario:
-    """Return the scenario that a base names; raises BadInput. What a link says beside it is a warning."""
+    """Return the scenario that a base names; raises BadInput. What a link says beside it is a warning.
+
+    So is that it has a part of one's own whose file has changed since.
+    """
+    found = _scenario_of(base, stacklevel + 1)
+    for sentence in changed(own_parts(found.machine)):
+        warnings.warn(sentence, stacklevel=stacklevel)
+    return found
+
+
+def _scenario_of(base: Base, stacklevel: int) -> Scenario:
     if isinstance(base, Scenario):
         return base
     if isinstance(base, Result):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.enough.question import ask, baseline_of
 from ..analysis.enough.smallest import enough as smallest
 from ..analysis.enough.told import told
+from ..core.part_files.use import look
 from ..core.process import open_streams
 from ..errors import BadInput, BadKnob
 from ..estimate import estimate as estimated
@@ -49,6 +50,7 @@ def scenario(base: Base = DEFAULT, /, **knobs: Any) -> Scenario:
     >>> scenario("tiny", batches=20).run.batches
     20
     """
+    look()
     return with_values(scenario_of(base), settings(knobs))
 
 
@@ -98,6 +100,7 @@ def sweep(
     >>> len(sweep("tiny", "cxl_bandwidth_GBps=8:64", "system=pmem,cxl", sample="sobol:16"))
     16
     """
+    look()
     in_full = amounts.switch("full", full)
     if data is not None and not in_full:
         raise BadInput("An estimate trains on no data; write full=True, or take ep.fit(FILE) as the base.")
@@ -159,6 +162,7 @@ def load(address: str) -> Scenario:
     >>> load(link(scenario("tiny", batches=20))) == scenario("tiny", batches=20)
     True
     """
+    look()
     return opened(address)
 
 
@@ -195,12 +199,14 @@ def knobs() -> DataFrame:
     """
     from pandas import DataFrame
 
+    look()
     rows = ((path, one.title, knob.write(one, one.default), ", ".join(one.allowed), one.help) for path, one in KNOBS.items())
     return DataFrame(rows, columns=["path", "title", "default", "choices", "help"])
 
 
 def _swept(base: Base, knobs: Mapping[str, Any]) -> Sweep:
     """Return the grid that lists among the knobs span."""
+    look()
     values, axes = split(knobs)
     return Sweep(scenario_of(base, 4), axes, tuple(values.items()))
 

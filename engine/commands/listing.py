@@ -10,11 +10,13 @@ from .. import registry
 from ..caches import policy
 from ..core import catalog
 from ..core.constants import Constant
+from ..core.part_files.tables import Availability
 from ..faults.fault import mtbfs, published
+from ..paths import written_path
 from ..scenario import knobs, presets
 from ..scenario.scenario import KNOBS
 from ..units import HOUR
-from . import output
+from . import output, part_check
 from .parser import Subparsers
 
 Entry = dict[str, Any]
@@ -25,11 +27,15 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser("list", help="what there is to choose from")
     parser.add_argument("what", choices=tuple(LISTS))
     parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--check", type=written_path, metavar="FILE", help="with devices: say what is wrong with a part's file")
+    parser.add_argument("--kind", metavar="KIND", help="of the part to check; by default its folder's name")
     parser.set_defaults(call=call)
 
 
 def call(arguments: argparse.Namespace) -> int:
     """Write the list; returns the exit status."""
+    if arguments.check:
+        return part_check.call(arguments.what, arguments.check, arguments.kind)
     entries, columns = LISTS[arguments.what]
     found = entries()
     text = json.dumps(found, indent=1) + "\n" if arguments.json else _lines(found, columns) + _catalogue(found)
@@ -148,7 +154,7 @@ def _catalogue(entries: Sequence[Entry]) -> str:
 
 def _bought(part: Entry) -> str:
     """Return which part cannot be bought, since when, and who says so; "" of others."""
-    available = catalog.Availability(**part["availability"])
+    available = Availability(**part["availability"])
     return f"{part['name']:19} {available.mark}: {available.source}" if available.mark else ""
 
 

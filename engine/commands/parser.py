@@ -6,6 +6,7 @@ from functools import partial
 from math import nan
 from typing import Any, NoReturn
 
+from ..core.catalog import VARIABLE
 from ..errors import BadInput
 from ..paths import written_path
 from ..store.database import DEFAULT
@@ -17,10 +18,12 @@ NO_VERDICT = A_BUG  # of a check that could not finish what it looked at
 
 
 class Parser(argparse.ArgumentParser):
-    """Complains by raising BadInput instead of printing its usage."""
+    """Complains by raising BadInput instead of printing its usage; every command takes a folder of one's own parts."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **more})
+        told = f"take the parts of a folder too, DIR/gpu/NAME.toml and the like ({VARIABLE})"
+        self.add_argument("--parts-dir", type=written_path, default=argparse.SUPPRESS, metavar="DIR", help=told)
 
     def error(self, message: str) -> NoReturn:
         """Raise the complaint as one sentence."""

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Floats
-from ..core.catalog import quantity
 from ..core.constants import Constant
+from ..core.part_files.tables import quantity
 
 LINE = 64  # bytes that a processor, a GPU or a link asks for at a time
 FULL = 0.85  # about the highest share of a bandwidth at which a latency is published; it is taken to rise no further

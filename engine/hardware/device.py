@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.catalog import Quantity
 from ..core.constants import Constant
+from ..core.part_files.tables import Quantity
 from ..core.work import Work
 from ..errors import BadKnob, nearest
 from ..scenario.machine import RECORDED, MachineKnobs

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.catalog import Catalogue, quantity
+from ..core.catalog import Catalogue
 from ..core.constants import Constant
+from ..core.part_files.tables import quantity
 from ..core.work import DriveBatch
 from ..units import MS, NS, US
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from ..core.catalog import Catalogue, optional_price, quantity
+from ..core.catalog import Catalogue
 from ..core.constants import Constant
+from ..core.part_files.tables import optional_price, quantity
 from ..scenario.machine import MachineKnobs
 from .device import assumed_value
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from ..core.catalog import Catalogue, optional_price, quantity
+from ..core.catalog import Catalogue
 from ..core.constants import Constant
+from ..core.part_files.tables import optional_price, quantity
 from ..core.work import By
 from ..scenario.machine import MachineKnobs
 from .device import assumed_value, gpus_in_node

@@ -16,7 +16,7 @@ from ..errors import BadInput
 from ..estimates import estimates
 from ..faults.fault import active
 from ..registry import load
-from ..scenario.knobs import PLACES, Knob, check
+from ..scenario.knobs import PLACES, Knob, check, offered
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..systems.system import constants, medium_cache, powered, readers
 
@@ -131,7 +131,7 @@ def _others(scenario: Scenario, knob: Knob, own: Any) -> Iterator[Any]:
     if knob.kind == "switch":
         yield from (True, False)
     elif knob.kind == "choice":
-        yield from knob.allowed
+        yield from offered(knob, own)
     elif knob.kind == "assumptions":
         yield tuple((name, one.high) for name, one in constants(scenario).items())
     elif knob.kind == "text" and knob.acts == "always":

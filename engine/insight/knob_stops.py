@@ -8,7 +8,7 @@ from ..hardware.devices.cxl import payload_rate
 from ..hardware.devices.pmem import module_bytes
 from ..hardware.hosts import threads
 from ..registry import load
-from ..scenario.knobs import Knob
+from ..scenario.knobs import Knob, offered
 from ..scenario.scenario import KNOBS, Scenario, values
 from ..schedule.machine import sized_scenario
 from ..systems.parts import EVEN, kind_of
@@ -33,7 +33,7 @@ def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
     doubled, as 1, 2, 5, 10 where they begin at 0. Capacity is doubled in whole modules.
     """
     if knob.kind in WORDS:
-        return (False, True) if knob.kind == "switch" else knob.allowed
+        return (False, True) if knob.kind == "switch" else offered(knob, in_force(settled, knob.path))
     if knob.only:
         return knob.only
     own, low, high = in_force(settled, knob.path), knob.low or 0.0, knob.high or FAR

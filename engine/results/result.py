@@ -10,7 +10,7 @@ from ..core.arrays import Row
 from ..scenario.knobs import brief
 from ..scenario.machine import RECORDED
 from ..scenario.scenario import Scenario, values, with_values
-from ..sweep import links
+from ..sweep import link_parts, links
 
 OUTWARD = {"ledger": "books"}  # names in JSON and in stores, where they differ from ours
 COUNTED = {
@@ -82,6 +82,8 @@ def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> R
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     knob_values.setdefault("machine.prices", RECORDED)  # as prices were until they had years
     tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")
+    if scenario is None and "&part=" in content.get("link", ""):
+        link_parts.bring(content["link"])
     return Result(
         scenario=scenario or with_values(Scenario(), knob_values),
         ran=content["ran"],

@@ -12,6 +12,7 @@ from math import isfinite
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args
 
+from ..core.catalog import PartNames
 from ..errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
@@ -104,6 +105,13 @@ def _short(value: Any) -> str:
     return text if len(text) <= SHORT else f"{text[:SHORT]}..."
 
 
+def offered(knob: Knob, own: Any) -> tuple[str, ...]:
+    """Return the words of a choice as a scenario has them, `own` among them, which may be a part of another's."""
+    parts = knob.choices if isinstance(knob.choices, PartNames) else None
+    words = tuple(parts.settled(word) or word for word in knob.allowed) if parts else knob.allowed
+    return words if not parts or own in words else (*words, own)
+
+
 def parse(knob: Knob, text: str) -> Any:
     """Read a value as written in a link or on the command line; raises BadKnob with a sentence."""
     word = text.strip()
@@ -157,13 +165,20 @@ def check(knob: Knob, value: Any) -> Any:
 
 
 def _choice(knob: Knob, value: Any) -> str:
-    """Return one of the names; a year among them may be a number, as files and tables have it."""
+    """Return one of the words that are allowed; a part of one's own by the name that says its content.
+
+    A year among them may be a number, as files and tables have it.
+    """
     whole = type(value) is int or (isinstance(value, float) and value.is_integer())
     word = str(int(value)) if whole and abs(value) < 1e4 else value
-    if word not in knob.allowed:
+    parts = knob.choices if isinstance(knob.choices, PartNames) and isinstance(word, str) else None
+    found: str | None = parts.settled(word) if parts else word if word in knob.allowed else None
+    if found is None:
+        if parts and (why := parts.refusal(word)):
+            raise BadKnob(f"{knob.path}={value!r} {why}")
         listing = "systems" if knob.path == "system" else ""
         raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed, listing)}")
-    return str(word)
+    return found
 
 
 def _text(knob: Knob, value: Any) -> str:

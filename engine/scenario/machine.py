@@ -1,11 +1,15 @@
 """The machine's knobs: which parts, how many, how fast, and what is assumed about them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
-from ..core.catalog import names
+from ..core import catalog
+from ..core.catalog import PartNames, part_names
+from ..core.part_files import known
+from ..core.part_files.known import OwnPart
 from ..registry import domain_names
 from ..version import PROGRAM
 from .knobs import brief_group, knob
@@ -41,7 +45,7 @@ class MachineKnobs:
 
     __repr__ = brief_group
 
-    gpu: str = knob("a100-80", "GPU", "Accelerator that trains the MLPs.", choices=lambda: names("gpu", "gpu-replay"))
+    gpu: str = knob("a100-80", "GPU", "Accelerator that trains the MLPs.", choices=part_names("gpu", "gpu-replay"))
     num_gpus: int = knob(1, "GPUs", "Accelerators over all nodes; a batch is split evenly among them.", low=1, high=4096)
     target_throughput: float | None = knob(
         None,
@@ -77,7 +81,7 @@ class MachineKnobs:
     embedding_servers: int = knob(
         1, "Embedding servers", "Hosts without GPUs that hold the tables of remote systems.", low=1, high=1024
     )
-    host: str = knob("server", "Host", "Host CPU and board.", choices=lambda: names("host"))
+    host: str = knob("server", "Host", "Host CPU and board.", choices=part_names("host"))
     host_threads: int | None = knob(
         None,
         "Host threads",
@@ -89,14 +93,14 @@ class MachineKnobs:
         "tuned",
         "Host software",
         "Library that computes layers and embeddings on the host: tuned to its cores, or a stock framework of 2020.",
-        choices=lambda: names("host-software"),
+        choices=part_names("host-software"),
     )
     framework: str = knob(
         "lean",
         "Training loop",
         "Software that drives the GPUs: none; a lean compiled loop; a captured CUDA graph; TensorFlow compiled by XLA; PyTorch "
         "of 2022, kernel by kernel; or that with the slow input of TorchRec's first release.",
-        choices=lambda: names("framework"),
+        choices=part_names("framework"),
     )
     host_dram_GiB: float | None = knob(
         None,
@@ -123,7 +127,7 @@ class MachineKnobs:
         None,
         "Expander card",
         "Card of DRAM behind CXL, with its link, of system dram; auto: none, link and channels are as their knobs say.",
-        choices=lambda: names("expander"),
+        choices=part_names("expander"),
     )
     expander_dram_channels: int | None = knob(
         None,
@@ -141,7 +145,7 @@ class MachineKnobs:
         high=1e6,
         log=True,
     )
-    pmem: str = knob("optane-100", "PMEM media", "Persistent memory type.", choices=lambda: names("media"))
+    pmem: str = knob("optane-100", "PMEM media", "Persistent memory type.", choices=part_names("media"))
     pmem_capacity_GB: float | None = knob(
         None,
         "PMEM capacity",
@@ -201,7 +205,7 @@ class MachineKnobs:
     near_data_compute: bool = knob(
         True, "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
     )
-    near_data_logic: str = knob("fpga", "Near-data logic", "How the computing logic is made.", choices=lambda: names("near-data"))
+    near_data_logic: str = knob("fpga", "Near-data logic", "How the computing logic is made.", choices=part_names("near-data"))
     near_data_lanes: int = knob(4, "Near-data lanes", "Parallel vector lanes of the computing logic.", low=1, high=1024)
     near_data_lanes_per: str = knob(
         "controller",
@@ -279,7 +283,7 @@ class MachineKnobs:
         None,
         "Chassis",
         "Server around host and GPUs; auto: of two sockets, with up to two GPUs; beyond them of four or eight GPUs.",
-        choices=lambda: names("chassis"),
+        choices=part_names("chassis"),
     )
     cooling: str = knob(
         "air", "Cooling", "How a node is cooled: by air, with fans of its own, or by a liquid.", choices=("air", "liquid")
@@ -289,7 +293,7 @@ class MachineKnobs:
         "Constant power",
         "For comparison: each powered device draws its full power for the whole run, whatever it does; a GPU its board's limit.",
     )
-    ssd: str = knob("p5800x", "SSD", "Storage of system ssd.", choices=lambda: names("drive"))
+    ssd: str = knob("p5800x", "SSD", "Storage of system ssd.", choices=part_names("drive"))
     num_ssds: int | None = knob(
         None, "SSDs", "Drives of a node, striped; auto: as many as hold what the system keeps on drives.", low=1, high=64
     )
@@ -326,7 +330,34 @@ class MachineKnobs:
         acts="running costs",
     )
 
+    def __post_init__(self) -> None:
+        """Name parts of one's own by their content; whoever asks by name alone means the file as it is now."""
+        if catalog.FOLDERS[1:]:
+            for name, choices in PARTS.items():
+                object.__setattr__(self, name, choices.settled(given := getattr(self, name)) or given)
+
+    def __getstate__(self) -> tuple[dict[str, Any], tuple[OwnPart, ...]]:
+        """Return the knobs with the parts of one's own among them: another process has no such folder."""
+        return vars(self), tuple(own_parts(self))
+
+    def __setstate__(self, state: tuple[dict[str, Any], tuple[OwnPart, ...]]) -> None:
+        """Take over the knobs, and make the parts known here."""
+        vars(self).update(state[0])
+        known.add(state[1])
+
     @property
     def assumptions(self) -> Assumptions:
         """Its assumptions, constant by constant."""
         return _assumptions(self.assume)
+
+
+PARTS: Mapping[str, PartNames] = {
+    one.name: one.metadata["knob"].choices for one in fields(MachineKnobs) if isinstance(one.metadata["knob"].choices, PartNames)
+}
+
+
+def own_parts(machine: MachineKnobs) -> Iterator[OwnPart]:
+    """Yield the parts of one's own that a machine has, each behind those that it uses."""
+    for name, choices in PARTS.items():
+        if part := known.find(choices.kinds, getattr(machine, name)):
+            yield from part.whole

@@ -152,10 +152,10 @@ def held(path: Path, request: int) -> Texts:
 def _read(text: object) -> Texts:
     """Return what the store holds as JSON, or nothing where it is damaged: the rest of the history can still be shown."""
     try:
-        said = json.loads(str(text))
+        said = kept.knob_texts(str(text))
         systems = (said["system"],) if "system" in said else ()
         return dict(translated(path, value, systems) for path, value in said.items())
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, BadInput):
         return {}
 
 

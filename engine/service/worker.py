@@ -5,7 +5,6 @@ terminal's Ctrl-C, which its owner handles, and leaves soon after its owner has 
 """
 
 import ctypes
-import json
 import os
 import signal
 import sqlite3
@@ -29,7 +28,7 @@ from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..store.database import opened
-from ..store.kept import row_text
+from ..store.kept import knob_texts, row_text
 from ..store.trainings import StoreShelf
 from . import computations
 from .kernels import await_compiled
@@ -229,4 +228,4 @@ def _scenario(base: str) -> Scenario:
 
 
 def _changed(scenario: Scenario, changes: str) -> Scenario:
-    return with_values(scenario, {path: knobs.parse(KNOBS[path], text) for path, text in json.loads(changes).items()})
+    return with_values(scenario, {path: knobs.parse(KNOBS[path], text) for path, text in knob_texts(changes).items()})

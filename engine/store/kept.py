@@ -10,13 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from .. import version
+from ..core.part_files.known import MOST_KNOWN
+from ..core.part_files.use import accept
 from ..results.result import Result, from_json
 from ..scenario.keys import How, KnobTexts, differing, key, written
 from ..scenario.scenario import Scenario
 from .database import opened
 from .quota import USE_SECONDS, touch
 
+PARTS = "part"  # no knob is called so
 NAMED = {"results": "key", "trainings": "class"}
+
+
+def knob_texts(text: str) -> dict[str, str]:
+    """Return the knobs' texts of a request's base or of changes to it, and make known the parts of one's own beside them.
+
+    Raises ValueError and the like where the text is damaged, BadInput where the parts are.
+    """
+    content: dict[str, str] = json.loads(text)
+    accept(content.pop(PARTS, ()), MOST_KNOWN)
+    return content
 
 
 def result_text(result: Result) -> str:

@@ -14,13 +14,17 @@ from itertools import islice
 from pathlib import Path
 
 from .. import version
+from ..core.part_files.known import OwnPart
+from ..core.part_files.use import carry
 from ..errors import BadInput
 from ..run import forecast
 from ..run.shared_training import functional_class
 from ..scenario.keys import How, KnobTexts, differing, key_of, texts, written
+from ..scenario.machine import own_parts
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from .database import KEPT, OPEN, crc, opened, transaction
+from .kept import PARTS
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points
@@ -74,8 +78,10 @@ def submit(
     with opened(path) as store:
         request = _announced(store, how, source, _compact(texts(scenarios[0])), len(scenarios))
         try:
-            digest = _listed(store, request, scenarios, base, how, limit, sharing)
+            digest, parts = _listed(store, request, scenarios, base, how, limit, sharing)
             with transaction(store):
+                if parts:
+                    _carry(store, request, parts)
                 request = _joined(store, request, digest, session)
                 store.execute(ASKED, (source, session, title, link, keeps_on, request))
                 _try_again(store, request)
@@ -102,9 +108,9 @@ def _listed(
     how: How,
     limit: Limit,
     sharing: bool,
-) -> str:
-    """Write the points and return the digest over their keys; raises BadInput once they are too much work."""
-    digest, work, position = blake2b(digest_size=16), 0.0, 0
+) -> tuple[str, dict[OwnPart, None]]:
+    """Write the points; return the digest over their keys, and their parts of one's own. Raises BadInput for too much work."""
+    digest, work, position, parts = blake2b(digest_size=16), 0.0, 0, dict[OwnPart, None]()
     coming = iter(scenarios)
     while some := list(islice(coming, AT_ONCE)):
         work += forecast.sweep_seconds(some, how)
@@ -114,12 +120,20 @@ def _listed(
                 "taken at once; take fewer points or batches, or estimates."
             )
         rows = list(_points(request, position, some, base, how, sharing))
+        for machine in {id(scenario.machine): scenario.machine for scenario in some}.values():
+            parts |= dict.fromkeys(own_parts(machine))
         digest.update("".join(str(row[2]) for row in rows).encode())
         position += len(rows)
         with transaction(store):
             store.executemany(POINT, rows)
             store.execute("UPDATE requests SET lease_until = ? WHERE id = ?", (time.time() + LEASE_SECONDS, request))
-    return digest.hexdigest()
+    return digest.hexdigest(), parts
+
+
+def _carry(store: sqlite3.Connection, request: int, parts: Iterable[OwnPart]) -> None:
+    """Put the values of parts of one's own beside the knobs of the request's base: who computes it has no such folder."""
+    (base,) = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
+    store.execute("UPDATE requests SET base = ? WHERE id = ?", (_compact({**json.loads(base), PARTS: carry(parts)}), request))
 
 
 def _points(

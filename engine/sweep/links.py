@@ -6,7 +6,8 @@
 of it is `metric=AUC` and `view=pareto`. `against=dram` is the baseline and `within=10` the target of every answer, in
 percent of the baseline's step time. What Runs looks for is `find=WORDS`, and what it compares is `run=estimate:/search?...`
 once per request: how it is computed, and the link that reopens it. A crash state of the log protocol adds its replay line,
-`crash=v1:...`, and one that trains with which kernels, `arithmetic=`. Knobs that had another name or unit when a link was made
+`crash=v1:...`, and one that trains with which kernels, `arithmetic=`. Parts of one's own travel with their values, `part=...`
+once each (`link_parts.py`). Knobs that had another name or unit when a link was made
 are opened as those of today, and the banner says so.
 """
 
@@ -18,6 +19,7 @@ from urllib.parse import parse_qsl, quote
 
 from .. import version
 from ..core.arithmetic import arithmetic, elsewhere
+from ..core.part_files.known import OwnPart
 from ..errors import BadLink
 from ..scenario import knobs
 from ..scenario.keys import How
@@ -25,6 +27,7 @@ from ..scenario.presets import DEFAULT, preset
 from ..scenario.renamed import chosen, meant, rewritten, translated
 from ..scenario.scenario import KNOBS, Scenario, known, values, with_values
 from . import axes as sweep_axes
+from . import link_parts
 from .questions import ONE, SEVERAL, Pairs, Questions
 
 MOST_CHARACTERS = 8000
@@ -56,7 +59,10 @@ def _compared(text: str) -> tuple[How, str]:
 
 @dataclass(frozen=True)
 class Opened:
-    """What a link says: preset, scenario, a sweep's axes and questions, a banner where versions differ, a crash state."""
+    """What a link says: preset, scenario, a sweep's axes and questions, a banner where versions differ, a crash state.
+
+    `parts` are those of one's own whose values it carries.
+    """
 
     preset: str
     scenario: Scenario
@@ -64,6 +70,7 @@ class Opened:
     banner: str = ""
     crash: str = ""
     questions: Questions = NOTHING_ASKED
+    parts: tuple[OwnPart, ...] = ()
 
 
 def query(
@@ -77,7 +84,11 @@ def query(
         pairs.append(("model.name", scenario.model.name))
     before = values(start)
     pairs += [(path, knobs.write(KNOBS[path], value)) for path, value in values(scenario).items() if value != before[path]]
-    pairs += [("axis", axis) for axis in axes] + questions.pairs
+    spanned = [link_parts.settled(axis) for axis in axes]
+    asked = [(name, link_parts.settled(text) if name == "only" else text) for name, text in questions.pairs]
+    pairs += [("axis", axis) for axis in spanned] + asked
+    words = (text for name, text in asked if name == "only")
+    pairs += [(link_parts.PARAMETER, part) for part in link_parts.carried(scenario, (*spanned, *words))]
     pairs += [("crash", crash)] if crash else []
     trained = [("arithmetic", arithmetic())] if scenario.run.training else []
     return [*pairs, ("v", str(version.LINK)), ("model", version.MODEL), *trained]
@@ -126,6 +137,7 @@ def open_pairs(pairs: Pairs) -> Opened:
     several: dict[str, list[str]] = {name: [] for name in SEVERAL}
     renamed: dict[str, str] = {}
     format_ = _link_version(next((text for name, text in pairs if name == "v"), str(version.LINK)))
+    pairs, parts = link_parts.taken(pairs)
     systems = _systems(pairs)
     for name, written in pairs:
         if "\ufffd" in name + written or not (name + written).isprintable():
@@ -147,14 +159,15 @@ def open_pairs(pairs: Pairs) -> Opened:
     for path, text, why in meant(format_, start, seen, axes, values(base).__getitem__, systems):
         seen[path] = text
         renamed[why] = f"{path}={text}"
-    banner = _banner(seen.pop("model", version.MODEL), renamed, seen.pop("arithmetic", ""))
+    told = _banner(seen.pop("model", version.MODEL), renamed, seen.pop("arithmetic", ""))
+    banner = " ".join(filter(None, (told, link_parts.banner(parts))))
     name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
     one = {name: seen.pop(name, "") for name in ONE}
     questions = Questions(**one, **{SEVERAL[name]: tuple(held) for name, held in several.items()})  # type: ignore[arg-type]
     questions.check()
     compared(questions)  # reading them is their check
     changes = {path: knobs.parse(known(path), text) for path, text in seen.items()}
-    return Opened(name, with_values(base, changes), tuple(axes), banner, crash, questions)
+    return Opened(name, with_values(base, changes), tuple(axes), banner, crash, questions, parts)
 
 
 def _link_version(text: str) -> int:

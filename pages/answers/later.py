@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
 from functools import lru_cache
+from pathlib import Path
 from threading import Lock, get_ident
 from time import monotonic, sleep
 from typing import Any
@@ -16,6 +17,9 @@ import streamlit as st
 from loky import ProcessPoolExecutor
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from engine.core.catalog import own_folder
+from engine.core.part_files.folder import PartsFolder
+from engine.core.part_files.use import follow
 from engine.errors import CannotRun
 from engine.service.pool import WORKERS
 from engine.service.worker import polite
@@ -44,7 +48,7 @@ def answer(kind: str, find: Callable[..., Any], *given: Hashable, long: bool = F
     A `long` one takes seconds.
     """
     visitor = get_script_run_ctx()
-    place, whole = f"{kind} {visitor.session_id if visitor else ''}", (kind, find, given)
+    place, whole = f"{kind} {visitor.session_id if visitor else ''}", (kind, find, given, own_folder())
     with _lock:
         _wanted[place] = whole
         while len(_wanted) > MOST:
@@ -83,9 +87,14 @@ def _find(when: float, whole: Hashable, find: Callable[..., Any], given: tuple[H
     return run_in_worker(find, *given)
 
 
-@lru_cache(maxsize=CACHED_RESULTS)
 def cached_result(find: Callable[..., Any], *given: Hashable) -> Any:
     """Return a `worker_result`, computed once for the same question."""
+    return _cached(own_folder(), find, *given)
+
+
+@lru_cache(maxsize=CACHED_RESULTS)
+def _cached(parts: PartsFolder, find: Callable[..., Any], *given: Hashable) -> Any:
+    """Return what is found while the folder of one's own parts, which are choices, is as it is."""
     return worker_result(find, *given)
 
 
@@ -114,7 +123,13 @@ def run_in_worker(find: Callable[..., Any], *given: Hashable) -> Any:
             how = {"timeout": IDLE_SECONDS, "initializer": polite, "initargs": (os.getpid(),), **WORKERS}
             _beside[thread] = ProcessPoolExecutor(1, **how)
         try:
-            return _beside[thread].submit(find, *given).result()
+            return _beside[thread].submit(_with_parts, own_folder().path, find, *given).result()
         except BrokenExecutor:
             _beside.pop(thread, None)
     raise BrokenExecutor("The process that looks for this ended twice; change a knob, or reload the page.")
+
+
+def _with_parts(folder: Path | None, find: Callable[..., Any], *given: Hashable) -> Any:
+    """In a worker process: return `find(*given)` with the parts of a folder as they are now."""
+    follow(folder)
+    return find(*given)

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from math import isnan, log
 from operator import itemgetter
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from engine.core.catalog import own_folder
+from engine.core.part_files.folder import PartsFolder
 from engine.insight import knob_strips
 from engine.insight.decomposition import RELAXED
 from engine.insight.knob_effect import KnobEffect, effect
@@ -38,11 +41,14 @@ def found(scenario: Scenario) -> dict[str, Strip]:
     """Return the strips by knob; a knob that has none here, such as one that acts in full runs alone, is left out."""
     of = scenario, tuple(path for path in shown() if KNOBS[path].kind in KINDS), question.baseline_scenario(scenario)
     sized = scenario.machine.target_throughput is not None  # each stop tries many counts of nodes
-    made = later.cached_result(knob_strips.strips, *of) if sized else _known(*of)
+    made = later.cached_result(knob_strips.strips, *of) if sized else _known(own_folder(), *of)
     return {strip.path: strip for strip in made}
 
 
-_known = lru_cache(maxsize=64)(knob_strips.strips)  # a page is drawn several times as its answers come
+@lru_cache(maxsize=64)  # a page is drawn several times as its answers come
+def _known(parts: PartsFolder, *of: Any) -> tuple[Strip, ...]:
+    """Return the strips while the folder of one's own parts, which are stops, is as it is."""
+    return knob_strips.strips(*of)
 
 
 def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:

@@ -13,6 +13,8 @@ from typing import NoReturn
 import streamlit as st
 from starlette.middleware import Middleware
 
+from engine.core.catalog import VARIABLE
+from engine.core.part_files import use
 from engine.core.process import open_streams
 from engine.errors import BadInput
 from pages.gate import access
@@ -33,12 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", default="8501")
     parser.add_argument("--allow", default="", metavar="NAMES", help="more names to answer to, between commas or blanks")
     parser.add_argument("--data", default="", metavar="PATH", help="a data file to train on, or a folder to choose from")
+    parser.add_argument("--parts", default="", metavar="DIR", help="a folder of one's own parts, as in docs/parts.md")
     given = parser.parse_args(arguments)
     listens = given.address.strip().removeprefix("[").removesuffix("]") or LOOPBACK[1]
     try:
         numbers, port = _numbers(listens), _port(given.port)
         names = host_names((listens, *numbers), given.allow.replace(",", " ").split())
         _check_data(given.data)
+        _take_parts(given.parts)
         token = access.begin(os.environ.pop(access.VARIABLE, ""))  # no process that is started from here has it
     except BadInput as error:
         print(error, file=sys.stderr)
@@ -87,6 +91,16 @@ def _check_data(text: str) -> None:
     path = expanded(text)
     if text.strip() and not (os.access(path, os.R_OK) and (path.is_dir() or path.is_file())):
         raise BadInput(f"DATA={text} cannot be read; give a data file, such as Criteo's, plain or .gz, or a folder of them.")
+
+
+def _take_parts(text: str) -> None:
+    """Take the parts of a folder, also in processes that are started from here; raises BadInput where one cannot be used."""
+    if text.strip():
+        folder = expanded(text).absolute()
+        use.use(folder)
+        os.environ[VARIABLE] = str(folder)
+    else:
+        use.look()
 
 
 def _numbers(address: str) -> tuple[str, ...]:

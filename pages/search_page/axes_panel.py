@@ -5,6 +5,8 @@ from functools import lru_cache
 import streamlit as st
 
 from engine.analysis import suggested_axes
+from engine.core.catalog import own_folder
+from engine.core.part_files.folder import PartsFolder
 from engine.errors import BadInput
 from engine.insight.knob_stops import settled_or_asked, stops
 from engine.scenario import knobs
@@ -65,9 +67,14 @@ def _values(number: int) -> str:
     return f"axis {number} values"
 
 
-@lru_cache(maxsize=8)
 def sweep(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep:
     """Return the sweep; raises BadInput with a sentence where it cannot be read, fits no scenario or has too many points."""
+    return _sweep(own_folder(), base, axes, sample)
+
+
+@lru_cache(maxsize=8)
+def _sweep(parts: PartsFolder, base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep:
+    """Return the sweep of axes whose names mean these parts of one's own."""
     return Sweep(base, tuple(map(engine_axes.parse, axes)), (), engine_sweep.sampling(sample or "grid"))
 
 

@@ -12,6 +12,7 @@ from engine.sweep import links
 from engine.sweep.questions import Pairs
 from pages.answers import data_file, question
 from pages.shell import bar as scenario_bar
+from pages.shell import own_parts
 from pages.shell.places import PLACES
 from pages.ui import session
 from pages.ui.page_link import LinkPart, host
@@ -37,6 +38,7 @@ def open_link() -> str:
         session.put(opened.preset, opened.scenario if pairs else data_file.with_start_file(opened.scenario))
     except BadInput as error:
         return str(error)
+    session.put_parts(opened.parts)
     question.put(opened.questions)
     for page in PLACES.values():
         page.from_link(opened)
@@ -88,6 +90,7 @@ def bar(place: str, caution: str = "") -> None:
         st.warning(plain(caution))
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
+    own_parts.draw()
     try:
         data_file.path_for(session.scenario())
     except BadInput as error:
@@ -104,4 +107,8 @@ def share(place: str, contents: str) -> None:
         st.session_state[session.HERE] = links.link(session.scenario(), session.base(), place, part.axes, part.crash, asked)
         if any(f"//{name}" in host() for name in LOOPBACK):
             st.caption("It opens on this computer alone; on another one, put its own explorer's address in front.")
+        if len(st.session_state[session.HERE]) > links.MOST_CHARACTERS:
+            st.caption(
+                "It is too long to be opened: save the scenario with fewer parts of your own, or send their files beside it."
+            )
         st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)

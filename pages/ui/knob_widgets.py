@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from engine import registry
 from engine.analysis.in_force import caption, in_force
 from engine.core import catalog
+from engine.core.catalog import PartNames
 from engine.errors import BadKnob
 from engine.hardware.devices.pmem import module_bytes
 from engine.insight.knob_stops import CAPACITY, settled_or_asked, stops
@@ -62,6 +63,9 @@ def _choice(knob: Knob) -> None:
     words = knob.allowed if knob.kind == "choice" else ("on", "off")
     changed = session.to_model if knob.path == "model.name" else None
     options, key = (AUTO, *words) if knob.optional else words, session.bring(knob.path)
+    held = st.session_state[key]
+    if isinstance(knob.choices, PartNames) and held not in options and knob.choices.settled(held):
+        options = (*options, held)  # a part that a link has brought
     st.selectbox(
         knob.title,
         options,

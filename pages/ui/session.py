@@ -4,21 +4,24 @@ Streamlit forgets a widget's value with the widget, and copies all that it holds
 drawn is held by the scenario alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 
+from engine.core.catalog import PartNames, own_folder
+from engine.core.part_files.known import BETWEEN, OwnPart, add, find
 from engine.errors import BadKnob
-from engine.scenario import knobs
+from engine.scenario import knobs, machine
 from engine.scenario.knobs import Knob
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
+from engine.sweep.link_parts import is_foreign
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
 SAMPLE, HERE, REFUSED = "sample", "link of this page", "refused"
-OURS, LANDED = "redrawn by us", "landed"
+OURS, LANDED, PARTS = "redrawn by us", "landed", "parts of a link"
 
 
 def widget(path: str) -> str:
@@ -58,6 +61,16 @@ def put(start: str, new: Scenario) -> None:
     show(new)
 
 
+def put_parts(brought: Iterable[OwnPart]) -> None:
+    """Hold the parts that a link has brought and the folder of this computer does not have as they are."""
+    st.session_state[PARTS] = tuple(filter(is_foreign, brought))
+
+
+def brought_parts() -> tuple[OwnPart, ...]:
+    """Return the parts that the session's link has brought."""
+    return tuple(st.session_state.get(PARTS, ()))
+
+
 def show(new: Scenario) -> None:
     """Hold a scenario, and set the widgets there are to its values; only in a callback or before widgets are drawn."""
     st.session_state[SCENARIO] = new
@@ -67,7 +80,9 @@ def show(new: Scenario) -> None:
 
 
 def shown(knob: Knob, value: Any) -> str | bool:
-    """Return what a knob's widget holds for `value`: a switch's bool, for all others the text of links."""
+    """Return what a knob's widget holds for `value`: a switch's bool, a part as lists name it, or the text of links."""
+    if isinstance(knob.choices, PartNames):
+        return knob.choices.shown(value)
     return value if isinstance(value, bool) and not knob.optional else knobs.write(knob, value)
 
 
@@ -147,6 +162,23 @@ def to_model() -> None:
 def put_data(digest: str) -> None:
     """Train on the data file of this digest, or on the generator with ""; only in a callback."""
     st.session_state[widget("data.digest")] = digest
+
+
+def renew_parts() -> list[str]:
+    """Take parts of one's own as their files are now; return the names of those that have changed. Before widgets are drawn.
+
+    What a link has brought stays as the link says, and known for as long as the session holds it.
+    """
+    add(brought := brought_parts())
+    changed: dict[str, str] = {}
+    for name, choices in machine.PARTS.items():
+        if (part := find(choices.kinds, getattr(scenario().machine, name))) and part not in brought:
+            now = own_folder().parts.get((part.kind, part.name))
+            if now and now.digest != part.digest:
+                changed[f"machine.{name}"] = now.reference
+    if changed:
+        show(with_values(scenario(), changed))
+    return [reference.partition(BETWEEN)[0] for reference in changed.values()]
 
 
 def refusals() -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from engine.campaign.compare import endurance
 from engine.commands.listing import LISTS
 from engine.core import catalog
 from engine.core.constants import Confidence
+from engine.core.part_files import tables
 from engine.errors import BadFile
 from engine.estimate import estimate
 from engine.hardware.devices.pmem import MEDIA
@@ -46,7 +47,7 @@ def shelf(tmp_path, monkeypatch):
 def constants_of(content):
     """Yield every constant of a file by name, and what other sources say of it."""
     for key, table in content.items():
-        if isinstance(table, dict) and key != catalog.AVAILABILITY:
+        if isinstance(table, dict) and key != tables.AVAILABILITY:
             yield key, table
             yield from ((key, {**one, "unit": table["unit"]}) for one in table.get("years", {}).values())
             yield from ((key, {**one, "unit": table["unit"]}) for one in table.get("others", {}).values())
@@ -93,9 +94,7 @@ def test_an_optane_update_or_log_reads_and_writes_at_half_the_rate_of_each(name)
 def test_the_200_series_of_optane_is_15_percent_faster_and_otherwise_the_same():
     old, new = (loads(TEXT[f"media/optane-{series}"]) for series in (100, 200))
     faster = {
-        key
-        for key in old
-        if isinstance(old[key], dict) and key != catalog.AVAILABILITY and old[key]["value"] != new[key]["value"]
+        key for key in old if isinstance(old[key], dict) and key != tables.AVAILABILITY and old[key]["value"] != new[key]["value"]
     }
     assert faster == {"read-rate", "sequential-write-rate", "in-place-update-rate", "row-log-rate"}
     assert all(new[key]["value"] / old[key]["value"] == pytest.approx(1.15) for key in faster)
@@ -138,7 +137,8 @@ def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shel
     assert name in listed[KNOB[kind]]
     assert any(part == name for one in every("devices").values() for part in one.parts())
     assert main(["list", "parts"]) == 0 and any(line.split()[:2] == [kind, name] for line in capsys.readouterr().out.splitlines())
-    assert parse(f"{KNOB[kind]}={name},{own}").values == (name, own)
+    stranger, known = parse(f"{KNOB[kind]}={name},{own}").values
+    assert re.fullmatch(rf"{name}~[0-9a-f]{{16}}", stranger) and known == own
 
     def sidebar(path):
         from engine.scenario.presets import preset

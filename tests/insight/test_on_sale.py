@@ -7,7 +7,8 @@ import pytest
 from engine.__main__ import main
 from engine.commands.listing import LISTS
 from engine.core import catalog
-from engine.core.catalog import Availability
+from engine.core.part_files import tables
+from engine.core.part_files.tables import Availability
 from engine.errors import BadFile
 from engine.estimate import estimate
 from engine.hardware.devices.dram import MEMORY
@@ -32,7 +33,7 @@ CHOSEN = [f"{kind}/{name}" for kind in KNOB for name in catalog.names(kind)]
 def test_every_part_that_one_buys_says_whether_it_can_be_bought(kind):
     for name in catalog.names(kind):
         found = catalog.availability(kind, name)
-        assert found.state in catalog.STATES and found.since and found.source, name
+        assert found.state in tables.STATES and found.since and found.source, name
 
 
 def test_the_states_are_those_of_the_parts():
@@ -44,7 +45,7 @@ def test_the_states_are_those_of_the_parts():
 
 @each("name", catalog.names("gpu"))
 def test_a_gpu_says_its_form_and_has_no_tf32_where_its_file_has_none(name):
-    assert catalog.form("gpu", name) in catalog.FORMS
+    assert catalog.form("gpu", name) in tables.FORMS
     assert (ACCELERATORS[name].tf32_peak.value > 0) == ("[tf32-peak]" in TEXT[f"gpu/{name}"])
 
 

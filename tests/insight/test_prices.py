@@ -15,6 +15,7 @@ from engine.analysis.pareto import finding, ranks
 from engine.analysis.uncertainty import bands, draws, tornado, turns, uncertain
 from engine.core import catalog
 from engine.core.constants import Constant
+from engine.core.part_files import tables
 from engine.errors import BadFile, CannotRun
 from engine.estimate import estimate
 from engine.hardware.prices import ELECTRICITY, electricity, with_year
@@ -90,8 +91,8 @@ def test_recorded_prices_are_those_of_before_to_the_digit(name):
 def test_every_price_of_the_catalogue_has_a_year_and_nothing_else_has():
     for name, text in TEXT.items():
         for key, table in catalog.loads(text).items():
-            if isinstance(table, dict) and key != catalog.AVAILABILITY:
-                assert (table["unit"] in catalog.MONEY) == ("year" in table), name
+            if isinstance(table, dict) and key != tables.AVAILABILITY:
+                assert (table["unit"] in tables.MONEY) == ("year" in table), name
 
 
 @pytest.mark.parametrize(

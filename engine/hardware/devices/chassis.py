@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ...core.catalog import Catalogue, optional_price, quantity
+from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.part_files.tables import optional_price, quantity
 from ...scenario.machine import MachineKnobs
 from ..device import Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, optional_price, quantity
+from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.part_files.tables import optional_price, quantity
 from ...core.work import Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from ...core.catalog import Catalogue, optional_price, quantity
+from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.part_files.tables import optional_price, quantity
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
 from ..device import Device, DeviceKind, amount_price, assumed, assumed_value, expanders, fields_of

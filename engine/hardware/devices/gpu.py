@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import FORMS, Catalogue, optional_price, quantity
+from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.part_files.tables import FORMS, optional_price, quantity
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, Work, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US

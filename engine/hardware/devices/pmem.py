@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue, Quantity, optional_price, quantity
+from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.part_files.tables import Quantity, optional_price, quantity
 from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US

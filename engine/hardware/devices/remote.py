@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...core.catalog import Catalogue, optional_price, quantity
+from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.part_files.tables import optional_price, quantity
 from ...core.work import HostRows, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US, GiB

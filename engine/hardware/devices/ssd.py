@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
 
-from ...core.catalog import Catalogue, optional_price, quantity
+from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.part_files.tables import optional_price, quantity
 from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US

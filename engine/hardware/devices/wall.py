@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from ...core.catalog import Catalogue, quantity
+from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.part_files.tables import quantity
 from ...scenario.machine import MachineKnobs
 from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node
 from ..hosts import HOSTS

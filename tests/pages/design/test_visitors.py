@@ -37,7 +37,7 @@ def beside():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(later, "run_in_worker", apps.ELSEWHERE)
         patch.setattr(later, "worker_result", apps.WATCHED)
-        later.cached_result.cache_clear()
+        later._cached.cache_clear()
         yield
     for processes in later._beside.values():
         processes.shutdown(kill_workers=True)

@@ -1,0 +1,40 @@
+"""A folder of one's own parts for a script, taken until another is named, and looked at anew at each call."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core import catalog
+from ..core.part_files import use
+from ..errors import BadInput
+from ..paths import written_path
+from .knob_values import shown
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+AS_BEFORE: Any = type("AsBefore", (), {"__repr__": lambda _: "as before"})()
+
+
+def parts(folder: str | os.PathLike[str] | None = AS_BEFORE, /) -> DataFrame:
+    """Take the parts of a folder from now on, of none with None, and return those in use: kind, name, title, file.
+
+    Files are as in the catalogue: FOLDER/gpu/NAME.toml, FOLDER/media/NAME.toml; `docs/parts.md` says what they hold. A file
+    that changes is noticed at the next call. Raises BadFile, a BadInput, where one cannot be used.
+
+    >>> parts(None).columns.tolist()
+    ['kind', 'name', 'title', 'file']
+    """
+    from pandas import DataFrame
+
+    if folder is AS_BEFORE:
+        use.look()
+    elif folder is None or isinstance(folder, str | os.PathLike):
+        use.use(None if folder is None else written_path(Path(folder)))
+    else:
+        raise BadInput(f"{shown(folder)} is no folder; give its path, or None for the catalogue's parts alone.")
+    found = sorted(catalog.own_folder().parts.values(), key=lambda part: (part.kind, part.name))
+    rows = [(part.kind, part.name, catalog.content(part.kind, part.name)["title"], part.where) for part in found]
+    return DataFrame(rows, columns=["kind", "name", "title", "file"])

@@ -1,0 +1,65 @@
+"""Parts of one's own on every page: a changed file is noticed, a broken one told, a sender's part shown with its file to save."""
+
+from tomllib import loads
+
+import pandas as pd
+import streamlit as st
+
+from engine.core import catalog
+from engine.core.part_files.known import BETWEEN, OwnPart
+from engine.errors import BadFile
+from engine.version import PROGRAM
+from pages.gate import access
+from pages.ui import downloads, session
+from pages.ui.plain import plain
+
+COLUMNS = ("value", "low", "high", "unit", "confidence", "source")
+FORMATS = {"value": "%.6g", "low": "%.6g", "high": "%.6g"}
+
+
+def look() -> None:
+    """Look at the folder of one's own parts; before the link is opened, which may name some."""
+    catalog.look_again()
+
+
+def renew() -> None:
+    """Take over files that have changed, and say so, and which cannot be used; before anything else is drawn."""
+    for name in session.renew_parts():
+        st.toast(plain(f"The file of the part {name} has changed; numbers are of the file as it is now."))
+    for refusal in catalog.own_folder().refusals:
+        st.warning(plain(_told(refusal)))
+
+
+def _told(refusal: BadFile) -> str:
+    """Return a refusal; who has not shown the token reads none of the file, nor where it lies."""
+    if access.is_trusted():
+        return str(refusal)
+    return f"A file in the folder of parts cannot be used and is left out; `{PROGRAM} list devices --check FILE` says why."
+
+
+def draw() -> None:
+    """Draw the parts that the link has brought: title, numbers, and the button that saves the file."""
+    for part in session.brought_parts():
+        content = loads(part.text)
+        with st.expander(plain(f"A part of the sender's: {part.kind} {part.name}, {content['title']}")):
+            st.caption(plain(content["summary"]))
+            tables = {key: table for key, table in content.items() if isinstance(table, dict)}
+            rows = [{"constant": key, **{name: table.get(name) for name in COLUMNS}} for key, table in tables.items()]
+            downloads.show(pd.DataFrame(rows), FORMATS, pinned="constant")
+            st.download_button(
+                f"Save {part.name}.toml",
+                saved(part),
+                f"{part.name}.toml",
+                "application/toml",
+                on_click="ignore",
+                key=f"part {part.kind} {part.reference}",
+                help=f"Put it into a folder of your own, as {part.kind}/{part.name}.toml, and start with PARTS= that folder.",
+            )
+
+
+def saved(part: OwnPart) -> str:
+    """Return a part's file: what it uses by name alone, as files write it."""
+    text = part.text
+    for used in part.uses:
+        text = text.replace(f'{used.kind} = "{used.name}{BETWEEN}{used.digest}"', f'{used.kind} = "{used.name}"', 1)
+    return text
