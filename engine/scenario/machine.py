@@ -334,7 +334,8 @@ class MachineKnobs:
         """Name parts of one's own by their content; whoever asks by name alone means the file as it is now."""
         if catalog.FOLDERS[1:]:
             for name, choices in PARTS.items():
-                object.__setattr__(self, name, choices.settled(given := getattr(self, name)) or given)
+                if given := getattr(self, name):
+                    object.__setattr__(self, name, choices.settled(given) or given)
 
     def __getstate__(self) -> tuple[dict[str, Any], tuple[OwnPart, ...]]:
         """Return the knobs with the parts of one's own among them: another process has no such folder."""
@@ -359,5 +360,5 @@ PARTS: Mapping[str, PartNames] = {
 def own_parts(machine: MachineKnobs) -> Iterator[OwnPart]:
     """Yield the parts of one's own that a machine has, each behind those that it uses."""
     for name, choices in PARTS.items():
-        if part := known.find(choices.kinds, getattr(machine, name)):
+        if (chosen := getattr(machine, name)) and (part := known.find(choices.kinds, chosen)):
             yield from part.whole

@@ -153,7 +153,7 @@ def hostile():
     yield text_of(gpu | {"title": "a\u202eb"}), "must say title in one line"
     yield text_of(gpu | {"fabric": "../../nvlink-4"}), "names the fabric '../../nvlink-4', which has no file"
     yield text_of(gpu | {"fabric": f"own-link~{16 * '0'}"}), "which does not come before it"
-    yield text_of(loads(shipped("supply/server-room")), kind="supply"), "which no knob chooses"
+    yield text_of(loads(shipped("room/server-room")), kind="room"), "which no knob chooses"
     yield text_of(loads(shipped("media/optane-100"))), "is not known"
 
 

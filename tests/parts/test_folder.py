@@ -163,9 +163,9 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
         ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", "nvlnk-2"), "names the fabric 'nvlnk-2', which has no file"),
         ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", f"own-link~{16 * '0'}"), "write the name alone"),
         (
-            "supply/mine",
-            shipped("supply/server-room"),
-            "is of the kind supply, which no knob chooses; parts of one's own are gpu",
+            "room/mine",
+            shipped("room/server-room"),
+            "is of the kind room, which no knob chooses; parts of one's own are gpu",
         ),
         ("gpus/mine", shipped("gpu/v100"), "gpus is no kind of part; did you mean gpu"),
         ("mine", shipped("gpu/v100"), "mine.toml is in no folder of a kind; put it in one"),

@@ -90,7 +90,7 @@ def test_a_kind_may_be_given_and_what_a_part_uses_may_lie_beside_it(folder, caps
     [
         ("media/optane-100", shipped("media/optane-100"), "has the name of a part in "),
         ("media/Big", shipped("media/optane-100"), "cannot name a part"),
-        ("supply/mine", shipped("supply/server-room"), "which no knob chooses"),
+        ("room/mine", shipped("room/server-room"), "which no knob chooses"),
         ("gpu/empty", "", "must say title"),
         ("gpu/binary", "\x00\x01", "is not valid TOML"),
         ("gpu/many", "\n".join(f"x{number} = 1" for number in range(400)), "says 'x0', which is not known"),

@@ -52,8 +52,8 @@ def add(parts: Iterable[OwnPart]) -> None:
                 _known.popitem(last=False)
 
 
-def find(kinds: Iterable[str], reference: str) -> OwnPart | None:
+def find(kinds: Iterable[str], reference: str | None) -> OwnPart | None:
     """Return the part of one of some kinds that is called NAME~DIGEST, None where this process does not know it."""
-    if BETWEEN not in reference:
+    if not reference or BETWEEN not in reference:
         return None
     return next((part for kind in kinds if (part := _known.get((kind, reference)))), None)

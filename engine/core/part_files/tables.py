@@ -70,6 +70,7 @@ def optional_price(unit: str, name: str = "price", zero: bool = False) -> Any:
 
 
 def available(path: Path | str, content: Table) -> Availability:
+    """Return whether a part can be bought; raises BadFile."""
     if AVAILABILITY not in content:
         return Availability()
     table, needed = content[AVAILABILITY], ("state", "since", "source")
@@ -84,6 +85,7 @@ def available(path: Path | str, content: Table) -> Availability:
 
 
 def check_form(path: Path | str, content: Table, forms: tuple[str, ...]) -> None:
+    """Raise BadFile where a part does not say one of the forms of its kind."""
     if content.get(FORM) not in forms:
         said = f"says {FORM} = {content[FORM]!r:.40}" if FORM in content else f"does not say its {FORM}"
         refuse(path, f'{said}; write {FORM} = "{forms[0]}" or another of {words(forms)}.')
@@ -160,14 +162,17 @@ def known_keys(path: Path | str, where: str, table: Any, known: Sequence[str], n
 
 
 def line(path: Path | str, key: str, text: Any) -> str:
+    """Return a text of one printable line; raises BadFile."""
     if not isinstance(text, str) or not 0 < len(text) <= MOST_LETTERS or not text.isprintable():
         refuse(path, f"must say {key} in one line of 1 to {MOST_LETTERS} printable characters.")
     return text
 
 
 def words(words: Sequence[str]) -> str:
+    """Return words as a sentence lists them."""
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def refuse(path: Path | str, sentence: str) -> NoReturn:
+    """Raise BadFile of a file, with what is wrong in it and what to write."""
     raise BadFile(f"{path} {sentence}")

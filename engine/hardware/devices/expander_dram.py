@@ -14,7 +14,7 @@ CHANNELS = 6
 
 
 @dataclass(frozen=True)
-class Card:
+class ExpanderCard:
     """One card: DRAM with its link to the host; power and price are without the link's controller, which the link has."""
 
     capacity: Constant = quantity("capacity", "GB")
@@ -27,10 +27,10 @@ class Card:
     price: Constant | None = optional_price("USD/GB")
 
 
-EXPANDERS = Catalogue("expander", Card)
+EXPANDERS = Catalogue("expander", ExpanderCard)
 
 
-def card(machine: MachineKnobs) -> Card | None:
+def card(machine: MachineKnobs) -> ExpanderCard | None:
     """Return the card of which the machine's expanders are, None where knobs describe them."""
     return assumed(machine, "expander-dram", EXPANDERS[machine.expander]) if machine.expander else None
 
@@ -45,7 +45,7 @@ def dram_controllers(machine: MachineKnobs) -> int:
 
 def expander_latency(machine: MachineKnobs) -> float:
     """Return the nanoseconds that one random line takes, without the link."""
-    part: Card | Memory = EXPANDERS[machine.expander] if machine.expander else MEMORY[USED]
+    part: ExpanderCard | Memory = EXPANDERS[machine.expander] if machine.expander else MEMORY[USED]
     return assumed_value(machine, "expander-dram", part.latency)
 
 

@@ -13,13 +13,13 @@ from .gpu import most_watts
 
 
 @dataclass(frozen=True)
-class Room:
+class ServerRoom:
     """What stands between a node's plug and the electricity meter."""
 
     pue: Constant = quantity("pue", "x")
 
 
-ROOMS = Catalogue("room", Room)
+ROOMS = Catalogue("room", ServerRoom)
 USED = "server-room"
 
 
