@@ -117,9 +117,9 @@ def _costs(question: Question, answer: Enough) -> Iterator[str]:
     for name, result in _machines(question, answer).items():
         if found := running_costs(result):
             s = result.scenario
-            month = f"{found.kwh_month:,.0f} kWh ({found.electricity_month:,.0f} {electricity_dollars(s)}) a month"
+            month = f"{found.kwh_month:,.0f} kWh a month for {found.electricity_month:,.0f} {electricity_dollars(s)}"
             if found.capital is None or found.billion is None:
-                yield f"{name}: {' '.join(_unpriced(result))} {month}."
+                yield f"{name.replace('Cheapest', 'Smallest')}: {' '.join(_unpriced(result))} {month}."
             else:
                 each = f"{found.billion:,.3g} {running_dollars(s)} for a billion samples"
                 yield f"{name}: {found.capital:,.0f} {dollars(s)}, {month}, {each}."

@@ -8,7 +8,6 @@ from .. import version
 from ..core.arithmetic import arithmetic, elsewhere
 from ..core.arrays import Row
 from ..scenario.knobs import brief
-from ..scenario.machine import RECORDED
 from ..scenario.scenario import Scenario, values, with_values
 from ..sweep import link_parts, links
 
@@ -80,7 +79,6 @@ class Result:
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
     """Rebuild a result from `as_json`'s object; a `scenario` already at hand saves reading it again."""
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
-    knob_values.setdefault("machine.prices", RECORDED)  # as prices were until they had years
     tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")
     if scenario is None and "&part=" in content.get("link", ""):
         link_parts.bring(content["link"])

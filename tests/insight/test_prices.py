@@ -1,5 +1,7 @@
 """Prices: of which year is each dollar, how wide is a price of another year, and what becomes of a part without one?"""
 
+import json
+import re
 from math import inf, isnan
 
 import numpy as np
@@ -22,7 +24,6 @@ from engine.hardware.prices import ELECTRICITY, electricity, with_year
 from engine.insight.knob_strips import stop
 from engine.insight.running_costs import assumptions, dollars, price_note, running_costs, swept_dollars
 from engine.results.csv_table import in_use
-from engine.results.result import from_json
 from engine.scenario.machine import RECORDED, YEARS
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.renamed import meant
@@ -198,13 +199,6 @@ def test_a_tornado_of_money_without_a_price_is_refused(unpriced):
             ask_for()
 
 
-def test_a_result_of_before_is_read_with_recorded_prices():
-    content = estimate(KAGGLE).as_json()
-    del content["scenario"]["machine.prices"]
-    assert from_json(content).scenario.machine.prices == RECORDED
-    assert from_json(estimate(KAGGLE).as_json()).scenario == KAGGLE
-
-
 def test_what_has_no_price_is_never_the_cheapest(unpriced):
     step = constraint("Step time [ms]<=5")
     found = cheapest({"Step time [ms]": [1.0, 2.0, 3.0], COST: [None, 9.0, 8.0]}, (step,))
@@ -224,6 +218,17 @@ def test_enough_answers_without_a_price_and_says_so(unpriced):
     said = told(answer)
     assert ": no published price, " in said.both or "No machine in range" in said.both
     assert "inf" not in " ".join(vars(said).values()) and "nan" not in " ".join(vars(said).values())
+
+
+def test_the_command_enough_says_years_and_what_has_no_price(capsys):
+    assert main(["enough", "--preset", "dlrm-kaggle", "--set", "machine.gpu=b200", "--json", "-"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["prices"] == "2026" and said["costs"]["Cheapest"]["usd_of"] == "USD (2026)"
+    assert said["costs"]["Cheapest"]["capital_usd"] is None and "no published price" in said["sentences"]["both"]
+    assert main(["enough", "--preset", "dlrm-kaggle", "--set", "machine.gpu=b200"]) == 0
+    text = capsys.readouterr().out
+    assert "Smallest: GPU b200 has no published price: money is left out" in text and "Cheapest" not in text
+    assert re.search(r"kWh a month for [0-9,]+ USD \(2026\)\.", text)
 
 
 def test_run_says_the_year_of_its_dollars(capsys):
