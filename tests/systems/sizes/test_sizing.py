@@ -139,6 +139,8 @@ def test_drives_are_as_many_as_hold_tables_and_logs(terabytes, drives):
     asked = holding(int(terabytes * 1e12) // ROW * ROW, "ssd", **{"policy.cache_load_factor": 0.001})
     assert chosen(asked, DRIVES) == drives and chosen(holding(ROW * 1000, "cxl"), DRIVES) == 1
     assert estimate(asked).ran
+    full = holding(1600 * GB, "ssd", **{"policy.cache_load_factor": 0.001})  # which leaves no room for logs
+    assert chosen(full, DRIVES) == 2 and estimate(full).ran and not estimate(with_values(full, {DRIVES: 1})).ran
 
 
 def test_tables_beyond_all_drives_or_modules_are_refused_with_a_sentence():
