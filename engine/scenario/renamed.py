@@ -147,9 +147,9 @@ def meant(
 def _memories_apart(given: Mapping[str, str], systems: Collection[str]) -> Iterator[tuple[str, str, str]]:
     """Yield what a link of several systems meant by one DRAM: the expanders' or servers' too, and constants of both."""
     for old, one in RENAMED.items():
-        others = {one.by_system[system] for system in systems if system in one.by_system} - {one.path_under(systems)}
-        if text := given.get(one.path):
-            yield from ((path, text, f"{old}={text[:40]}, of all its systems,") for path in sorted(others))
+        others = {one.by_system[system]: system for system in sorted(systems, reverse=True) if system in one.by_system}
+        if (text := given.get(one.path)) and one.path_under(systems) == one.path:
+            yield from ((path, text, f"{old}={text[:40]}, under {system},") for path, system in sorted(others.items()))
     assumed = given.get("machine.assume", "").split(";")
     moved = [f"expander-{one}" for one in assumed if one.startswith("dram.")]
     if moved and "dram" in systems:

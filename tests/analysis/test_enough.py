@@ -21,6 +21,7 @@ from engine.insight.knob_stops import CAPACITY
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import sized_scenario
 from tests.cases import each, examples
 from tests.machines import TINY
 
@@ -182,12 +183,14 @@ def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
 
 
 def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
-    scenario = with_values(TINY, {"system": "cxl", "model.num_embeddings": (10_000_000_000,), BOUND: 7})
+    """Three tables of ten billion rows of 16 B are 447 GiB, which six DIMMs of 96 GiB hold, and no fewer or smaller ones."""
+    own = {"model.num_embeddings": (10_000_000_000,), BOUND: 7, "machine.expander_dram_GiB": 16.0, "machine.num_ssds": 9}
+    scenario = with_values(TINY, {"system": "cxl", **own})
     base = baseline_of(scenario, "dram")
-    assert base.policy.mlp_staleness_bound_batches is None and base.machine.host_dram_GiB > 256
-    assert estimate(base).ran
-    assert not estimate(with_values(base, {"machine.host_dram_GiB": base.machine.host_dram_GiB / 2})).ran
-    assert "raised to" in told(enough(ask(scenario, base, Target(5.0)))).now
+    assert base.policy.mlp_staleness_bound_batches is base.machine.expander_dram_GiB is base.machine.num_ssds is None
+    assert estimate(base).ran and sized_scenario(base).machine.expander_dram_GiB == 6 * 96
+    assert not estimate(with_values(base, {"machine.expander_dram_GiB": 6.0 * 64})).ran
+    assert "; the baseline, system dram, takes " in told(enough(ask(scenario, base, Target(5.0)))).now
 
 
 @each(

@@ -3,7 +3,7 @@
 from functools import cache
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from engine.estimate import estimate
@@ -160,12 +160,17 @@ def test_I10_faults_that_come_too_rarely_to_strike_cost_exactly_nothing(system):
     name=st.sampled_from(STOPS),
     more=st.floats(0, 0.02),
 )
+@example("cxl-b", [("correlated_shock", 0.0), ("correlated_shock", 0.0029), ("correlated_shock", 0.00596)], "host_crash", 0.0039)
 def test_I10_adding_a_fault_that_stops_the_job_never_raises_useful_work(system, at, name, more):
     line = quiet(system)
     # A persist under way ends at once where the first fault spares it, so a mild fault just before a hard one would save it.
     assume(all(abs(more - when) > line.makespan / 40 for _, when in at))
     _, told = accounts(faulty(system, at, 1, 0.0, 0.0))
     _, worse = accounts(faulty(system, [*at, (name, more)], 1, 0.0, 0.0))
+    # While a recovery starts over no batch begins whose rows the next fault would have to put back.
+    recovery = QUICK["faults.detect_seconds"] + QUICK["faults.restart_seconds"]
+    spared = told.ledger.seconds["restore"] if any(more < when < more + recovery for _, when in at) else 0.0
     assert worse.ledger.seconds["useful"] <= line.makespan * (1 + 1e-12)
-    assert worse.ledger.seconds["useful"] / worse.elapsed <= told.ledger.seconds["useful"] / told.elapsed * (1 + 1e-9)
-    assert worse.elapsed >= told.elapsed * (1 - 1e-9)
+    least = told.elapsed - spared
+    assert worse.ledger.seconds["useful"] / worse.elapsed <= told.ledger.seconds["useful"] / least * (1 + 1e-9)
+    assert worse.elapsed >= least * (1 - 1e-9)
