@@ -111,6 +111,9 @@ class MachineKnobs:
         high=1e6,
         log=True,
     )
+    host_dram: str | None = knob(
+        None, "Host DRAM grade", "Grade of a host's DIMMs; auto: that of the host.", choices=part_names("dram")
+    )
     host_dram_channels: int | None = knob(
         None, "DRAM channels", "Of a host; its DRAM's bandwidth is linear in them; auto: those of the host.", low=1, high=64
     )
@@ -122,6 +125,9 @@ class MachineKnobs:
         low=1,
         high=1e6,
         log=True,
+    )
+    expander_dram: str = knob(
+        "ddr4-3200", "Expander DRAM grade", "Grade of an expander's DIMMs, where it is no card.", choices=part_names("dram")
     )
     expander: str | None = knob(
         None,

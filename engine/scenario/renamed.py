@@ -64,7 +64,13 @@ BY_SGD: Mapping[str, str] = {
     "model.initial_accumulator": "0",
 }
 # Until format 8 new questions began on parts that are no longer sold.
-FORMER = {"machine.gpu": "a100-80", "machine.host": "server", "machine.pmem": "optane-100", "machine.ssd": "p5800x"}
+FORMER = {
+    "machine.gpu": "a100-80",
+    "machine.host": "server",
+    "machine.pmem": "optane-100",
+    "machine.ssd": "p5800x",
+    "machine.expander_dram": "ddr4-3200",
+}
 EXPLORED = "dlrm-kaggle", "dlrm-terabyte", "tiny", "optane-rm1", "optane-rm2", "optane-rm3", "optane-rm4"
 UNTIL: tuple[tuple[int, str, Mapping[str, str]], ...] = (
     (4, "dlrm-kaggle", {**BY_SGD, "run.batches": "1000"}),

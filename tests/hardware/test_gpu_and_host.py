@@ -16,7 +16,8 @@ from engine.systems.system import constants
 from tests.cases import each
 
 GB, US, NS, MS = 1e9, 1e-6, 1e-9, 1e-3
-CHANNELS = 6 * 25.6e9 * 0.8  # bytes a second of a host's DDR4-3200, by default
+CHANNELS = 6 * 25.6e9 * 0.8  # bytes a second of a host's DDR4-3200
+SIX = {"host_dram": "ddr4-3200", "host_dram_channels": 6}
 LAYER = BottomMLP(4096.0, (512, 512), "forward")
 MOVED = 0.78 * 2039 * GB  # an A100's share of its bandwidth
 
@@ -35,7 +36,9 @@ def test_a_gpu_reads_rows_in_whole_sectors_and_an_update_moves_them_twice(row_by
     moved = rows * sectors * 32
     assert seconds(gpu, RowReads(rows, row_bytes)) == exactly(2.6 * US + moved / MOVED)
     assert seconds(gpu, RowUpdates(rows, row_bytes)) == exactly(2.6 * US + 2 * moved / MOVED)
-    assert joules(gpu, RowUpdates(rows, row_bytes)) == exactly(2 * joules(gpu, RowReads(rows, row_bytes)))
+    for work, times in ((RowReads(rows, row_bytes), 1), (RowUpdates(rows, row_bytes), 2)):
+        within = (400 - 0.6 * 400) * seconds(gpu, work)  # W that the board's limit leaves above those between kernels
+        assert joules(gpu, work) == exactly(min(times * moved * 124e-12, within))
 
 
 def test_the_prototypes_gpu_moves_rows_at_its_memorys_rate():
@@ -68,18 +71,18 @@ def test_a_training_loop_costs_what_it_launches_and_a_software_cache_two_millise
 
 
 def test_a_host_draws_a_cores_share_of_its_swing_for_each_core_that_works():
-    core = (960 - 522) / 64
+    core = (625 - 250) / 64
     bags, rows = HostEmbedding(1e6, 1e9, 0.5), HostRows(1e6, 512)
     for threads, busy in ((None, 64), (16, 16), (1024, 64)):
         host = device("host", host_threads=threads)
-        assert host.idle_watts == 522 and host.busy_watts == 0
+        assert host.idle_watts == 250 and host.busy_watts == 0
         assert joules(host, bags) == exactly(busy * core * seconds(host, bags))
         assert joules(host, rows) == exactly(core * seconds(host, rows))
     eight = DriveBatch(kernels=63.0, processes=8.0)
     assert joules(host, eight) == exactly(8 * core * seconds(host, eight))
     assert joules(host, CacheSoftware(1.0)) == exactly(core * 2 * MS)
     every = device("host", constant_power=True)
-    assert every.full_watts == 960
+    assert every.full_watts == 625
 
 
 def test_fewer_threads_take_longer_and_more_than_cores_help_nobody():
@@ -100,18 +103,18 @@ def test_a_forward_layer_takes_its_operations_at_the_cores_peak_and_its_bytes_at
     """4,096 samples through 512 x 512 on 56 cores of 153.6 GFLOPS, of which a tuned library reaches 70 %, or by hand:"""
     gemm = 10 * US + 2 * (4096 + 128) * 512 * 512 / (0.7 * 56 * 153.6e9)
     activation = 10 * US + 2 * 4 * 4096 * 512 / CHANNELS
-    assert seconds(device("host", host="avx512-2019"), LAYER) == exactly(gemm + activation)
+    assert seconds(device("host", host="avx512-2019", **SIX), LAYER) == exactly(gemm + activation)
 
 
 def test_a_thin_layer_waits_for_memory():
     gemm = 10 * US + 4 * (1e6 * 4 + 4 * 4 + 1e6 * 4) / CHANNELS
     activation = 10 * US + 2 * 4 * 1e6 * 4 / CHANNELS
-    assert seconds(device("host", host="avx512-2019"), BottomMLP(1e6, (4, 4), "forward")) == exactly(gemm + activation)
+    assert seconds(device("host", host="avx512-2019", **SIX), BottomMLP(1e6, (4, 4), "forward")) == exactly(gemm + activation)
 
 
 def test_weights_are_fetched_anew_by_each_of_a_layers_three_products():
     """One layer of 512 x 256 forward, and by gradients of weights and inputs: each takes 128 samples longer than it has."""
-    host, n, k, m = device("host", host="avx512-2019"), 256, 512, 4096
+    host, n, k, m = device("host", host="avx512-2019", **SIX), 256, 512, 4096
     product = 10 * US + 2 * (m + 128) * k * n / (0.7 * 56 * 153.6e9)
     activations, update, loss = 4 * m * n * (2 + 3), 12 * (k + 1) * n, 3 * 4 * m
     beside = 2 * 4 * m * (27 * 16 + k)  # vectors are put beside each other, and their gradients taken apart
@@ -122,9 +125,9 @@ def test_weights_are_fetched_anew_by_each_of_a_layers_three_products():
 def test_tiles_compute_at_their_peak_and_activations_have_two_bytes():
     gemm = 10 * US + max(2 * (4096 + 128) * 512 * 512 / (0.7 * 112 * 2048e9), 2 * (2 * 4096 * 512 + 512 * 512) / CHANNELS)
     activation = 10 * US + 2 * 2 * 4096 * 512 / CHANNELS
-    found = seconds(device("host", host="amx-2023", matrix_precision="bf16"), LAYER)
+    found = seconds(device("host", host="amx-2023", matrix_precision="bf16", **SIX), LAYER)
     assert found == exactly(gemm + activation)
-    assert found < seconds(device("host", host="amx-2023"), LAYER)
+    assert found < seconds(device("host", host="amx-2023", **SIX), LAYER)
 
 
 def test_a_stock_framework_computes_at_the_rate_that_was_measured_of_one():
@@ -163,7 +166,7 @@ def test_more_or_faster_cores_never_slow_layers(name, factor):
 
 
 def test_a_layer_draws_the_cores_that_work_on_it():
-    core = (960 - 522) / 64
+    core = (625 - 250) / 64
     for threads, busy in ((None, 64), (16, 16), (1024, 64)):
         host = device("host", host_threads=threads)
         assert joules(host, LAYER) == exactly(busy * core * seconds(host, LAYER))
@@ -183,4 +186,5 @@ def test_what_layers_on_a_host_take_is_in_use_where_no_gpu_has_them():
         f"host.{name}" for name in ("GEMM-share-of-peak", "GEMM-extra-samples", "layer-launch", "fp32-peak-a-core")
     }
     assert used["cpu-only"]["host.GEMM-share-of-peak"].confidence == "calibrated"
-    assert {one.confidence for one in used["cpu-gpu"].values()}.isdisjoint({"calibrated"})
+    fitted = {name for name, one in used["cpu-gpu"].items() if one.confidence == "calibrated"}
+    assert fitted == {"gpu.power-between-kernels"}

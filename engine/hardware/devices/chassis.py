@@ -84,7 +84,7 @@ DEVICE = DeviceKind(
     "Chassis",
     build,
     lambda: {name: fields_of(one) for name, one in CHASSIS.items()},
-    reads=("chassis", "cooling", "prices"),
+    reads=("chassis", "prices"),
     copies=nodes,
     kinds=("chassis",),
 )

@@ -36,8 +36,12 @@ class Memory:
 
 MEMORY = Catalogue("dram", Memory)
 HOST_MEMORY = Catalogue("dram", Memory, of=("host",))  # by the host that names it
-USED = "ddr4-3200"  # of expanders that are no card
 DIMMS_GiB = (16, 32, 64, 96, 128, 256)
+
+
+def grade(machine: MachineKnobs) -> Memory:
+    """Return the grade of a host's DIMMs."""
+    return MEMORY[machine.host_dram] if machine.host_dram else HOST_MEMORY[machine.host]
 
 
 class DramRates(NamedTuple):
@@ -100,7 +104,7 @@ def full_joules(rates: DramRates) -> Any:
 
 def build(machine: MachineKnobs) -> Device:
     """Build a host's DRAM, whose power at rest is by DIMM; capacity must be settled."""
-    memory, capacity = assumed(machine, "dram", HOST_MEMORY[machine.host]), machine.host_dram_GiB or 0.0
+    memory, capacity = assumed(machine, "dram", grade(machine)), machine.host_dram_GiB or 0.0
     channels = host_channels(machine)
     rates = rates_of(machine, memory, channels)
     static = channels * ceil(capacity / channels / DIMMS_GiB[-1]) * assumed_value(machine, "host", HOSTS[machine.host].dimm)
@@ -121,8 +125,8 @@ def build(machine: MachineKnobs) -> Device:
 DEVICE = DeviceKind(
     "Host DRAM",
     build,
-    lambda: {name: fields_of(memory) for name, memory in HOST_MEMORY.items()},
-    reads=("host", "host_dram_GiB", "host_dram_channels", "dram_static_power_source", "prices"),
+    lambda: {name: fields_of(memory) for name, memory in MEMORY.items()},
+    reads=("host", "host_dram", "host_dram_GiB", "host_dram_channels", "dram_static_power_source", "prices"),
     copies=nodes,
     kinds=("dram",),
 )

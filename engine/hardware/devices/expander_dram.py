@@ -8,7 +8,7 @@ from ...core.part_files.tables import optional_price, quantity
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
 from ..device import Device, DeviceKind, amount_price, assumed, assumed_value, expanders, fields_of
-from .dram import JOULES, MEMORY, SECONDS, USED, Memory, full_joules, rates_of
+from .dram import JOULES, MEMORY, SECONDS, Memory, full_joules, rates_of
 
 CHANNELS = 6
 
@@ -45,13 +45,13 @@ def dram_controllers(machine: MachineKnobs) -> int:
 
 def expander_latency(machine: MachineKnobs) -> float:
     """Return the nanoseconds that one random line takes, without the link."""
-    part: ExpanderCard | Memory = EXPANDERS[machine.expander] if machine.expander else MEMORY[USED]
+    part: ExpanderCard | Memory = EXPANDERS[machine.expander] if machine.expander else MEMORY[machine.expander_dram]
     return assumed_value(machine, "expander-dram", part.latency)
 
 
 def build(machine: MachineKnobs) -> Device:
     """Build the DRAM of all expanders; bandwidth is linear in channels, static power and price in capacity, which is settled."""
-    memory, own = assumed(machine, "expander-dram", MEMORY[USED]), card(machine)
+    memory, own = assumed(machine, "expander-dram", MEMORY[machine.expander_dram]), card(machine)
     gigabytes, channels = (machine.expander_dram_GiB or 0.0) * GiB / GB, dram_controllers(machine)
     if own:
         each = own.rate.value / own.channels.value / memory.efficiency.value
@@ -80,7 +80,15 @@ def _beside(memory: Memory) -> tuple[Constant, ...]:
 DEVICE = DeviceKind(
     "Expander DRAM",
     build,
-    lambda: {"": fields_of(MEMORY[USED]), **{name: fields_of(one) for name, one in EXPANDERS.items()}},
-    reads=("expander", "num_expanders", "expander_dram_GiB", "expander_dram_channels", "dram_static_power_source", "prices"),
+    lambda: {name: fields_of(one) for every in (MEMORY, EXPANDERS) for name, one in every.items()},
+    reads=(
+        "expander",
+        "expander_dram",
+        "num_expanders",
+        "expander_dram_GiB",
+        "expander_dram_channels",
+        "dram_static_power_source",
+        "prices",
+    ),
     kinds=("expander",),
 )

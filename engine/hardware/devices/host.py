@@ -21,7 +21,7 @@ from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_va
 from ..framework import FRAMEWORKS, LoopRates, driving, loop_rates
 from ..hosts import HOSTS, LIBRARIES, PEAKS, STOCK, Host, Library, host_channels, threads
 from ..layers import Arithmetic, layers
-from .dram import HOST_MEMORY
+from .dram import grade
 from .gpu import word_bytes
 
 MANY_THREADS = (HostEmbedding, BottomMLP, TopPart)  # rows are gathered and scattered, a cache tended, by one thread
@@ -137,7 +137,7 @@ def _arithmetic(machine: MachineKnobs, host: Host, library: Library, busy: float
 
 def _bandwidth(machine: MachineKnobs, lines: float) -> float:
     """Return the bytes a second of host DRAM: those of its channels, if so many lines in flight reach them."""
-    memory = HOST_MEMORY[machine.host]
+    memory = grade(machine)
     channel, efficiency, latency = (
         assumed_value(machine, "dram", one) for one in (memory.channel, memory.efficiency, memory.latency)
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...hardware.concurrency import FULL, at_load
 from ...hardware.devices.cxl import link_latency
-from ...hardware.devices.dram import MEMORY, USED, Memory
+from ...hardware.devices.dram import MEMORY, Memory
 from ...hardware.devices.pmem import MEDIA, ModuleConstants
 from ...scenario.scenario import Scenario
 from ...schedule.machine import ready
@@ -16,7 +16,7 @@ IDLE = {"pmem": "random read latency", "dram": "random latency", "expander-dram"
 FORM = ("latency rise", "rise over load", "rise near full load")
 OPTANE = 13.7  # GB/s that six modules write at most
 PUBLISHED: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[float, float], ...]], ...] = (
-    ("DDR4 expander", "a hyperscale operator's measurement", MEMORY[USED], ((0.0, 250.0), (0.1, 269.0), (0.3, 292.0))),
+    ("DDR4 expander", "a hyperscale operator's measurement", MEMORY["ddr4-3200"], ((0.0, 250.0), (0.1, 269.0), (0.3, 292.0))),
     (
         "Optane writes",
         "Yang et al., FAST'20, six modules",
