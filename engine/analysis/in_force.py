@@ -11,7 +11,7 @@ from ..faults.fault import mtbf
 from ..hardware.device import expanders, nodes
 from ..hardware.devices.cxl import link_latency
 from ..hardware.devices.expander_dram import dram_controllers
-from ..hardware.devices.pmem import read_rate, told_modules
+from ..hardware.devices.pmem import own_link, read_rate, told_modules
 from ..hardware.hosts import host_channels
 from ..hardware.prices import electricity
 from ..insight.decomposition import BOUND, RELAXED
@@ -117,8 +117,20 @@ def _dram(path: str, what: str, channels: Callable[[MachineKnobs], int]) -> Call
     return found
 
 
+def _brought(s: Scenario) -> str:
+    """Return which card or module brings its own link, "" where none does."""
+    memory = load("systems", s.system).memory
+    if memory == "expander-dram" and s.machine.expander:
+        return f"of card {s.machine.expander}"
+    return f"of the link that each module of {s.machine.pmem} has" if memory == "pmem" and own_link(s.machine) else ""
+
+
+def _link(s: Scenario) -> str:
+    return _brought(s) or f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry"
+
+
 def _cards(s: Scenario) -> str:
-    return f"of card {s.machine.expander}" if s.machine.expander else "the usual one, without a card"
+    return _brought(s) or "the usual number, without a card"
 
 
 def _no_target(s: Scenario) -> InForce:
@@ -176,16 +188,14 @@ def _fault(s: Scenario, path: str) -> InForce:
 OF: Mapping[str, Callable[[Scenario], InForce]] = {
     CAPACITY: _capacity,
     MODULE: lambda s: InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}"),
-    LINK: lambda s: InForce(
-        AUTOMATIC[LINK](s), f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry"
-    ),
+    LINK: lambda s: InForce(AUTOMATIC[LINK](sized_scenario(s)), _link(s)),
     HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", host_channels),
     EXPANDER: _dram(EXPANDER, "the tables", dram_controllers),
     SERVER: _dram(SERVER, "a server's share of the tables", host_channels),
     CHANNELS: lambda s: InForce(host_channels(s.machine), f"the channels of host {s.machine.host}"),
     EXPANDER_CHANNELS: lambda s: InForce(dram_controllers(sized_scenario(s).machine), _cards(s)),
     NUMBER: lambda s: InForce(expanders(sized_scenario(s).machine), _cards(s)),
-    WAY: lambda s: InForce(link_latency(sized_scenario(s).machine), _cards(s)),
+    WAY: lambda s: InForce(link_latency(sized_scenario(s).machine), _brought(s) or "the usual one"),
     CARD: lambda s: InForce(None, "no card; link and channels are as their knobs say"),
     CHASSIS: lambda s: InForce(sized_scenario(s).machine.chassis, "the smallest of two sockets with places for a node's GPUs"),
     DRIVES: lambda s: InForce(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),

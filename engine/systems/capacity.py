@@ -17,7 +17,7 @@ from ..workload.expected_cache import expected_unique
 from .balance import table_placement
 from .parts import EVEN, Kind, kind_of, memories
 from .sharding import filled
-from .sizing import AUTOMATIC, CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sized
+from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
 from .traffic import activation_bytes, log_bytes, mlp_bytes, table_bytes
@@ -37,8 +37,8 @@ def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, si
 
 def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     """Choose all sizes that are automatic and place tables, then check every memory of the system."""
-    s = sized(scenario, system)
-    knobs = {path: size for path in AUTOMATIC if (size := _size(s, path)) != _size(scenario, path)}
+    knobs = sizes_of(scenario, system)
+    s = with_checked(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
     checks = CHECKS | ({"pmem": _largest} if scenario.machine.pmem_capacity_GB is None else {})
     problems = [_one_gpu(s, system), _linked(s), refusal]

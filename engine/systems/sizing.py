@@ -45,36 +45,51 @@ class Modules(NamedTuple):
 
 
 def sized(s: Scenario, system: System) -> Scenario:
-    """Return a scenario whose memories and drives have sizes: what is automatic is chosen, PMEM is whole modules."""
-    if "cxl" in system.devices:
-        s = _changed(s, _link_sizes(s, system))
-    s = _changed(s, {CAPACITY: _capacity(s, system)})
-    if s.machine.num_expanders is None and "cxl" in system.devices:
-        s = _changed(s, {NUMBER: _cards(s, system)})
+    """Return a scenario whose memories, links and drives have sizes: what is automatic is chosen, PMEM is whole modules."""
+    sizes = sizes_of(s, system)
+    return with_checked(s, sizes) if sizes else s
+
+
+def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
+    """Return the sizes that are chosen for a scenario, by knob: those that are automatic, and PMEM in whole modules."""
+    sizes: dict[str, Any] = {}
+
+    def choose(**chosen: Any) -> Scenario:
+        sizes.update({f"machine.{name}": size for name, size in chosen.items()})
+        return with_checked(s, sizes)
+
+    if "cxl" in system.devices and (link := _link_sizes(s, system)):
+        s = choose(**link)
+    if (capacity := _capacity(s, system)) != s.machine.pmem_capacity_GB:
+        s = choose(pmem_capacity_GB=capacity)
+    if "cxl" in system.devices and s.machine.num_expanders is None:
+        s = choose(num_expanders=_cards(s, system))
     if s.machine.chassis is None:
-        s = _changed(s, {CHASSIS: _chassis(s, system)})
+        s = choose(chassis=_chassis(s, system))
     if s.machine.host_dram_GiB is None:
-        s = _changed(s, {HOST: least_host_dram(s, system)})  # tables that are placed by room are placed in this
-        s = _changed(s, {HOST: max(s.machine.host_dram_GiB or 0.0, dimms(host_channels(s.machine), _in_host(s, system)))})
+        least = least_host_dram(s, system)
+        s = choose(host_dram_GiB=least)  # tables that are placed by room are placed in this
+        s = choose(host_dram_GiB=max(least, dimms(host_channels(s.machine), _in_host(s, system))))
     if s.machine.expander_dram_GiB is None:
-        s = _changed(s, {EXPANDER: _expander_dram(s, system)})
+        s = choose(expander_dram_GiB=_expander_dram(s, system))
     if s.machine.server_dram_GiB is None:
-        s = _changed(s, {SERVER: dimms(host_channels(s.machine), _held(s, system, "servers") / s.machine.embedding_servers)})
+        share = _held(s, system, "servers") / s.machine.embedding_servers
+        s = choose(server_dram_GiB=dimms(host_channels(s.machine), share))
     if s.machine.num_ssds is None:
-        s = _changed(s, {DRIVES: _drives(s, system)})
-    return s
+        choose(num_ssds=_drives(s, system))
+    return sizes
 
 
 def _link_sizes(s: Scenario, system: System) -> dict[str, Any]:
     """Return the automatic rate and latency of links that cards or modules bring."""
     machine = s.machine
     if system.memory == "expander-dram" and (own := card(machine)):
-        sizes = {LINK: own.link.value, WAY: own.way.value}
+        sizes = {"cxl_bandwidth_GBps": own.link.value, "cxl_latency_ns": own.way.value}
     elif system.memory == "pmem" and (link := own_link(machine)):
-        sizes = {LINK: lanes_rate(machine, link[1], link[0]) / GB, WAY: link[2]}
+        sizes = {"cxl_bandwidth_GBps": lanes_rate(machine, link[1], link[0]) / GB, "cxl_latency_ns": link[2]}
     else:
         return {}
-    return {path: size for path, size in sizes.items() if getattr(machine, path.partition(".")[2]) is None}
+    return {name: size for name, size in sizes.items() if getattr(machine, name) is None}
 
 
 def _cards(s: Scenario, system: System) -> int:
@@ -147,10 +162,3 @@ def _drives(s: Scenario, system: System) -> int:
     held = _held(s, system, "ssd")
     need = (held + logs) / nodes(s.machine) if held else 0.0
     return min(max(1, ceil(need / drive_bytes(s.machine) - 1e-9)), int(KNOBS[DRIVES].high or 1))
-
-
-def _changed(s: Scenario, sizes: dict[str, Any]) -> Scenario:
-    """Return a scenario with other sizes, itself where they are its own."""
-    machine = s.machine
-    new = {path: size for path, size in sizes.items() if getattr(machine, path.partition(".")[2]) != size}
-    return with_checked(s, new) if new else s

@@ -358,8 +358,8 @@ def test_a_device_that_is_slow_twice_is_fast_in_between_and_overlapping_times_ar
 
 
 def test_what_a_system_does_not_have_cannot_become_slow():
-    struck = simulate(scenario("dlrm-kaggle", "cpu-only", **{"run.batches": 4, "run.training": False}))
-    again = scenario("dlrm-kaggle", "cpu-only", **{"run.batches": 4, "run.training": False})
+    struck = simulate(scenario("optane-kaggle", "cpu-only", **{"run.batches": 4, "run.training": False}))
+    again = scenario("optane-kaggle", "cpu-only", **{"run.batches": 4, "run.training": False})
     slow = replace(again, faults=replace(again.faults, fail_slow_at_seconds=(0.0,), fail_slow_device="gpu"))
     result = simulate(slow)
     assert result.results["Elapsed [s]"] == pytest.approx(struck.results["Elapsed [s]"], rel=1e-12)

@@ -56,14 +56,24 @@ def test_assumptions_that_a_link_could_not_carry_are_refused(pairs):
 def test_every_constant_can_be_assumed(name):
     """Twice a constant's value is read by some device: its machine, part by part, knows the new value."""
     device, kind = name.split(".")[0], every("devices")[name.split(".")[0]]
-    knob = {"pmem": "pmem", "ssd": "ssd", "host": "host", "gpu": "gpu", "pcie": "host", "expander-dram": "expander"}.get(device)
+    knob = {
+        "pmem": "pmem",
+        "ssd": "ssd",
+        "host": "host",
+        "gpu": "gpu",
+        "pcie": "host",
+        "chassis": "chassis",
+        "dram": "host_dram",
+    }.get(device)
     for part, constants in kind.parts().items():
         for one in constants:
             if name_of(device, one) == name:
                 chooses = {"framework": "framework", "host-software": "host_software"}
                 chosen = next((path for folder, path in chooses.items() if part in names(folder)), knob)
-                where = {f"machine.{chosen}": part or None} if knob else {}
+                chosen = ("expander" if part in names("expander") else "expander_dram") if device == "expander-dram" else chosen
+                where = {f"machine.{chosen}": part or None} if chosen else {}
                 where |= {"machine.near_data_clock_MHz": 1000.0 if part == "asic" else 250.0} if device == "near-data" else {}
+                where |= {"machine.energy_level": "room"} if device == "wall" else {}
                 machine = with_values(
                     BASE, {**where, "machine.pmem_capacity_GB": 100, "machine.assume": ((name, 2 * one.value),)}
                 )

@@ -183,7 +183,7 @@ def remedies(outcome):
 @each(("system", "knobs"), TOO_SMALL)
 @each("answer", [estimate, simulate])
 def test_what_does_not_fit_is_an_outcome_with_numbers_and_each_of_its_remedies_works(system, knobs, answer):
-    asked = scenario("dlrm-kaggle", system, **knobs)
+    asked = scenario("optane-kaggle", system, **knobs)
     refused = answer(asked)
     assert not refused.ran
     assert set(refused.results.values()) == {None}
@@ -206,7 +206,7 @@ def test_the_numbers_in_a_remedy_are_enough(rows, dim, system, factor, dram):
     knobs = {"model.num_embeddings": (rows,), "model.embedding_dim": dim, "model.interaction": "concat"}
     knobs |= {"machine.pmem_capacity_GB": 1.0, "policy.cache_load_factor": factor, "machine.host_dram_GiB": dram}
     knobs |= {"machine.expander_dram_GiB": dram, "machine.num_ssds": 1}
-    asked = scenario("dlrm-kaggle", system, **knobs)
+    asked = scenario("optane-kaggle", system, **knobs)
     for problem in fit(asked).problems:
         change = remedies(problem)[0]
         mended = with_values(asked, change)
@@ -214,7 +214,9 @@ def test_the_numbers_in_a_remedy_are_enough(rows, dim, system, factor, dram):
 
 
 def test_mlps_too_large_for_the_gpu_are_refused_and_fit_a_smaller_batch():
-    asked = scenario("dlrm-kaggle", "cxl", **{"data.batch_size": 10**6, "machine.gpu": "v100", "model.top_mlp": (8192, 8192, 1)})
+    asked = scenario(
+        "optane-kaggle", "cxl", **{"data.batch_size": 10**6, "machine.gpu": "v100", "model.top_mlp": (8192, 8192, 1)}
+    )
     refused = estimate(asked)
     assert not refused.ran
     assert "machine.gpu=v100 has 29.8 GiB" in refused.outcome
@@ -225,6 +227,6 @@ def test_mlps_too_large_for_the_gpu_are_refused_and_fit_a_smaller_batch():
 def test_an_automatic_capacity_fills_an_interleave_set_until_tables_and_logs_need_more_modules():
     for rows, modules in ((10**6, 6), (4 * 10**8, 6), (5 * 10**8, 7), (10**9, 14)):
         knobs = {"model.num_tables": 26, "model.num_embeddings": (rows,), "model.embedding_dim": 16}
-        result = estimate(scenario("dlrm-kaggle", "cxl", **knobs))
+        result = estimate(scenario("optane-kaggle", "cxl", **knobs))
         assert 26 * rows * 64 / 128e9 <= modules
         assert result.results["PMEM modules"] == modules

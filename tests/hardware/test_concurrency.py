@@ -9,7 +9,7 @@ import pytest
 from engine.core.work import Move, RowReads
 from engine.hardware.concurrency import LoadCurve, access_seconds, at_load, loaded
 from engine.hardware.device import seconds
-from engine.hardware.devices.dram import MEMORY, USED
+from engine.hardware.devices.dram import MEMORY
 from engine.hardware.devices.pmem import MEDIA
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
@@ -64,7 +64,7 @@ def of(part, idle, load):
 
 @each(("load", "published"), [(0.0, 250), (0.1, 269), (0.3, 292)])
 def test_an_expanders_latency_rises_as_published(load, published):
-    assert of(MEMORY[USED], 250, load) == pytest.approx(published, rel=0.01)
+    assert of(MEMORY["ddr4-3200"], 250, load) == pytest.approx(published, rel=0.01)
 
 
 @each(("rate", "published"), [(0.4, 164), (11.0, 218), (11.5, 260)])
@@ -73,7 +73,7 @@ def test_optanes_latency_of_writes_rises_as_published(rate, published):
 
 
 def test_latency_under_load_solves_littles_law_and_never_falls_with_load():
-    part = MEMORY[USED]
+    part = MEMORY["ddr4-3200"]
     found = loaded(100.0, 5.0, np.arange(1, 200), 60.0, LoadCurve(part.rise.value, part.bend.value, part.wall.value))
     assert found[0] == 100 and (np.diff(found) >= 0).all() and (np.diff(found[60:]) == 0).all()
     for beside in (5, 15, 25):

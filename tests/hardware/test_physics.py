@@ -268,7 +268,7 @@ def test_energy_is_media_bytes_and_link_bits_at_their_price():
         (2 * 2 * 3 * 5 * 2.7 + 4 * (6 + 15 + 10 + 20) * 124) * 1e-12
     )
     host, lookup = device("host"), HostEmbedding(1.0, 1.0, 0.5)
-    assert joules(host, lookup) == exactly((960 - 522) * seconds(host, lookup))  # all of its cores work
+    assert joules(host, lookup) == exactly((625 - 250) * seconds(host, lookup))  # all of its cores work
 
 
 @each("name", names("devices"))

@@ -51,7 +51,7 @@ def test_a_draw_of_estimates_are_their_full_runs_but_for_chance():
 @each("system", names("systems"), few=6)
 @each("batches", [1, 2, 3, 7, 66, 67, 300])
 def test_an_estimate_of_a_run_is_all_its_equal_batches_scheduled_one_by_one(system, batches):
-    asked = scenario("dlrm-kaggle", system, **{"run.batches": batches, "policy.mlp_staleness_bound_batches": None})
+    asked = scenario("optane-kaggle", system, **{"run.batches": batches, "policy.mlp_staleness_bound_batches": None})
     m = ready(asked)
     line = schedule(m, expected_traffic(m.settled, batches))
     found = estimate(asked).results
@@ -135,7 +135,7 @@ def test_a_log_that_may_be_older_than_its_run_is_estimated_as_its_batches_are_sc
     plans = []
     forget()  # what others planned, so that none of these is in its way
     for bound in (batches, batches + 1, 50 * batches):
-        asked = scenario("dlrm-kaggle", "cxl", **{"run.batches": batches, "policy.mlp_staleness_bound_batches": bound})
+        asked = scenario("optane-kaggle", "cxl", **{"run.batches": batches, "policy.mlp_staleness_bound_batches": bound})
         m = ready(asked)
         line, found = schedule(m, expected_traffic(m.settled, batches)), estimate(asked).results
         assert m.log_policy.mlp_staleness_bound == bound

@@ -104,7 +104,7 @@ def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_wa
     assert "cannot hold" in found[6].outcome and not any(one.timeline or one.breakdown for one in found)
 
 
-@each("knobs", [{}, {"machine.energy_level": "wall"}, {"machine.constant_power": True}])
+@each("knobs", [{}, {"machine.energy_level": "room"}, {"machine.constant_power": True}])
 def test_machines_that_differ_in_one_device_share_all_others(knobs):
     base = with_values(TINY, {"system": "cached-embedding", **knobs})
     machines = [machine_of(settle(with_values(base, {"machine.pcie_bandwidth_GBps": rate}))).devices for rate in (8.0, 16.0)]

@@ -45,7 +45,7 @@ def test_what_moves_into_pmem_is_what_the_result_says_was_written(name, system):
 
 
 def test_a_batch_of_cxl_d_moves_what_the_formulas_say():
-    asked = scenario("dlrm-kaggle", "cxl-d", **SGD)
+    asked = scenario("optane-kaggle", "cxl-d", **SGD)
     rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
     assert (asked.data.batch_size, asked.model.num_tables, asked.model.embedding_dim) == (B, T, D)
     assert found["pmem read"] == found["pmem updated"] == pytest.approx(rows * 4 * D)
@@ -67,7 +67,7 @@ def test_without_near_data_compute_rows_cross_the_link_instead_of_pooled_vectors
 
 @each(("optimizer", "state", "beside"), [("rowwise-adagrad", 1, 1), ("adagrad", D, 1), ("adam", 2 * D, 2)])
 def test_optimizer_state_is_updated_logged_and_crosses_where_the_gpu_updates_but_gradients_have_none(optimizer, state, beside):
-    asked = scenario("dlrm-kaggle", "cxl-b", **{"model.optimizer": optimizer})
+    asked = scenario("optane-kaggle", "cxl-b", **{"model.optimizer": optimizer})
     rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
     row, mlp = 4 * (D + state), 4 * (1 + beside) * (MLP + TOP)
     assert found["pmem updated"] == pytest.approx(rows * row) and found["pmem read"] == pytest.approx(rows * 4 * D)
@@ -81,7 +81,7 @@ def test_optimizer_state_is_updated_logged_and_crosses_where_the_gpu_updates_but
 
 @each(("precision", "vector"), [("fp16", 2 * D), ("bf16", 2 * D), ("int8", D + 4)])
 def test_narrow_rows_are_read_crossed_logged_and_updated_as_they_are_stored_but_added_up_in_fp32(precision, vector):
-    asked = scenario("dlrm-kaggle", "cxl-b", **{"model.row_precision": precision, "model.optimizer": "rowwise-adagrad"})
+    asked = scenario("optane-kaggle", "cxl-b", **{"model.row_precision": precision, "model.optimizer": "rowwise-adagrad"})
     rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
     mlp = 8 * (MLP + TOP)
     assert found["pmem read"] == pytest.approx(rows * vector) and found["pmem updated"] == pytest.approx(rows * (vector + 4))
@@ -142,19 +142,19 @@ def test_what_leaves_one_device_reaches_the_next(name, system, chain):
 
 
 def test_a_log_that_spans_batches_moves_its_share_of_the_mlp_in_each():
-    strict, relaxed = (by_task(scenario("dlrm-kaggle", name, **SGD, **ONE))["MLP log", "pmem"] for name in ("cxl-b", "cxl"))
+    strict, relaxed = (by_task(scenario("optane-kaggle", name, **SGD, **ONE))["MLP log", "pmem"] for name in ("cxl-b", "cxl"))
     assert strict == 4 * (MLP + TOP) and 0 < relaxed < strict / 10
 
 
 @each("system", names("systems"))
 def test_every_task_of_every_system_says_what_it_moves(system):
-    found = data_moves(scenario("dlrm-kaggle", system))
+    found = data_moves(scenario("optane-kaggle", system))
     assert found and all(one.nbytes >= 0 and (one.way or one.nbytes == 0) for one in found)
     assert sum(one.nbytes for one in found if one.way == "updated") > 0
 
 
 def test_nothing_moves_in_what_does_not_fit():
-    assert data_moves(scenario("dlrm-kaggle", "pmem", **{"machine.pmem_capacity_GB": 1.0, "machine.pmem_module_GB": 1.0})) == ()
+    assert data_moves(scenario("optane-kaggle", "pmem", **{"machine.pmem_capacity_GB": 1.0, "machine.pmem_module_GB": 1.0})) == ()
 
 
 @each("system", SYSTEMS)
@@ -173,7 +173,7 @@ def test_a_power_loss_loses_in_a_run_what_the_policies_say(system):
 
 
 def test_a_strict_log_is_drawn_for_as_long_as_it_is_written_though_it_begins_after_the_top_part():
-    line = estimate(scenario("dlrm-kaggle", "cxl-b", **SGD, **ONE)).timeline
+    line = estimate(scenario("optane-kaggle", "cxl-b", **SGD, **ONE)).timeline
     drawn, top = ([row for row in line if row["Task"] == task] for task in ("MLP log", "Top MLP"))
     seconds = 4 * (MLP + TOP) / (2.28 * GB)  # one Optane module's sequential writes
     assert [row["Batch"] for row in drawn] == [row["Batch"] for row in top]

@@ -56,7 +56,9 @@ def test_joules_are_those_of_operations_and_bytes_and_master_weights_stay_fp32(g
     update = (4 + 4 + 4 if word == 4 else 2 + 4 + 4 + 2) * (K + 1) * N
     nbytes = 3 * word * SAMPLES * N + word * (K * SAMPLES + SAMPLES * N + K * N) + update
     expected = 1e-12 * (2 * SAMPLES * K * N * energy + nbytes * constant(found, "memory path energy"))
-    assert joules(found, TRAINED) == pytest.approx(expected, rel=1e-12)
+    limit = constant(found, "board limit")
+    within = (1 - constant(found, "power between kernels")) * limit * float(seconds(found, TRAINED))
+    assert joules(found, TRAINED) == pytest.approx(min(expected, within), rel=1e-12)
 
 
 @pytest.mark.parametrize("gpu", PRESENT)

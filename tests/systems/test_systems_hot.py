@@ -177,7 +177,7 @@ def test_a_bench_that_powers_everything_has_no_parts_of_other_families() -> None
 @each("system", ["hotline", "bagpipe", "torchrec-uvm", "all-hbm", "scratchpipe"])
 def test_a_training_loop_that_runs_ahead_begins_no_batch_that_a_power_loss_could_take(system):
     lean = {"run.batches": 200, "run.training": False}
-    calm = simulate(scenario("dlrm-kaggle", system, **lean))
+    calm = simulate(scenario("optane-kaggle", system, **lean))
     step = calm.results["Elapsed [s]"] / 200
-    struck = simulate(scenario("dlrm-kaggle", system, **lean, **{"faults.power_loss_at_seconds": (50 * step,)}))
+    struck = simulate(scenario("optane-kaggle", system, **lean, **{"faults.power_loss_at_seconds": (50 * step,)}))
     assert 50 <= struck.results["Lost batches"] <= 58

@@ -142,7 +142,7 @@ def test_a_sample_is_popular_by_its_own_lookups_and_an_empty_one_always():
 
 
 def test_samples_that_are_popular_and_those_that_are_not_share_the_lookups():
-    asked = scenario("dlrm-kaggle", "hotline", **{CV: (1.0,)})
+    asked = scenario("optane-kaggle", "hotline", **{CV: (1.0,)})
     amounts = traffic(asked, rows=np.full(3, 900.0), popular=np.array([0.4, 0.0, 1.0]), popular_lookups=np.array([0.3, 0.0, 1.0]))
     few, many = by_popularity(amounts, amounts.popular, amounts.popular_lookups)
     shared = amounts.popular * few.lookups + (1 - amounts.popular) * many.lookups
@@ -160,7 +160,7 @@ def test_lengths_of_uneven_bags_go_with_the_indices():
 
 @each("system", names("systems"), few=4)
 def test_spread_zero_is_even_to_the_last_bit(system):
-    asked = scenario("dlrm-kaggle", system)
+    asked = scenario("optane-kaggle", system)
     assert estimate(with_values(asked, {CV: (0.0,)})).results == estimate(asked).results
 
 
