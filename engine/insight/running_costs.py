@@ -15,7 +15,7 @@ from ..hardware.prices import LIFE, paid_prices
 from ..results.result import Result
 from ..scenario.machine import RECORDED
 from ..scenario.scenario import Scenario, with_values
-from ..systems.system import powered
+from ..systems.system import in_chassis, powered
 from ..units import DAY, HOUR, MS
 
 YEAR = 365.25 * DAY
@@ -44,8 +44,9 @@ def running_costs(result: Result) -> RunningCosts | None:
         return None
     found = result.results
     machine, step = result.scenario.machine, (found["Step time [ms]"] or 0.0) * MS
-    counted = {"device": 1.0, "node": drawn_in_node(machine), "room": drawn_in_room(machine)}[machine.energy_level]
-    at_wall = drawn_in_room(machine) / counted
+    housed = in_chassis(result.scenario.system, machine)
+    counted = {"device": 1.0, "node": drawn_in_node(housed), "room": drawn_in_room(housed)}[machine.energy_level]
+    at_wall = drawn_in_room(housed) / counted
     watts, capital = at_wall * (found["Energy per batch [J]"] or 0.0) / step, found["Capital cost [USD]"]
     seconds = BILLION * step / result.scenario.data.batch_size
     kwh_month, kwh_price = watts * MONTH / KWH, prices.electricity(machine).value

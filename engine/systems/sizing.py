@@ -18,7 +18,7 @@ from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import host_channels
 from ..scenario.scenario import KNOBS, Scenario, with_checked
 from ..units import GB, GiB
-from .system import System
+from .system import System, chassis_of
 from .traffic import cached_rows, log_bytes, row_bytes, table_bytes
 
 CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", "machine.expander_dram_GiB"
@@ -26,7 +26,6 @@ SERVER, DRIVES, NUMBER = "machine.server_dram_GiB", "machine.num_ssds", "machine
 CHASSIS, LINK, WAY = "machine.chassis", "machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns"
 AUTOMATIC = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES, NUMBER, LINK, WAY, CHASSIS)
 MOST_GB = float(KNOBS[CAPACITY].high or 0)  # of PMEM in one node
-PLACES = {"two-socket": 2, "gpu-4-pcie": 4, "gpu-8-sxm": 8}  # for GPUs
 PER_CHANNEL = 2  # DIMMs that a channel takes
 STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors' guides for GPU servers: inputs, copies, the OS")
 
@@ -65,7 +64,7 @@ def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
     if "cxl" in system.devices and s.machine.num_expanders is None:
         s = choose(num_expanders=_cards(s, system))
     if s.machine.chassis is None:
-        s = choose(chassis=_chassis(s, system))
+        s = choose(chassis=chassis_of(system, s.machine))
     if s.machine.host_dram_GiB is None:
         least = least_host_dram(s, system)
         s = choose(host_dram_GiB=least)  # tables that are placed by room are placed in this
@@ -148,12 +147,6 @@ def _capacity(s: Scenario, system: System) -> float:
     asked, each = s.machine.pmem_capacity_GB, module_bytes(s.machine)
     count = modules_by_reason(s, system).number if asked is None else modules_for(s.machine, asked * GB)
     return min(max(1.0, count * each / GB), MOST_GB)
-
-
-def _chassis(s: Scenario, system: System) -> str:
-    """Return the smallest chassis of two sockets that has places for a node's GPUs."""
-    gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
-    return next((name for name, places in PLACES.items() if gpus <= places), list(PLACES)[-1])
 
 
 def _drives(s: Scenario, system: System) -> int:

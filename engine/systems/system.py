@@ -1,7 +1,7 @@
 """A training system: how batches become tasks, how a fault is recovered, its policies, and the devices that it powers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ from ..core.constants import Constant
 from ..core.graph import Task, TaskGraph
 from ..core.memo import remembered
 from ..errors import BadKnob
-from ..hardware.device import Device, DeviceKind, folded, name_of
+from ..hardware.device import Device, DeviceKind, folded, gpus_in_node, name_of
 from ..hardware.hosts import LAYERS
 from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..registry import every, load
@@ -21,6 +21,7 @@ from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
+PLACES = {"two-socket": 2, "gpu-4-pcie": 4, "gpu-8-sxm": 8}  # for GPUs
 KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
 
 
@@ -199,9 +200,21 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
     return LogPolicy(log, bound, relaxed)
 
 
+def chassis_of(system: System, machine: MachineKnobs) -> str:
+    """Return the chassis of a node: where none is chosen the smallest of two sockets with places for its GPUs."""
+    gpus = gpus_in_node(machine) if "gpu" in system.devices else 0
+    return machine.chassis or next((name for name, places in PLACES.items() if gpus <= places), list(PLACES)[-1])
+
+
+def in_chassis(system: str, machine: MachineKnobs) -> MachineKnobs:
+    """Return a machine whose chassis is chosen."""
+    return machine if machine.chassis else replace(machine, chassis=chassis_of(load("systems", system), machine))
+
+
 def powered(system: str, machine: MachineKnobs) -> dict[str, Device]:
     """Build the devices that a system powers, by name, alike ones folded; with `all_powered`, those of its whole family."""
-    return {name: built(machine, name) for name in named(system, machine)}
+    housed = in_chassis(system, machine)
+    return {name: built(housed, name) for name in named(system, machine)}
 
 
 def named(system: str, machine: MachineKnobs) -> tuple[str, ...]:

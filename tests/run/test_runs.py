@@ -28,7 +28,7 @@ SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (
     {},
     {"machine.cxl_bandwidth_GBps": 0.5, "machine.pcie_bandwidth_GBps": 2.0},
-    {"data.locality": 0.4, "policy.cache_load_factor": 0.2, "machine.energy_level": "wall", "machine.all_powered": True},
+    {"data.locality": 0.4, "policy.cache_load_factor": 0.2, "machine.energy_level": "room", "machine.all_powered": True},
     {"data.sample_correlation": 0.5, "machine.constant_power": True, "policy.warm_caches": False, "run.batches": 2},
     {"data.bag_length_cv": (0.7, 1.0, 2.0), "policy.hot_rows_MiB": 0.01},
 )

@@ -51,7 +51,7 @@ def test_the_tables_of_a_result_sum_to_its_energy_and_step_time(name, system, an
 def test_at_a_plug_and_in_a_room_every_joule_costs_what_fans_supplies_and_cooling_draw_for_it(name, system, answer):
     """By hand: supplies at the load of CPUs and GPU in full work, between their published points."""
     prototype = name.startswith("trainingcxl")
-    watts, rating = (169 + 213, 750) if prototype else (625 + 400, 3200)
+    watts, rating = (169 + 250, 750) if prototype else (625 + 400, 3200)
     low, high = (0.9, 0.87) if prototype else (0.94, 0.96)  # between half and full load, or a fifth and half
     bottom, top = (0.5, 1.0) if prototype else (0.2, 0.5)
     supplies = low + (high - low) * (watts / rating - bottom) / (top - bottom)
@@ -114,7 +114,8 @@ def test_dram_draws_static_power_of_its_own_but_that_of_the_prototypes_host_whos
         return {row["Device"]: row["Static energy [J]"] for row in rows}
 
     inside, behind = static("ssd"), static("dram")
-    assert inside["dram"] == behind["dram"] and (inside["dram"] == 0) == name.startswith("trainingcxl")
+    for dram in (inside["dram"], behind["dram"]):
+        assert (dram == 0) == name.startswith("trainingcxl")
     assert 0 < min(inside["expander-dram"], behind["expander-dram"])
     assert min(inside["host"], behind["host"]) > 0
 
