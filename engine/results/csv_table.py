@@ -14,7 +14,7 @@ from ..core.memo import UNKNOWN
 from ..errors import BadFile
 from ..scenario.keys import How, key_of, written
 from ..scenario.scenario import GROUPS, Scenario
-from ..systems.system import powered
+from ..systems.system import idle, powered
 from .result import Result
 
 SPECIAL = {",", '"', "\n"}  # what a cell cannot have without quotes
@@ -126,6 +126,8 @@ def in_use(scenario: Scenario) -> dict[str, float]:
     found: dict[str, float] = {}
     for device in powered(scenario.system, scenario.machine).values():
         found |= device.stated
+    for label in [label for label in found if label.partition(" [")[0] in idle(scenario.system)]:
+        del found[label]
     return found
 
 

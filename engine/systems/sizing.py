@@ -1,6 +1,6 @@
 """Sizes that are automatic: whatever holds something gets the least whole parts that hold it and that its bandwidth takes.
 
-Persistent memory: modules that hold tables and logs, and at least those that the link can feed or that fill an interleave set.
+Persistent memory: modules that hold tables and logs; at least those that a link's lanes feed or that fill an interleave set.
 DRAM: like DIMMs in all channels. Drives: as many as hold the tables.
 """
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..core.constants import Constant
 from ..hardware.device import expanders, gpus_in_node, nodes
-from ..hardware.devices.cxl import joint_rate, lanes_rate
+from ..hardware.devices.cxl import lanes_rate
 from ..hardware.devices.dram import DIMMS_GiB
 from ..hardware.devices.expander_dram import card, dram_controllers
 from ..hardware.devices.gpu import memory_bytes
@@ -31,7 +31,10 @@ STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors'
 
 
 class Modules(NamedTuple):
-    """PMEM modules of a node by reason: those that hold tables and logs, that the link feeds, that fill an interleave set."""
+    """PMEM modules of a node by reason: those that hold tables and logs, that the link's lanes feed, that fill an interleave set.
+
+    A bandwidth that is set by hand moves no modules: along it, the link alone changes.
+    """
 
     hold: int
     feed: int | None
@@ -112,7 +115,8 @@ def modules_by_reason(s: Scenario, system: System) -> Modules:
     """Return how many PMEM modules an automatic capacity takes, by reason."""
     machine = s.machine
     hold = modules_for(machine, (table_bytes(s) + log_bytes(s)) / nodes(machine))
-    feed = max(1, round(joint_rate(machine) / module_rate(machine))) if "cxl" in system.devices else None
+    lanes = expanders(machine) * lanes_rate(machine, machine.cxl_generation, machine.cxl_lanes)
+    feed = max(1, round(lanes / module_rate(machine))) if "cxl" in system.devices else None
     return Modules(hold, feed, interleave_set(machine))
 
 

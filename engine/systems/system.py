@@ -262,9 +262,18 @@ def constants(scenario: Scenario) -> Mapping[str, Constant]:
 
 @lru_cache(maxsize=1024)
 def _constants(system: str, machine: MachineKnobs) -> Mapping[str, Constant]:
-    idle = LAYERS if "gpu" in load("systems", system).devices else ()
-    used = ((name, one) for name, device in powered(system, machine).items() for one in device.constants)
-    return {name_of(name, one): one for name, one in used if name != "host" or one.name not in idle}
+    used = ((name_of(name, one), one) for name, device in powered(system, machine).items() for one in device.constants)
+    return {name: one for name, one in used if name not in idle(system)}
+
+
+@cache
+def idle(system: str) -> frozenset[str]:
+    """Return the names of constants that no work of a system reads: those of layers on a host, where a GPU has them."""
+    return (
+        frozenset(f"host.{name.replace(' ', '-')}" for name in LAYERS)
+        if "gpu" in load("systems", system).devices
+        else frozenset()
+    )
 
 
 def readers(path: str) -> tuple[str, ...]:

@@ -74,11 +74,16 @@ def test_a_link_needs_no_new_settlement_and_a_batch_size_does(system):
     assert settle(with_values(base, {"data.batch_size": 64})).sizes is not some[0].sizes
 
 
-def test_an_automatic_capacity_follows_the_link_that_its_modules_feed():
-    """Optane reads 6.6 GB/s a module: 2 feed 13 GB/s, and 6 are a set, whatever more the link carries."""
+def test_an_automatic_capacity_stays_along_a_link_and_follows_its_lanes():
+    """Optane reads 6.6 GB/s a module: four lanes of generation 5, 12.9 GB/s, feed 2, and 6 are a set, whatever more there is."""
     base = with_values(preset("optane-kaggle").scenario, {"system": "cxl", "machine.pmem_capacity_GB": None})
-    some = [settle(with_values(base, {LINK: gbps})).scenario.machine.pmem_capacity_GB for gbps in (1.0, 13.0, 39.0, 200.0)]
-    assert some == [128.0, 256.0, 768.0, 768.0]
+
+    def modules(**machine: float) -> float:
+        asked = with_values(base, {f"machine.{name}": value for name, value in machine.items()})
+        return (settle(asked).scenario.machine.pmem_capacity_GB or 0.0) / 128
+
+    assert [modules(cxl_bandwidth_GBps=gbps) for gbps in (1.0, 13.0, 200.0)] == [6, 6, 6]
+    assert [modules(cxl_lanes=lanes) for lanes in (1, 4, 8, 16)] == [1, 2, 4, 6]
 
 
 def test_a_policy_that_cannot_be_is_refused_by_what_plans_and_sizes_nothing_less():

@@ -12,6 +12,7 @@ ROW = 4096  # bytes of a row of 1,024 elements, by plain SGD
 GIB, GB = 2**30, 10**9
 CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", "machine.expander_dram_GiB"
 SERVER, DRIVES, LINK = "machine.server_dram_GiB", "machine.num_ssds", "machine.cxl_bandwidth_GBps"
+LANES = "machine.cxl_lanes"
 WIDE = {"model.num_tables": 1, "model.embedding_dim": ROW // 4, "model.bottom_mlp": (13, ROW // 4), "model.optimizer": "sgd"}
 PAID = 13.8  # USD per GB of DDR4 in 2026
 DIMMS = (16, 32, 64, 96, 128, 256)
@@ -33,21 +34,22 @@ def chosen(asked, path):
     ("knobs", "gigabytes", "modules", "why"),
     [
         ({}, 1, 6, "×16 Gen5 carries 51.66 GB/s, which takes 8 modules of 6.6, but 6 fill a set"),
-        ({LINK: 13.0}, 1, 2, "13 of 6.6 GB/s, rounded"),
-        ({LINK: 16.6}, 1, 3, "16.6 of 6.6 GB/s, rounded"),
-        ({LINK: 0.25}, 1, 1, "no link is too slow for one"),
-        ({LINK: 6.6, "machine.num_expanders": 4}, 1, 4, "each of 4 links takes one"),
-        ({LINK: 13.0}, 300, 3, "2 feed the link, but 3 hold"),
+        ({LINK: 1.0}, 1, 6, "a bandwidth set by hand moves no modules"),
+        ({LANES: 4}, 1, 2, "12.9 GB/s take 2 of 6.6"),
+        ({LANES: 8}, 1, 4, "25.8 GB/s take 3.9 of 6.6"),
+        ({LANES: 1, "machine.cxl_generation": 4}, 1, 1, "1.6 GB/s: no link is too slow for one"),
+        ({LANES: 2, "machine.num_expanders": 4}, 1, 4, "4 links of 6.5 GB/s take one each"),
+        ({LANES: 4}, 300, 3, "2 feed the link, but 3 hold"),
         ({}, 700, 6, "6 fill a set, and hold"),
         ({}, 800, 7, "6 fill a set, but 7 hold"),
         ({"machine.pmem_module_GB": 512.0}, 1, 6, "whatever a module holds"),
         ({"machine.pmem": "battery-dram"}, 1, 3, "51.66 GB/s takes 3 of 20.5"),
-        ({"machine.pmem": "battery-dram", LINK: 400.0}, 1, 6, "20 feed the link, but 6 are a set"),
+        ({"machine.pmem": "battery-dram", "machine.num_expanders": 4}, 1, 6, "10 feed the links, but 6 are a set"),
         ({"machine.pmem": "cxl-flash"}, 1, 1, "a set is one"),
         ({"machine.pmem": "cxl-flash"}, 1500, 2, "a module holds 1 TB"),
         ({"machine.pmem": "trainingcxl"}, 1, 1, "a set is one"),
         ({"machine.pmem": "trainingcxl"}, 50, 4, "a module holds 16 GB"),
-        ({"machine.assume": (("pmem.read-rate", 4.5),), LINK: 20.0}, 1, 4, "20 of 4.5 GB/s, rounded"),
+        ({"machine.assume": (("pmem.read-rate", 4.5),), LANES: 4}, 1, 3, "12.9 of 4.5 GB/s, rounded"),
     ],
 )
 def test_persistent_memory_is_what_holds_the_tables_and_what_the_link_or_a_set_takes(knobs, gigabytes, modules, why):
@@ -58,7 +60,7 @@ def test_persistent_memory_is_what_holds_the_tables_and_what_the_link_or_a_set_t
 
 @each("system", ["pmem", "pcie"])
 def test_memory_without_a_link_fills_a_set_however_slow_a_link_would_be(system):
-    assert chosen(holding(ROW * 1000, system, **{LINK: 1.0}), CAPACITY) == 6 * 128
+    assert chosen(holding(ROW * 1000, system, **{LANES: 1}), CAPACITY) == 6 * 128
 
 
 def test_logs_take_room_beside_the_tables():
