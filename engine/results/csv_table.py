@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, groupby, repeat
 from operator import is_
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import NamedTuple
 from .. import version
 from ..core.memo import UNKNOWN
 from ..errors import BadFile
+from ..hardware.device import fields_of, name_of
+from ..hardware.hosts import HOSTS, LIBRARIES
 from ..scenario.keys import How, key_of, written
 from ..scenario.scenario import GROUPS, Scenario
 from ..systems.system import idle, powered
@@ -126,9 +128,16 @@ def in_use(scenario: Scenario) -> dict[str, float]:
     found: dict[str, float] = {}
     for device in powered(scenario.system, scenario.machine).values():
         found |= device.stated
-    for label in [label for label in found if label.partition(" [")[0] in idle(scenario.system)]:
-        del found[label]
+    for label in _idle_labels(scenario.system, scenario.machine.host, scenario.machine.host_software):
+        found.pop(label, None)
     return found
+
+
+@cache
+def _idle_labels(system: str, host: str, software: str) -> tuple[str, ...]:
+    """Return the columns of constants that no work of a system reads."""
+    every = (*fields_of(HOSTS[host]), *fields_of(LIBRARIES[software]))
+    return tuple(f"{name_of('host', one)} [{one.unit}]" for one in every if name_of("host", one) in idle(system))
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
