@@ -98,7 +98,9 @@ def _capacity(s: Scenario) -> InForce:
     settled, system = sized_scenario(s), load("systems", s.system)
     need, count = table_bytes(settled) + log_bytes(settled), modules_by_reason(settled, system)
     held = f"{_bytes(need)} of tables and logs take {_modules(count.hold)}"
-    fed = f"the link can feed {_modules(count.feed)}, " if count.feed else ""
+    if "cxl" in system.devices and own_link(settled.machine):
+        return InForce(settled.machine.pmem_capacity_GB, f"{held}, each with a link of its own")
+    fed = f"the link's lanes can feed {_modules(count.feed)}, " if count.feed else ""
     return InForce(settled.machine.pmem_capacity_GB, f"{held}; {fed}an interleave set has {count.interleave}")
 
 
@@ -122,7 +124,9 @@ def _brought(s: Scenario) -> str:
     memory = load("systems", s.system).memory
     if memory == "expander-dram" and s.machine.expander:
         return f"of card {s.machine.expander}"
-    return f"of the link that each module of {s.machine.pmem} has" if memory == "pmem" and own_link(s.machine) else ""
+    return (
+        f"that of a module of {s.machine.pmem}, which has a link of its own" if memory == "pmem" and own_link(s.machine) else ""
+    )
 
 
 def _link(s: Scenario) -> str:
