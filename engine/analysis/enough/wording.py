@@ -3,7 +3,7 @@
 from math import isfinite
 
 from ...hardware.device import expanders, nodes
-from ...hardware.devices.pmem import module_bytes
+from ...hardware.devices.pmem import module_bytes, modules, own_link
 from ...registry import load
 from ...scenario.scenario import KNOBS
 from ...units import GB, MS
@@ -26,12 +26,19 @@ def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) 
         total = f"{machine.modules * each:,.15g} GB" if machine.modules > 1 else ""
         words.append(f"{machine.modules:,} × {each:g} GB of PMEM{_bracketed(total, sure)}{where}")
     if machine.gbps is not None:
-        card, count = product(q.scenario, machine.gbps) if carded else None, expanders(q.scenario.machine)
+        card, count = product(q.scenario, machine.gbps) if carded else None, _links(q, machine)
         links = f"{count} CXL links of {machine.gbps:.3g} GB/s each" if count > 1 else f"a CXL link of {machine.gbps:.3g} GB/s"
         same = card and card[1] <= SAME * machine.gbps
         told = "" if not card else card[0] if same else f"{card[0]} has {card[1]:.3g} GB/s"
         words.append(f"{links}{_bracketed(told, '' if words else sure)}")
     return " and ".join(words)
+
+
+def _links(q: Question, machine: Candidate) -> int:
+    """Return how many links a node has: one for each expander, of which modules with links of their own are one each."""
+    asked = q.scenario.machine
+    each_its_own = asked.num_expanders is None and load("systems", q.scenario.system).memory == "pmem" and own_link(asked)
+    return (machine.modules or modules(asked)) if each_its_own else expanders(asked)
 
 
 def _bracketed(*words: str) -> str:
