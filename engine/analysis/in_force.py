@@ -9,7 +9,7 @@ from ..campaign.simulate import terms_of
 from ..errors import BadKnob, EmberpoolError
 from ..faults.fault import mtbf
 from ..hardware.device import expanders, nodes
-from ..hardware.devices.cxl import link_latency
+from ..hardware.devices.cxl import link_latency, payload_rate
 from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.pmem import own_link, read_rate, told_modules
 from ..hardware.hosts import host_channels
@@ -119,22 +119,30 @@ def _dram(path: str, what: str, channels: Callable[[MachineKnobs], int]) -> Call
     return found
 
 
-def _brought(s: Scenario) -> str:
-    """Return which card or module brings its own link, "" where none does."""
-    memory = load("systems", s.system).memory
-    if memory == "expander-dram" and s.machine.expander:
-        return f"of card {s.machine.expander}"
-    return (
-        f"that of a module of {s.machine.pmem}, which has a link of its own" if memory == "pmem" and own_link(s.machine) else ""
-    )
+def _brought_by(s: Scenario) -> str:
+    """Return what part brings the links of the expanders, "" where knobs describe them."""
+    memory, m = load("systems", s.system).memory, s.machine
+    if memory == "expander-dram" and m.expander:
+        return f"card {m.expander}"
+    return f"a module of {m.pmem}" if memory == "pmem" and own_link(m) else ""
 
 
-def _link(s: Scenario) -> str:
-    return _brought(s) or f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry"
+def _link(s: Scenario) -> InForce:
+    part, m = _brought_by(s), s.machine
+    why = f"the link of {part}" if part else f"what {m.cxl_lanes} lanes of generation {m.cxl_generation} carry"
+    return InForce(payload_rate(sized_scenario(s).machine) / GB, why)
 
 
-def _cards(s: Scenario) -> str:
-    return _brought(s) or "the usual number, without a card"
+def _way(s: Scenario) -> InForce:
+    part = _brought_by(s)
+    return InForce(link_latency(sized_scenario(s).machine), f"the link of {part}" if part else "the usual one, without a card")
+
+
+def _cards(s: Scenario) -> InForce:
+    part, count = _brought_by(s), expanders(sized_scenario(s).machine)
+    if not part:
+        return InForce(count, "the usual one, without a card")
+    return InForce(count, "as many cards as hold the tables" if part.startswith("card ") else f"{part} has a link of its own")
 
 
 def _no_target(s: Scenario) -> InForce:
@@ -192,14 +200,16 @@ def _fault(s: Scenario, path: str) -> InForce:
 OF: Mapping[str, Callable[[Scenario], InForce]] = {
     CAPACITY: _capacity,
     MODULE: lambda s: InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}"),
-    LINK: lambda s: InForce(AUTOMATIC[LINK](sized_scenario(s)), _link(s)),
+    LINK: _link,
     HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", host_channels),
     EXPANDER: _dram(EXPANDER, "the tables", dram_controllers),
     SERVER: _dram(SERVER, "a server's share of the tables", host_channels),
     CHANNELS: lambda s: InForce(host_channels(s.machine), f"the channels of host {s.machine.host}"),
-    EXPANDER_CHANNELS: lambda s: InForce(dram_controllers(sized_scenario(s).machine), _cards(s)),
-    NUMBER: lambda s: InForce(expanders(sized_scenario(s).machine), _cards(s)),
-    WAY: lambda s: InForce(link_latency(sized_scenario(s).machine), _brought(s) or "the usual one"),
+    EXPANDER_CHANNELS: lambda s: InForce(
+        dram_controllers(sized_scenario(s).machine), f"those of {_brought_by(s) or 'an expander of six channels, without a card'}"
+    ),
+    NUMBER: _cards,
+    WAY: _way,
     CARD: lambda s: InForce(None, "no card; link and channels are as their knobs say"),
     CHASSIS: lambda s: InForce(sized_scenario(s).machine.chassis, "the smallest of two sockets with places for a node's GPUs"),
     DRIVES: lambda s: InForce(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),

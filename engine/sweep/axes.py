@@ -16,7 +16,7 @@ from ..scenario.knobs import Knob
 from ..scenario.scenario import known
 
 MOST_POINTS = 100_000
-WRITTEN = re.compile(r"\s*([\w.]+)\s*[=:](.*)", re.DOTALL)
+WRITTEN = re.compile(r"(\s*([\w.]+)\s*[=:])(.*)", re.DOTALL)
 NUMBERS = ("float", "int", "floats", "ints")
 WHOLE = ("int", "ints")
 RANGE = re.compile(r"([^:,]*):([^:,]*?)(?::([^:,]*?))?(?::([^:,]*))?")
@@ -75,17 +75,23 @@ class Axis:
         return self.values[int(number)] if self.span is None else _rounded(known(self.path), float(number))
 
 
+def halves(text: str) -> tuple[str, str, str]:
+    """Return the knob of an axis, and its text up to its values and from there; no knob where it is no axis."""
+    match = WRITTEN.fullmatch(text)
+    return (match[2], match[1], match[3]) if match else ("", text, "")
+
+
 def parse(text: str) -> Axis:
     """Read one axis as written on the command line or in a link; raises BadKnob with a sentence."""
     match = WRITTEN.fullmatch(text)
     if not match:
         raise BadKnob(f"axis {text[:80]!r} cannot be read; write KNOB=V1,V2,... or KNOB=LOW:HIGH:COUNT, with :log for ratios.")
-    knob = known(match[1])
-    spaced = RANGE.fullmatch(match[2]) if knob.kind in NUMBERS else None
+    knob = known(match[2])
+    spaced = RANGE.fullmatch(match[3]) if knob.kind in NUMBERS else None
     span = _span(knob, spaced) if spaced else None
-    found = _spaced(knob, span) if span else _listed(knob, match[2])
+    found = _spaced(knob, span) if span else _listed(knob, match[3])
     if len(set(found)) < len(found):
-        raise BadKnob(f"axis {knob.path}={match[2][:80]} gives a value twice; name each value once.")
+        raise BadKnob(f"axis {knob.path}={match[3][:80]} gives a value twice; name each value once.")
     return Axis(knob.path, found, span)
 
 

@@ -12,7 +12,7 @@ from ..core.part_files.known import OwnPart
 from ..errors import BadInput, BadLink
 from ..scenario.machine import own_parts
 from ..scenario.scenario import KNOBS, Scenario
-from .axes import parse
+from .axes import halves, parse
 
 PARAMETER = "part"
 CHOICES = {path: knob.choices for path, knob in KNOBS.items() if isinstance(knob.choices, PartNames)}
@@ -21,7 +21,7 @@ CHOICES = {path: knob.choices for path, knob in KNOBS.items() if isinstance(knob
 def carried(scenario: Scenario, axes: Iterable[str]) -> list[str]:
     """Return the parts of one's own that a scenario has or axes name, as links carry them."""
     found = list(own_parts(scenario.machine))
-    for path, text in (axis.split(":", 1) for axis in axes):
+    for path, _, text in map(halves, axes):
         if choices := CHOICES.get(path):
             found += [part for word in text.split(",") if (part := known.find(choices.kinds, word))]
     return use.carry(found)
@@ -29,7 +29,7 @@ def carried(scenario: Scenario, axes: Iterable[str]) -> list[str]:
 
 def settled(axis: str) -> str:
     """Return an axis, or a list of words, as links write it: parts of one's own by NAME~DIGEST."""
-    return str(parse(axis)) if axis.partition(":")[0] in CHOICES else axis
+    return str(parse(axis)) if halves(axis)[0] in CHOICES else axis
 
 
 def taken(pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], tuple[OwnPart, ...]]:
@@ -52,12 +52,11 @@ def bring(link: str) -> None:
 
 def _named(name: str, text: str, parts: Iterable[OwnPart]) -> str:
     """Return the words of a knob, or of an axis of one, with the link's parts by NAME~DIGEST where they have names alone."""
-    path, colon, words = text.partition(":") if name in ("axis", "only") else (name, "", text)
+    path, head, words = halves(text) if name in ("axis", "only") else (name, "", text)
     if not (choices := CHOICES.get(path)):
         return text
     brought = {part.name: part.reference for part in parts if part.kind in choices.kinds}
-    found = ",".join(brought.get(word.strip(), word) for word in words.split(","))
-    return f"{path}{colon}{found}" if colon else found
+    return head + ",".join(brought.get(word.strip(), word) for word in words.split(","))
 
 
 def banner(parts: Iterable[OwnPart]) -> str:

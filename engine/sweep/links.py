@@ -192,8 +192,8 @@ def _systems(pairs: Pairs) -> frozenset[str]:
 def _today(name: str, text: str, format_: int, systems: frozenset[str]) -> tuple[str, str]:
     """Return a parameter as it is written today: a knob, an axis or a bound of one, or an objective."""
     if name in ("axis", "only"):
-        path, colon, values = text.partition(":")
-        text = f"{path}{colon}{chosen(format_, path, values)}"
+        path, head, words = sweep_axes.halves(text)
+        text = head + chosen(format_, path, words)
     if name in ("axis", "where", "only"):
         return name, rewritten(text, systems)
     if name == "pareto":

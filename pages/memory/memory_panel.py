@@ -40,7 +40,7 @@ def _latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> None:
         st.vega_lite_chart(rows, spec, key="latency", alt="Step time over CXL latency, a line a training system")
         curves = rows[rows.loses.isna()]
         downloads.rows(curves, "emberpool-latency", "Download the latencies as CSV", memory_tables.LATENCY)
-    st.markdown("\n".join(f"- {plain(memory_tables.loses(one, scenario))}" for one in found))
+    st.markdown("\n".join(f"- {plain(memory_tables.loses(one))}" for one in found))
 
 
 def _sizes(found: tuple[WorkingSet, ...]) -> None:

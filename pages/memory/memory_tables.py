@@ -6,14 +6,15 @@ from math import log
 
 import pandas as pd
 
-from engine.hardware.devices.cxl import link_latency, payload_rate
+from engine.hardware.concurrency import LINE
+from engine.hardware.devices.cxl import link_latency
 from engine.insight.memory.latency import LATENCIES, LOSS, Curve, Sensitivity
 from engine.insight.memory.near_data import Pair
 from engine.insight.memory.under_load import LOADS, UnderLoad
 from engine.insight.memory.working_set import WorkingSet
 from engine.scenario.scenario import Scenario
 from engine.schedule.machine import sized_scenario
-from engine.units import GB, MS
+from engine.units import GB, MS, NS
 from pages.ui import palette
 from pages.ui.numbers import change, milliseconds
 
@@ -82,12 +83,12 @@ def named(ends: Mapping[str, float], apart: float) -> dict[str, str]:
     return {group[-1]: ", ".join(group) for group in groups}
 
 
-def loses(one: Sensitivity, scenario: Scenario) -> str:
+def loses(one: Sensitivity) -> str:
     """Return from which latency on one system loses, and why, or what hides the link."""
     if one.refused:
         return f"{one.system} cannot run: {one.refused}"
     if one.own.loses:
-        rate = payload_rate(scenario.machine) / GB
+        rate = one.in_flight * LINE / (one.fills * NS) / GB
         return (
             f"{one.system} is {LOSS:.0%} slower from {one.own.loses:,.0f} ns on, with the fewest requests in flight "
             f"{_at(one.fewest)}, with the most {_at(one.most)}: {one.work[0].task} waits for the link, which {one.in_flight:,g} "

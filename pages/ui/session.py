@@ -81,7 +81,7 @@ def show(new: Scenario) -> None:
 
 def shown(knob: Knob, value: Any) -> str | bool:
     """Return what a knob's widget holds for `value`: a switch's bool, a part as lists name it, or the text of links."""
-    if isinstance(knob.choices, PartNames):
+    if isinstance(knob.choices, PartNames) and value is not None:
         return knob.choices.shown(value)
     return value if isinstance(value, bool) and not knob.optional else knobs.write(knob, value)
 

@@ -69,6 +69,28 @@ def test_a_system_without_the_part_has_no_value_and_says_so():
     assert brought(with_values(Scenario(), {"system": "dram", CAPACITY: 512.0})) == ""
 
 
+@each(
+    ("system", "knobs", "told"),
+    [
+        ("cxl-d", {"machine.pmem": "nv-cmm"}, ("25.83 GB/s; the link of a module of nv-cmm", "100 ns; the link of a module")),
+        ("cxl-d", {"machine.pmem": "nv-cmm", CAPACITY: 96.0}, ("3; a module of nv-cmm has a link of its own",)),
+        ("cxl-d", {}, ("51.66 GB/s; what 16 lanes of generation 5 carry", "250 ns; the usual one", "1; the usual one")),
+        (
+            "dram",
+            {"machine.expander": "ddr5-card"},
+            ("the link of card ddr5-card", "those of card ddr5-card", "as many cards as hold the tables"),
+        ),
+        ("cxl-d", {"machine.expander": "ddr5-card"}, ("250 ns; the usual one", "1; the usual one")),
+    ],
+)
+def test_links_are_those_of_the_modules_or_cards_that_bring_them(system, knobs, told):
+    """Eight lanes of generation 5 carry half of what the 16 of a plain expander do."""
+    base = with_values(preset("optane-kaggle").scenario, {"system": system, **knobs})
+    paths = ("cxl_bandwidth_GBps", "cxl_latency_ns", "num_expanders", "expander_dram_channels")
+    said = " ".join(caption(base, f"machine.{path}") for path in paths)
+    assert all(one in said for one in told), said
+
+
 @pytest.mark.parametrize(
     ("asked", "modules", "told"),
     [

@@ -17,7 +17,7 @@ from engine.scenario.scenario import Scenario, per_table
 REPLAY = REPLAYS["trainingcxl"]
 NEAR_DATA = 4 * 64 * 250e6
 LANES, TAGS = 4 * 32, 1024  # accesses in flight at a controller, lines in flight on a link
-HOP = 75e-9
+LINK, HOP = 250e-9, 75e-9  # the way there and back without a card, and a switch more
 FLAGS = 4
 
 
@@ -79,7 +79,7 @@ class Parts:
     def over_cxl(self, nbytes: float) -> float:
         """Return the seconds of a transfer by hardware through one switch; its lines come back in time to fill the link."""
         line = 64 / (self.s.machine.cxl_bandwidth_GBps * 1e9)
-        latency = under_load(self.s.machine.cxl_latency_ns * 1e-9, line, nbytes / 64, TAGS)
+        latency = under_load(LINK, line, nbytes / 64, TAGS)
         return latency + HOP + (nbytes / 64 - 1) * line
 
     def over_pcie(self, nbytes: float, handoffs: int = 1) -> float:

@@ -38,16 +38,16 @@ def test_a_link_opens_the_page_with_the_protections_best_first():
 
 @each("system", ["cxl", "cxl-b", "pmem", "dram"], few=4)
 def test_a_campaign_under_the_systems_own_log_agrees_with_the_estimate(system):
-    found = of("dlrm-kaggle", system, ("faults.power_loss_mtbf_hours", 1e6))
-    log = found.of(campaigns.own(scenario("dlrm-kaggle", system)))
-    results = estimate(scenario("dlrm-kaggle", system)).results
+    found = of("optane-kaggle", system, ("faults.power_loss_mtbf_hours", 1e6))
+    log = found.of(campaigns.own(scenario("optane-kaggle", system)))
+    results = estimate(scenario("optane-kaggle", system)).results
     ratio, handed = results[RATIO], 0.040 if system == "pmem" else 0.0  # ms; an estimate calls the hand-off to its log a transfer
     assert log.share == pytest.approx(ratio - handed / results["Step time [ms]"], rel=0.001) and log.means[RATIO] == log.share
     assert ratio == 1 or abs(found.protected[0].share / ratio - 1) > 0.3, "other protections differ by far"
 
 
 def test_pages_that_show_another_ratio_say_of_what_it_is():
-    query = {"preset": "dlrm-kaggle", "faults.power_loss_mtbf_hours": "24.0", "machine.pmem_capacity_GB": "128.0"}
+    query = {"preset": "optane-kaggle", "faults.power_loss_mtbf_hours": "24.0", "machine.pmem_capacity_GB": "128.0"}
     app = apps.opened("faults", query)
     assert "own log, relaxed undo log: over these weeks that keeps 60.4 %; without faults, as an estimate has it, 60.5 %" in text(
         app.caption

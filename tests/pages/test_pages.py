@@ -9,7 +9,7 @@ import pytest
 
 from engine.results.result import Result
 from engine.scenario import keys
-from engine.scenario.presets import preset
+from engine.scenario.presets import DEFAULT, preset
 from engine.scenario.scenario import GROUPS, KNOBS, with_values
 from engine.simulate import simulate
 from engine.store import kept
@@ -61,7 +61,7 @@ def test_design_opens_with_the_default_scenario(opened):
     app = opened()
     assert not app.exception
     assert headers(app) == ["CXL trains dlrm-kaggle in 4.04 ms a batch\\: 1.6× slower than DRAM, with 62% more energy"]
-    assert address(app) == links.query(preset("optane-kaggle").scenario)
+    assert address(app) == links.query(preset(DEFAULT).scenario)
 
 
 def test_every_knob_has_a_widget_that_shows_its_value(opened):
@@ -136,8 +136,8 @@ def test_every_automatic_knob_on_the_page_says_what_is_in_force(opened):
     app = opened("preset=dlrm-kaggle&faults.rates=llama3")
     told = " ".join(apps.text(unfold(app, group).caption) for group in ("machine", "policy", "faults"))
     for words in (
-        "auto: 51.66 GB/s; what 16 lanes",
-        "auto: 128 GB; a module of optane-100",
+        "auto: 25.83 GB/s; the link of a module of nv-cmm",
+        "auto: 32 GB; a module of nv-cmm",
         "auto: on;",
         "auto: 100 batches;",
         "no target, trains on the 1 GPU",
@@ -197,17 +197,17 @@ def test_a_knob_keeps_its_value_while_its_group_is_folded_and_unfolded(opened):
 def test_a_named_model_brings_its_own_knobs(opened):
     app = unfold(opened(), "model")
     app.selectbox(key="knob model.name").set_value("dlrm-terabyte").run()
-    expected = with_values(preset("optane-kaggle").scenario, {"model.name": "dlrm-terabyte"})
+    expected = with_values(preset(DEFAULT).scenario, {"model.name": "dlrm-terabyte"})
     assert links.open_pairs(address(app)).scenario == expected
 
 
 def test_reset_takes_everything_back_to_the_preset(opened):
     app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9")
     app.button(key="chip data.seed").click().run()
-    assert address(app) == links.query(with_values(preset("optane-kaggle").scenario, {BANDWIDTH: 10.0}))
+    assert address(app) == links.query(with_values(preset(DEFAULT).scenario, {BANDWIDTH: 10.0}))
     app.button(key="undo").click().run()
     app.button(key="reset").click().run()
-    assert address(app) == links.query(preset("optane-kaggle").scenario)
+    assert address(app) == links.query(preset(DEFAULT).scenario)
     app.button(key="undo").click().run()
     assert {("data.seed", "9"), (BANDWIDTH, "10.0")} < set(address(app))
 
@@ -215,11 +215,11 @@ def test_reset_takes_everything_back_to_the_preset(opened):
 def test_a_chip_that_cannot_go_alone_takes_its_group_along_and_a_series_on_one_knob_is_undone_at_once(opened):
     app = opened("preset=dlrm-kaggle&model.embedding_dim=64&model.bottom_mlp=13-512-64")
     app.button(key="chip model.embedding_dim").click().run()
-    assert not app.exception and address(app) == links.query(preset("optane-kaggle").scenario)
+    assert not app.exception and address(app) == links.query(preset(DEFAULT).scenario)
     for value in ("8", "16", "32"):
         app.text_input(key=EXACT).set_value(value).run()
     app.button(key="undo").click().run()
-    assert address(app) == links.query(preset("optane-kaggle").scenario) and not app.button(key="undo").disabled
+    assert address(app) == links.query(preset(DEFAULT).scenario) and not app.button(key="undo").disabled
     app.button(key="undo").click().run()
     assert ("model.embedding_dim", "64") in address(app)
 
@@ -243,7 +243,7 @@ def test_a_model_of_ones_own_is_not_called_by_the_name_of_its_preset(opened):
 
 def test_the_share_box_holds_the_engines_own_link(opened):
     app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9")
-    scenario = with_values(preset("optane-kaggle").scenario, {BANDWIDTH: 10.0, "data.seed": 9})
+    scenario = with_values(preset(DEFAULT).scenario, {BANDWIDTH: 10.0, "data.seed": 9})
     assert links.read(app.code[0].value).scenario == scenario
 
 

@@ -86,14 +86,16 @@ def test_a_part_with_the_name_of_one_of_ours_is_said(folder):
     assert read("machine.gpu=v100").scenario.machine.gpu == "v100"
 
 
-def test_a_link_may_name_its_part_by_its_name_alone_also_in_axes(folder):
+@pytest.mark.parametrize("sign", [":", "="])
+def test_a_link_may_name_its_part_by_its_name_alone_also_in_axes(folder, sign):
     scenario = made(folder)
-    text = link(scenario, axes=["machine.pmem:crystal,optane-100"], questions=Questions(only=("machine.gpu:mine",)))
+    text = link(scenario, axes=[f"machine.pmem{sign}crystal,optane-100"], questions=Questions(only=("machine.gpu:mine",)))
     axes = read(text).axes
-    short = text.replace(scenario.machine.gpu, "mine").replace(scenario.machine.pmem, "crystal")
+    short = text.replace(scenario.machine.gpu, "mine").replace(scenario.machine.pmem, "crystal").replace("pmem:", f"pmem{sign}")
     folder.elsewhere()
     opened = read(short)
-    assert opened.axes == axes == (f"machine.pmem:{scenario.machine.pmem},optane-100",)
+    assert axes == (f"machine.pmem:{scenario.machine.pmem},optane-100",)
+    assert opened.axes == (f"machine.pmem{sign}{scenario.machine.pmem},optane-100",)
     assert opened.scenario == scenario and opened.questions.only == (f"machine.gpu:{scenario.machine.gpu}",)
     assert parse(axes[0]).values[0] == scenario.machine.pmem
 

@@ -13,7 +13,7 @@ from tests.cases import each
 from tests.machines import scenario
 
 CAPACITY, CHANNELS = "machine.dram_capacity_GiB", "machine.dram_channels"
-KEPT = (None, 6, None, 6, None)  # of a preset that says nothing: host, expanders, servers
+KEPT = (None, 6, None, None, None)  # host, expanders, servers where a link says nothing: hosts had 6 channels until format 8
 
 
 def memories(scenario):
@@ -34,12 +34,12 @@ def opened(said, preset_="dlrm-kaggle", format_=7, page="design"):
     ("system", "meant"),
     [
         ("dram", (None, 6, 512.0, 4, None)),
-        ("cpu-gpu", (512.0, 4, None, 6, None)),
-        ("cpu-only", (512.0, 4, None, 6, None)),
-        ("ssd", (512.0, 4, None, 6, None)),
-        ("cxl", (512.0, 4, None, 6, None)),
-        ("bagpipe", (None, 4, None, 6, 512.0)),
-        ("remote-no-cache", (None, 4, None, 6, 512.0)),
+        ("cpu-gpu", (512.0, 4, None, None, None)),
+        ("cpu-only", (512.0, 4, None, None, None)),
+        ("ssd", (512.0, 4, None, None, None)),
+        ("cxl", (512.0, 4, None, None, None)),
+        ("bagpipe", (None, 4, None, None, 512.0)),
+        ("remote-no-cache", (None, 4, None, None, 512.0)),
     ],
 )
 @each("format_", [1, 3, 7])
@@ -55,7 +55,7 @@ def test_an_old_link_means_the_dram_of_its_system(system, meant, format_):
 def test_a_link_that_names_no_system_means_its_presets():
     assert memories(opened(f"{CAPACITY}=512").scenario) == (512.0, *KEPT[1:])
     assert memories(opened(f"{CAPACITY}=512", "bagpipe-kaggle").scenario) == (*KEPT[:4], 512.0)
-    assert memories(links.read(f"?system=dram&{CAPACITY}=512").scenario) == (None, 6, 512.0, 6, None)  # without a format
+    assert memories(links.read(f"?system=dram&{CAPACITY}=512").scenario) == (None, None, 512.0, None, None)  # without a format
     assert preset("bagpipe-kaggle").scenario.system == "bagpipe"
 
 
@@ -81,7 +81,7 @@ def test_a_link_over_several_systems_means_the_dram_of_each(axis):
 
 @each("axis", ["system:dram", "system=dram"])
 def test_a_link_over_one_system_means_its_part_alone(axis):
-    assert memories(opened(f"axis={axis}&system=dram&{CAPACITY}=512", page="search").scenario) == (None, 6, 512.0, 6, None)
+    assert memories(opened(f"axis={axis}&system=dram&{CAPACITY}=512", page="search").scenario) == (None, 6, 512.0, None, None)
 
 
 def test_axes_and_bounds_over_the_old_knobs_are_of_the_systems_part():
@@ -114,9 +114,9 @@ def test_an_assumption_about_dram_moves_with_the_part():
 def test_a_file_of_before_means_the_dram_of_its_system(tmp_path):
     file = tmp_path / "old.toml"
     for system, meant in (
-        ("dram", (None, 6, 512.0, 4, None)),
-        ("cpu-gpu", (512.0, 4, None, 6, None)),
-        ("bagpipe", (None, 4, None, 6, 512.0)),
+        ("dram", (None, None, 512.0, 4, None)),
+        ("cpu-gpu", (512.0, 4, None, None, None)),
+        ("bagpipe", (None, 4, None, None, 512.0)),
     ):
         knobs = f'system = "{system}"\nmachine.dram_capacity_GiB = 512\nmachine.dram_channels = 4\n'
         file.write_text(f'preset = "tiny"\n[knobs]\n{knobs}', encoding="utf-8")

@@ -38,14 +38,14 @@ def test_an_old_link_has_as_many_modules_as_when_it_was_made(gibibytes, medium):
     ("text", "count"), [("512", 5), ("128", 2), ("119.20928955078125", 1), ("476.837158203125", 4), ("1", 1)]
 )
 def test_old_capacities_that_were_written_are_the_modules_that_they_were(text, count):
-    for query in (f"?{OLD}={text}&v=1", f"?{OLD}={text}"):
+    for query in (f"?{OLD}={text}&v=1", f"?preset=optane-kaggle&{OLD}={text}"):
         assert modules(links.read(query).scenario, 128e9) == count
 
 
 def test_an_automatic_capacity_stays_automatic_and_a_link_without_it_has_no_sentence():
     opened = links.read(f"/design?preset=meta-856&{OLD}=auto&v=1&model={version.MODEL}")
     assert opened.scenario.machine.pmem_capacity_GB is None and OLD in opened.banner
-    assert links.read(f"/design?preset=optane-rm1&v=1&model={version.MODEL}").banner == ""
+    assert links.read(f"/design?preset=trainingcxl-rm1&v=1&model={version.MODEL}").banner == ""
 
 
 def test_old_axes_bounds_and_objectives_of_a_link_are_read_as_todays():
@@ -117,7 +117,7 @@ def test_what_a_link_of_before_said_itself_stays():
     opened = links.read(f"/search?preset=dlrm-kaggle&{said}&v=3&model=0.8")
     assert (opened.scenario.model.optimizer, opened.scenario.run.batches) == ("rowwise-adagrad", 7)
     own = links.read("/design?preset=dlrm-kaggle&model.name=rm1&run.batches=7&v=3&model=0.8")
-    assert own.scenario.model.learning_rate == 0.003 and "preset's" not in own.banner
+    assert own.scenario.model.learning_rate == 0.003 and "preset's model." not in own.banner
 
 
 def test_a_model_chosen_by_name_leaves_nothing_of_the_training_before():

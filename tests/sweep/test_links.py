@@ -49,9 +49,11 @@ def test_an_empty_link_is_the_default_preset():
 
 
 def test_a_link_of_another_model_version_opens_with_a_banner():
+    """Whoever asked nothing then meant the machine of then: one A100, Optane, six channels, each part at its own year."""
     opened = links.read("/explore?v=1&model=0.0")
-    assert opened.scenario.machine == with_values(preset(DEFAULT).scenario, {"machine.prices": "recorded"}).machine
-    assert "machine.prices=recorded" in opened.banner
+    assert opened.scenario.machine == with_values(preset("optane-kaggle").scenario, {"machine.host_dram_channels": 6}).machine
+    for told in ("machine.prices=recorded", "machine.gpu=a100-80", "machine.pmem=optane-100", "machine.host_dram_channels=6"):
+        assert told in opened.banner
     assert "0.0" in opened.banner and version.MODEL in opened.banner
 
 
@@ -62,18 +64,20 @@ def test_a_plus_sign_is_not_read_as_a_space():
 
 def test_links_of_format_1_still_mean_the_same():
     opened = links.read("/explore?preset=tiny&system=pmem&data.batch_size=32&faults.power_loss_at_seconds=0.5;1.5&v=1&model=0.1")
-    changes = {"system": "pmem", "data.batch_size": 32, "faults.power_loss_at_seconds": (0.5, 1.5), "machine.prices": "recorded"}
+    changes = {"system": "pmem", "data.batch_size": 32, "faults.power_loss_at_seconds": (0.5, 1.5)}
+    changes |= {"machine.prices": "recorded", "machine.host_dram_channels": 6}
     assert opened.scenario == with_values(TINY, changes)
 
 
-def test_the_one_adagrad_of_links_until_format_4_is_the_row_wise_one():
+@each("sign", [":", "="])
+def test_the_one_adagrad_of_links_until_format_4_is_the_row_wise_one(sign):
     for link in (3, 4):
         opened = links.read(
-            f"/search?model.optimizer=adagrad&axis=model.optimizer:sgd,adagrad&only=model.optimizer:adagrad&v={link}"
+            f"/search?model.optimizer=adagrad&axis=model.optimizer{sign}sgd,adagrad&only=model.optimizer:adagrad&v={link}"
         )
         name = "rowwise-adagrad" if link < 4 else "adagrad"
         assert opened.scenario.model.optimizer == name and (name in opened.banner) == (link < 4)
-        assert opened.axes == (f"model.optimizer:sgd,{name}",) and opened.questions.only == (f"model.optimizer:{name}",)
+        assert opened.axes == (f"model.optimizer{sign}sgd,{name}",) and opened.questions.only == (f"model.optimizer:{name}",)
 
 
 HOSTILE = {

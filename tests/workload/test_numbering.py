@@ -133,7 +133,7 @@ def test_a_mapping_that_says_hashed_and_a_link_of_before_stay_hashed(tmp_path):
     opened = links.read(f"/design?preset=tiny&data.digest={digest}&v=6&model=0.11")
     assert opened.scenario.data.id_numbering == "hashed" and "hashed" in opened.banner
     assert links.read(f"/design?preset=tiny&data.digest={digest}&v=7&model=0.12").scenario.data.id_numbering == "first-seen"
-    bare = links.read("/design?preset=tiny&machine.prices=2026&v=6&model=0.11").scenario
+    bare = links.read("/design?preset=tiny&machine.prices=2026&machine.host_dram_channels=auto&v=6&model=0.11").scenario
     assert bare == preset("tiny").scenario
 
 

@@ -30,11 +30,11 @@ def results_of(name, *systems):
 
 
 def test_the_page_compares_the_family_and_its_table_holds_the_estimates():
-    app = opened(preset="dlrm-kaggle")
+    app = opened(preset="optane-kaggle")
     found = app.dataframe[0].value.set_index("Training system")
     assert not app.exception and tuple(found.index) == palette.family("cxl") and "axis" not in dict(address(app))
     for system in found.index:
-        assert found[STEP][system] == estimate(scenario("dlrm-kaggle", system)).results[STEP]
+        assert found[STEP][system] == estimate(scenario("optane-kaggle", system)).results[STEP]
     assert found["Step time, change"]["dram"] == "same" and found["Step time, change"]["cxl"] == "+3.2 %"
     assert "**DRAM trains dlrm-kaggle fastest of 7: 0.234 ms a batch, 7.1× faster than ssd, the slowest**" in text(app.markdown)
     assert "After a power loss dram starts again; fastest that recovers: cxl, 0.242 ms." in text(app.markdown)
@@ -107,7 +107,7 @@ def test_systems_that_cannot_run_are_told_with_the_remedy_and_the_rest_is_drawn(
     ],
 )
 def test_the_finding_names_the_fastest_and_whom_it_beats(systems, own, sentence):
-    assert comparison.headline(results_of("dlrm-kaggle", *systems), scenario("dlrm-kaggle", own)) == sentence
+    assert comparison.headline(results_of("optane-kaggle", *systems), scenario("optane-kaggle", own)) == sentence
 
 
 def test_the_table_tells_each_systems_own_loss_and_a_chosen_policy_changes_it():

@@ -82,12 +82,12 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
     ("name", "systems", "words"),
     [
         (
-            "dlrm-kaggle",
+            "optane-kaggle",
             ("pmem", "dram"),
             "Why: pmem waits longer, 0.508 ms for Embedding on host, 0.352 ms for Checkpoint on pmem and ",
         ),
-        ("dlrm-kaggle", ("pmem", "dram"), "dram waits longest for Top MLP on gpu, 0.133 of its 0.234 ms."),
-        ("dlrm-kaggle", ("cxl",), "cxl waits longest for Top MLP on gpu, 0.133 of its 0.242 ms."),
+        ("optane-kaggle", ("pmem", "dram"), "dram waits longest for Top MLP on gpu, 0.133 of its 0.234 ms."),
+        ("optane-kaggle", ("cxl",), "cxl waits longest for Top MLP on gpu, 0.133 of its 0.242 ms."),
         (
             "cached-embedding-kaggle",
             ("torchrec-uvm", "cached-embedding"),
