@@ -110,11 +110,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         own = {one.key: one for one in self._fields.values()}
         asked = {**own, **{one.key: one for one in self._aside}}
         known_keys(path, "", content, ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *self.uses, *asked))
+        for word in ("title", "summary"):
+            line(path, word, content.get(word))
         available(path, content)
         if self._forms:
             check_form(path, content, self._forms)
-        for word in ("title", "summary"):
-            line(path, word, content.get(word))
         for kind in self.uses:
             _used(path, content, kind)
         missing = [key for key, one in own.items() if not (key in content or one.default or one.optional)]

@@ -13,6 +13,7 @@ Confidence = Literal["measured", "stated", "vendor", "derived", "secondary", "un
 LEAST = 1e-12  # of what divides: as far below 1 as assumptions may lie above
 DIVISORS = ("1/s", "B", "GB", "GB/s", "TFLOPS", "GFLOPS", "cores", "lines", "reads", "samples", "threads", "accesses",
             "of bandwidth", "of copy rate", "of input", "of peak", "of raw", "of sustained", "of the rate")  # fmt: skip
+COUNTS = ("channels", "generation", "lanes", "modules", "sockets")  # of which there is a whole one at least, or none
 Said = tuple[float, float, float, Confidence, str]
 WIDER = 1.25  # a price's range, each way, for each year between its date and the year asked for
 
@@ -52,9 +53,11 @@ class Constant:
 
     def assumed(self, value: float) -> "Constant":
         """Return the constant with an assumed value, to which its range reaches; raises BadKnob for too little of a divisor."""
-        if value < LEAST and not (self.zero and value == 0) and self.unit in DIVISORS:
+        least = least_of(self.unit) if self.unit in (*DIVISORS, *COUNTS) else 0
+        if value < least and not (self.zero and value == 0):
             given = f"machine.assume gives {self.name} {value:g} {self.unit}"
-            raise BadKnob(f"{given}, by which work is divided; assume {LEAST:g} or more.")
+            why = "which are whole ones" if self.unit in COUNTS else "by which work is divided"
+            raise BadKnob(f"{given}, {why}; assume {least:g} or more.")
         low, high = min(self.low, value), max(self.high, value)
         rest = self.confidence, self.source, self.note, self.switch, self.others, self.zero
         return Constant(self.name, value, self.unit, low, high, *rest)
@@ -74,6 +77,11 @@ class Constant:
     def according_to(self, choice: str) -> "Constant":
         """Return what the chosen source says."""
         return next((one for name, one in self.others if name == choice), self)
+
+
+def least_of(unit: str) -> float:
+    """Return the least that a constant in a unit can be, where it is not 0."""
+    return 1 if unit in COUNTS else LEAST
 
 
 @lru_cache(maxsize=1024)

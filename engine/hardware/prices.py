@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from ..core.constants import Constant
 from ..registry import load
-from ..scenario.machine import RECORDED, SERVICE_LIFE, MachineKnobs
+from ..scenario.machine import PARTS, RECORDED, SERVICE_LIFE, MachineKnobs
 from .device import Device, DeviceKind
 
 BARE = re.compile(r"\bUSD\b(?!/|\]| \(| of)")  # neither a unit of prices, nor in a column's name, nor dated already
@@ -72,8 +72,9 @@ def _part(machine: MachineKnobs, name: str) -> str:
     """Return a device's title with the part that the machine's knobs choose."""
     kind: DeviceKind = load("devices", name)
     parts = kind.parts()
-    chosen = next((str(value) for path in kind.reads if (value := getattr(machine, path)) in parts), "")
-    return f"{kind.title} {chosen}".rstrip()
+    chosen = ((path, getattr(machine, path)) for path in kind.reads if path in PARTS and getattr(machine, path))
+    own = (PARTS[path].shown(part) for path, part in chosen if part in parts or {*PARTS[path].kinds} & {*kind.kinds})
+    return f"{kind.title} {next(own, '')}".rstrip()
 
 
 def dates(machine: MachineKnobs, prices: Iterable[Constant]) -> str:

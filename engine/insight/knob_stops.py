@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import BadInput, EmberpoolError
-from ..hardware.devices.cxl import payload_rate
+from ..hardware.device import expanders
+from ..hardware.devices.cxl import link_latency, payload_rate
+from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.pmem import module_bytes
-from ..hardware.hosts import threads
+from ..hardware.hosts import host_channels, threads
 from ..registry import load
 from ..scenario.knobs import Knob, offered
 from ..scenario.scenario import KNOBS, Scenario, values
@@ -102,6 +104,10 @@ def _cache(s: Scenario) -> str | None:
 AUTOMATIC: Mapping[str, Callable[[Scenario], Any]] = {
     LINK: lambda s: payload_rate(s.machine) / GB,
     MODULE: lambda s: module_bytes(s.machine) / GB,
+    "machine.cxl_latency_ns": lambda s: link_latency(s.machine),
+    "machine.host_dram_channels": lambda s: host_channels(s.machine),
+    "machine.expander_dram_channels": lambda s: dram_controllers(s.machine),
+    "machine.num_expanders": lambda s: expanders(s.machine),
     THREADS: lambda s: int(threads(s.machine)),
     LOG: _policy(lambda policy: policy.log or None),
     BOUND: _policy(lambda policy: policy.mlp_staleness_bound),

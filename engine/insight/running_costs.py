@@ -45,9 +45,8 @@ def running_costs(result: Result) -> RunningCosts | None:
     found = result.results
     machine, step = result.scenario.machine, (found["Step time [ms]"] or 0.0) * MS
     housed = in_chassis(result.scenario.system, machine)
-    counted = {"device": 1.0, "node": drawn_in_node(housed), "room": drawn_in_room(housed)}[machine.energy_level]
-    at_wall = drawn_in_room(housed) / counted
-    watts, capital = at_wall * (found["Energy per batch [J]"] or 0.0) / step, found["Capital cost [USD]"]
+    in_room = {"device": drawn_in_room(housed), "node": drawn_in_room(housed) / drawn_in_node(housed), "room": 1.0}
+    watts, capital = in_room[machine.energy_level] * (found["Energy per batch [J]"] or 0.0) / step, found["Capital cost [USD]"]
     seconds = BILLION * step / result.scenario.data.batch_size
     kwh_month, kwh_price = watts * MONTH / KWH, prices.electricity(machine).value
     written_off = None if capital is None else capital * seconds / (machine.service_life_years * YEAR)

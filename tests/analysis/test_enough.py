@@ -286,12 +286,16 @@ def test_the_command_says_it_all(capsys):
         "pooling=20",
         "bottom_mlp=13-512-256-64",
     )
-    sets = [word for one in (*(f"model.{one}" for one in own), "data.batch_size=4096") for word in ("--set", one)]
-    assert main(["enough", "--preset", "dlrm-kaggle", *sets, "--within", "10"]) == 0
+    sets = [
+        word
+        for one in (*(f"model.{one}" for one in own), "data.batch_size=4096", "machine.prices=2026")
+        for word in ("--set", one)
+    ]
+    assert main(["enough", "--preset", "optane-kaggle", *sets, "--within", "10"]) == 0
     out = capsys.readouterr().out
-    assert "Cheapest within 10 % of DRAM: 39 × 128 GB of PMEM (4,992 GB; 29 to 145 modules in 9 of 10 draws" in out
-    assert "and a CXL link of 92 GB/s, with near-data compute off and relaxed lookup on: 52,452 USD (2026), 6.73 ms" in out
-    assert "6.73 ms and 7.53 J a batch." in out
-    assert "a CXL link of 2.8 GB/s (×8 Gen4 has 12.9 GB/s) comes as near as" in out and "Near-data compute may be on" in out
+    assert "Cheapest within 10 % of DRAM: 39 × 128 GB of PMEM (4,992 GB; 31 to 221 modules in 9 of 10 draws" in out
+    assert "and a CXL link of 92 GB/s, with near-data compute off and relaxed lookup on: 56,245 USD (2026), 6.73 ms" in out
+    assert "6.73 ms and 7.9 J a batch, of which 79 % is static power." in out
+    assert "a CXL link of 17 GB/s (×16 Gen4 has 25.8 GB/s) comes as near as" in out and "Near-data compute may be on" in out
     assert "for a billion samples" in out and "PMEM capacity: Beyond" in out
     assert main(["enough", "--within", "-100"]) == 2

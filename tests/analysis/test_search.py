@@ -36,9 +36,9 @@ KINDS = tuple(
 def shallow(scenario: Scenario) -> dict[str, float | None]:
     """A made-up machine with a bent front: the system and the drives trade time for cost, lanes and channels can be wrong."""
     m = scenario.machine
-    drives = m.num_ssds or 1
+    drives, channels = m.num_ssds or 1, m.host_dram_channels or 6
     order = ("ssd", "pmem", "dram", "cxl").index(scenario.system)
-    wrong = (m.host_dram_channels - 5) ** 2 + (m.cxl_lanes - 8) ** 2 / 4
+    wrong = (channels - 5) ** 2 + (m.cxl_lanes - 8) ** 2 / 4
     return {TIME: 10 / (drives + 3 * order + 1) + wrong / 8, COST: (drives + 4.0 * order) ** 1.5 + wrong}
 
 
@@ -134,7 +134,12 @@ def test_the_front_keeps_the_bounds_and_a_point_that_cannot_run_is_on_none(monke
 
 def test_ranges_are_searched_anywhere_and_a_small_box_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[Scenario] = []
-    faked(monkeypatch, lambda one: {TIME: (one.machine.cxl_latency_ns - 77.7) ** 2, COST: 1.0}, counted)
+
+    def bent(one: Scenario) -> dict[str, float | None]:
+        latency = one.machine.cxl_latency_ns
+        return {TIME: ((250.0 if latency is None else latency) - 77.7) ** 2, COST: 1.0}
+
+    faked(monkeypatch, bent, counted)
     found = search.search(Scenario(), [parse(f"{LATENCY}=0:1000")], BOTH, evaluations=150)
     assert found.front[0].scenario.machine.cxl_latency_ns == pytest.approx(77.7, abs=15)
     small = search.search(Scenario(), [parse("system=cxl,pmem"), parse("machine.num_ssds=1:3")], BOTH, evaluations=300)

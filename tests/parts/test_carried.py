@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from engine import api as ep
 from engine.__main__ import main
 from engine.core import catalog
+from engine.core.constants import COUNTS
 from engine.core.part_files import carried, known, use
 from engine.core.part_files.canonical import canonical, digest
-from engine.errors import BadInput, BadLink
+from engine.errors import BadInput, BadKnob, BadLink
 from engine.estimate import estimate
 from engine.results.result import from_json
 from engine.scenario.keys import key
@@ -176,8 +177,27 @@ def test_a_hostile_part_is_refused_in_a_sentence_and_in_little_memory(text, sent
     assert not known._known
 
 
-KNOB = {"gpu": "machine.gpu", "media": "machine.pmem", "drive": "machine.ssd", "host": "machine.host"}
-COPIED = {"gpu": "gpu/h100-sxm", "media": "media/cxl-flash", "drive": "drive/pm9a3", "host": "host/server"}
+KNOB = {
+    "gpu": "machine.gpu",
+    "media": "machine.pmem",
+    "drive": "machine.ssd",
+    "host": "machine.host",
+    "chassis": "machine.chassis",
+    "expander": "machine.expander",
+    "host-software": "machine.host_software",
+}
+COPIED = {
+    "gpu": "gpu/h100-sxm",
+    "media": "media/cxl-flash",
+    "drive": "drive/pm9a3",
+    "host": "host/server",
+    "chassis": "chassis/gpu-8-sxm",
+    "expander": "expander/cmm-d-256",
+    "host-software": "host-software/tuned",
+}
+
+
+REFUSED = ("is of no CXL link; 4, 5 and 6 are known", "leaves it no power", "is more than supplies take in")
 
 
 def extreme(kind, rng):
@@ -186,7 +206,8 @@ def extreme(kind, rng):
     quantities = {one.key: one for one in catalog.KINDS[kind]._fields.values()}
     for name, table in content.items():
         if name in quantities and rng.random() < share:
-            number = rng.choice((1e-12, 1e-6, 1e6, 1e12, *([0] if quantities[name].zero else ())))
+            small = (1,) if quantities[name].unit in COUNTS else (1e-12, 1e-6)
+            number = rng.choice((*small, 1e6, 1e12, *([0] if quantities[name].zero else ())))
             table.update(value=number, low=number, high=number)
             table.pop("others", None)
     return content
@@ -198,9 +219,30 @@ def test_numbers_as_extreme_as_a_file_may_say_are_computed_or_refused(kind, fold
     rng = Random(kind)
     for _ in range(15):
         (part,) = use.accept((text_of(extreme(kind, rng), kind=kind),))
-        system = rng.choice(("cxl", "pmem", "ssd", "all-hbm", "mtrains"))
+        system = rng.choice(("cxl", "pmem", "ssd", "all-hbm", "mtrains", "dram", "cpu-only"))
         changes = {"system": system, KNOB[kind]: part.reference, "machine.num_gpus": rng.choice((1, 8))}
-        assert row_text(estimate(with_values(preset("dlrm-kaggle").scenario, changes)))
+        changes["machine.energy_level"] = rng.choice(("device", "room"))
+        try:
+            assert row_text(estimate(with_values(preset("dlrm-kaggle").scenario, changes)))
+        except BadKnob as refusal:
+            assert any(said in str(refusal) for said in REFUSED)
+
+
+def test_a_module_s_link_is_of_a_known_generation_and_counts_are_whole(folder):
+    content = loads(shipped("media/nv-cmm"))
+
+    def said(key, number):
+        return text_of(content | {key: content[key] | {"value": number, "low": number, "high": number}}, "media")
+
+    (part,) = use.accept((said("link-generation", 7),))
+    scenario = with_values(preset("dlrm-kaggle").scenario, {"machine.pmem": part.reference})
+    for one in (scenario, with_values(preset("dlrm-kaggle").scenario, {"machine.assume": (("pmem.link-generation", 7.0),)})):
+        with pytest.raises(BadKnob, match=r"pmem\.link-generation=7 is of no CXL link; 4, 5 and 6 are known"):
+            estimate(one)
+    with pytest.raises(BadInput, match=r"link-lanes\.value = 0\.4; write a number 0, or from 1 to 1e\+12, in lanes"):
+        use.accept((said("link-lanes", 0.4),))
+    with pytest.raises(BadInput, match=r"interleave-set\.value = 0\.4; write a number from 1 to 1e\+12, in modules"):
+        use.accept((text_of(content | {"interleave-set": content["link-lanes"] | {"value": 0.4, "unit": "modules"}}, "media"),))
 
 
 def test_a_link_has_few_parts(folder):

@@ -6,6 +6,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.core import catalog
+from engine.registry import every
 from tests.parts.conftest import BUILT_IN, shipped
 
 
@@ -26,6 +27,7 @@ def line_of(text, begins, behind=""):
 
 
 def test_every_file_of_ours_is_right(capsys, tmp_path):
+    every("devices")  # which declare the kinds
     chosen = {kind for one in catalog.TOGETHER for kind in (one, *catalog.KINDS[one].uses)}
     for path in BUILT_IN.glob("*/*.toml"):
         if path.parent.name in chosen:
@@ -35,17 +37,17 @@ def test_every_file_of_ours_is_right(capsys, tmp_path):
 
 def test_all_faults_are_told_at_once_each_with_its_line(folder, capsys):
     good = shipped("gpu/h100-sxm")
-    text = good.replace('unit = "TFLOPS"', 'unit = "GFLOPS"', 1).replace("nvlink-4", "nvlnk-4").replace("[price]", "[prize]")
-    text = text.replace('confidence = "measured"', 'confidence = "mesured"').replace("\nvalue = 80\n", "\nvalue = 800\n")
+    text = good.replace('unit = "TFLOPS"', 'unit = "GFLOPS"', 1).replace("nvlink-4", "nvlnk-4").replace("[memory]", "[memry]")
+    text = text.replace('confidence = "measured"', 'confidence = "mesured"').replace("\nvalue = 700\n", "\nvalue = 7000\n")
     status, found, out, _ = told(capsys, folder.put("gpu/wrong", text))
     assert status == 2 and out == ""
     lines = [line for line, _ in found]
     assert lines == sorted(lines) and {sentence.partition(";")[0]: line for line, sentence in found} == {
-        "lacks price [USD]": 1,
+        "lacks memory [GB]": 1,
         "names the fabric 'nvlnk-4', which has no file": line_of(text, "fabric"),
         "gives fp32-peak in 'GFLOPS', but it is taken in 'TFLOPS'": line_of(text, "unit", "[fp32-peak]"),
-        "says 'prize', which is not known": line_of(text, "[prize]"),
-        "gives memory = 800 GB outside its range of 80 to 80": line_of(text, "value", "[memory]"),
+        "says 'memry', which is not known": line_of(text, "[memry]"),
+        "gives board-limit = 7000 W outside its range of 700 to 700": line_of(text, "value", "[board-limit]"),
         "gives kernel-launch.confidence = 'mesured'": line_of(text, "confidence", "[kernel-launch]"),
     }
 

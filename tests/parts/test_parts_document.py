@@ -12,7 +12,20 @@ from engine.registry import every
 from tests import ROOT
 
 DOCUMENT = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
-KINDS = ("gpu", "media", "fabric", "drive", "host", "copy-path", "near-data", "framework")
+KINDS = (
+    "gpu",
+    "media",
+    "expander",
+    "fabric",
+    "drive",
+    "host",
+    "copy-path",
+    "dram",
+    "host-software",
+    "chassis",
+    "near-data",
+    "framework",
+)
 
 
 def blocks(language):
@@ -24,8 +37,9 @@ def table(kind):
     """Return the table of a kind's keys as the document has it."""
     one = catalog.KINDS[kind]
     rows = [f"| `{used}` | name of a {used} | needed |" for used in one.uses]
+    rows += [f"| `form` | {', '.join(one._forms)} | needed |"] if one._forms else []
     for quantity in one._fields.values():
-        default = "needed" if quantity.default is None else f"{quantity.default.value:g}"
+        default = f"{quantity.default.value:g}" if quantity.default else "no money" if quantity.optional else "needed"
         rows.append(f"| `{quantity.key}` | {quantity.unit}{', 0 possible' if quantity.zero else ''} | {default} |")
     rows += [f"| `{quantity.key}` | {quantity.unit} | none |" for quantity in one._aside]
     return "\n".join((f"### {kind}", "", "| key | unit | |", "|---|---|---|", *rows, ""))

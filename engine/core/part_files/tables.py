@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from ...errors import BadFile, nearest
-from ..constants import LEAST, Confidence, Constant, Said
+from ..constants import COUNTS, Confidence, Constant, Said, least_of
 
 MOST = 1e12
 MOST_BYTES, MOST_LETTERS = 1_000_000, 300
@@ -133,14 +133,21 @@ def _other(path: Path | str, one: Quantity, choice: str, tables: Any, among: str
 def _numbers(path: Path | str, one: Quantity, key: str, table: Table) -> tuple[float, str, float, float]:
     """Return value, unit, low and high."""
     for word in NUMBERS:
-        number, least = table[word], "from 0" if one.zero else "above 0 and up"
+        number, least = table[word], _from(one)
         right = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
-        if not right or (number == 0 and not one.zero) or 0 < number < LEAST:
+        if not right or (number == 0 and not one.zero) or 0 < number < least_of(one.unit):
             refuse(path, f"gives {key}.{word} = {number!r}; write a number {least} to {MOST:g}, in {one.unit}.")
     value, low, high = (table[word] for word in NUMBERS)
     if not low <= value <= high:
         refuse(path, f"gives {key} = {value} {one.unit} outside its range of {low} to {high}; widen low to high around it.")
     return value, one.unit, low, high
+
+
+def _from(one: Quantity) -> str:
+    """Return in words where the numbers begin that a quantity can be."""
+    if one.unit in COUNTS:
+        return "0, or from 1" if one.zero else "from 1"
+    return "from 0" if one.zero else "above 0 and up"
 
 
 def _source(path: Path | str, key: str, table: Table) -> tuple[Confidence, str]:

@@ -6,8 +6,9 @@ from itertools import pairwise
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
+from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
+from ..device import Device, DeviceKind, amount_price, assumed, fields_of, name_of, nodes
 
 USUAL = "two-socket"  # where no size was chosen yet
 LOADS = (0.1, 0.2, 0.5, 1.0)  # of the supplies' rating
@@ -49,20 +50,31 @@ CHASSIS = Catalogue("chassis", Chassis)
 
 
 def chassis(machine: MachineKnobs) -> Chassis:
-    """Return the chassis of a node, with the machine's assumptions."""
-    return assumed(machine, "chassis", CHASSIS[machine.chassis or USUAL])
+    """Return the chassis of a node, with the machine's assumptions; raises BadKnob for one that leaves the node no power."""
+    own = assumed(machine, "chassis", CHASSIS[machine.chassis or USUAL])
+    if machine.cooling == "air" and own.fans.value >= 1:
+        raise BadKnob(f"chassis.fan-share={own.fans.value:g} of the node leaves it no power; write less than 1.")
+    if not own.rating.value:
+        raise BadKnob("chassis.supply-rating=0 W feeds nothing; write more than 0.")
+    if over := next((one for one in _efficiencies(own) if one.value > 1), None):
+        raise BadKnob(f"{name_of('chassis', over)}={over.value:g} of input is more than supplies take in; write 1 or less.")
+    return own
+
+
+def _efficiencies(own: Chassis) -> tuple[Constant, ...]:
+    return own.tenth, own.fifth, own.half, own.whole
 
 
 def fan_share(machine: MachineKnobs) -> float:
     """Return the share of a node's power that its fans draw; 0 where a liquid cools it."""
-    return assumed_value(machine, "chassis", CHASSIS[machine.chassis or USUAL].fans) if machine.cooling == "air" else 0.0
+    return chassis(machine).fans.value if machine.cooling == "air" else 0.0
 
 
 def efficiency(machine: MachineKnobs, watts: float) -> float:
     """Return the share of its input that a node's supplies give on at so many W; between its points it is linear."""
     own = chassis(machine)
     load = min(max(watts / own.rating.value, LOADS[0]), LOADS[-1])
-    points = zip(LOADS, (own.tenth.value, own.fifth.value, own.half.value, own.whole.value), strict=True)
+    points = zip(LOADS, (one.value for one in _efficiencies(own)), strict=True)
     (low, before), (high, after) = next((one, two) for one, two in pairwise(points) if load <= two[0])
     return before + (after - before) * (load - low) / (high - low)
 

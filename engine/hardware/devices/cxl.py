@@ -8,8 +8,9 @@ import numpy as np
 
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
-from ...core.part_files.tables import optional_price, quantity
+from ...core.part_files.tables import optional_price, quantity, words
 from ...core.work import Move
+from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
@@ -47,7 +48,18 @@ LINKS = Catalogue("cxl-link", Link)
 
 
 def _link(generation: int) -> Link:
-    return LINKS[f"generation-{generation}"]
+    """Return the link of a generation; raises BadKnob for one that a module says and no link has."""
+    name = f"generation-{generation}"
+    if name not in LINKS:
+        raise BadKnob(
+            f"pmem.link-generation={generation} is of no CXL link; {words(generations())} are known, write one of them."
+        )
+    return LINKS[name]
+
+
+def generations() -> list[str]:
+    """Return the known generations of links, in words."""
+    return sorted((name.rpartition("-")[2] for name in LINKS), key=int)
 
 
 def payload_rate(machine: MachineKnobs) -> float:
@@ -64,7 +76,7 @@ def lanes_rate(machine: MachineKnobs, generation: int, lanes: int) -> float:
 
 def products(machine: MachineKnobs) -> Iterator[tuple[str, float, float]]:
     """Yield the links that cards have, as "×8 Gen4", with their bytes per second, one direction: raw, and of payload."""
-    for generation in sorted(int(name.rpartition("-")[2]) for name in LINKS):
+    for generation in map(int, generations()):
         yield from ((f"×{lanes} Gen{generation}", *_rates(machine, generation, lanes)) for lanes in CARDS)
 
 

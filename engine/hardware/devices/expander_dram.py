@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from ...core.catalog import Catalogue
-from ...core.constants import Constant
+from ...core.constants import LEAST, Constant
 from ...core.part_files.tables import optional_price, quantity
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
@@ -54,7 +54,7 @@ def build(machine: MachineKnobs) -> Device:
     memory, own = assumed(machine, "expander-dram", MEMORY[machine.expander_dram]), card(machine)
     gigabytes, channels = (machine.expander_dram_GiB or 0.0) * GiB / GB, dram_controllers(machine)
     if own:
-        each = own.rate.value / own.channels.value / memory.efficiency.value
+        each = max(LEAST, own.rate.value / own.channels.value / memory.efficiency.value)
         memory = replace(memory, latency=own.latency, channel=memory.channel.assumed(each), price=own.price)
     rates = rates_of(machine, memory, channels)
     static = own.power.value / own.capacity.value if own else memory.background.value

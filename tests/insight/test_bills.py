@@ -1,0 +1,146 @@
+"""Bills: is a machine's price the sum of its parts, counted by hand, at the prices that the parts' files say?"""
+
+from tomllib import loads
+
+import pytest
+
+from engine.analysis.choice import COST
+from engine.estimate import estimate
+from engine.scenario.machine import RECORDED
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import with_values
+from engine.schedule.machine import ready
+from tests.cases import each
+from tests.hardware.test_catalog import TEXT
+
+GIB = 1.073741824  # GB
+DRAM, SERVERS = "dram/ddr4-3200", "embedding-server/two-socket"
+CARD, MODULES = "cxl-link/generation-5:card-price", "media/optane-100"
+
+
+def paid(part, year=None):
+    """Return the USD of one, or of one GB, that a part's file says: of its source's year, or of another that it has."""
+    name, _, key = part.partition(":")
+    table = loads(TEXT[name])[key or "price"]
+    return table["years"][str(year)]["value"] if str(year) in table.get("years", {}) else table["value"]
+
+
+def bill(parts, year=None):
+    """Return the USD of so many parts, or GB of them, by name."""
+    return sum(count * paid(part, year) for part, count in parts.items())
+
+
+def node(gpus, gpu, chassis, gib, host="host/server", dram=DRAM, **more):
+    """Return the parts of one node: GPUs, CPUs, their chassis, and like DIMMs of so many GiB."""
+    return {f"gpu/{gpu}": gpus, host: 1, f"chassis/{chassis}": 1, dram: gib * GIB, **more}
+
+
+def both(*bills):
+    """Return the parts of several bills together."""
+    return {part: sum(one.get(part, 0) for one in bills) for one in bills for part in one}
+
+
+def times(count, parts):
+    return {part: count * number for part, number in parts.items()}
+
+
+# Host DRAM holds twice the GPUs' memory in all 16 channels, or in those that a preset says: 160 GB take 16 × 16 or 6 × 32 GiB.
+OPTANE = node(1, "a100-80", "two-socket", 256, **{MODULES: 6 * 128, CARD: 1, "near-data/fpga": 1})
+ALONE = node(1, "a100-80", "two-socket", 6 * 32)
+# Four V100 have 128 GB, which 6 × 64 GiB hold twice; eight A100 have 640 GB, which take 6 × 256 GiB.
+FOUR = node(4, "v100", "gpu-4-pcie", 6 * 64)
+TIERS = node(8, "a100-80", "gpu-8-sxm", 512, **{MODULES: 4 * 128, "drive/p5800x": 8 * 1600})
+
+
+def on_sale(modules):
+    """Return a machine of which all can be bought; each module has a card of its own, with logic in it."""
+    card = {"media/nv-cmm": 32, CARD: 1, "near-data/fpga": 1}
+    return node(1, "h100-sxm", "two-socket", 256, "host/amx-2023", "dram/ddr5-4800", **times(modules, card))
+
+
+def prototype(modules):
+    """Return the prototype, on which every configuration runs: host DRAM, expander DRAM and modules of 16 GB, and a drive."""
+    return {
+        "gpu-replay/trainingcxl": 1,
+        "host/trainingcxl": 1,
+        "chassis/trainingcxl": 1,
+        DRAM: 2 * 64 * GIB,
+        "media/trainingcxl": modules * 16,
+        CARD: 1,
+        "near-data/fpga": 1,
+        "drive/trainingcxl": 1000,
+    }
+
+
+def cards(count):
+    """Return so many network cards, one a GPU, which all fabrics have at the same price."""
+    return {"fabric/nvlink-3:network-card-price": count}
+
+
+# By preset, from what its file says; two nodes of the tiers reach their target, as before prices had years.
+BILLS = {
+    "a100-terabyte": node(1, "a100-80", "two-socket", 1024),
+    "bagpipe-kaggle": both(
+        times(8, node(1, "v100", "two-socket", 6 * 16)), cards(8), {SERVERS: 1, f"{SERVERS}:memory-price": 6 * 16 * GIB}
+    ),
+    "cached-embedding-avazu": ALONE,
+    "cached-embedding-kaggle": ALONE,
+    "cached-embedding-terabyte": ALONE,
+    "dlrm-kaggle": on_sale(1),  # 2.3 GB
+    "dlrm-terabyte": on_sale(4),  # 105 GB in modules of 32
+    "fae-kaggle": FOUR,
+    "hotline-kaggle": {**FOUR, "gather-card/alveo": 1},
+    "meta-856": both(times(2, TIERS), cards(16)),
+    "mtrains-capacity": both(times(2, TIERS), cards(16)),
+    "optane-kaggle": OPTANE,
+    "optane-rm1": OPTANE,
+    "optane-rm2": OPTANE,
+    "optane-rm3": OPTANE,
+    "optane-rm4": OPTANE,
+    "proactive-cold": both(times(2, node(8, "a100-80", "gpu-8-sxm", 1024)), cards(16)),
+    "scratchpipe-kaggle": ALONE,
+    "tiny": OPTANE,
+    "torchrec-terabyte": node(8, "a100-80", "gpu-8-sxm", 6 * 256),
+    "trainingcxl-rm1": prototype(1),
+    "trainingcxl-rm2": prototype(4),  # 61 GB
+    "trainingcxl-rm3": prototype(1),
+    "trainingcxl-rm4": prototype(1),
+}
+EXPLORATIONS = {"dlrm-kaggle", "dlrm-terabyte", "tiny"}
+
+
+@each("name", preset_names())
+def test_recorded_prices_are_those_of_the_parts_by_hand(name):
+    scenario = preset(name).scenario
+    assert scenario.machine.prices == ("2026" if name in EXPLORATIONS else RECORDED)
+    assert estimate(with_values(scenario, {"machine.prices": RECORDED})).results[COST] == pytest.approx(
+        bill(BILLS[name]), abs=1e-6
+    )
+
+
+def test_a_node_of_eight_gpus_costs_its_parts_in_either_year():
+    """All tables in HBM: eight H100 in their chassis, CPUs, and 16 DIMMs of 96 GiB for twice their 640 GB; one node, no cards."""
+    asked = {"system": "all-hbm", "machine.num_gpus": 8}
+    parts = node(8, "h100-sxm", "gpu-8-sxm", 16 * 96, "host/amx-2023", "dram/ddr5-4800")
+    for year in (2025, 2026):
+        scenario = with_values(preset("dlrm-kaggle").scenario, {**asked, "machine.prices": str(year)})
+        devices = ready(scenario).devices
+        assert sum(device.price for device in devices.values()) == pytest.approx(bill(parts, year))
+        assert estimate(scenario).results[COST] == pytest.approx(bill(parts, year))
+    assert set(devices) >= {"host", "gpu", "chassis", "dram"} and not {"expander-dram", "pmem", "cxl"} & set(devices)
+
+
+@each(("gb", "count"), [(2.0, 1), (256.0, 1), (257.0, 2), (1000.0, 4)])
+def test_dram_on_cards_costs_its_cards_with_controllers_and_logic(gb, count):
+    """A card has 256 GB; price and watts of its memory are by GB, its controller is the link's, a chip of logic stands on each."""
+    rows = gb * 1e9 / (26 * (16 * 4 + 4))  # words of 4 B, and one of Adagrad's
+    asked = {"system": "dram", "machine.expander": "cmm-d-256", "model.num_tables": 26, "model.num_embeddings": int(rows)}
+    scenario = with_values(preset("dlrm-kaggle").scenario, {**asked, "machine.prices": "2026"})
+    parts = node(1, "h100-sxm", "two-socket", 256, "host/amx-2023", "dram/ddr5-4800")
+    parts |= {"expander/cmm-d-256": count * 256, CARD: count, "near-data/fpga": count}
+    devices = ready(scenario).devices
+    assert sum(device.price for device in devices.values()) == pytest.approx(bill(parts, 2026))
+    assert devices["expander-dram"].idle_watts == pytest.approx(
+        count * loads(TEXT["expander/cmm-d-256"])["memory-power"]["value"]
+    )
+    assert devices["cxl"].title.startswith(f"CXL link, {f'{count} x ' if count > 1 else ''}25.8")
