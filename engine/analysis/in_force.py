@@ -6,6 +6,7 @@ from typing import Any
 
 from ..campaign import fault_stream
 from ..campaign.simulate import terms_of
+from ..core.catalog import content
 from ..errors import BadKnob, EmberpoolError
 from ..faults.fault import mtbf
 from ..hardware.device import expanders, nodes
@@ -32,7 +33,7 @@ from ..units import GB, HOUR, MINUTE
 
 RATES = "_mtbf_hours"
 CHANNELS, EXPANDER_CHANNELS = "machine.host_dram_channels", "machine.expander_dram_channels"
-CARD = "machine.expander"
+CARD, GRADE = "machine.expander", "machine.host_dram"
 
 
 @dataclass(frozen=True)
@@ -210,6 +211,7 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     ),
     NUMBER: _cards,
     WAY: _way,
+    GRADE: lambda s: InForce(str(content("host", s.machine.host)["dram"]), f"that of host {s.machine.host}"),
     CARD: lambda s: InForce(None, "no card; link and channels are as their knobs say"),
     CHASSIS: lambda s: InForce(sized_scenario(s).machine.chassis, "the smallest of two sockets with places for a node's GPUs"),
     DRIVES: lambda s: InForce(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),
