@@ -12,7 +12,7 @@ MOST_ACTIONS, MOST_KEYS = 10, 70
 OWN = {"Tables": "24", "Rows per table": "3 M", "Embedding dim": "64", "Pooling factor (lookups)": "10", "Batch size": "2048"}
 ASK = "Ask about my model"
 # What the answer must say: modules of PMEM, the link, near-data compute, staleness, and what it costs.
-SAYS = (r"\d+ × 128 GB", r"GB/s", r"[Nn]ear-data", r"batch", r"USD")
+SAYS = (r"\d+ × 32 GB", r"GB/s", r"[Nn]ear-data", r"batch", r"USD")
 
 
 def answered(page, verdict):
