@@ -132,7 +132,7 @@ def test_a_node_of_eight_gpus_costs_its_parts_in_either_year():
 
 @each(("gb", "count"), [(2.0, 1), (256.0, 1), (257.0, 2), (1000.0, 4)])
 def test_dram_on_cards_costs_its_cards_with_controllers_and_logic(gb, count):
-    """A card has 256 GB; price and watts of its memory are by GB, its controller is the link's, a chip of logic stands on each."""
+    """A card has 256 GB, paid by GB; its controller is the link's, and a chip of logic stands on each."""
     rows = gb * 1e9 / (26 * (16 * 4 + 4))  # words of 4 B, and one of Adagrad's
     asked = {"system": "dram", "machine.expander": "cmm-d-256", "model.num_tables": 26, "model.num_embeddings": int(rows)}
     scenario = with_values(preset("dlrm-kaggle").scenario, {**asked, "machine.prices": "2026"})
