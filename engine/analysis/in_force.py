@@ -11,7 +11,7 @@ from ..faults.fault import mtbf
 from ..hardware.device import expanders, nodes
 from ..hardware.devices.cxl import link_latency
 from ..hardware.devices.expander_dram import dram_controllers
-from ..hardware.devices.pmem import read_rate, told_modules
+from ..hardware.devices.pmem import own_link, read_rate, told_modules
 from ..hardware.hosts import host_channels
 from ..hardware.prices import electricity
 from ..insight.decomposition import BOUND, RELAXED
@@ -28,7 +28,7 @@ from ..systems.parts import kind_of
 from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, NUMBER, SERVER, WAY, modules_by_reason
 from ..systems.system import KEEPS, named, readers
 from ..systems.traffic import log_bytes, table_bytes
-from ..units import GB, HOUR, MINUTE
+from ..units import GB, HOUR, MINUTE, GiB
 
 RATES = "_mtbf_hours"
 CHANNELS, EXPANDER_CHANNELS = "machine.host_dram_channels", "machine.expander_dram_channels"
@@ -117,8 +117,18 @@ def _dram(path: str, what: str, channels: Callable[[MachineKnobs], int]) -> Call
     return found
 
 
-def _cards(s: Scenario) -> str:
-    return f"of card {s.machine.expander}" if s.machine.expander else "the usual one, without a card"
+def _brings(s: Scenario) -> str:
+    """Return what brings links with it, cards or modules with links of their own; "" where knobs describe them."""
+    memory, machine = load("systems", s.system).memory, s.machine
+    if memory == "expander-dram" and machine.expander:
+        return f"of card {machine.expander}, as many as hold the tables"
+    return f"of a module of {machine.pmem}, each with a link of its own" if memory == "pmem" and own_link(machine) else ""
+
+
+def _cards(s: Scenario) -> InForce:
+    machine = sized_scenario(s).machine
+    count, size = expanders(machine), machine.expander_dram_GiB or 0.0
+    return InForce(size, f"{count} × {size / count * GiB / GB:g} GB {_brings(s)}")
 
 
 def _no_target(s: Scenario) -> InForce:
@@ -177,15 +187,16 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     CAPACITY: _capacity,
     MODULE: lambda s: InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}"),
     LINK: lambda s: InForce(
-        AUTOMATIC[LINK](s), f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry"
+        AUTOMATIC[LINK](sized_scenario(s)),
+        _brings(s) or f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry",
     ),
     HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", host_channels),
-    EXPANDER: _dram(EXPANDER, "the tables", dram_controllers),
+    EXPANDER: lambda s: _cards(s) if s.machine.expander else _dram(EXPANDER, "the tables", dram_controllers)(s),
     SERVER: _dram(SERVER, "a server's share of the tables", host_channels),
     CHANNELS: lambda s: InForce(host_channels(s.machine), f"the channels of host {s.machine.host}"),
-    EXPANDER_CHANNELS: lambda s: InForce(dram_controllers(sized_scenario(s).machine), _cards(s)),
-    NUMBER: lambda s: InForce(expanders(sized_scenario(s).machine), _cards(s)),
-    WAY: lambda s: InForce(link_latency(sized_scenario(s).machine), _cards(s)),
+    EXPANDER_CHANNELS: lambda s: InForce(dram_controllers(sized_scenario(s).machine), _brings(s) or "the usual ones"),
+    NUMBER: lambda s: InForce(expanders(sized_scenario(s).machine), _brings(s) or "the usual one, without a card"),
+    WAY: lambda s: InForce(link_latency(sized_scenario(s).machine), _brings(s) or "the usual one, without a card"),
     CARD: lambda s: InForce(None, "no card; link and channels are as their knobs say"),
     CHASSIS: lambda s: InForce(sized_scenario(s).machine.chassis, "the smallest of two sockets with places for a node's GPUs"),
     DRIVES: lambda s: InForce(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),

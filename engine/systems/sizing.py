@@ -56,8 +56,7 @@ def sized(s: Scenario, system: System) -> Scenario:
     if s.machine.host_dram_GiB is None:
         s = _changed(s, {HOST: least_host_dram(s, system)})  # tables that are placed by room are placed in this
         s = _changed(s, {HOST: max(s.machine.host_dram_GiB or 0.0, dimms(host_channels(s.machine), _in_host(s, system)))})
-    if s.machine.expander_dram_GiB is None:
-        s = _changed(s, {EXPANDER: _expander_dram(s, system)})
+    s = _changed(s, {EXPANDER: _expander_dram(s, system)})
     if s.machine.server_dram_GiB is None:
         s = _changed(s, {SERVER: dimms(host_channels(s.machine), _held(s, system, "servers") / s.machine.embedding_servers)})
     if s.machine.num_ssds is None:
@@ -80,18 +79,19 @@ def _link_sizes(s: Scenario, system: System) -> dict[str, Any]:
 def _cards(s: Scenario, system: System) -> int:
     """Return how many expanders there are: cards that hold the tables, modules with links of their own, or one."""
     if system.memory == "expander-dram" and (own := card(s.machine)):
-        count = ceil(_held(s, system, "expander-dram") / (own.capacity.value * GB) - 1e-9)
+        asked = s.machine.expander_dram_GiB
+        count = ceil((_held(s, system, "expander-dram") if asked is None else asked * GiB) / (own.capacity.value * GB) - 1e-9)
     else:
         count = modules(s.machine) if system.memory == "pmem" and own_link(s.machine) else 1
     return min(max(1, count), int(KNOBS[NUMBER].high or 1))
 
 
 def _expander_dram(s: Scenario, system: System) -> float:
-    """Return the GiB of the DRAM of all expanders: what their cards have, or DIMMs."""
-    own = card(s.machine)
+    """Return the GiB of the DRAM of all expanders: what is asked for, in whole cards where they are cards; or DIMMs."""
+    own, asked = card(s.machine), s.machine.expander_dram_GiB
     if own:
-        return expanders(s.machine) * own.capacity.value * GB / GiB
-    return dimms(dram_controllers(s.machine), _held(s, system, "expander-dram"))
+        return max(expanders(s.machine) * own.capacity.value * GB / GiB, asked or 0.0)
+    return asked or dimms(dram_controllers(s.machine), _held(s, system, "expander-dram"))
 
 
 def modules_by_reason(s: Scenario, system: System) -> Modules:

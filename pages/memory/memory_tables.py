@@ -87,7 +87,7 @@ def loses(one: Sensitivity, scenario: Scenario) -> str:
     if one.refused:
         return f"{one.system} cannot run: {one.refused}"
     if one.own.loses:
-        rate = payload_rate(scenario.machine) / GB
+        rate = payload_rate(sized_scenario(scenario).machine) / GB
         return (
             f"{one.system} is {LOSS:.0%} slower from {one.own.loses:,.0f} ns on, with the fewest requests in flight "
             f"{_at(one.fewest)}, with the most {_at(one.most)}: {one.work[0].task} waits for the link, which {one.in_flight:,g} "

@@ -10,6 +10,7 @@ from engine.insight.decomposition import Decomposition
 from engine.insight.relaxation import Relaxation
 from engine.insight.saturation import Saturation
 from engine.scenario.scenario import Scenario
+from engine.schedule.machine import sized_scenario
 from engine.units import GB, MS
 from pages.ui.numbers import readable
 
@@ -148,7 +149,7 @@ def links(found: tuple[Saturation, ...], scenario: Scenario) -> pd.DataFrame:
     rows = [(one.system, *point, False) for one in found for point in one.curve]
     rows += [(one.system, one.enough, one.at_enough, True) for one in found if one.enough is not None]
     frame = pd.DataFrame(rows, columns=["system", "bandwidth", "step", "enough"])
-    return frame.assign(step=frame.step / MS, present=joint_rate(scenario.machine) / GB)
+    return frame.assign(step=frame.step / MS, present=joint_rate(sized_scenario(scenario).machine) / GB)
 
 
 def carried(found: tuple[Saturation, ...]) -> pd.DataFrame:
