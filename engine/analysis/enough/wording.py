@@ -6,6 +6,7 @@ from ...hardware.device import expanders, nodes
 from ...hardware.devices.pmem import module_bytes
 from ...registry import load
 from ...scenario.scenario import KNOBS
+from ...systems.sizing import NUMBER
 from ...units import GB, MS
 from .drawn import Band
 from .ladder import product
@@ -26,7 +27,7 @@ def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) 
         total = f"{machine.modules * each:,.15g} GB" if machine.modules > 1 else ""
         words.append(f"{machine.modules:,} × {each:g} GB of PMEM{_bracketed(total, sure)}{where}")
     if machine.gbps is not None:
-        card, count = product(q.scenario, machine.gbps) if carded else None, expanders(q.scenario.machine)
+        card, count = product(q.scenario, machine.gbps) if carded else None, _links(q, machine)
         links = f"{count} CXL links of {machine.gbps:.3g} GB/s each" if count > 1 else f"a CXL link of {machine.gbps:.3g} GB/s"
         same = card and card[1] <= SAME * machine.gbps
         told = "" if not card else card[0] if same else f"{card[0]} has {card[1]:.3g} GB/s"
@@ -34,14 +35,19 @@ def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) 
     return " and ".join(words)
 
 
+def _links(q: Question, machine: Candidate) -> int:
+    return int(machine.changes.get(NUMBER) or expanders(q.scenario.machine))
+
+
 def _bracketed(*words: str) -> str:
     inner = "; ".join(filter(None, words))
     return f" ({inner})" if inner else ""
 
 
-def verb(machine: Candidate, word: str) -> str:
-    """Return a verb as a sentence about a machine has it: several modules meet, one meets."""
-    return word if (machine.modules or 1) > 1 or (machine.modules and machine.gbps) else f"{word}s"
+def verb(q: Question, machine: Candidate, word: str) -> str:
+    """Return a verb as a sentence about a machine has it: several modules or links meet, one meets."""
+    several = (machine.modules or 1) > 1 or (machine.gbps and (machine.modules or _links(q, machine) > 1))
+    return word if several else f"{word}s"
 
 
 def times(q: Question, machine: Candidate, sure: str = "") -> str:
