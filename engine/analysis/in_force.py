@@ -29,7 +29,7 @@ from ..systems.parts import kind_of
 from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, NUMBER, SERVER, WAY, modules_by_reason
 from ..systems.system import KEEPS, named, readers
 from ..systems.traffic import log_bytes, table_bytes
-from ..units import GB, HOUR, MINUTE
+from ..units import GB, HOUR, MINUTE, GiB
 
 RATES = "_mtbf_hours"
 CHANNELS, EXPANDER_CHANNELS = "machine.host_dram_channels", "machine.expander_dram_channels"
@@ -146,6 +146,12 @@ def _cards(s: Scenario) -> InForce:
     return InForce(count, "as many cards as hold the tables" if part.startswith("card ") else f"{part} has a link of its own")
 
 
+def _card_size(s: Scenario) -> InForce:
+    machine = sized_scenario(s).machine
+    count, size = expanders(machine), machine.expander_dram_GiB or 0.0
+    return InForce(size, f"{count} × {size / count * GiB / GB:g} GB of {_brought_by(s)}, as many as hold the tables")
+
+
 def _no_target(s: Scenario) -> InForce:
     machine: MachineKnobs = s.machine
     return InForce(None, f"no target, trains on the {machine.num_gpus} GPU{'s' if machine.num_gpus > 1 else ''} given")
@@ -203,7 +209,7 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     MODULE: lambda s: InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}"),
     LINK: _link,
     HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", host_channels),
-    EXPANDER: _dram(EXPANDER, "the tables", dram_controllers),
+    EXPANDER: lambda s: _card_size(s) if s.machine.expander else _dram(EXPANDER, "the tables", dram_controllers)(s),
     SERVER: _dram(SERVER, "a server's share of the tables", host_channels),
     CHANNELS: lambda s: InForce(host_channels(s.machine), f"the channels of host {s.machine.host}"),
     EXPANDER_CHANNELS: lambda s: InForce(

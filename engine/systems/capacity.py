@@ -4,9 +4,9 @@ from math import ceil
 
 from ..errors import BadKnob
 from ..hardware.device import expanders, nodes
-from ..hardware.devices.expander_dram import dram_controllers
+from ..hardware.devices.expander_dram import card, dram_controllers
 from ..hardware.devices.gpu import memory_bytes, no_unit
-from ..hardware.devices.pmem import module_bytes, modules, modules_for
+from ..hardware.devices.pmem import module_bytes, modules, modules_for, own_link
 from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import no_unit as no_host_unit
 from ..registry import load
@@ -168,7 +168,17 @@ def _dram(s: Scenario, need: float) -> tuple[float, str]:
 
 
 def _expander(s: Scenario, need: float) -> tuple[float, str]:
-    return _gib_of(s, need, EXPANDER, 1)
+    own = card(s.machine)
+    if own is None:
+        return _gib_of(s, need, EXPANDER, 1)
+    count, each = expanders(s.machine), own.capacity.value * GB
+    more = (
+        _raise("machine.num_expanders", ceil(need / each - 1e-9), ", ") and f"set {EXPANDER} and machine.num_expanders to auto, "
+    )
+    return _size(s, EXPANDER) * GiB * (1 + 1e-9), (
+        f"{count:,} {s.machine.expander} of {_gb(each)} cannot hold {_gb(need)} of embedding tables; {more}choose a larger "
+        "machine.expander, or lower model.num_embeddings."
+    )
 
 
 def _gib_of(s: Scenario, need: float, path: str, hosts: int) -> tuple[float, str]:
@@ -216,11 +226,27 @@ def _expanders(s: Scenario, memory: str) -> str:
     dram = memory == "expander-dram"
     have, what = (dram_controllers(machine), "DRAM channels") if dram else (modules(machine), "PMEM modules")
     if asked <= have:
-        return ""
+        return _too_few(s, dram, have)
     more = ceil(asked * module_bytes(machine) / GB)
     path, number = ("machine.expander_dram_channels", asked) if dram else ("machine.pmem_capacity_GB", more)
     remedy = f", or raise {path} to {number}" if number <= (KNOBS[path].high or 0) else ""
     return f"machine.num_expanders={asked} needs as many {what}, but there are {have}; lower it to {have}{remedy}."
+
+
+def _too_few(s: Scenario, dram: bool, have: int) -> str:
+    """Refuse DRAM beyond what the cards have, and modules with links of their own beyond the most links."""
+    machine, links, most = s.machine, expanders(s.machine), int(KNOBS["machine.num_expanders"].high or 1)
+    if dram and (own := card(machine)):
+        room, size = links * own.capacity.value * GB / GiB, _size(s, EXPANDER)
+        more = _raise("machine.num_expanders", ceil(size / room * links - 1e-9), ", ")
+        said = f"{EXPANDER}={size:g} is more than the {room:.6g} GiB of {links} {machine.expander}; {more}or set either to auto."
+        return said if size > room * (1 + 1e-9) else ""
+    if dram or links < most or have <= links or not own_link(machine):
+        return ""
+    return (
+        f"machine.num_expanders={links} links do not reach {have:,} modules of {machine.pmem}, each with a link of its own; "
+        "raise machine.pmem_module_GB, choose another medium, or lower model.num_embeddings."
+    )
 
 
 def _window(s: Scenario, system: System) -> str:

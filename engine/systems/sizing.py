@@ -72,8 +72,8 @@ def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
         least = least_host_dram(s, system)
         s = choose(host_dram_GiB=least)  # tables that are placed by room are placed in this
         s = choose(host_dram_GiB=max(least, dimms(host_channels(s.machine), _in_host(s, system))))
-    if s.machine.expander_dram_GiB is None:
-        s = choose(expander_dram_GiB=_expander_dram(s, system))
+    if (dram := _expander_dram(s, system)) != s.machine.expander_dram_GiB:
+        s = choose(expander_dram_GiB=dram)
     if s.machine.server_dram_GiB is None:
         share = _held(s, system, "servers") / s.machine.embedding_servers
         s = choose(server_dram_GiB=dimms(host_channels(s.machine), share))
@@ -97,18 +97,19 @@ def _link_sizes(s: Scenario, system: System) -> dict[str, Any]:
 def _cards(s: Scenario, system: System) -> int:
     """Return how many expanders there are: cards that hold the tables, modules with links of their own, or one."""
     if system.memory == "expander-dram" and (own := card(s.machine)):
-        count = ceil(_held(s, system, "expander-dram") / (own.capacity.value * GB) - 1e-9)
+        asked = s.machine.expander_dram_GiB
+        count = ceil((_held(s, system, "expander-dram") if asked is None else asked * GiB) / (own.capacity.value * GB) - 1e-9)
     else:
         count = modules(s.machine) if system.memory == "pmem" and own_link(s.machine) else 1
     return min(max(1, count), int(KNOBS[NUMBER].high or 1))
 
 
 def _expander_dram(s: Scenario, system: System) -> float:
-    """Return the GiB of the DRAM of all expanders: what their cards have, or DIMMs."""
-    own = card(s.machine)
+    """Return the GiB of the DRAM of all expanders: what is asked for, in whole cards where they are cards; or DIMMs."""
+    own, asked = card(s.machine), s.machine.expander_dram_GiB
     if own:
-        return expanders(s.machine) * own.capacity.value * GB / GiB
-    return dimms(dram_controllers(s.machine), _held(s, system, "expander-dram"))
+        return max(expanders(s.machine) * own.capacity.value * GB / GiB, asked or 0.0)
+    return asked or dimms(dram_controllers(s.machine), _held(s, system, "expander-dram"))
 
 
 def modules_by_reason(s: Scenario, system: System) -> Modules:

@@ -90,6 +90,17 @@ def test_no_cheaper_machine_meets_the_target_over_any_link_and_with_any_choice(n
     assert not [gbps for gbps in slower if alone(q, best.modules, gbps, choice)[0] <= q.goal]
 
 
+def test_modules_with_links_of_their_own_bring_as_many_and_the_links_are_paid():
+    scenario = preset("dlrm-terabyte").scenario  # four modules of nv-cmm hold its tables
+    q = ask(scenario, baseline_of(scenario, "dram"), Target(0.1))
+    for count in (4, 5, 9):
+        eased = estimate(with_values(scenario, {CAPACITY: 32.0 * count})).results
+        assert alone(q, count, None) == pytest.approx((eased[STEP] / 1e3, eased[DOLLARS]), rel=1e-12)
+    few = estimate(with_values(scenario, {CAPACITY: 32.0 * 9, "machine.num_expanders": 4})).results
+    assert alone(q, 9, None)[0] < few[STEP] / 1e3 and alone(q, 9, None)[1] == pytest.approx(few[DOLLARS] + 5 * (500 + 4000))
+    assert modules_of(q.scenario) == 1024
+
+
 def test_out_of_reach_the_machine_is_the_cheapest_of_those_as_near_as_any():
     scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl", NEAR: False})
     answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01)))

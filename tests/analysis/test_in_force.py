@@ -50,6 +50,23 @@ def test_every_automatic_knob_says_what_is_in_force_and_giving_it_changes_nothin
         assert same(before[0], after[0]) and (before[1].split("=")[0], before[2]) == (after[1].split("=")[0], after[2]), path
 
 
+CARD = "of card cmm-d-256, as many as hold the tables."
+LINKS = [
+    ({}, "machine.cxl_bandwidth_GBps", "auto: 25.83 GB/s; of a module of nv-cmm, each with a link of its own."),
+    ({}, "machine.cxl_latency_ns", "auto: 100 ns; of a module of nv-cmm, each with a link of its own."),
+    ({"machine.pmem": "optane-100"}, "machine.cxl_bandwidth_GBps", "auto: 51.66 GB/s; what 16 lanes of generation 5 carry."),
+    ({"machine.pmem": "optane-100"}, "machine.cxl_latency_ns", "auto: 250 ns; the usual one, without a card."),
+    ({"system": "dram"}, "machine.cxl_bandwidth_GBps", f"auto: 25.8 GB/s; {CARD}"),
+    ({"system": "dram"}, "machine.expander_dram_GiB", f"auto: 238.4 GiB; 1 × 256 GB {CARD}"),
+]
+
+
+@each(("knobs", "path", "told"), LINKS)
+def test_a_link_in_force_is_that_of_the_module_or_card_that_brings_it(knobs, path, told):
+    """A lane of PCIe 5 carries 3.94 GB/s raw, of which 82 % are payload: eight of them 25.8 GB/s."""
+    assert caption(with_values(preset("dlrm-kaggle").scenario, {"machine.expander": "cmm-d-256", **knobs}), path) == told
+
+
 def test_a_rate_and_a_checkpoint_period_in_force_are_those_of_faults_and_campaigns():
     base = with_values(Scenario(), {"faults.rates": "llama3", "faults.machines": 2048})
     hours = in_force(base, "faults.gpu_crash_mtbf_hours").value

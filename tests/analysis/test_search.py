@@ -59,15 +59,16 @@ def covered(points: Sequence[tuple[float, float]], reference: tuple[float, float
     return area
 
 
-def test_with_real_estimates_a_tenth_of_the_default_grid_covers_its_front() -> None:
+def test_two_hundred_real_estimates_cover_the_front_of_a_default_grid() -> None:
+    """A tenth of 2,016 points, before six modules hid the log: its bound is no axis of tiny any more."""
     base = TINY
     axes = suggested_axes.axes(base)
     whole = [one.results for one in estimates(list(Sweep(base, axes))) if one.ran]
     points = {(row[TIME] or 0, row[COST] or 0) for row in whole}
     best = [one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)]
     corner = (max(x for x, _ in best) * 1.05, max(y for _, y in best) * 1.05)
-    found = search.search(base, axes, BOTH, evaluations=len(whole) // 10)
-    assert len(whole) > 1000 and len(found.results) <= len(whole) // 10
+    found = search.search(base, axes, BOTH, evaluations=200)
+    assert len(whole) > 1000 and len(found.results) <= 200
     reached = [(one.results[TIME] or 0, one.results[COST] or 0) for one in found.front]
     assert covered(reached, corner) >= 0.99 * covered(best, corner)
 

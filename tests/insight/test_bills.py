@@ -1,5 +1,6 @@
 """Bills: is a machine's price the sum of its parts, counted by hand, at the prices that the parts' files say?"""
 
+import re
 from tomllib import loads
 
 import pytest
@@ -132,7 +133,7 @@ def test_a_node_of_eight_gpus_costs_its_parts_in_either_year():
 
 @each(("gb", "count"), [(2.0, 1), (256.0, 1), (257.0, 2), (1000.0, 4)])
 def test_dram_on_cards_costs_its_cards_with_controllers_and_logic(gb, count):
-    """A card has 256 GB; price and watts of its memory are by GB, its controller is the link's, a chip of logic stands on each."""
+    """A card has 256 GB, paid by GB; its controller is the link's, and a chip of logic stands on each."""
     rows = gb * 1e9 / (26 * (16 * 4 + 4))  # words of 4 B, and one of Adagrad's
     asked = {"system": "dram", "machine.expander": "cmm-d-256", "model.num_tables": 26, "model.num_embeddings": int(rows)}
     scenario = with_values(preset("dlrm-kaggle").scenario, {**asked, "machine.prices": "2026"})
@@ -144,3 +145,25 @@ def test_dram_on_cards_costs_its_cards_with_controllers_and_logic(gb, count):
         count * loads(TEXT["expander/cmm-d-256"])["memory-power"]["value"]
     )
     assert devices["cxl"].title.startswith(f"CXL link, {f'{count} x ' if count > 1 else ''}25.8")
+
+
+CARDS = {"system": "dram", "machine.expander": "cmm-d-256"}
+FULL = {"model.num_embeddings": 400_000_000, "model.num_tables": 10_000}  # 272 TB
+TOO_MANY = [
+    ({**CARDS, "machine.expander_dram_GiB": 1000.0, "machine.num_expanders": 2}, r"1000 is more than the 476\.837 GiB of 2 cmm"),
+    ({**CARDS, **FULL}, r"1,024 cmm-d-256 of 256 GB cannot hold 2\.72e\+05 GB of embedding tables; choose a larger"),
+    ({**CARDS, **FULL, "model.num_tables": 100, "machine.num_expanders": 1}, r"cannot hold .*set machine\.expander_dram_GiB and"),
+    ({**FULL, "model.num_tables": 1500}, r"num_expanders=1024 links do not reach 1,276 modules of nv-cmm, each with a link"),
+]
+
+
+def test_cards_are_whole_as_modules_are():
+    scenario = with_values(preset("dlrm-kaggle").scenario, {**CARDS, "machine.expander_dram_GiB": 1000.0})
+    machine = ready(scenario).scenario.machine
+    assert (machine.num_expanders, machine.expander_dram_GiB) == (5, pytest.approx(5 * 256 / GIB))
+
+
+@each(("knobs", "says"), TOO_MANY)
+def test_more_than_cards_or_links_hold_is_refused(knobs, says):
+    found = estimate(with_values(preset("dlrm-kaggle").scenario, knobs))
+    assert not found.ran and re.search(says, found.outcome)

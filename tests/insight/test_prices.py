@@ -18,8 +18,9 @@ from engine.analysis.uncertainty import bands, draws, tornado, turns, uncertain
 from engine.core import catalog
 from engine.core.constants import Constant
 from engine.core.part_files import tables
-from engine.errors import BadFile, CannotRun
+from engine.errors import BadFile, BadKnob, CannotRun
 from engine.estimate import estimate
+from engine.hardware.devices.gpu import ACCELERATORS
 from engine.hardware.prices import ELECTRICITY, electricity, with_year
 from engine.insight.knob_strips import stop
 from engine.insight.running_costs import assumptions, dollars, price_note, running_costs, swept_dollars
@@ -33,6 +34,7 @@ from pages.systems import comparison
 from tests import apps
 from tests.cases import each
 from tests.hardware.test_catalog import TEXT, shelf
+from tests.insight.test_bills import OPTANE, bill, on_sale
 
 __all__ = ["shelf"]
 PRICE = Constant("price", 10, "USD/GB", 8, 16, "stated", "a list", year=2022)
@@ -80,7 +82,9 @@ def test_every_price_of_the_catalogue_has_a_year_and_nothing_else_has():
 def test_a_price_without_its_year_or_with_a_wrong_one_is_refused(shelf, old, new, says):
     shelf("gpu/other", TEXT["gpu/a100-80"].replace(old, new))
     with pytest.raises(BadFile, match=says):
-        constants(with_values(KAGGLE, {"machine.gpu": "other"}))
+        ACCELERATORS["other"]
+    with pytest.raises(BadKnob, match=r"machine\.gpu='other' is a part whose file cannot be used as it is"):
+        with_values(KAGGLE, {"machine.gpu": "other"})
 
 
 def test_ranges_of_bands_and_tornado_are_those_of_the_year():
@@ -89,15 +93,20 @@ def test_ranges_of_bands_and_tornado_are_those_of_the_year():
     assert constants(then)["gpu.price"].high == 17000
     assert uncertain(now)["gpu.price"].low == pytest.approx(9000 / 1.25**3)
     assert max(draw["gpu.price"] for draw in draws(now)) > 17000 >= max(draw["gpu.price"] for draw in draws(then))
+    near = constants(with_values(KAGGLE, {"machine.prices": "2023"}))  # of which every price is the one on record
+    for name, price in constants(then).items():
+        if price.year:
+            wider = 1.25 ** (2023 - price.year)
+            assert (near[name].value, near[name].low, near[name].high) == (price.value, price.low / wider, price.high * wider)
     (wide, narrow) = (bands(one)[COST] for one in (now, then))
-    assert wide[0] < narrow[0] and wide[1] > narrow[1]
+    assert wide[1] - wide[0] > narrow[1] - narrow[0] and wide[1] > narrow[1]
     assert tornado(now, COST)[0].width > tornado(then, COST)[0].width
 
 
 def test_an_assumption_beats_the_year():
     assumed = {"machine.assume": (("gpu.price", 5.0),)}
     costs = [estimate(with_values(KAGGLE, {"machine.prices": year, **assumed})).results[COST] for year in ("2022", "2026")]
-    assert costs == [27268.0 - 12000 + 5] * 2
+    assert costs == pytest.approx([bill(OPTANE, year) - 12000 + 5 for year in (2022, 2026)])
 
 
 def test_dollars_say_their_year_or_the_years_of_the_parts_that_are_paid():
@@ -115,7 +124,7 @@ def test_dollars_say_their_year_or_the_years_of_the_parts_that_are_paid():
 def test_dram_of_2026_costs_what_it_does_in_2026():
     dram = with_values(KAGGLE, {"system": "dram"})
     costs = {year: estimate(with_values(dram, {"machine.prices": year})).results[COST] for year in ("2022", "2026", RECORDED)}
-    gigabytes = 256 * 1.073741824
+    gigabytes = (16 * 16 + 6 * 16) * 1.073741824  # DIMMs of 16 GiB in the channels of a host and of an expander
     assert costs["2022"] == costs[RECORDED]
     assert costs["2026"] - costs["2022"] == pytest.approx(gigabytes * (13.8 - 11.13))
 
@@ -156,7 +165,7 @@ def test_without_a_price_there_is_no_money_and_the_part_is_named(unpriced):
     assert COST not in bands(unpriced) and "Step time [ms]" in bands(unpriced)
     assert "gpu.price" not in constants(unpriced)
     given = estimate(with_values(unpriced, {"machine.assume": (("gpu.price", 30000.0),)}))
-    assert given.results[COST] == 27268.0 - 12000 + 30000 and given.warnings == ()
+    assert given.results[COST] == pytest.approx(bill(OPTANE, 2026) - 12000 + 30000) and given.warnings == ()
 
 
 def test_a_tornado_of_money_without_a_price_is_refused(unpriced):
@@ -200,15 +209,15 @@ def test_the_command_enough_says_years_and_what_has_no_price(capsys):
 def test_run_says_the_year_of_its_dollars(capsys):
     assert main(["run", "--preset", "tiny", "--estimate"]) == 0
     said = capsys.readouterr().out
-    assert "Capital cost [USD]" in said and "27,268  USD (2026)" in said and "of 2019 to 2023" in said
+    assert "Capital cost [USD]" in said and f"{bill(OPTANE, 2026):,.1f}  USD (2026)" in said and "of 2019 to 2023" in said
     assert main(["run", "--preset", "tiny", "--estimate", "--set", "machine.prices=recorded"]) == 0
-    assert "27,268  USD of 2019 to 2023" in capsys.readouterr().out
+    assert f"{bill(OPTANE):,.1f}  USD of 2019 to 2023" in capsys.readouterr().out
 
 
 def test_a_tile_says_the_year_of_its_dollars():
     app = apps.opened("design")
     tiles = {one.label: one.value for one in app.metric}
-    assert tiles["Capital cost"] == "27.3k USD (2026)"
+    assert tiles["Capital cost"] == f"{bill(on_sale(1), 2026) / 1e3:.1f}k USD (2026)"
     assert tiles["Electricity a month"].endswith("USD (2026)") and tiles["Per billion samples"].endswith("USD (2026)")
 
 

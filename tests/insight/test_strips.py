@@ -2,6 +2,7 @@
 
 from math import isnan
 
+import numpy as np
 import pytest
 
 from engine.errors import EmberpoolError
@@ -124,16 +125,27 @@ def test_a_knob_without_effect_does_not_act():
     assert acts == {"machine.num_ssds": False, LINK: True, NEAR: True}
 
 
-@each("level", ["device", "wall"], few=2)
-def test_running_costs_follow_from_watts_at_the_wall_and_from_the_price(level):
+@each("level", ["device", "node", "room"], few=3)
+def test_running_costs_follow_from_watts_in_the_room_and_from_the_price(level):
+    """The prototype's CPU draws up to 169 W and its GPU 250 of its supply's 750, and nothing draws air; a room takes 1.3."""
     result = estimate(with_values(BASE, {"machine.energy_level": level}))
     found, r = running_costs(result), result.results
-    watts = r[JOULES] / (r[STEP] / 1e3) * (1.3 / 0.93 if level == "device" else 1)
+    supplied = 1 / np.interp((169 + 250) / 750, (0.1, 0.2, 0.5, 1), (0.8, 0.87, 0.9, 0.87))
+    watts = r[JOULES] / (r[STEP] / 1e3) * {"device": 1.3 * supplied, "node": 1.3, "room": 1}[level]
     hours = 1e9 / r["Throughput [samples/s]"] / 3600
     assert found.kwh_month == pytest.approx(watts * 365.25 * 24 / 12 / 1000)
     assert found.electricity_month == pytest.approx(0.081 * found.kwh_month)
     assert found.capital == r[DOLLARS]
     assert found.billion == pytest.approx(watts / 1000 * hours * 0.081 + r[DOLLARS] * hours / (5 * 365.25 * 24))
+
+
+def test_fans_of_a_server_draw_their_share_of_what_a_node_draws():
+    """A two-socket server: 625 W of CPUs and 400 W of a GPU on 3,200 W of supplies, and a tenth of all for its fans."""
+    node, device = (
+        estimate(with_values(preset("optane-kaggle").scenario, {"machine.energy_level": level})).results[JOULES]
+        for level in ("node", "device")
+    )
+    assert node / device == pytest.approx(1 / 0.9 / np.interp(1025 / 3200, (0.2, 0.5), (0.94, 0.96)))
 
 
 def test_costs_say_what_they_assume_and_nothing_of_what_cannot_run():

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...estimates import step_seconds
-from ...insight.knob_stops import CAPACITY, capacity
 from ...insight.relaxation import LINK
 from ...scenario.scenario import Scenario, with_checked, with_values
 from ...schedule.machine import sized_scenario
 from ..uncertainty import QUANTILES, SAMPLES, draws
-from .ladder import links_of, modules_of, narrow
+from .ladder import held, links_of, modules_of, narrow
 from .question import Question
 from .smallest import Enough, Found
 
@@ -54,9 +53,9 @@ def bands(answer: Enough, samples: int = SAMPLES) -> Bands:
     counts, links = range(1, modules_of(asked) + 1), links_of(asked)
     band = partial(_band, q, [_assuming(asked, one).machine.assume for one in drawn], references)
     return Bands(
-        band(answer.capacity, counts, lambda count: {CAPACITY: capacity(asked, int(count))}),
+        band(answer.capacity, counts, lambda count: held(asked, int(count))),
         band(answer.bandwidth, links, lambda gbps: {LINK: gbps}),
-        band(answer.both, counts, lambda count: {**machine.changes, CAPACITY: capacity(asked, int(count))})
+        band(answer.both, counts, lambda count: {**machine.changes, **held(asked, int(count))})
         if counts
         else band(answer.both, links, lambda gbps: {**machine.changes, LINK: gbps}),
     )

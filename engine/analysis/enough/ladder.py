@@ -3,15 +3,18 @@
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from ...hardware.device import expanders
 from ...hardware.devices.cxl import payload_rate, products
-from ...hardware.devices.pmem import module_bytes
-from ...insight.knob_stops import CAPACITY
+from ...hardware.devices.pmem import module_bytes, modules, own_link
+from ...insight.knob_stops import CAPACITY, capacity
 from ...insight.relaxation import LINK
 from ...registry import load
 from ...scenario.scenario import KNOBS, Scenario
+from ...systems.sizing import NUMBER
 from ...systems.system import readers
 from ...units import GB
 
@@ -100,7 +103,18 @@ def modules_of(s: Scenario) -> int:
     """Return how many modules a settled scenario can have at most on each node; 0 where its system uses none."""
     if not _uses(s, CAPACITY):
         return 0
-    return max(1, int((KNOBS[CAPACITY].high or 1) * GB / module_bytes(s.machine)))
+    most = max(1, int((KNOBS[CAPACITY].high or 1) * GB / module_bytes(s.machine)))
+    return min(most, int(KNOBS[NUMBER].high or most)) if _linked(s) else most
+
+
+def held(s: Scenario, count: int) -> dict[str, Any]:
+    """Return the knobs of so many modules in a settled scenario: those with links of their own bring as many links."""
+    return {CAPACITY: capacity(s, count), **({NUMBER: count} if _linked(s) else {})}
+
+
+def _linked(s: Scenario) -> bool:
+    """Whether each module of a settled scenario has a link of its own."""
+    return _uses(s, LINK) and own_link(s.machine) is not None and expanders(s.machine) == modules(s.machine)
 
 
 def links_of(s: Scenario) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from ...registry import load
 from ...results.result import Result
 from ...scenario.scenario import Scenario, with_values
 from ...schedule.machine import sized_scenario
-from ...systems.sizing import AUTOMATIC, NUMBER
+from ...systems.sizing import AUTOMATIC
 from ...units import MS
 
 # What is looked for, and the system's own ways: a baseline keeps none of the scenario's, or it would move with every knob.
@@ -121,8 +121,6 @@ def baseline_of(scenario: Scenario, system: str) -> Scenario:
 def ask(scenario: Scenario, baseline: Scenario, target: Target) -> Question:
     """Return the question; raises CannotRun where the baseline cannot run, but is needed."""
     settled = sized_scenario(scenario)
-    if scenario.machine.num_expanders is None:
-        settled = with_values(settled, {NUMBER: None})  # of modules with links of their own there are as many as modules
     own, base = estimates([settled, baseline])
     if not base.ran and target.milliseconds is None:
         raise CannotRun(f"The baseline, system {baseline.system}, cannot run: {base.outcome}")

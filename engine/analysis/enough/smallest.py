@@ -13,11 +13,11 @@ import numpy as np
 
 from ...estimates import estimates, step_seconds
 from ...insight.decomposition import BOUND, NEAR, RELAXED
-from ...insight.knob_stops import CAPACITY, capacity, in_force
+from ...insight.knob_stops import in_force
 from ...insight.relaxation import LINK
 from ...registry import load
 from ...scenario.scenario import with_checked, with_values
-from .ladder import Trace, links_of, modules_of, search, spread
+from .ladder import Trace, held, links_of, modules_of, search, spread
 from .question import Candidate, Question
 
 COARSE, SIZES = 32, 20  # rungs tried first, of one ladder alone and of modules over several links
@@ -111,8 +111,11 @@ def enough(question: Question) -> Enough:
 
 def changes_of(question: Question, modules: int | None, gbps: float | None, choice: Choice) -> dict[str, Any]:
     """Return the knobs that make the question's scenario such a machine."""
-    held = {} if modules is None else {CAPACITY: capacity(question.scenario, modules)}
-    return {**held, **({} if gbps is None else {LINK: gbps}), **dict(choice)}
+    return {
+        **({} if modules is None else held(question.scenario, modules)),
+        **({} if gbps is None else {LINK: gbps}),
+        **dict(choice),
+    }
 
 
 def choices_of(question: Question) -> list[Choice]:

@@ -76,17 +76,17 @@ def _alone(q: Question, found: Found | None, band: Band | None, kept: str, what:
         return f"With {kept} as it is, no {what} can run: {machine.result.outcome}"
     sized = size(q, machine, sure if found.meets else "", carded=True)
     if found.meets:
-        said = f"With {kept} as it is, {sized} {verb(machine, 'meet')} the target: {ms(machine.seconds)}."
+        said = f"With {kept} as it is, {sized} {verb(q, machine, 'meet')} the target: {ms(machine.seconds)}."
     else:
         most = f"{modules_of(q.scenario):,} modules" if what == "capacity" else f"{links_of(q.scenario)[-1]:.3g} GB/s"
         said = (
-            f"With {kept} as it is, no {what} up to {most} meets the target: {sized} {verb(machine, 'come')} as near as "
+            f"With {kept} as it is, no {what} up to {most} meets the target: {sized} {verb(q, machine, 'come')} as near as "
             f"{times(q, machine, sure)}. {machine.result.finding}"
         )
     if found.worse is None:
         return said
     best, large = found.worse
-    return f"{said} More is worse here: {size(q, large)} {verb(large, 'take')} {longer(best, large)} than {size(q, best)}."
+    return f"{said} More is worse here: {size(q, large)} {verb(q, large, 'take')} {longer(best, large)} than {size(q, best)}."
 
 
 def _both(answer: Enough, band: Band | None) -> str:
@@ -147,7 +147,7 @@ def _choice(answer: Enough, path: str) -> str:
     elif other.meets:
         verdict = (
             f"{label} {'is not needed' if is_on else 'may be on'}: with it {back}, {size(q, other.machine) or 'the machine'} "
-            f"{verb(other.machine, 'meet')} the target{_dearer(other.machine, best)}."
+            f"{verb(q, other.machine, 'meet')} the target{_dearer(other.machine, best)}."
         )
     elif answer.both.meets:
         verdict = f"{label} {'is needed' if is_on else 'has to be off'}: with it {back} no machine gets nearer than "

@@ -3,9 +3,10 @@
 from math import isfinite
 
 from ...hardware.device import expanders, nodes
-from ...hardware.devices.pmem import module_bytes, modules, own_link
+from ...hardware.devices.pmem import module_bytes
 from ...registry import load
 from ...scenario.scenario import KNOBS
+from ...systems.sizing import NUMBER
 from ...units import GB, MS
 from .drawn import Band
 from .ladder import product
@@ -35,10 +36,7 @@ def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) 
 
 
 def _links(q: Question, machine: Candidate) -> int:
-    """Return how many links a node has: one for each expander, of which modules with links of their own are one each."""
-    asked = q.scenario.machine
-    each_its_own = asked.num_expanders is None and load("systems", q.scenario.system).memory == "pmem" and own_link(asked)
-    return (machine.modules or modules(asked)) if each_its_own else expanders(asked)
+    return int(machine.changes.get(NUMBER) or expanders(q.scenario.machine))
 
 
 def _bracketed(*words: str) -> str:
@@ -46,9 +44,10 @@ def _bracketed(*words: str) -> str:
     return f" ({inner})" if inner else ""
 
 
-def verb(machine: Candidate, word: str) -> str:
-    """Return a verb as a sentence about a machine has it: several modules meet, one meets."""
-    return word if (machine.modules or 1) > 1 or (machine.modules and machine.gbps) else f"{word}s"
+def verb(q: Question, machine: Candidate, word: str) -> str:
+    """Return a verb as a sentence about a machine has it: several modules or links meet, one meets."""
+    several = (machine.modules or 1) > 1 or (machine.gbps and (machine.modules or _links(q, machine) > 1))
+    return word if several else f"{word}s"
 
 
 def times(q: Question, machine: Candidate, sure: str = "") -> str:
