@@ -118,12 +118,16 @@ def _linked(s: Scenario) -> bool:
 
 
 def links_of(s: Scenario) -> tuple[float, ...]:
-    """Return links in GB/s, of two digits each, up to the fastest that cards have, or the scenario's own; none without CXL."""
+    """Return links in GB/s, of two digits each, up to the fastest that cards have, or the scenario's own; none without CXL.
+
+    Modules with links of their own have no faster ones.
+    """
     if not _uses(s, LINK):
         return ()
     knob = KNOBS[LINK]
     fastest = float(f"{max(payload for _, _, payload in products(s.machine)) / GB:.4g}")
-    top = min(max(fastest, payload_rate(s.machine) / GB), knob.high or fastest)
+    own = payload_rate(s.machine) / GB
+    top = own if _linked(s) else min(max(fastest, own), knob.high or fastest)
     two = (float(f"{digits}e{power}") for power in range(-3, 3) for digits in range(10, 100))
     return (*(one for one in two if (knob.low or 0.0) <= one < top), top)
 
