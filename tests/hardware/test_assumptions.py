@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.catalog import names
+from engine.core.constants import COUNTS
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.hardware.device import name_of
@@ -54,7 +55,7 @@ def test_assumptions_that_a_link_could_not_carry_are_refused(pairs):
 
 @each("name", NAMES)
 def test_every_constant_can_be_assumed(name):
-    """Twice a constant's value is read by some device: its machine, part by part, knows the new value."""
+    """Twice a constant, half a supply's share, is read by some device: its machine, part by part, knows the new value."""
     device, kind = name.split(".")[0], every("devices")[name.split(".")[0]]
     knob = {"pmem": "pmem", "ssd": "ssd", "host": "host", "gpu": "gpu", "pcie": "host", "expander-dram": "expander"}.get(device)
     for part, constants in kind.parts().items():
@@ -64,15 +65,20 @@ def test_every_constant_can_be_assumed(name):
                 chosen = next((path for folder, path in chooses.items() if part in names(folder)), knob)
                 where = {f"machine.{chosen}": part or None} if knob else {}
                 where |= {"machine.near_data_clock_MHz": 1000.0 if part == "asic" else 250.0} if device == "near-data" else {}
-                machine = with_values(
-                    BASE, {**where, "machine.pmem_capacity_GB": 100, "machine.assume": ((name, 2 * one.value),)}
-                )
-                assert 2 * one.value in [c.value for c in kind.build(machine.machine).constants if name_of(device, c) == name]
+                other = one.value * (0.5 if one.unit == "of input" else 2)
+                machine = with_values(BASE, {**where, "machine.pmem_capacity_GB": 100, "machine.assume": ((name, other),)})
+                assert other in [c.value for c in kind.build(machine.machine).constants if name_of(device, c) == name]
+
+
+RATING = "chassis.supply-rating"
 
 
 @each("system", registry_names("systems"), few=3)
 def test_a_constant_assumed_to_be_nothing_is_refused_or_gives_a_finite_step(system):
-    """Rates, sizes and counts divide work, so that 0 of them is refused with a sentence; without latency or power one can be."""
+    """Rates, sizes and counts divide work, so that 0 of them is refused with a sentence; without latency or power one can be.
+
+    Of what comes in whole ones less than one is refused too.
+    """
     s = with_values(BASE, {"system": system, "machine.gpu": "a100-80", "machine.num_gpus": 2 if system in MANY else 1})
     found = {}
     for name, one in in_use(settle(s).scenario).items():
@@ -81,5 +87,8 @@ def test_a_constant_assumed_to_be_nothing_is_refused_or_gives_a_finite_step(syst
                 result = estimate(with_values(s, {"machine.assume": ((name, value),)}))
                 found[name, value] = not result.ran or np.isfinite(result.results["Energy per batch [J]"])
             except BadKnob as error:
-                found[name, value] = value < 1e-12 and f"{one.name} {value:g} {one.unit}, by which work is divided" in str(error)
+                whole = one.unit in COUNTS
+                why = "which are whole ones" if whole else "by which work is divided"
+                told = f"{one.name} {value:g} {one.unit}, {why}" if name != RATING else f"{RATING}={value:g} W feeds nothing"
+                found[name, value] = (whole or value < 1e-12) and told in str(error)
     assert all(found.values()), [name for name, right in found.items() if not right]
