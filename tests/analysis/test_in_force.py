@@ -52,11 +52,11 @@ def test_every_automatic_knob_says_what_is_in_force_and_giving_it_changes_nothin
 
 CARD = "of card cmm-d-256, as many as hold the tables."
 LINKS = [
-    ({}, "machine.cxl_bandwidth_GBps", "auto: 25.83 GB/s; of a module of nv-cmm, each with a link of its own."),
-    ({}, "machine.cxl_latency_ns", "auto: 100 ns; of a module of nv-cmm, each with a link of its own."),
+    ({}, "machine.cxl_bandwidth_GBps", "auto: 25.83 GB/s; the link of a module of nv-cmm."),
+    ({}, "machine.cxl_latency_ns", "auto: 100 ns; the link of a module of nv-cmm."),
     ({"machine.pmem": "optane-100"}, "machine.cxl_bandwidth_GBps", "auto: 51.66 GB/s; what 16 lanes of generation 5 carry."),
     ({"machine.pmem": "optane-100"}, "machine.cxl_latency_ns", "auto: 250 ns; the usual one, without a card."),
-    ({"system": "dram"}, "machine.cxl_bandwidth_GBps", f"auto: 25.8 GB/s; {CARD}"),
+    ({"system": "dram"}, "machine.cxl_bandwidth_GBps", "auto: 25.8 GB/s; the link of card cmm-d-256."),
     ({"system": "dram"}, "machine.expander_dram_GiB", f"auto: 238.4 GiB; 1 × 256 GB {CARD}"),
 ]
 
