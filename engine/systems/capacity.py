@@ -3,7 +3,8 @@
 from math import ceil
 
 from ..errors import BadKnob
-from ..hardware.device import expanders, nodes
+from ..hardware.device import expanders, gpus_in_node, nodes
+from ..hardware.devices.chassis import MANY, places
 from ..hardware.devices.expander_dram import card, dram_controllers
 from ..hardware.devices.gpu import memory_bytes, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for, own_link
@@ -261,7 +262,7 @@ def _window(s: Scenario, system: System) -> str:
 def _gpu(s: Scenario, system: System) -> str:
     if "gpu" not in system.devices:
         return no_host_unit(s.machine)  # the layers are the host's
-    if refusal := no_unit(s.machine):
+    if refusal := no_unit(s.machine) or _crowded(s):
         return refusal
     need, have = _even_bytes(s, system) + activation_bytes(s), memory_bytes(s.machine)
     if need <= have:
@@ -278,6 +279,17 @@ def _gpu(s: Scenario, system: System) -> str:
     return (
         f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(have)} each, but tables or cache, MLPs and "
         f"activations need {_gib(need)}; {enough}{less}, or choose a larger GPU."
+    )
+
+
+def _crowded(s: Scenario) -> str:
+    """Refuse more GPUs in a node than its chassis has places for; of the largest there can be several."""
+    gpus, room = gpus_in_node(s.machine), places(s.machine)
+    if gpus <= room or room >= MANY:
+        return ""
+    return (
+        f"machine.chassis={s.machine.chassis} has places for {room} GPU{'s' * (room > 1)}, but a node has {gpus}; "
+        f"set it to auto, or lower machine.gpus_per_node to {room}."
     )
 
 

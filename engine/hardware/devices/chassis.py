@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
 from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, amount_price, assumed, fields_of, name_of, nodes
+from ..device import Device, DeviceKind, amount_price, assumed, fields_of, gpus_in_node, name_of, nodes
 
 USUAL = "two-socket"  # where no size was chosen yet
+MANY = 8  # GPUs of the largest chassis
 LOADS = (0.1, 0.2, 0.5, 1.0)  # of the supplies' rating
 
 
@@ -92,11 +94,22 @@ def build(machine: MachineKnobs) -> Device:
     )
 
 
+def places(machine: MachineKnobs) -> int:
+    """Return for how many GPUs the chassis of a node has places."""
+    return round(chassis(machine).gpus.value)
+
+
+def chassis_in_node(machine: MachineKnobs) -> int:
+    """Return how many chassis a node takes: more than one where it has more GPUs than the largest has places."""
+    room = places(machine)
+    return ceil(gpus_in_node(machine) / room) if room >= MANY else 1
+
+
 DEVICE = DeviceKind(
     "Chassis",
     build,
     lambda: {name: fields_of(one) for name, one in CHASSIS.items()},
     reads=("chassis", "prices"),
-    copies=nodes,
+    copies=lambda machine: nodes(machine) * chassis_in_node(machine),
     kinds=("chassis",),
 )
