@@ -100,7 +100,7 @@ def _capacity(s: Scenario) -> InForce:
     need, count = table_bytes(settled) + log_bytes(settled), modules_by_reason(settled, system)
     held = f"{_bytes(need)} of tables and logs take {_modules(count.hold)}"
     if "cxl" in system.devices and own_link(settled.machine):
-        return InForce(settled.machine.pmem_capacity_GB, f"{held}, each with a link of its own")
+        return InForce(settled.machine.pmem_capacity_GB, f"{held}, {'each ' * (count.hold > 1)}with a link of its own")
     fed = f"the link's lanes can feed {_modules(count.feed)}, " if count.feed else ""
     return InForce(settled.machine.pmem_capacity_GB, f"{held}; {fed}an interleave set has {count.interleave}")
 
