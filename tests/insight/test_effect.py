@@ -26,6 +26,7 @@ PLACES = (
     {"model.interaction": "concat"},
     {"model.interaction": "cross"},
     {"model.num_embeddings": (1000,), "model.pooling": (1,)},
+    {"machine.energy_level": "node"},
 )
 # A short run in which everything happens: it trains on few rows, loses power, and starts again.
 EVENTFUL = {
