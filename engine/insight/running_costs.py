@@ -1,7 +1,7 @@
 """Running costs of a machine that trains without a stop: capital, electricity a month, and both for a billion samples.
 
-Electricity is paid in the room whatever `machine.energy_level` counts. Capital is written off evenly over
-`machine.service_life_years`; faults, idle hours, staff and the room are not counted.
+Electricity is paid at the room's meter whatever `machine.energy_level` counts. Capital is written off evenly over
+`machine.service_life_years`; faults, idle hours, staff and rent are not counted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -107,7 +107,7 @@ def assumptions(scenario: Scenario) -> str:
     source = f" ({kwh.source})" if machine.electricity_USD_per_kWh is None else ""
     told = (
         f"Assumed: the machine trains all the time for {machine.service_life_years:g} years{life} and is then worth nothing; "
-        f"electricity at the wall costs {kwh.value:g} USD/kWh{source}.",
+        f"electricity, with fans, supplies and the room's cooling, costs {kwh.value:g} USD/kWh{source}.",
         price_note(scenario),
     )
     return " ".join(filter(None, told))

@@ -16,7 +16,7 @@ from ..hardware.device import fields_of, name_of
 from ..hardware.hosts import HOSTS, LIBRARIES
 from ..scenario.keys import How, key_of, written
 from ..scenario.scenario import GROUPS, Scenario
-from ..systems.system import idle, powered
+from ..systems.system import powered, unread_constants
 from .result import Result
 
 SPECIAL = {",", '"', "\n"}  # what a cell cannot have without quotes
@@ -128,16 +128,16 @@ def in_use(scenario: Scenario) -> dict[str, float]:
     found: dict[str, float] = {}
     for device in powered(scenario.system, scenario.machine).values():
         found |= device.stated
-    for label in _idle_labels(scenario.system, scenario.machine.host, scenario.machine.host_software):
+    for label in _unread_columns(scenario.system, scenario.machine.host, scenario.machine.host_software):
         found.pop(label, None)
     return found
 
 
 @cache
-def _idle_labels(system: str, host: str, software: str) -> tuple[str, ...]:
+def _unread_columns(system: str, host: str, software: str) -> tuple[str, ...]:
     """Return the columns of constants that no work of a system reads."""
     every = (*fields_of(HOSTS[host]), *fields_of(LIBRARIES[software]))
-    return tuple(f"{name_of('host', one)} [{one.unit}]" for one in every if name_of("host", one) in idle(system))
+    return tuple(f"{name_of('host', one)} [{one.unit}]" for one in every if name_of("host", one) in unread_constants(system))
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:

@@ -180,9 +180,8 @@ def _link_version(text: str) -> int:
 
 def _systems(pairs: Pairs) -> frozenset[str]:
     """Return the training systems of a link: those of an axis, the one that it names, or its preset's; raises BadKnob."""
-    swept = [
-        text[len("system:") :].split(",") for name, text in pairs if name == "axis" and text.startswith(("system:", "system="))
-    ]
+    axes = (sweep_axes.halves(text) for name, text in pairs if name == "axis")
+    swept = [words.split(",") for path, _, words in axes if path == "system"]
     named = [text for name, text in pairs if name == "system"]
     if swept or named:
         return frozenset((*named, *(system for several in swept for system in several)))

@@ -4,7 +4,7 @@ from math import ceil
 
 from ..errors import BadKnob
 from ..hardware.device import expanders, gpus_in_node, nodes
-from ..hardware.devices.chassis import MANY, places
+from ..hardware.devices.chassis import MOST_PLACES, places
 from ..hardware.devices.expander_dram import card, dram_controllers
 from ..hardware.devices.gpu import memory_bytes, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for, own_link
@@ -285,7 +285,7 @@ def _gpu(s: Scenario, system: System) -> str:
 def _crowded(s: Scenario) -> str:
     """Refuse more GPUs in a node than its chassis has places for; of the largest there can be several."""
     gpus, room = gpus_in_node(s.machine), places(s.machine)
-    if gpus <= room or room >= MANY:
+    if gpus <= room or room >= MOST_PLACES:
         return ""
     return (
         f"machine.chassis={s.machine.chassis} has places for {room} GPU{'s' * (room > 1)}, but a node has {gpus}; "

@@ -10,6 +10,7 @@ from ..core.graph import Task, TaskGraph
 from ..core.memo import remembered
 from ..errors import BadKnob
 from ..hardware.device import Device, DeviceKind, folded, gpus_in_node, name_of
+from ..hardware.devices.chassis import CHASSIS
 from ..hardware.hosts import LAYERS
 from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..registry import every, load
@@ -21,7 +22,7 @@ from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
-PLACES = {"two-socket": 2, "gpu-4-pcie": 4, "gpu-8-sxm": 8}  # for GPUs
+BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by their places for GPUs
 KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
 
 
@@ -203,7 +204,7 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
 def chassis_of(system: System, machine: MachineKnobs) -> str:
     """Return the chassis of a node: where none is chosen the smallest of two sockets with places for its GPUs."""
     gpus = gpus_in_node(machine) if "gpu" in system.devices else 0
-    return machine.chassis or next((name for name, places in PLACES.items() if gpus <= places), list(PLACES)[-1])
+    return machine.chassis or next((name for name in BY_GPUS if gpus <= CHASSIS[name].gpus.value), BY_GPUS[-1])
 
 
 def in_chassis(system: str, machine: MachineKnobs) -> MachineKnobs:
@@ -263,11 +264,11 @@ def constants(scenario: Scenario) -> Mapping[str, Constant]:
 @lru_cache(maxsize=1024)
 def _constants(system: str, machine: MachineKnobs) -> Mapping[str, Constant]:
     used = ((name_of(name, one), one) for name, device in powered(system, machine).items() for one in device.constants)
-    return {name: one for name, one in used if name not in idle(system)}
+    return {name: one for name, one in used if name not in unread_constants(system)}
 
 
 @cache
-def idle(system: str) -> frozenset[str]:
+def unread_constants(system: str) -> frozenset[str]:
     """Return the names of constants that no work of a system reads: those of layers on a host, where a GPU has them."""
     return (
         frozenset(f"host.{name.replace(' ', '-')}" for name in LAYERS)

@@ -15,7 +15,7 @@ from ...insight.relaxation import LINK
 from ...scenario.scenario import Scenario, with_checked, with_values
 from ...schedule.machine import sized_scenario
 from ..uncertainty import QUANTILES, SAMPLES, draws
-from .ladder import held, links_of, modules_of, narrow
+from .ladder import links_of, module_knobs, modules_of, narrow
 from .question import Question
 from .smallest import Enough, Found
 
@@ -53,9 +53,9 @@ def bands(answer: Enough, samples: int = SAMPLES) -> Bands:
     counts, links = range(1, modules_of(asked) + 1), links_of(asked)
     band = partial(_band, q, [_assuming(asked, one).machine.assume for one in drawn], references)
     return Bands(
-        band(answer.capacity, counts, lambda count: held(asked, int(count))),
+        band(answer.capacity, counts, lambda count: module_knobs(asked, int(count))),
         band(answer.bandwidth, links, lambda gbps: {LINK: gbps}),
-        band(answer.both, counts, lambda count: {**machine.changes, **held(asked, int(count))})
+        band(answer.both, counts, lambda count: {**machine.changes, **module_knobs(asked, int(count))})
         if counts
         else band(answer.both, links, lambda gbps: {**machine.changes, LINK: gbps}),
     )

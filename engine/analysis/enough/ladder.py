@@ -107,7 +107,7 @@ def modules_of(s: Scenario) -> int:
     return min(most, int(KNOBS[NUMBER].high or most)) if _linked(s) else most
 
 
-def held(s: Scenario, count: int) -> dict[str, Any]:
+def module_knobs(s: Scenario, count: int) -> dict[str, Any]:
     """Return the knobs of so many modules in a settled scenario: those with links of their own bring as many links."""
     return {CAPACITY: capacity(s, count), **({NUMBER: count} if _linked(s) else {})}
 

@@ -17,7 +17,7 @@ from ...insight.knob_stops import in_force
 from ...insight.relaxation import LINK
 from ...registry import load
 from ...scenario.scenario import with_checked, with_values
-from .ladder import Trace, held, links_of, modules_of, search, spread
+from .ladder import Trace, links_of, module_knobs, modules_of, search, spread
 from .question import Candidate, Question
 
 COARSE, SIZES = 32, 20  # rungs tried first, of one ladder alone and of modules over several links
@@ -112,7 +112,7 @@ def enough(question: Question) -> Enough:
 def changes_of(question: Question, modules: int | None, gbps: float | None, choice: Choice) -> dict[str, Any]:
     """Return the knobs that make the question's scenario such a machine."""
     return {
-        **({} if modules is None else held(question.scenario, modules)),
+        **({} if modules is None else module_knobs(question.scenario, modules)),
         **({} if gbps is None else {LINK: gbps}),
         **dict(choice),
     }

@@ -12,7 +12,7 @@ from ...scenario.machine import MachineKnobs
 from ..device import Device, DeviceKind, amount_price, assumed, fields_of, gpus_in_node, name_of, nodes
 
 USUAL = "two-socket"  # where no size was chosen yet
-MANY = 8  # GPUs of the largest chassis
+MOST_PLACES = 8  # GPUs of the largest chassis
 LOADS = (0.1, 0.2, 0.5, 1.0)  # of the supplies' rating
 
 
@@ -102,7 +102,7 @@ def places(machine: MachineKnobs) -> int:
 def chassis_in_node(machine: MachineKnobs) -> int:
     """Return how many chassis a node takes: more than one where it has more GPUs than the largest has places."""
     room = places(machine)
-    return ceil(gpus_in_node(machine) / room) if room >= MANY else 1
+    return ceil(gpus_in_node(machine) / room) if room >= MOST_PLACES else 1
 
 
 DEVICE = DeviceKind(
