@@ -132,7 +132,9 @@ def meant(
         yield "machine.framework", "none", "prototype's host, without a training loop,"
     known = "model." if "model.name" in said else ()  # a model chosen by name brings its own training
     trained = [pair for format_, name, knobs in UNTIL if link < format_ and name == preset for pair in knobs.items()]
-    yield from ((path, text, f"preset's former {path}") for path, text in trained if path not in said and not path.startswith(known))
+    yield from (
+        (path, text, f"preset's former {path}") for path, text in trained if path not in said and not path.startswith(known)
+    )
     if link < 8 and "machine.prices" not in said and own("machine.prices") != RECORDED:
         yield "machine.prices", RECORDED, "dollars, at the years of their sources,"
     if link < 7 and said.get("data.digest", str(own("data.digest"))) and "data.id_numbering" not in said:

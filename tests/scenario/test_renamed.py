@@ -101,7 +101,9 @@ def test_a_link_to_a_preset_of_before_trains_as_it_did():
     model, before = opened.scenario.model, known("model.learning_rate").default
     trained = model.optimizer, model.learning_rate, model.embedding_learning_rate, model.initial_accumulator
     assert trained == ("sgd", before, None, 0)
-    assert opened.scenario.run.batches == 1000 and "Its preset's former model.optimizer is model.optimizer=sgd now." in opened.banner
+    assert (
+        opened.scenario.run.batches == 1000 and "Its preset's former model.optimizer is model.optimizer=sgd now." in opened.banner
+    )
     assert links.read(links.link(opened.scenario)).scenario == opened.scenario
     for format_, batches, budget in ((2, 100, 1.0), (4, 300, 1.0), (5, 300, 2.0)):
         run = links.read(f"/design?preset=dlrm-terabyte&v={format_}&model=0.5").scenario.run
