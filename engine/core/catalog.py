@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from threading import RLock
 from tomllib import loads
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from ..errors import nearest
@@ -30,6 +31,7 @@ from .part_files.tables import (
     Table,
     available,
     check_form,
+    check_words,
     constant,
     known_keys,
     line,
@@ -44,6 +46,7 @@ FOLDERS: tuple[Path, ...] = (
 )
 ORDER = "order.toml"  # the one file that is no part: which parts lists show first
 MOST_READ = 4096
+NO_LISTS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 Part = TypeVar("Part")
 KINDS: dict[str, "Catalogue[Any]"] = {}  # by kind, as devices declare them
 TOGETHER: dict[str, tuple[str, ...]] = {}  # by kind, those that one knob chooses among
@@ -55,7 +58,8 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
     With `of`, kinds of parts that each name one of this kind, it is by their names. `uses` are the kinds of which each part
     here names one; `aside` are constants that a file may have and that belong to no device. `forms` are those that a part can
-    have as a piece of hardware, of which each says its own.
+    have as a piece of hardware, of which each says its own. `lists` are keys of lists that a file may have, with the words that
+    can stand in each, any name where there are none.
     """
 
     def __init__(
@@ -67,10 +71,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         uses: tuple[str, ...] = (),
         aside: tuple[Quantity, ...] = (),
         forms: tuple[str, ...] = (),
+        lists: Mapping[str, tuple[str, ...]] = NO_LISTS,
     ) -> None:
         """Declare the kind; nothing is read yet."""
         self.kind, self.shape, self.of, self.uses, self._aside = kind, shape, of, uses, aside
-        self._forms = forms
+        self._forms, self._lists = forms, lists
         declared = {one.name: one.metadata.get("quantity") for one in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: one for name, one in declared.items() if one}
         self._read: dict[PartFile, tuple[Part, Mapping[str, Constant]]] = {}
@@ -109,12 +114,15 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         own = {one.key: one for one in self._fields.values()}
         asked = {**own, **{one.key: one for one in self._aside}}
-        known_keys(path, "", content, ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *self.uses, *asked))
+        heads = ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *self._lists, *self.uses)
+        known_keys(path, "", content, (*heads, *asked))
         for word in ("title", "summary"):
             line(path, word, content.get(word))
         available(path, content)
         if self._forms:
             check_form(path, content, self._forms)
+        for key in self._lists.keys() & content.keys():
+            check_words(path, key, content[key], self._lists[key])
         for kind in self.uses:
             _used(path, content, kind)
         missing = [key for key, one in own.items() if not (key in content or one.default or one.optional)]
@@ -220,6 +228,11 @@ def availability(kind: str, name: str) -> Availability:
 def form(kind: str, name: str) -> str:
     """Return the form of a part of a kind as a piece of hardware, "" where it says none."""
     return str(content(kind, name).get(FORM, ""))
+
+
+def listed(kind: str, name: str, key: str) -> tuple[str, ...]:
+    """Return the words of a list in the file of a part of a kind, none where it does not have the list."""
+    return tuple(content(kind, name).get(key, ()))
 
 
 def shipped(kind: str) -> Mapping[str, Path]:

@@ -38,6 +38,7 @@ def table(kind):
     one = catalog.KINDS[kind]
     rows = [f"| `{used}` | name of a {used} | needed |" for used in one.uses]
     rows += [f"| `form` | {', '.join(one._forms)} | needed |"] if one._forms else []
+    rows += [f"| `{key}` | list of {', '.join(words) or 'names'} | any |" for key, words in one._lists.items()]
     for quantity in one._fields.values():
         default = f"{quantity.default.value:g}" if quantity.default else "no money" if quantity.optional else "needed"
         rows.append(f"| `{quantity.key}` | {quantity.unit}{', 0 possible' if quantity.zero else ''} | {default} |")

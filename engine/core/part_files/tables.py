@@ -18,6 +18,7 @@ FIRST, LAST = 2000, 2100
 AVAILABILITY, FORM = "availability", "form"
 STATES = ("on sale", "announced", "discontinued", "research")  # and "unknown", of a part whose file does not say it
 FORMS = ("SXM", "PCIe", "superchip", "OAM")
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,39}")  # of a list, where any name will do
 SINCE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2]))?")
 Table = dict[str, Any]
 
@@ -89,6 +90,16 @@ def check_form(path: Path | str, content: Table, forms: tuple[str, ...]) -> None
     if content.get(FORM) not in forms:
         said = f"says {FORM} = {content[FORM]!r:.40}" if FORM in content else f"does not say its {FORM}"
         refuse(path, f'{said}; write {FORM} = "{forms[0]}" or another of {words(forms)}.')
+
+
+def check_words(path: Path | str, key: str, listed: Any, allowed: Sequence[str]) -> None:
+    """Raise BadFile where a list has words beside those that are allowed, of which none means any name."""
+    such = f'["{allowed[0]}"], of {words(allowed)}' if allowed else '["NAME"]'
+    right = isinstance(listed, list) and listed and all(isinstance(one, str) and WORD.fullmatch(one) for one in listed)
+    if not right or len({*listed}) < len(listed):
+        refuse(path, f"says {key} = {listed!r:.60}, which is no list of different words; write {key} = {such}.")
+    if strange := next((one for one in listed if allowed and one not in allowed), ""):
+        refuse(path, f"says {key} of {strange!r}, which is not known; write {key} = {such}.")
 
 
 def constant(path: Path | str, one: Quantity, table: Any) -> Constant:

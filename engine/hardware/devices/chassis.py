@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
+from ...core import catalog
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
@@ -48,7 +49,9 @@ class Chassis:
     price: Constant | None = optional_price("USD", zero=True)
 
 
-CHASSIS = Catalogue("chassis", Chassis)
+GPU_FORMS = "GPU-forms"
+PLACED = ("SXM", "PCIe", "OAM")  # forms that places take; a superchip brings its own board
+CHASSIS = Catalogue("chassis", Chassis, lists={GPU_FORMS: PLACED})
 
 
 def chassis(machine: MachineKnobs) -> Chassis:
@@ -97,6 +100,11 @@ def build(machine: MachineKnobs) -> Device:
 def places(machine: MachineKnobs) -> int:
     """Return for how many GPUs the chassis of a node has places."""
     return round(chassis(machine).gpus.value)
+
+
+def forms(machine: MachineKnobs) -> tuple[str, ...]:
+    """Return the forms of GPU that the places of a node's chassis take: any, where its file does not say it."""
+    return catalog.listed("chassis", machine.chassis or USUAL, GPU_FORMS) or PLACED
 
 
 def chassis_in_node(machine: MachineKnobs) -> int:
