@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core import catalog
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
@@ -42,6 +43,11 @@ DIMMS_GiB = (16, 32, 64, 96, 128, 256)
 def grade(machine: MachineKnobs) -> Memory:
     """Return the grade of a host's DIMMs."""
     return MEMORY[machine.host_dram] if machine.host_dram else HOST_MEMORY[machine.host]
+
+
+def grade_name(machine: MachineKnobs) -> str:
+    """Return the name of the grade of a host's DIMMs."""
+    return machine.host_dram or str(catalog.content("host", machine.host)["dram"])
 
 
 class DramRates(NamedTuple):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from ...core.catalog import Catalogue
 from ...core.constants import LEAST, Constant
-from ...core.part_files.tables import optional_price, quantity
+from ...core.part_files.tables import Quantity, optional_price, quantity
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
 from ..device import Device, DeviceKind, amount_price, assumed, assumed_value, expanders, fields_of
@@ -27,12 +27,20 @@ class ExpanderCard:
     price: Constant | None = optional_price("USD/GB")
 
 
-EXPANDERS = Catalogue("expander", ExpanderCard)
+LINK_LANES = Quantity("link lanes", "lanes")  # that a card takes of a host; USUAL_LANES where its file does not say it
+USUAL_LANES = 8
+EXPANDERS = Catalogue("expander", ExpanderCard, aside=(LINK_LANES,))
 
 
 def card(machine: MachineKnobs) -> ExpanderCard | None:
     """Return the card of which the machine's expanders are, None where knobs describe them."""
     return assumed(machine, "expander-dram", EXPANDERS[machine.expander]) if machine.expander else None
+
+
+def card_lanes(name: str) -> int:
+    """Return the lanes that a card of a name takes of a host."""
+    said = EXPANDERS.aside(name).get(LINK_LANES.name)
+    return round(said.value) if said else USUAL_LANES
 
 
 def dram_controllers(machine: MachineKnobs) -> int:

@@ -26,8 +26,8 @@ class Card:
     price: Constant | None = optional_price("USD")
 
 
-CARDS = Catalogue("gather-card", Card)
-USED = "alveo"
+KIND, USED = "gather-card", "alveo"
+CARDS = Catalogue(KIND, Card)
 
 
 class CardRates(NamedTuple):
@@ -70,5 +70,5 @@ DEVICE = DeviceKind(
     lambda: {"": fields_of(CARDS[USED])},
     reads=("pcie_bandwidth_GBps", "prices"),
     copies=nodes,
-    kinds=("gather-card",),
+    kinds=(KIND,),
 )

@@ -91,7 +91,8 @@ class ModuleConstants:
 OF_LINKS = ("lanes", "generation")
 OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "cached_energy")
 ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
-MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,))
+BESIDE = "hosts"  # beside which alone the modules of a medium can stand; any, where its file does not say it
+MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,), lists={BESIDE: ()})
 
 
 def module_bytes(machine: MachineKnobs) -> float:

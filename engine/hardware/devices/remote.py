@@ -29,8 +29,8 @@ class Server:
     memory: Constant | None = optional_price("USD/GB", "memory price")
 
 
-SERVERS = Catalogue("embedding-server", Server)
-USED = "two-socket"
+KIND, USED = "embedding-server", "two-socket"
+SERVERS = Catalogue(KIND, Server)
 
 
 class ServerRates(NamedTuple):
@@ -76,5 +76,5 @@ DEVICE = DeviceKind(
     reads=("embedding_servers", "server_dram_GiB", "prices"),
     copies=lambda machine: machine.embedding_servers,
     apart=True,
-    kinds=("embedding-server",),
+    kinds=(KIND,),
 )

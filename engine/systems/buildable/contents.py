@@ -1,0 +1,141 @@
+"""The parts of a settled machine: what its system powers or pays for, each with its number, and whether it can be bought."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from ...core import catalog
+from ...core.part_files.known import BETWEEN
+from ...hardware.device import expanders, nodes
+from ...hardware.devices import gatherer, remote
+from ...hardware.devices.chassis import USUAL, chassis_in_node
+from ...hardware.devices.dram import DIMMS_GiB, grade_name
+from ...hardware.devices.expander_dram import dram_controllers
+from ...hardware.devices.gpu import REPLAYS
+from ...hardware.devices.pmem import modules, own_link
+from ...hardware.hosts import host_channels
+from ...scenario.machine import MachineKnobs
+from ..sizing import PER_CHANNEL
+from ..system import Settled, named
+
+GENERIC = "CXL expander"  # that is no product: links, controllers and memory behind them, as knobs describe them
+
+
+class Piece(NamedTuple):
+    """Parts that are alike: the kind of the catalogue and the name there, how many the whole machine has, and of which size.
+
+    What no file of the catalogue describes has the kind "".
+    """
+
+    kind: str
+    name: str
+    number: int
+    size: str = ""
+
+    @property
+    def label(self) -> str:
+        """What the part is called: its name, behind its size; what has no knob to choose it, its kind."""
+        own = self.kind if self.kind in (remote.KIND, gatherer.KIND) else short(self.name)
+        return f"{self.size} {own}".lstrip()
+
+
+def short(name: str) -> str:
+    """Return the name of a part without the digest of one's own."""
+    return name.partition(BETWEEN)[0]
+
+
+class Dimms(NamedTuple):
+    """Like DIMMs in all channels."""
+
+    number: int
+    gib: int
+
+
+def like_dimms(channels: int, gib: float) -> Dimms:
+    """Return the fewest like DIMMs in so many channels that hold so many GiB, or the most that there can be."""
+    every = (Dimms(each * channels, size) for each in range(1, PER_CHANNEL + 1) for size in DIMMS_GiB)
+    most = Dimms(PER_CHANNEL * channels, DIMMS_GiB[-1])
+    return next((one for one in every if one.number * one.gib >= gib * (1 - 1e-9)), most)
+
+
+def host_dimms(machine: MachineKnobs) -> Dimms:
+    """Return the DIMMs of one host."""
+    return like_dimms(host_channels(machine), machine.host_dram_GiB or 0.0)
+
+
+def parts_of(settled: Settled) -> Mapping[str, int]:
+    """Return the parts of a whole machine by name, as "64 GiB ddr5-5600", with the number of each.
+
+    A name that parts of several kinds have here stands behind its kind.
+    """
+    found: Counter[str] = Counter()
+    for label, piece in _labelled(settled):
+        found[label] += piece.number
+    return dict(found)
+
+
+def states_of(settled: Settled) -> Mapping[str, str]:
+    """Return whether each part of a machine can be bought, by name; DIMMs stand under their grade.
+
+    A state is "on sale", "announced", "discontinued" or "research", or "unknown" where a part of one's own does not say it.
+    """
+    return {
+        label.removeprefix(f"{piece.size} "): catalog.availability(piece.kind, piece.name).state
+        for label, piece in _labelled(settled)
+        if piece.kind
+    }
+
+
+def _labelled(settled: Settled) -> Iterator[tuple[str, Piece]]:
+    """Yield each piece with its label, behind its kind where another kind has a part of that label."""
+    found = [one for one in _pieces(settled) if one.number]
+    kinds = {one.label: {other.kind for other in found if other.label == one.label} for one in found}
+    for one in found:
+        yield one.label if len(kinds[one.label]) == 1 else f"{one.kind} {one.label}", one
+
+
+def _pieces(settled: Settled) -> Iterator[Piece]:
+    machine = settled.scenario.machine
+    for name in named(settled.scenario.system, machine):
+        if name in PIECES:
+            yield PIECES[name](machine)
+    if generic(settled):
+        yield Piece("", GENERIC, expanders(machine))
+
+
+def generic(settled: Settled) -> bool:
+    """Return whether the memory of a system stands behind CXL on expanders that are no product."""
+    machine, system = settled.scenario.machine, settled.system
+    product = machine.expander if system.memory == "expander-dram" else own_link(machine)
+    return "cxl" in system.devices and not product
+
+
+def _expander_dram(machine: MachineKnobs) -> Piece:
+    """Return the cards of expander DRAM, or its DIMMs where there are none."""
+    if machine.expander:
+        return Piece("expander", machine.expander, expanders(machine))
+    own = like_dimms(dram_controllers(machine), machine.expander_dram_GiB or 0.0)
+    return Piece("dram", machine.expander_dram, own.number, f"{own.gib} GiB")
+
+
+def _host_dram(machine: MachineKnobs) -> Piece:
+    own = host_dimms(machine)
+    return Piece("dram", grade_name(machine), nodes(machine) * own.number, f"{own.gib} GiB")
+
+
+def _chassis(machine: MachineKnobs) -> Piece:
+    return Piece("chassis", machine.chassis or USUAL, nodes(machine) * chassis_in_node(machine))
+
+
+PIECES: Mapping[str, Callable[[MachineKnobs], Piece]] = {
+    "host": lambda machine: Piece("host", machine.host, nodes(machine)),
+    "dram": _host_dram,
+    "chassis": _chassis,
+    "gpu": lambda machine: Piece("gpu-replay" if machine.gpu in REPLAYS else "gpu", machine.gpu, machine.num_gpus),
+    "pmem": lambda machine: Piece("media", machine.pmem, nodes(machine) * modules(machine)),
+    "expander-dram": _expander_dram,
+    "ssd": lambda machine: Piece("drive", machine.ssd, nodes(machine) * (machine.num_ssds or 1)),
+    "near-data": lambda machine: Piece("near-data", machine.near_data_logic, expanders(machine)),
+    "gatherer": lambda machine: Piece(gatherer.KIND, gatherer.USED, nodes(machine)),
+    "remote": lambda machine: Piece(remote.KIND, remote.USED, machine.embedding_servers),
+}

@@ -1,0 +1,223 @@
+"""What of a settled machine does not fit its chassis: GPUs, sockets, DIMM slots, bays, lanes and watts of each node.
+
+A node is one chassis of `machine.chassis`, of at most eight GPUs. Places for GPUs have their lanes already: free are those
+that a chassis has beside them, its network cards and its boot drives.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ...core import catalog
+from ...hardware.device import assumed_value, expanders, gpus_in_node, nodes
+from ...hardware.devices.chassis import MOST_PLACES, Chassis, chassis, forms
+from ...hardware.devices.dram import DIMMS_GiB
+from ...hardware.devices.expander_dram import card_lanes
+from ...hardware.devices.gpu import ACCELERATORS, most_watts
+from ...hardware.devices.pmem import BESIDE, modules, own_link
+from ...hardware.hosts import HOSTS, host_channels
+from ...scenario.machine import MachineKnobs
+from ..sizing import PER_CHANNEL, most_dimms
+from ..system import Settled, named, powered
+from .contents import generic, host_dimms, short
+
+A_SOCKET = 8  # DIMMs of persistent memory beside a processor
+DRIVE_LANES, CARD_LANES = 4, 16
+SUPERCHIP = "superchip"
+WORDS = {1: "one socket has", 2: "two sockets have", 4: "four sockets have"}
+
+
+class Wants(NamedTuple):
+    """Like parts that take lanes of a node: how many, of which name, and the lanes of each."""
+
+    number: int
+    name: str
+    lanes: int
+
+
+class Node(NamedTuple):
+    """One node: its machine's knobs, the devices that its system powers, its chassis, and how many DIMMs and modules it has."""
+
+    settled: Settled
+    machine: MachineKnobs
+    devices: tuple[str, ...]
+    chassis: Chassis
+    called: str
+    dimms: int
+    modules: int
+
+    @property
+    def slotted(self) -> int:
+        """How many of its modules of persistent memory stand in DIMM slots: those without a link of their own."""
+        return 0 if own_link(self.machine) else self.modules
+
+    @property
+    def behind(self) -> tuple[Wants, ...]:
+        """What stands in expander bays: modules with links of their own, and cards of DRAM."""
+        own, card, machine = own_link(self.machine), self.machine.expander, self.machine
+        linked = (Wants(self.modules, short(machine.pmem), own[0]),) if own and self.modules else ()
+        dram = card and "expander-dram" in self.devices
+        return (*linked, Wants(expanders(machine), short(card), card_lanes(card))) if card and dram else linked
+
+    @property
+    def drives(self) -> int:
+        """How many drives it has beside those that it boots from."""
+        return (self.machine.num_ssds or 1) if "ssd" in self.devices else 0
+
+
+def does_not_fit(settled: Settled) -> tuple[str, ...]:
+    """Return sentences that name the part that ran out, with what is needed and what there is; none where it can be built."""
+    machine = settled.scenario.machine
+    devices = named(settled.scenario.system, machine)
+    node = Node(
+        settled,
+        machine,
+        devices,
+        chassis(machine),
+        short(machine.chassis or ""),
+        host_dimms(machine).number if "dram" in devices else 0,
+        modules(machine) if "pmem" in devices else 0,
+    )
+    return tuple(sentence for rule in RULES for sentence in rule(node))
+
+
+def _gpus(node: Node) -> Iterator[str]:
+    """GPUs of a node go into the places of one chassis, which take their form."""
+    if "gpu" not in node.devices:
+        return
+    gpus, room, name = gpus_in_node(node.machine), round(node.chassis.gpus.value), short(node.machine.gpu)
+    if gpus > MOST_PLACES:
+        yield f"{gpus} GPUs of a node need {gpus} places of one chassis; the largest has {MOST_PLACES}."
+    elif gpus > room:
+        yield f"{gpus} GPU{'s' * (gpus > 1)} of a node {_need(gpus, 'place')}; {node.called} has {room}."
+    form = catalog.form("gpu", node.machine.gpu) if node.machine.gpu in ACCELERATORS else ""
+    if form == SUPERCHIP:
+        yield f"{gpus} {name} {_need(gpus, 'place')} for superchips, with boards of their own; {node.called} has 0."
+    elif form and form not in forms(node.machine):
+        taken = " or ".join(forms(node.machine))
+        yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.called} has 0, and {room} for {taken}."
+
+
+def _host(node: Node) -> Iterator[str]:
+    """CPUs go into sockets, and have so many channels for at most two DIMMs each."""
+    machine = node.machine
+    host = HOSTS[machine.host]
+    need, have = _sockets(machine), round(node.chassis.sockets.value)
+    if need > have:
+        yield f"{short(machine.host)} {_need(need, 'socket', 1)}; {node.called} has {have}."
+    channels, own = host_channels(machine), round(assumed_value(machine, "host", host.channels))
+    if channels > own:
+        yield f"Host DRAM {_need(channels, 'channel', 1)}; {short(machine.host)} has {own}."
+    gib, most = machine.host_dram_GiB or 0.0, most_dimms(channels)
+    if "dram" in node.devices and gib > most:
+        yield f"{gib:g} GiB of host DRAM need larger DIMMs; {_largest(channels)}."
+
+
+def _dimms(node: Node) -> Iterator[str]:
+    """DIMMs and modules without a link share the DIMM slots; beside a socket there is room for eight such modules."""
+    count, name = node.slotted, short(node.machine.pmem)
+    sockets, slots = _sockets(node.machine), round(node.chassis.slots.value)
+    if count > A_SOCKET * sockets:
+        have = f"{WORDS.get(sockets, f'{sockets} sockets have')} {A_SOCKET * sockets}"
+        yield f"{count} modules of {name} {_need(count, 'DIMM slot')} beside DRAM; {have}."
+    if node.dimms + count > slots:
+        more = f" and {_of(count, name)}" * bool(count)
+        yield f"{node.dimms} DIMMs of DRAM{more} need {node.dimms + count} DIMM slots; {node.called} has {slots}."
+
+
+def _beside(node: Node) -> Iterator[str]:
+    """Some modules work beside processors of their own generation alone."""
+    if not node.slotted:
+        return
+    hosts, own, name = catalog.listed("media", node.machine.pmem, BESIDE), short(node.machine.host), short(node.machine.pmem)
+    if hosts and own not in hosts:
+        yield f"{_of(node.slotted, name)} {_need(node.slotted, 'DIMM slot')} beside {' or '.join(hosts)}; {own} has 0."
+
+
+def _products(node: Node) -> Iterator[str]:
+    """Behind CXL stands what is made so: modules with links of their own, and cards."""
+    if not generic(node.settled):
+        return
+    count = expanders(node.machine)
+    of = "DRAM" if node.settled.system.memory == "expander-dram" else short(node.machine.pmem)
+    remedy = "a card of machine.expander is" if of == "DRAM" else "a medium with a link of its own is"
+    yield f"{count} generic CXL expander{'s' * (count > 1)} of {of} {'are' if count > 1 else 'is'} no product; {remedy}."
+
+
+def _bays(node: Node) -> Iterator[str]:
+    """Modules with links and cards take an expander bay each, drives a drive bay each."""
+    behind, have = sum(one.number for one in node.behind), round(node.chassis.expanders.value)
+    if behind > have:
+        yield f"{_counted(node.behind)} {_need(behind, 'expander bay')}; {node.called} has {have}."
+    drives, room = node.drives, round(node.chassis.bays.value)
+    if drives > room:
+        yield f"{drives} {short(node.machine.ssd)} {_need(drives, 'drive bay')}; {node.called} has {room}."
+
+
+def _lanes(node: Node) -> Iterator[str]:
+    """All that stands in bays and slots shares the free lanes."""
+    machine = node.machine
+    every = (
+        *node.behind,
+        Wants(node.drives, short(machine.ssd), DRIVE_LANES),
+        Wants(expanders(machine) * ("near-data" in node.devices), f"{short(machine.near_data_logic)} near data", CARD_LANES),
+        Wants(int("gatherer" in node.devices), "gather card", CARD_LANES),
+    )
+    wants = [one for one in every if one.number]
+    need, have = sum(one.number * one.lanes for one in wants), round(node.chassis.lanes.value)
+    if need > have:
+        yield f"{_counted(wants)} {_need(need, 'PCIe lane', sum(one.number for one in wants))}; {node.called} has {have} free."
+
+
+def _supplies(node: Node) -> Iterator[str]:
+    """The supplies feed GPUs at their limit, CPUs in full work, and all else at rest."""
+    machine, apart = node.machine, ("gpu", "host", "remote")
+    devices = powered(node.settled.scenario.system, machine)
+    rest = sum(one.idle_watts for name, one in devices.items() if name not in apart) / nodes(machine)
+    gpus = gpus_in_node(machine) * most_watts(machine) if "gpu" in devices else 0.0
+    watts, have = rest + gpus + assumed_value(machine, "host", HOSTS[machine.host].active), node.chassis.rating.value
+    if watts > have:
+        yield f"GPUs, CPUs and all else of a node need {watts:,.0f} W; the supplies of {node.called} give {have:,.0f} W."
+
+
+def _servers(node: Node) -> Iterator[str]:
+    """An embedding server has as many channels as a host."""
+    channels = host_channels(node.machine)
+    gib, most = node.machine.server_dram_GiB or 0.0, most_dimms(channels)
+    if "remote" in node.devices and gib > most:
+        yield f"{gib:g} GiB of an embedding server need larger DIMMs; {_largest(channels)}."
+
+
+RULES: tuple[Callable[[Node], Iterator[str]], ...] = (
+    _gpus,
+    _host,
+    _dimms,
+    _beside,
+    _products,
+    _bays,
+    _lanes,
+    _supplies,
+    _servers,
+)
+
+
+def _sockets(machine: MachineKnobs) -> int:
+    return round(assumed_value(machine, "host", HOSTS[machine.host].sockets))
+
+
+def _need(number: int, what: str, needing: int = 0) -> str:
+    """Return that so many of what are needed, by as many parts or by `needing` of them."""
+    return f"need{'s' * ((needing or number) == 1)} {number} {what}{'s' * (number > 1)}"
+
+
+def _largest(channels: int) -> str:
+    return f"{PER_CHANNEL * channels} of {DIMMS_GiB[-1]} GiB are {most_dimms(channels):g} GiB"
+
+
+def _of(number: int, name: str) -> str:
+    return f"{number} module{'s' * (number > 1)} of {name}"
+
+
+def _counted(parts: Sequence[Wants]) -> str:
+    """Return parts as a sentence counts them."""
+    told = [f"{one.number} {one.name}" for one in parts]
+    return f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
