@@ -22,6 +22,7 @@ COMMANDS = (
     "search",
     "validate",
     "workload",
+    "decide",
     "enough",
     "cite",
     "campaign",

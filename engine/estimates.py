@@ -4,7 +4,7 @@ A point is settled, given its devices and its plan, each of them remembered by t
 points with the same plan are then scheduled and averaged together. One point alone goes the same way.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import nan
 
@@ -34,12 +34,17 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
 def results(scenarios: Iterable[Scenario], what: int) -> list[Result | NotScheduled]:
     """Return each scenario's steady state as a result, with tables if timelines are observed, or why there is none."""
-    return evaluate((design_point(scenario, _planned) for scenario in scenarios), _results, what)
+    return evaluate(design_points(scenarios), _results, what)
+
+
+def design_points(scenarios: Iterable[Scenario]) -> Iterator[DesignPoint | NotScheduled]:
+    """Yield each scenario ready to be scheduled, or why it cannot be."""
+    return (design_point(scenario, _planned) for scenario in scenarios)
 
 
 def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
     """Return each scenario's averages alone, or why there are none."""
-    return evaluate((design_point(scenario, _planned) for scenario in scenarios), averages)
+    return evaluate(design_points(scenarios), averages)
 
 
 def averages(points: Sequence[DesignPoint], seen: Observed) -> list[Steady]:
@@ -49,8 +54,7 @@ def averages(points: Sequence[DesignPoint], seen: Observed) -> list[Steady]:
 
 def step_seconds(scenarios: Iterable[Scenario]) -> list[float]:
     """Return each scenario's seconds of a batch alone, NaN where it cannot run."""
-    found = (design_point(scenario, _planned) for scenario in scenarios)
-    steps = evaluate(found, lambda points, seen: np.atleast_1d(seen.average.step).tolist())
+    steps = evaluate(design_points(scenarios), lambda points, seen: np.atleast_1d(seen.average.step).tolist())
     return [nan if isinstance(one, NotScheduled) else float(one) for one in steps]
 
 

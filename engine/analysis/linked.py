@@ -8,6 +8,7 @@ from ..scenario.scenario import KNOBS
 from ..sweep import links
 from ..sweep.questions import Pairs
 from .objective import column, constraint, objectives
+from .verdict.asked import question_of
 
 
 def read(url: str) -> links.Opened:
@@ -25,6 +26,7 @@ def checked(opened: links.Opened) -> links.Opened:
             constraint(bound)
         if questions.metric:
             _shown(questions.metric)
+        question_of(opened.scenario, questions)
     if opened.crash:
         view(opened.crash)
     return opened

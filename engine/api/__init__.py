@@ -15,7 +15,7 @@ from ..errors import BadInput, BadKnob, CannotRun, EmberpoolError
 from ..results.result import Result
 from ..scenario.scenario import Scenario
 from ..version import release
-from .calls import cite, enough, estimate, fit, knobs, link, load, presets, run, scenario, sweep
+from .calls import cite, decide, enough, estimate, fit, knobs, link, load, presets, run, scenario, sweep
 from .parts import parts
 from .table import Table
 
@@ -30,6 +30,7 @@ __all__ = [
     "Scenario",
     "Table",
     "cite",
+    "decide",
     "enough",
     "estimate",
     "fit",

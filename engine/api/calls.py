@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.enough.question import ask, baseline_of
 from ..analysis.enough.smallest import enough as smallest
 from ..analysis.enough.told import told
+from ..analysis.verdict.allowed import narrowed
+from ..analysis.verdict.asked import question_of
+from ..analysis.verdict.content import content
+from ..analysis.verdict.decide import decide as decided
 from ..core.part_files.use import look
 from ..core.process import open_streams
 from ..errors import BadInput, BadKnob
@@ -30,6 +34,7 @@ from ..scenario.sequences import sequence_notes
 from ..simulate import simulate
 from ..sweep import links
 from ..sweep.axes import Axis, parse
+from ..sweep.questions import Questions
 from ..sweep.sweep import Sweep
 from . import amounts
 from .bases import Base, opened, scenario_of
@@ -134,6 +139,40 @@ def enough(
         warnings.warn(sentence, stacklevel=2)
     answer = smallest(ask(asked, baseline_of(asked, amounts.system("baseline", baseline)), target))
     return {name: sentence for name, sentence in vars(told(answer)).items() if sentence}
+
+
+def decide(
+    base: Base = DEFAULT,
+    /,
+    *,
+    require: str | Sequence[str] = (),
+    lose: str = "",
+    objective: str = "",
+    parts: str = "",
+    prices: str | int = "",
+    **knobs: Any,
+) -> dict[str, Any]:
+    """Decide which machine to buy, as the command `decide` does: its sentence, verdict and rows as one dictionary.
+
+    `require` is written as on the command line: throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES, budget=USD, one or several.
+    A knob that names a part, such as gpu, leaves its kind no other.
+
+    >>> decide("tiny", parts="gpu=h100-pcie")["verdict"]["feasible"]
+    True
+    """
+    changes = settings(knobs)
+    asked = Questions(
+        require=(require,) if isinstance(require, str) else tuple(require),
+        lose=lose,
+        objective=objective,
+        parts=narrowed(parts, changes),
+        prices=str(prices),
+    )
+    look()
+    start = scenario_of(base)
+    for sentence in sequence_notes(start):
+        warnings.warn(sentence, stacklevel=2)
+    return content(decided(question_of(with_values(start, changes), asked)), DEFAULT)
 
 
 def fit(file: Data, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None, **knobs: Any) -> Scenario:

@@ -44,9 +44,7 @@ def running_costs(result: Result) -> RunningCosts | None:
         return None
     found = result.results
     machine, step = result.scenario.machine, (found["Step time [ms]"] or 0.0) * MS
-    housed = in_chassis(result.scenario.system, machine)
-    in_room = {"device": drawn_in_room(housed), "node": drawn_in_room(housed) / drawn_in_node(housed), "room": 1.0}
-    watts, capital = in_room[machine.energy_level] * (found["Energy per batch [J]"] or 0.0) / step, found["Capital cost [USD]"]
+    watts, capital = room_watts(result.scenario, (found["Energy per batch [J]"] or 0.0) / step), found["Capital cost [USD]"]
     seconds = BILLION * step / result.scenario.data.batch_size
     kwh_month, kwh_price = watts * MONTH / KWH, prices.electricity(machine).value
     written_off = None if capital is None else capital * seconds / (machine.service_life_years * YEAR)
@@ -56,6 +54,14 @@ def running_costs(result: Result) -> RunningCosts | None:
         electricity_month=kwh_month * kwh_price,
         billion=None if written_off is None else written_off + watts * seconds / KWH * kwh_price,
     )
+
+
+def room_watts(scenario: Scenario, watts: float) -> float:
+    """Return the watts at the room's meter of watts that are counted at the scenario's energy level."""
+    machine = scenario.machine
+    housed = in_chassis(scenario.system, machine)
+    in_room = {"device": drawn_in_room(housed), "node": drawn_in_room(housed) / drawn_in_node(housed), "room": 1.0}
+    return in_room[machine.energy_level] * watts
 
 
 def static_energy(results: Mapping[str, float | None]) -> str:

@@ -12,11 +12,16 @@ from ..scenario.scenario import KNOBS
 from . import axes as sweep_axes
 from .sweep import sampling
 
-MOST_BOUNDS, MOST_PINS, MOST_WORDS = 20, 8, 200
+MOST_BOUNDS, MOST_PINS, MOST_WORDS, MOST_PARTS = 20, 8, 200, 2000
 MOST_WITHIN = 1000
 NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
-ONE = ("sample", "pareto", "pins", "against", "within", "mode", "view", "metric", "find")
-SEVERAL = {"where": "where", "only": "only", "run": "runs"}  # parameters that come once each, by the field that holds them
+ONE = ("sample", "pareto", "pins", "against", "within", "lose", "objective", "parts", "prices", "mode", "view", "metric", "find")
+SEVERAL = {
+    "where": "where",
+    "only": "only",
+    "require": "require",
+    "run": "runs",
+}  # parameters that come once each, by the field that holds them
 VIEW = re.compile("[a-z0-9-]{1,40}")
 Pairs = list[tuple[str, str]]
 
@@ -27,8 +32,9 @@ class Questions:
 
     `only` are the words that knobs must have, `mode` is how points are computed, `pins` are the points that were pinned,
     counted from 1; `view` and `metric` are what a page shows. `against` is the system that answers are told against, and
-    `within` the percent by which a machine may be slower. `runs` are the requests that Runs compares, and `find` the words
-    that it looks for. All are "" or empty where left open.
+    `within` the percent by which a machine may be slower. A verdict is asked what to `require` of a machine, what a failure
+    may `lose`, which `objective` is to be least, of which `parts`, at the `prices` of which year. `runs` are the requests
+    that Runs compares, and `find` the words that it looks for. All are "" or empty where left open.
     """
 
     sample: str = ""
@@ -38,6 +44,11 @@ class Questions:
     runs: tuple[str, ...] = ()
     against: str = ""
     within: str = ""
+    require: tuple[str, ...] = ()
+    lose: str = ""
+    objective: str = ""
+    parts: str = ""
+    prices: str = ""
     only: tuple[str, ...] = ()
     mode: str = ""
     view: str = ""
@@ -91,6 +102,10 @@ class Questions:
             raise BadLink(f"The link's mode={self.mode[:40]!r} is not known; write mode=estimate or mode=full.")
         if self.view and not VIEW.fullmatch(self.view):
             raise BadLink(f"The link's view={self.view[:80]!r} cannot be read; write a view's name, such as view=heat-map.")
+        if len(self.require) > MOST_BOUNDS or max(map(len, (*self.require, self.lose, self.objective)), default=0) > MOST_WORDS:
+            raise BadLink(f"The link's requirements (require=) are too many or too long; at most {MOST_BOUNDS} are allowed.")
+        if len(self.parts) > MOST_PARTS:
+            raise BadLink(f"The link names parts (parts=) of {len(self.parts)} characters; at most {MOST_PARTS} are allowed.")
         if len(self.find) > MOST_WORDS:
             raise BadLink(f"The link looks for words (find=) of {len(self.find)} characters; at most {MOST_WORDS} are allowed.")
         _ = self.pinned, self.words  # reading them is their check

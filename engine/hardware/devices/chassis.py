@@ -102,9 +102,9 @@ def places(machine: MachineKnobs) -> int:
     return round(chassis(machine).gpus.value)
 
 
-def forms(machine: MachineKnobs) -> tuple[str, ...]:
-    """Return the forms of GPU that the places of a node's chassis take: any, where its file does not say it."""
-    return catalog.listed("chassis", machine.chassis or USUAL, GPU_FORMS) or PLACED
+def forms(name: str) -> tuple[str, ...]:
+    """Return the forms of GPU that the places of a chassis take: any, where its file does not say it."""
+    return catalog.listed("chassis", name, GPU_FORMS) or PLACED
 
 
 def chassis_in_node(machine: MachineKnobs) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...core import catalog
 from ...hardware.device import assumed_value, expanders, gpus_in_node, nodes
-from ...hardware.devices.chassis import MOST_PLACES, Chassis, chassis, forms
+from ...hardware.devices.chassis import MOST_PLACES, USUAL, Chassis, chassis, forms
 from ...hardware.devices.dram import DIMMS_GiB
 from ...hardware.devices.expander_dram import card_lanes
 from ...hardware.devices.gpu import ACCELERATORS, most_watts
@@ -92,8 +92,8 @@ def _gpus(node: Node) -> Iterator[str]:
     form = catalog.form("gpu", node.machine.gpu) if node.machine.gpu in ACCELERATORS else ""
     if form == SUPERCHIP:
         yield f"{gpus} {name} {_need(gpus, 'place')} for superchips, with boards of their own; {node.called} has 0."
-    elif form and form not in forms(node.machine):
-        taken = " or ".join(forms(node.machine))
+    elif form and form not in forms(node.machine.chassis or USUAL):
+        taken = " or ".join(forms(node.machine.chassis or USUAL))
         yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.called} has 0, and {room} for {taken}."
 
 

@@ -1,0 +1,87 @@
+"""Allowed parts: which parts of the catalogue a machine may be built of, by what is on sale or by name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ...core.catalog import availability, names
+from ...errors import BadInput, nearest
+from ...scenario.machine import PARTS
+
+ON_SALE = "on-sale"
+STATES: Mapping[str, tuple[str, ...]] = {
+    ON_SALE: ("on sale", "unknown"),  # a part of one's own need not say its state
+    "announced": ("announced",),
+    "discontinued": ("discontinued",),
+    "all": ("on sale", "unknown", "announced", "discontinued"),
+}
+# The knobs of the machine whose parts are searched; every other part is the scenario's own.
+SEARCHED = ("gpu", "host", "pmem", "expander", "ssd", "near_data_logic", "chassis")
+BESIDE = ("gather-card", "embedding-server", "dram")  # kinds of parts that a system brings
+PROTOTYPE = "trainingcxl"  # its parts belong to the paper's machine and were never for sale
+
+
+@dataclass(frozen=True)
+class AllowedParts:
+    """The parts that may be used: those of some states, and those that are named.
+
+    A kind of which a part is named has the named ones alone, unless a state is written too; `gpu=h200` leaves GPUs no choice
+    whatever else is written. Parts of research are had by name alone, those of TrainingCXL's prototype never.
+    """
+
+    text: str = ON_SALE
+
+    def __post_init__(self) -> None:
+        """Refuse a word that is neither a state nor a part; raises BadInput."""
+        for word in self.words:
+            knob, equals, name = word.rpartition("=")
+            if equals and knob not in SEARCHED:
+                raise BadInput(f"parts={word[:60]!r} names no kind of part; {nearest(knob, SEARCHED, 'kinds')}")
+            kinds = (knob,) if equals else SEARCHED
+            parts = dict.fromkeys(one for kind in kinds for one in PARTS[kind]())
+            known = tuple(parts if equals else {**dict.fromkeys(STATES), **parts, **dict.fromkeys(names(*BESIDE))})
+            if name == PROTOTYPE:
+                raise BadInput(f"parts={word[:60]} is of TrainingCXL's prototype, which is not for sale; leave it out.")
+            if name not in known and not any(PARTS[kind].settled(name) for kind in kinds):
+                raise BadInput(f"parts={word[:60]!r} is no part that a machine can be built of; {nearest(name, known)}")
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The states and names as written, none twice."""
+        words = (word.strip() for word in self.text.replace(";", ",").split(","))
+        return tuple(dict.fromkeys(word for word in words if word)) or (ON_SALE,)
+
+    def of(self, knob: str) -> tuple[str, ...]:
+        """Return the parts that a knob of the machine may choose, in the order of lists."""
+        parts = PARTS[knob]
+        only = {parts.settled(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
+        if only:
+            return tuple(name for name in parts() if name in only)
+        named = {settled for word in self.words if word not in STATES and (settled := parts.settled(word))}
+        states = self.states if self.states or named else STATES[ON_SALE]
+        return tuple(name for name in parts() if name != PROTOTYPE and (name in named or _state(knob, name) in states))
+
+    @cached_property
+    def states(self) -> tuple[str, ...]:
+        """The states that are written."""
+        return tuple(state for word in self.words for state in STATES.get(word, ()))
+
+    def has(self, name: str, state: str) -> bool:
+        """Return whether a part that no knob chooses may be used, such as a gather card."""
+        named = {word.rpartition("=")[2] for word in self.words}
+        return name in named or state in (self.states or STATES[ON_SALE])
+
+
+def _state(knob: str, name: str) -> str:
+    """Return the state of a part that a knob chooses."""
+    for kind in PARTS[knob].kinds:
+        if name in names(kind):
+            return availability(kind, name).state
+    return ""
+
+
+def narrowed(text: str, settings: Mapping[str, Any]) -> str:
+    """Return allowed parts as they are written, with a kind left to the part that a knob was set to by hand."""
+    set_by_hand = {knob: settings[f"machine.{knob}"] for knob in SEARCHED if settings.get(f"machine.{knob}")}
+    return ",".join((text or ON_SALE, *(f"{knob}={name}" for knob, name in set_by_hand.items())))

@@ -1,0 +1,41 @@
+"""A question as links and commands write it: requirement, loss, objective, parts and the year of prices."""
+
+from ...errors import BadInput, nearest
+from ...scenario.machine import YEARS
+from ...scenario.scenario import Scenario, with_values
+from ...sweep import links
+from ...sweep.questions import Questions
+from .allowed import ON_SALE, AllowedParts
+from .decide import PRICES, VerdictQuestion
+from .requirement import OBJECTIVES, required
+
+COST = OBJECTIVES[0]
+
+
+def question_of(scenario: Scenario, asked: Questions) -> VerdictQuestion:
+    """Return what a link or a command asks of a scenario; raises BadInput with the sentence that refuses it."""
+    objective = asked.objective or COST
+    if objective not in OBJECTIVES:
+        raise BadInput(f"objective={objective[:60]!r} is not known; {nearest(objective, OBJECTIVES, 'objectives')}")
+    if asked.prices:
+        if asked.prices not in YEARS:
+            raise BadInput(f"prices={asked.prices[:20]!r} is no year with prices; write one from {YEARS[0]} to {YEARS[-1]}.")
+        scenario = with_values(scenario, {PRICES: asked.prices})
+    known = next(one for one in OBJECTIVES if one == objective)
+    return VerdictQuestion(scenario, required(asked.require, asked.lose), known, AllowedParts(asked.parts or ON_SALE))
+
+
+def questions_of(question: VerdictQuestion) -> Questions:
+    """Return a question as links carry it, without defaults."""
+    requirement, parts = question.requirement, ",".join(question.parts.words)
+    return Questions(
+        require=requirement.texts,
+        lose=requirement.lose,
+        objective="" if question.objective == COST else question.objective,
+        parts="" if parts == ON_SALE else parts,
+    )
+
+
+def link_of(question: VerdictQuestion, base: str) -> str:
+    """Return the link that asks a question again."""
+    return links.link(question.scenario, base, page="decide", questions=questions_of(question))

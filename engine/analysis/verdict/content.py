@@ -1,0 +1,81 @@
+"""A verdict for programs: one object, and a table with a row for each system."""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from ... import version
+from ...scenario import knobs
+from ...scenario.scenario import KNOBS
+from ...sweep import links
+from ...systems.buildable import parts_of
+from .asked import link_of
+from .decide import PRICES, Row, Verdict
+from .sentences import headline, notes, why
+
+
+def content(verdict: Verdict, base: str) -> dict[str, Any]:
+    """Return a verdict as one object, its link as a difference from a preset."""
+    question, requirement = verdict.question, verdict.question.requirement
+    best = verdict.best
+    return {
+        "link": link_of(question, base),
+        "model_version": version.MODEL,
+        "requirement": {"require": list(requirement.texts), "lose": requirement.lose},
+        "objective": question.objective,
+        "parts": list(question.parts.words),
+        "prices": question.base.machine.prices,
+        "space": {system: _stops(stops) for system, stops in verdict.space.items()},
+        "sentence": headline(verdict),
+        "why": why(verdict),
+        "notes": list(notes(verdict)),
+        "verdict": None if best is None else row_content(best, base),
+        "rows": [row_content(row, base) for row in verdict.rows],
+    }
+
+
+def _stops(stops: Mapping[str, tuple[Any, ...]]) -> dict[str, list[str]]:
+    """Return the stops of each knob as `--set` takes them."""
+    return {knob: [knobs.write(KNOBS[knob], value) for value in values] for knob, values in stops.items()}
+
+
+def row_content(row: Row, base: str) -> dict[str, Any]:
+    """Return a row as an object; null is what a row does not have."""
+    results, cost, settled = row.result.results if row.result else {}, row.cost, row.estimated.settled
+    return {
+        "system": row.system,
+        "family": row.family,
+        "medium": row.medium or None,
+        "feasible": row.meets,
+        "reason": row.reason or None,
+        "machine": dict(parts_of(settled)) if settled else {},
+        "link": links.link(row.scenario, base) if row.scenario else None,
+        "capital_usd": row.estimated.capital,
+        "usd_per_billion_useful_samples": _finite(cost.total if cost else None),
+        "split": {
+            "capital": _finite(cost.capital if cost else None),
+            "electricity": _finite(cost.electricity if cost else None),
+            "lost_to_failures": _finite(cost.lost if cost else None),
+        },
+        "throughput": results.get("Throughput [samples/s]"),
+        "step_ms": results.get("Step time [ms]"),
+        "watts": results.get("Average power [W]"),
+        "useful_share": 1.0 if row.result else None,
+        "lost_on_failure": {"batches": 0, "minutes": 0.0, "worst_fault": None} if row.result else None,
+        "share_of_draws": None,
+    }
+
+
+def table(verdict: Verdict, base: str) -> list[dict[str, Any]]:
+    """Return the rows with one value a column, for CSV."""
+    found = []
+    for row in verdict.rows:
+        whole = row_content(row, base)
+        flat = {name: one for name, one in whole.items() if not isinstance(one, dict)}
+        machine = " + ".join(f"{count} x {name}" for name, count in whole["machine"].items())
+        found.append({**flat, "machine": machine, PRICES: verdict.question.base.machine.prices})
+    return found
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and isfinite(number) else None

@@ -1,0 +1,213 @@
+"""The decision: the best candidate of every system, and the one of them that meets the requirement at least cost.
+
+A quick search of all systems comes first, then the whole search of each; whoever waits sees the verdict after each.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from ...errors import CannotRun
+from ...estimates import estimates
+from ...hardware.device import nodes
+from ...hardware.prices import unpriced
+from ...registry import load
+from ...results.result import Result
+from ...scenario.machine import RECORDED, YEARS
+from ...scenario.scenario import KNOBS, Scenario, with_values
+from ...systems.sizing import CHASSIS
+from ...systems.system import powered
+from .aim import CANNOT_RUN, MEETS, MISSES, Aim, Cost, Rank
+from .allowed import AllowedParts
+from .candidates import Candidates, Estimated, Setting
+from .families import FROM_BELOW, family_of, medium_of
+from .requirement import Objective, Requirement
+from .search import STARTS, best_of
+from .space import GPU, HOST, SHAPE, Stops, base_of, quick, space_of
+
+PRICES = "machine.prices"
+SAME = 1.02  # times the least: what a simpler system may cost more and still be named
+
+
+@dataclass(frozen=True)
+class VerdictQuestion:
+    """What is asked: a scenario's model and data, a requirement, what is to be least, and the parts that may be used."""
+
+    scenario: Scenario
+    requirement: Requirement = field(default_factory=Requirement)
+    objective: Objective = "cost"
+    parts: AllowedParts = field(default_factory=AllowedParts)
+
+    @cached_property
+    def base(self) -> Scenario:
+        """The scenario with all that is searched left free, priced in a year."""
+        year = self.scenario.machine.prices
+        return with_values(base_of(self.scenario), {PRICES: YEARS[-1] if year == RECORDED else year})
+
+
+@dataclass(frozen=True)
+class Row:
+    """The best candidate of a system: its scenario and result, what it costs, and the one thing that limits it or "".
+
+    A candidate that cannot run has neither result nor cost.
+    """
+
+    system: str
+    scenario: Scenario | None
+    result: Result | None
+    estimated: Estimated
+    rank: Rank
+    value: float
+    cost: Cost | None
+    reason: str
+    family: str
+    medium: str
+
+    @property
+    def meets(self) -> bool:
+        """Whether it runs and meets the requirement."""
+        return self.rank[0] == MEETS
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A row for each system, the best first; the space of so many systems is `done`, that of others was searched quickly."""
+
+    question: VerdictQuestion
+    space: Mapping[str, Stops]
+    rows: tuple[Row, ...]
+    done: int
+    unpriced: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether the space of every system was searched whole."""
+        return self.done == len(self.space)
+
+    @property
+    def best(self) -> Row | None:
+        """The cheapest row that meets the requirement; of those within 2 % the simplest."""
+        meeting = [row for row in self.rows if row.meets]
+        least = min((row.value for row in meeting), default=0.0)
+        return min((row for row in meeting if row.value <= SAME * least), key=_plainness, default=None)
+
+    @property
+    def families(self) -> tuple[Row, ...]:
+        """The best row of each family, the verdict's own first."""
+        found = {row.family: row for row in (*filter(None, [self.best]), *self.rows)[::-1]}
+        return tuple(sorted(found.values(), key=lambda row: (row is not self.best, row.rank)))
+
+
+def decide(question: VerdictQuestion) -> Verdict:
+    """Return the verdict over all systems; raises BadInput and CannotRun for a question that has no answer."""
+    (*_, found) = decisions(question)
+    return found
+
+
+def decisions(question: VerdictQuestion) -> Iterator[Verdict]:
+    """Yield a verdict of a quick search, then one after each system's whole search."""
+    search = SystemSearch(question)
+    rows = {system: search.row(system, quickly=True) for system in search.space}
+    yield search.verdict(rows, done=0)
+    for done, system in enumerate(search.space, 1):
+        rows[system] = search.row(system)
+        yield search.verdict(rows, done)
+
+
+class SystemSearch:
+    """The search of one question: its space, its aim and all candidates that were estimated."""
+
+    def __init__(self, question: VerdictQuestion) -> None:
+        """Find the space and what "as fast as" a system means."""
+        self.question, base = question, question.base
+        self.candidates = Candidates(base, question.parts)
+        requirement, batch = question.requirement, base.data.batch_size
+        aim = Aim(requirement, question.objective, base.machine, batch, requirement.least_throughput(batch))
+        every = space_of(base, question.parts)
+        priced = _priced(base, question.parts) if aim.needs_prices else None
+        self.unpriced = () if priced is None else tuple(name for name in question.parts.of("gpu") if name not in priced)
+        self.space = every if priced is None else {name: _only(stops, priced) for name, stops in every.items()}
+        self.found: dict[str, Setting] = {}
+        self.aim = replace(aim, throughput=max(aim.throughput, self._as_fast_as(requirement.like)))
+
+    def _as_fast_as(self, system: str | None) -> float:
+        """Return the samples/s of a system on the scenario's own parts, its policies at their best; 0 where none is named."""
+        if system is None:
+            return 0.0
+        machine = self.question.scenario.machine
+        own = {GPU: (machine.gpu,), HOST: (machine.host,)}
+        stops = {knob: own.get(knob, stops) for knob, stops in self.space[system].items() if knob not in SHAPE or knob == GPU}
+        quickest = replace(self.aim, objective="time", requirement=Requirement())
+        _, found = best_of(self.candidates, quickest, system, {knob: one for knob, one in stops.items() if knob != CHASSIS})
+        if found.problem:
+            raise CannotRun(f"require=as={system}: that system cannot run: {found.problem}")
+        return self.question.base.data.batch_size / found.step
+
+    def verdict(self, rows: Mapping[str, Row], done: int) -> Verdict:
+        """Return the verdict of rows, of which so many are of a whole search."""
+        ordered = sorted(rows.values(), key=lambda row: (row.rank, row.system))
+        return Verdict(self.question, self.space, tuple(ordered), done, self.unpriced)
+
+    def row(self, system: str, quickly: bool = False) -> Row:
+        """Return the best candidate of a system as a row; a whole search begins near what a quick one found."""
+        stops = {knob: values for knob, values in self.space[system].items() if knob != CHASSIS}
+        missing = next((knob for knob, values in stops.items() if not values), None)
+        if missing:
+            return _refused(system, Estimated(problem=_missing(missing)))
+        near = [self.found[system]] if system in self.found else []
+        searched, starts = (quick(stops), 1) if quickly else (stops, STARTS)
+        setting, found = best_of(self.candidates, self.aim, system, searched, starts, near)
+        self.found[system] = setting
+        return _refused(system, found) if found.problem else self._row(system, setting, found)
+
+    def _row(self, system: str, setting: Setting, found: Estimated) -> Row:
+        scenario = self.candidates.scenario(system, setting)
+        (result,) = estimates([scenario])
+        rank = self.aim.rank(found)
+        settled = found.settled
+        if settled is None:
+            raise ValueError("a candidate that runs is settled.")
+        reason = "" if rank[0] == MEETS else self._limit(scenario, found, rank)
+        cost, value = self.aim.cost(found), self.aim.value(found)
+        return Row(system, scenario, result, found, rank, value, cost, reason, family_of(settled), medium_of(settled))
+
+    def _limit(self, scenario: Scenario, found: Estimated, rank: Rank) -> str:
+        """Return the one thing that keeps a machine that runs from the requirement."""
+        if rank[0] != MISSES:
+            return " ".join(unpriced(scenario.machine, powered(scenario.system, scenario.machine)))
+        aim, own = self.aim, self.aim.batch_size / found.step
+        budget = aim.requirement.budget
+        if budget is not None and found.capital is not None and found.capital / budget >= rank[1]:
+            return f"It costs {found.capital:,.0f} USD, {found.capital / budget:.3g} times the budget of {budget:,.0f} USD."
+        asked = max(aim.throughput, aim.requirement.least_kept)
+        return f"It trains {own:,.4g} of the {asked:,.4g} samples/s that are asked for, {100 * own / asked:.2g} %."
+
+
+def _refused(system: str, found: Estimated) -> Row:
+    """Return the row of a system of which no candidate runs."""
+    family = FROM_BELOW[load("systems", system).memory]
+    return Row(system, None, None, found, (CANNOT_RUN,), inf, None, found.problem, family, "")
+
+
+def _missing(knob: str) -> str:
+    """Return that no part may be used of those that a knob chooses among."""
+    return f"No {KNOBS[knob].label} may be used of those that are allowed; allow more parts."
+
+
+def _plainness(row: Row) -> tuple[Any, ...]:
+    """Return how plain a row's system is, the plainest first: known from its source, of few parts and nodes, then cheap."""
+    system, machine = load("systems", row.system), row.estimated.settled
+    count = nodes(machine.scenario.machine) if machine else 0
+    return (system.confidence != "source", len(system.devices), count, row.value, row.system)
+
+
+def _priced(base: Scenario, parts: AllowedParts) -> frozenset[str]:
+    """Return the GPUs that have a price."""
+    machines = {name: with_values(base, {GPU: name, CHASSIS: None}) for name in parts.of("gpu")}
+    return frozenset(name for name, one in machines.items() if powered("all-hbm", one.machine)["gpu"].price is not None)
+
+
+def _only(stops: Stops, gpus: Collection[str]) -> Stops:
+    return {knob: tuple(one for one in values if one in gpus) if knob == GPU else values for knob, values in stops.items()}

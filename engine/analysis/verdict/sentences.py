@@ -1,0 +1,116 @@
+"""The verdict in sentences: what to buy and why, the next best, what limits the others, and what was left out."""
+
+from collections.abc import Iterator, Mapping
+from math import inf
+
+from ...hardware.device import nodes
+from ...insight.running_costs import dollars, price_note, running_dollars
+from ...registry import load
+from ...systems.buildable import parts_of, states_of
+from .decide import Row, Verdict
+from .families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
+
+KEEP: Mapping[str, str] = {
+    HBM: "Keep the tables in HBM",
+    CACHED: "Keep the tables in DRAM and hot rows in HBM",
+    HOST: "Keep the tables in host DRAM",
+    CXL: "Keep the tables in CXL memory",
+    PERSISTENT: "Keep the tables in persistent memory",
+    DRIVES: "Keep the tables on drives",
+    SERVERS: "Keep the tables on embedding servers",
+}
+LEAST_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energy a sample", "time": "time a sample"}
+
+
+def machine_words(row: Row) -> str:
+    """Return a row's machine as a list of parts: "8 × h100-sxm in 1 × gpu-8-sxm"."""
+    settled = row.estimated.settled
+    if settled is None:
+        return "no machine"
+    machine, parts = settled.scenario.machine, dict(parts_of(settled))
+    chassis, gpu = machine.chassis or "", machine.gpu
+    house = f"{parts.pop(chassis, nodes(machine))} × {chassis}"
+    first = f"{parts.pop(gpu)} × {gpu} in {house}" if gpu in parts else house
+    return ", ".join([first, *(f"{count:,} × {name}" for name, count in parts.items())])
+
+
+def money(row: Row) -> str:
+    """Return what a row's machine costs, and a billion samples on it, with the year of the dollars."""
+    if row.scenario is None or row.cost is None or row.estimated.capital is None:
+        return "no published price"
+    return (
+        f"{row.estimated.capital:,.0f} {dollars(row.scenario)}, {row.cost.total:,.3g} {running_dollars(row.scenario)} "
+        "a billion samples"
+    )
+
+
+def headline(verdict: Verdict) -> str:
+    """Return the verdict in one sentence, or that nothing meets the requirement, with the nearest miss."""
+    best = verdict.best
+    if best is None:
+        return _none(verdict)
+    return f"{KEEP[best.family]}: {load('systems', best.system).title} on {machine_words(best)}: {money(best)}."
+
+
+def why(verdict: Verdict) -> str:
+    """Return why the verdict beats the next family: how price and speed of the two machines compare."""
+    best, other = (
+        verdict.best,
+        next((row for row in verdict.families if verdict.best and row.family != verdict.best.family), None),
+    )
+    if best is None or other is None:
+        return ""
+    if not other.meets:
+        return f"Nothing else meets the requirement; the nearest is {other.family}: {other.reason}"
+    times = other.value / best.value if best.value else inf
+    told = [f"{other.family} ({load('systems', other.system).title} on {machine_words(other)}) has {times:.3g} times the "]
+    told.append(LEAST_WORDS[verdict.question.objective])
+    dear, fast = _ratio(other.estimated.capital, best.estimated.capital), best.estimated.step / other.estimated.step
+    if verdict.question.objective == "cost" and dear:
+        told.append(f": its machine costs {dear:.3g} times as much and trains {fast:.3g} times as fast")
+    return "".join(told) + "."
+
+
+def notes(verdict: Verdict) -> Iterator[str]:
+    """Yield what a reader must know of a verdict: ties, parts that cannot be bought or priced, dates of prices."""
+    best = verdict.best
+    if best is not None:
+        yield from _ties(verdict, best)
+        if best.estimated.settled is not None:
+            states = states_of(best.estimated.settled)
+            gone = {name: state for name, state in states.items() if state not in ("on sale", "unknown")}
+            yield from (f"{name} cannot be bought today: {state}." for name, state in gone.items())
+        if best.scenario is not None:
+            yield from filter(None, [price_note(best.scenario)])
+    if verdict.unpriced:
+        yield f"{', '.join(verdict.unpriced)} have no published price and are left out of what is compared in money."
+    hours = ALWAYS
+    always = hours >= ALWAYS
+    yield f"It is taken to train {'all the time, which favours large machines' if always else f'{hours:g} hours a month'}."
+
+
+ALWAYS = 730.0  # hours of a month
+
+
+def _ties(verdict: Verdict, best: Row) -> Iterator[str]:
+    """Yield which rows are better by so little that the plainer system is named."""
+    for row in verdict.rows:
+        if row.meets and row is not best and row.value < best.value * (1 - 1e-9):
+            title = load("systems", row.system).title
+            yield f"{title} has {1 - row.value / best.value:.1%} less {LEAST_WORDS[verdict.question.objective]}, a tie."
+
+
+def _none(verdict: Verdict) -> str:
+    near = next((row for row in verdict.rows if row.result is not None), None)
+    asked = " and ".join(verdict.question.requirement.texts) or "the model"
+    if near is None:
+        limits = next((row.reason for row in verdict.rows), "")
+        return f"Nobody can build a machine for this model of the parts that may be used. {limits}"
+    return (
+        f"No machine of the parts that may be used meets {asked}. The nearest is {load('systems', near.system).title} on "
+        f"{machine_words(near)}: {near.reason}"
+    )
+
+
+def _ratio(one: float | None, other: float | None) -> float | None:
+    return one / other if one is not None and other else None

@@ -1,0 +1,123 @@
+"""`decide`: which machine, of all that can be built, trains the model for the least money while it meets a requirement."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from ..analysis.verdict.allowed import SEARCHED, narrowed
+from ..analysis.verdict.asked import link_of, question_of
+from ..analysis.verdict.content import content, table
+from ..analysis.verdict.decide import Row, Verdict, VerdictQuestion, decisions
+from ..analysis.verdict.requirement import OBJECTIVES
+from ..analysis.verdict.sentences import headline, machine_words, notes, why
+from ..analysis.verdict.space import KNOBS, RESET
+from ..insight.running_costs import assumptions
+from ..results import csv_table
+from ..scenario.presets import DEFAULT
+from ..scenario.sequences import sequence_note_of_points
+from . import output, progress_bar, scenario_arguments
+from .parser import FAILED, Subparsers
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "decide", help="which machine to buy: every system on machines that can be built, the best first"
+    )
+    scenario_arguments.add(parser)
+    parser.add_argument(
+        "--require",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES or budget=USD; can be repeated",
+    )
+    parser.add_argument("--lose", metavar="MOST", help="what a failure may lose: nothing, batches=N or minutes=N")
+    parser.add_argument("--objective", choices=OBJECTIVES, help="what is to be least (cost: USD a billion samples that count)")
+    parser.add_argument("--parts", metavar="WORDS", help="on-sale (default), announced, discontinued, all, names, or gpu=NAME")
+    parser.add_argument("--prices", metavar="YEAR", help="whose prices count (those of the scenario, else 2026)")
+    parser.add_argument("--json", metavar="FILE", help="write all rows, the space and the verdict as JSON; - for standard output")
+    parser.add_argument("--csv", metavar="FILE", help="write a row per system as CSV; - for standard output")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Write the verdict; returns 0, or 3 where nothing meets the requirement."""
+    chosen = scenario_arguments.chosen(arguments)
+    question, base = _question(arguments, chosen), chosen.start.preset or DEFAULT
+    found = _decided(question)
+    if not found.whole:
+        output.note(f"Interrupted after {found.done} of {len(found.space)} systems: the others were searched quickly alone.")
+    if arguments.json:
+        output.write(arguments.json, json.dumps(content(found, base), indent=1) + "\n")
+    if arguments.csv:
+        rows = table(found, base)
+        output.write(arguments.csv, csv_table.rows_text(list(rows[0]), (list(row.values()) for row in rows)))
+    output.say(_text(found, base), arguments.json, arguments.csv)
+    output.note(_ignored(chosen.settings))
+    output.note(sequence_note_of_points([question.scenario]))
+    return 0 if found.best else FAILED
+
+
+def _decided(question: VerdictQuestion) -> Verdict:
+    """Return the verdict; where it is interrupted, that of what was searched until then."""
+    waiting = decisions(question)
+    found, paced = next(waiting), progress_bar.Paced()
+    with progress_bar.shown(), suppress(KeyboardInterrupt):
+        for found in waiting:
+            paced(found.done / len(found.space), f"{found.done} of {len(found.space)} systems")
+    return found
+
+
+def _question(arguments: argparse.Namespace, chosen: scenario_arguments.Chosen) -> VerdictQuestion:
+    """Return what is asked: what a link asks, unless an argument says otherwise."""
+    linked = chosen.start.questions
+    parts = arguments.parts or linked.parts
+    asked = replace(
+        linked,
+        require=tuple(arguments.require) or linked.require,
+        lose=arguments.lose or linked.lose,
+        objective=arguments.objective or linked.objective,
+        parts=narrowed(parts, chosen.settings),
+        prices=arguments.prices or linked.prices,
+    )
+    return question_of(chosen.scenario, asked)
+
+
+def _ignored(settings: Mapping[str, Any]) -> str:
+    """Return a sentence about settings that a verdict searches itself; "" without any."""
+    parts = {f"machine.{knob}" for knob in SEARCHED}
+    searched = {*RESET, *KNOBS} - parts
+    kept = [path for path in settings if path in searched]
+    return (
+        f"{' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} searched by a verdict: what was set is not kept."
+        if kept
+        else ""
+    )
+
+
+def _text(verdict: Verdict, base: str) -> str:
+    """Return sentence, reason, table and notes for people."""
+    lines = [headline(verdict), why(verdict), "", HEAD, *map(_line, verdict.rows), "", *notes(verdict)]
+    lines += [assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
+    return "\n".join(lines) + "\n"
+
+
+NUMBERS = f"{'USD/10^9 samples':>17}{'USD':>12}{'samples/s':>12}{'W':>8}"
+HEAD = f"{'system':18}{'rows are held in':24}{NUMBERS}  machine, or what limits it"
+
+
+def _line(row: Row) -> str:
+    head = f"{row.system:18}{row.family:24}"
+    if row.result is None:
+        return f"{head}{'-':>17}{'-':>12}{'-':>12}{'-':>8}  {row.reason}"
+    results, cost, capital = row.result.results, row.cost, row.estimated.capital
+    numbers = (
+        f"{cost.total:17,.4g}" if cost else f"{'-':>17}",
+        "-".rjust(12) if capital is None else f"{capital:12,.0f}",
+        f"{results['Throughput [samples/s]']:12,.4g}{results['Average power [W]']:8,.0f}",
+    )
+    return f"{head}{''.join(numbers)}  {row.reason or machine_words(row)}"

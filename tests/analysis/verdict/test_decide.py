@@ -1,0 +1,160 @@
+"""Is the verdict the best machine that can be built, told by the numbers of its own link?"""
+
+import json
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+
+from engine.__main__ import main
+from engine.analysis.verdict.allowed import AllowedParts
+from engine.analysis.verdict.asked import link_of, question_of
+from engine.analysis.verdict.content import content
+from engine.analysis.verdict.decide import Verdict, VerdictQuestion, decide, decisions
+from engine.analysis.verdict.requirement import Requirement, required
+from engine.analysis.verdict.search import search
+from engine.analysis.verdict.sentences import headline, notes, why
+from engine.analysis.verdict.space import GPU, GPUS, INSIDE, SHARE
+from engine.errors import BadInput
+from engine.estimate import estimate
+from engine.insight.running_costs import running_costs
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.machine import settle
+from engine.sweep import links
+from engine.sweep.questions import Questions
+from engine.systems.buildable import does_not_fit
+
+FEW = "gpu=h100-pcie,host=amx-2023"  # parts with little to search
+
+
+def model(tables: int = 20, rows: int = 1_000_000, pooling: int = 4) -> Scenario:
+    """Return a model of equal tables on the default machine."""
+    knobs = {"model.num_tables": tables, "model.num_embeddings": (rows,), "model.pooling": (pooling,), "data.batch_size": 1024}
+    return with_values(preset("dlrm-kaggle").scenario, knobs)
+
+
+def question(scenario: Scenario, *require: str, parts: str = FEW, lose: str = "") -> VerdictQuestion:
+    return VerdictQuestion(scenario, required(require, lose), "cost", AllowedParts(parts))
+
+
+@pytest.fixture(scope="module")
+def verdict() -> Verdict:
+    return decide(question(model()))
+
+
+def test_each_row_has_the_numbers_that_its_link_gives(verdict: Verdict) -> None:
+    rows = content(verdict, "dlrm-kaggle")["rows"]
+    assert len(rows) == len(verdict.space)
+    for row, told in zip(verdict.rows, rows, strict=True):
+        if row.scenario is None:
+            assert told["link"] is None and told["reason"] and not told["feasible"]
+            continue
+        opened = links.read(told["link"]).scenario
+        result = estimate(opened)
+        assert (told["step_ms"], told["throughput"]) == (
+            result.results["Step time [ms]"],
+            result.results["Throughput [samples/s]"],
+        )
+        assert told["watts"] == result.results["Average power [W]"]
+        assert told["capital_usd"] == pytest.approx(result.results["Capital cost [USD]"], rel=1e-12)
+        costs = running_costs(result)
+        assert costs and told["usd_per_billion_useful_samples"] == pytest.approx(costs.billion, rel=1e-9)
+        assert sum(told["split"].values()) == pytest.approx(costs.billion, rel=1e-9)
+
+
+def test_every_row_that_runs_can_be_built_of_parts_that_may_be_used(verdict: Verdict) -> None:
+    for row in verdict.rows:
+        if row.scenario is not None:
+            assert does_not_fit(settle(row.scenario)) == ()
+            assert row.scenario.machine.host == "amx-2023"
+            assert sum(content(verdict, "tiny")["rows"][0]["machine"].values()) > 0
+
+
+def test_the_verdict_is_the_cheapest_row_or_within_two_percent_of_it(verdict: Verdict) -> None:
+    best = verdict.best
+    assert best is not None and best.value <= 1.02 * min(row.value for row in verdict.rows if row.meets)
+    assert verdict.families[0] is best and len({row.family for row in verdict.families}) == len(verdict.families)
+    assert headline(verdict).startswith("Keep the tables") and why(verdict) and list(notes(verdict))
+
+
+def test_the_first_verdict_is_of_a_quick_search_of_all_systems() -> None:
+    first = next(decisions(question(model())))
+    assert first.done == 0 and not first.whole and first.best is not None
+
+
+@pytest.mark.parametrize("system", ["all-hbm", "torchrec-uvm", "cxl"])
+def test_no_searched_setting_has_a_value_that_beats_it(verdict: Verdict, system: str) -> None:
+    row = next(row for row in verdict.rows if row.system == system)
+    assert row.scenario is not None and row.result is not None
+    own, tried = running_costs(row.result), 0
+    for knob, stops in verdict.space[system].items():
+        for stop in stops:
+            other = with_values(row.scenario, {knob: stop})
+            result = estimate(other)
+            if result.ran and not does_not_fit(settle(other)):
+                tried += 1
+                costs = running_costs(result)
+                assert costs and own and costs.billion and own.billion and costs.billion >= own.billion * (1 - 1e-9), (knob, stop)
+    assert tried > 10
+
+
+def test_search_finds_the_least_of_a_space_with_a_ladder_that_is_not_monotone() -> None:
+    stops = {GPU: ("a", "b"), GPUS: (8, 1, 2, 4, 16), INSIDE: (8, 1, 2), SHARE: (0.1, 0.2, 0.4, 0.7)}
+    dip = {8: 5.0, 1: 9.0, 2: 3.0, 4: 6.0, 16: 1.0}
+
+    def rank(setting: Sequence[tuple[str, object]]) -> tuple[float, ...]:
+        one = dict(setting)
+        return (0.0, dip[int(str(one[GPUS]))] + (one[GPU] == "a") + abs(float(str(one[SHARE])) - 0.4) + (one[INSIDE] != 2))
+
+    every = [tuple(zip(stops, values, strict=True)) for values in product(*stops.values())]
+    assert search(stops, lambda settings: list(map(rank, settings))) == min(every, key=rank)
+
+
+def test_a_requirement_beyond_all_machines_is_named_with_the_nearest(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
+    words = ["decide", "--preset", "tiny", "--parts", FEW, "--require", "throughput=1e12", "--json", str(tmp_path / "out.json")]
+    assert main(words) == 3
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["verdict"] is None and "throughput=1e+12" in found["sentence"] and "%" in found["sentence"]
+    assert all(not row["feasible"] and row["reason"] for row in found["rows"])
+    assert "No machine" in capsys.readouterr().out
+
+
+def test_a_question_comes_back_from_its_link() -> None:
+    asked = Questions(
+        require=("throughput=1e6", "budget=50000"), lose="batches=10", objective="capital", parts=FEW, prices="2024"
+    )
+    one = question_of(model(), asked)
+    opened = links.read(link_of(one, "dlrm-kaggle"))
+    assert question_of(opened.scenario, opened.questions) == one and one.base.machine.prices == "2024"
+    assert one.requirement == Requirement(throughput=1e6, budget=50000.0, lost_batches=10.0)
+
+
+@pytest.mark.parametrize(
+    ("require", "lose", "parts"),
+    [
+        (["speed=1"], "", ""),
+        (["throughput=fast"], "", ""),
+        (["throughput=-1"], "", ""),
+        (["as=nothing"], "", ""),
+        (["days=7"], "", ""),
+        (["budget=1", "budget=2"], "", ""),
+        ([], "little", ""),
+        ([], "batches=nan", ""),
+        ([], "", "h1000"),
+        ([], "", "gpu=amx-2023"),
+        ([], "", "trainingcxl"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_a_sentence(require: list[str], lose: str, parts: str) -> None:
+    with pytest.raises(BadInput, match=r"=.*[.?]$"):
+        question_of(model(), Questions(require=tuple(require), lose=lose, parts=parts))
+
+
+def test_named_parts_leave_their_kind_no_other_unless_a_state_is_written_too() -> None:
+    assert AllowedParts("v100").of("gpu") == ("v100",)
+    assert AllowedParts("v100").of("host") == AllowedParts().of("host")
+    assert {"v100", "h100-sxm"} <= {*AllowedParts("on-sale,v100").of("gpu")}
+    assert AllowedParts("all,gpu=h200").of("gpu") == ("h200",)
+    assert "fpga" not in AllowedParts("all").of("near_data_logic") and AllowedParts("fpga").of("near_data_logic") == ("fpga",)
+    assert set(AllowedParts().of("pmem")) < set(AllowedParts("all").of("pmem"))
