@@ -26,8 +26,9 @@ def test_the_command_writes_a_row_per_protection_and_the_reason_of_a_refusal(cap
     assert main(["campaign", "--preset", "tiny", "--mtbf", "gpu-crash=6", "--days", "2", "--seeds", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:2] == ["protection", "useful"]
-    assert {line.split()[0] for line in lines[1:-1]} == set(every("protections")) - {"cpr"}
-    assert lines[-1].startswith("protection=cpr needs tables in at least 2 parts")
+    assert {line.split()[0] for line in lines[1:-2]} == set(every("protections")) - {"cpr", "peer"}
+    assert lines[-2].startswith("protection=cpr needs tables in at least 2 parts")
+    assert lines[-1].startswith("protection=peer keeps each node's state in another's memory")
 
 
 def test_json_has_rows_hazards_and_yardsticks(capsys):
