@@ -6,9 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 from ..core.graph import Task
+from ..errors import CannotRun
+from ..estimates import steady_states
 from ..scenario.scenario import Scenario, with_values
+from ..schedule.evaluate import NotScheduled
 from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, expected_line, ready
+from ..schedule.steady_state import Steady
 from ..schedule.timeline import timeline, work_done
 from ..systems.steps.recovery import recover
 from ..systems.system import RecoveryWork, Settled
@@ -42,6 +46,19 @@ def unlogged_costs(scenario: Scenario) -> Pace:
 def logged_costs(scenario: Scenario, knobs: Mapping[str, Any]) -> Pace:
     """Return a batch under the log that these knobs ask for."""
     return _logged(_timing(with_values(scenario, knobs)))
+
+
+def estimated_costs(scenario: Scenario) -> Steady:
+    """Return a batch as the estimate of the scenario has it; raises CannotRun where it has none."""
+    return _estimated(replace(scenario, faults=type(scenario.faults)()))
+
+
+@lru_cache(maxsize=256)
+def _estimated(scenario: Scenario) -> Steady:
+    (found,) = steady_states([scenario])
+    if isinstance(found, NotScheduled):
+        raise found.error or CannotRun(" ".join(found.problems))
+    return found
 
 
 @lru_cache(maxsize=64)

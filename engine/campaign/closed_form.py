@@ -1,8 +1,9 @@
 """Closed formulas of checkpointing: the best period after Young and after Daly, the exact share of useful time, a stretch.
 
 Young, CACM 17(9), 1974; Daly, Future Generation Computer Systems 22(3), 2006. The share is a renewal argument: faults are
-exponential and may strike in training, in a checkpoint and in a recovery, which then starts over. `progress_after` is a
-stretch of training without a fault, without a loop over batches.
+exponential and may strike in training, in a checkpoint and in a recovery, which then starts over. `effective` is its long run;
+`kept_share` is its mean over a campaign of some length. `progress_after` is a stretch of training without a fault, without a
+loop over batches.
 """
 
 from dataclasses import dataclass
@@ -45,6 +46,54 @@ def effective(plan: ProtectionPlan, useful: float, mtbf: float, down: float) -> 
         return 0.0
     kept = exp(-(plan.cycle + plan.drain + down) / mtbf) / -expm1(-plan.cycle / mtbf)
     return plan.every * useful / mtbf * kept
+
+
+def kept_share(rate: float, cycle: float, wait: float, down: float, seconds: float) -> float:
+    """Return the mean share of a campaign's progress that counts at its end, under `rate` faults a second.
+
+    T is the campaign's length, L the rate. A copy is made every C seconds of training and counts w seconds later; a fault goes
+    back to the newest one that counts and is over after D seconds. Three sums make up what counts:
+    - since the last fault: all progress, as in `restarted`;
+    - between two faults: the n-th copy keeps C seconds if they lie x = n C + w + D or more apart. Faults strike at rate L, each
+      a seconds after the one before with density L exp(-L a), which makes C L ((T - x) exp(-L x) - (exp(-L x) - exp(-L T)) / L);
+    - before the first fault, where nothing had to come back: C (exp(-L (x - D)) - exp(-L T)).
+    With T far above C this is the long run of `effective`.
+    """
+    share = restarted(rate, down, seconds)
+    if not rate or cycle == inf:
+        return share
+    never, left = exp(-rate * seconds), seconds - wait - down
+    copies, power = _sums(rate * cycle, floor(max(left, 0.0) / cycle))
+    later = exp(-rate * (wait + down)) * ((rate * left - 1) * copies - rate * cycle * power)
+    later += floor(max(left, 0.0) / cycle) * never
+    until = floor(max(left + down, 0.0) / cycle)
+    first = exp(-rate * wait) * _sums(rate * cycle, until)[0] - until * never
+    return share + cycle / seconds * (later + first)
+
+
+def _sums(decay: float, last: int) -> tuple[float, float]:
+    """Return the sums of exp(-n decay), and of n times that, for n from 1 to `last`."""
+    ratio, end = exp(-decay), exp(-decay * last)
+    gone, less = -expm1(-decay), -expm1(-decay * last)
+    return ratio * less / gone, ratio * (less - last * end * gone) / gone**2
+
+
+def restarted(rate: float, down: float, seconds: float) -> float:
+    """Return the mean share of a campaign that counts where each fault starts it again after `down` seconds.
+
+    The last fault lies a seconds before the end with density L exp(-L a), and leaves a - D seconds; none strikes with
+    probability exp(-L T).
+    """
+    if not rate:
+        return 1.0
+    down = min(down, seconds)
+    after = exp(-rate * down) * -expm1(-rate * (seconds - down)) / rate
+    return (down * exp(-rate * seconds) + after) / seconds
+
+
+def slowed(rate: float, lasts: float, factor: float) -> float:
+    """Return the share of speed left: faults of some rate make batches `factor` times as long, for as long as one `lasts`."""
+    return 1 + expm1(-rate * lasts) * (1 - 1 / factor)
 
 
 # A share of a batch or a cycle that is nothing but rounding.

@@ -11,10 +11,11 @@ from ..faults.fault import Hazard
 from ..hardware.devices.pmem import ENDURANCE, MEDIA
 from ..registry import load
 from ..scenario.scenario import Scenario
-from ..units import GB, HOUR
+from ..units import DAY, GB, HOUR
 from ..validation.studies.paired import quantile
 from . import fault_stream
-from .closed_form import daly, effective, young
+from .closed_form import daly, young
+from .expectation import expectation, useful_time
 from .fold import Terms
 from .protection import Site
 from .simulate import Campaign, campaign, campaign_under, terms_of
@@ -42,8 +43,18 @@ def compare_protections(
         except (BadKnob, CannotRun) as error:
             rows.append({**row, "Refused": str(error)})
         else:
-            rows.append({**row, "Refused": "", **summary(runs)})
+            rows.append({**row, "Refused": "", **summary(runs), **_closed(scenario, name, hazards, hours * HOUR / DAY, period)})
     return tuple(rows)
+
+
+def _closed(scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], days: float, period: float | None) -> Row:
+    """Return the columns of the closed form; None where the faults have none."""
+    try:
+        found = expectation(scenario, protection, hazards, days, period)._asdict()
+    except BadKnob:
+        return {"Closed form": None, "closed_form": None}
+    share, price = found.pop("useful_time"), found.pop("price")
+    return {"Closed form": share, "closed_form": {**found, "price_usd": price}}
 
 
 def summary(runs: Sequence[Campaign]) -> Row:
@@ -146,19 +157,17 @@ def period_curve(
     for period in periods:
         terms, site = terms_of(scenario, protection, mtbf, period)
         share = campaign_under(terms, site, arrivals, end).ettr
-        points.append(PeriodPoint(terms.plan.every * terms.plan.step, share, closed_form(terms, hazards, mtbf)))
+        points.append(PeriodPoint(terms.plan.every * terms.plan.step, share, closed_form(scenario, terms, hazards, end)))
     pause = terms.plan.pause
     return PeriodCurve(tuple(points), young(pause, mtbf) if mtbf else None, daly(pause, mtbf) if mtbf else None)
 
 
-def closed_form(terms: Terms, hazards: Mapping[str, Hazard], mtbf: float | None) -> float | None:
-    """Return the exact share of useful time where every fault is exponential and rolls back; None elsewhere."""
-    plan = terms.plan
-    lossy = [terms.protection.gives_back(fault_stream.destroyed(name)) for name in hazards]
-    listed = any(hazard.at or hazard.shape != 1 for hazard in hazards.values())
-    if listed or "lost" in lossy or (plan.partial and "lossy" in lossy) or not all(map(fault_stream.destroyed, hazards)):
+def closed_form(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> float | None:
+    """Return the share of useful time by the closed form; None where faults are listed, or not exponential."""
+    try:
+        return useful_time(scenario, terms, hazards, seconds)
+    except BadKnob:
         return None
-    return effective(plan, terms.useful, mtbf or inf, terms.detect + terms.restart + plan.restore)
 
 
 def endurance(site: Site) -> float:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..core.constants import Constant
+from ..hardware.device import nodes
 from ..scenario.scenario import Scenario
 
 # exact: as if nothing had happened; lossy: training goes on with old or rounded parts; older: it goes back to a rarer copy;
@@ -19,6 +20,18 @@ ONE_NODE = frozenset({"gpu", "host", "device", "link"})
 STORE = Constant(
     "remote storage rate", 1.0, "GB/s", 0.25, 3.4, "derived", "Llama 3 (arXiv 2407.21783)", "of one node, each direction"
 )
+STORE_PRICE = Constant(
+    "remote storage price",
+    0.1,
+    "USD/GB",
+    0.02,
+    0.5,
+    "unsourced",
+    "recalled: from disks to flash of a parallel file system",
+    "its servers and redundancy included",
+    year=2024,
+)
+COPIES = 2  # of all state: one complete, one being written
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,17 @@ class StatePath:
     joules: float = 0.0
 
 
+class StoragePrices(NamedTuple):
+    """USD of one drive, of a byte of host DRAM and of a byte in remote storage; None where none is published."""
+
+    drive: float | None = 0.0
+    dram: float | None = 0.0
+    store: float | None = 0.0
+
+
+FREE = StoragePrices()
+
+
 @dataclass(frozen=True)
 class Site:
     """A machine as protections see it; rates and bytes are those of all its nodes together.
@@ -55,7 +79,8 @@ class Site:
     by idle devices; `host_dram` are bytes, the most there can be where its size is automatic; `in_dram` tells that tables
     lie in host memory, `pmem` that there is persistent memory. `shards` is how many parts of the tables fail alone. `mtbf`
     are the mean seconds between faults that undo work, None without such
-    faults; `period` are the seconds between checkpoints asked for, None for the best ones.
+    faults; `period` are the seconds between checkpoints asked for, None for the best ones. `drives` of `drive_bytes` and
+    `drive_watts` each are in a node already, with `drive_room` bytes free over all of them.
     """
 
     scenario: Scenario
@@ -76,6 +101,11 @@ class Site:
     pmem: bool = False
     mtbf: float | None = None
     period: float | None = None
+    drives: int = 0
+    drive_bytes: float = 1.0
+    drive_watts: float = 0.0
+    drive_room: float = 0.0
+    prices: StoragePrices = FREE
 
     @property
     def state(self) -> float:
@@ -123,7 +153,8 @@ class Protection:
 
     `log` returns the knobs under which the system keeps the log that the protection needs, or raises BadKnob with the
     remedy, and is None to train without a log; `plan` says what that costs. `keeps` says for each loss what comes back;
-    `constants` are the numbers that the plan hangs on, beside those of the machine.
+    `constants` are the numbers that the plan hangs on, beside those of the machine. `takes` says what a machine needs
+    besides: "drives" more in each node, bytes of "dram" in each node's host, bytes in the "store" for all nodes.
     """
 
     title: str
@@ -134,8 +165,29 @@ class Protection:
     periodic: bool = False
     constants: tuple[Constant, ...] = ()
     cites: tuple[str, ...] = ()
+    takes: Callable[[Site], Mapping[str, float]] = lambda site: {}
 
     def gives_back(self, destroyed: frozenset[str]) -> Keeps:
         """Return what comes back when all of this is destroyed at once: the worst of its parts; "site" stands for all nodes'."""
         parts = destroyed - ONE_NODE if "site" in destroyed else destroyed
         return max((self.keeps[loss] for loss in parts), key=KEEPS.index, default="exact")
+
+    def price(self, site: Site) -> float | None:
+        """Return the USD of all that it takes, None where a part of that has no published price."""
+        each = {
+            "drives": (site.prices.drive, nodes(site.scenario.machine)),
+            "dram": (site.prices.dram, site.nodes),
+            "store": (site.prices.store, 1),
+        }
+        total = 0.0
+        for kind, amount in self.takes(site).items():
+            usd, places = each[kind]
+            if amount and usd is None:
+                return None
+            total += amount * places * (usd or 0.0)
+        return total
+
+    def watts(self, site: Site, plan: ProtectionPlan) -> float:
+        """Return the idle watts of what it adds: those of its plan, or of all drives that its copies take."""
+        drives = self.takes(site).get("drives", 0.0) * nodes(site.scenario.machine)
+        return max(plan.watts, drives * site.drive_watts)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ..core.work import Copy, Move, Stream, Work
-from ..hardware.device import Device, assumed, gpus_in_node, joules, nodes, seconds
+from ..hardware.device import Device, amount_price, assumed, assumed_value, gpus_in_node, joules, nodes, seconds
+from ..hardware.devices.dram import grade
 from ..hardware.devices.network import FABRICS
-from ..hardware.devices.ssd import DRIVES
+from ..hardware.devices.ssd import DRIVES, Drive
 from ..hardware.hosts import host_channels
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine, ready
@@ -13,7 +14,7 @@ from ..systems.sizing import most_dimms
 from ..systems.traffic import mlp_bytes, table_bytes
 from ..units import GB, GiB
 from . import batch_costs
-from .protection import STORE, Pace, Site, StatePath
+from .protection import STORE, STORE_PRICE, Pace, Site, StatePath, StoragePrices
 
 PROBE = 1e9
 
@@ -25,7 +26,9 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
     keepers = machine.embedding_servers if m.system.memory == "servers" else nodes(machine)
     card = gpus_in_node(machine) * machine.network_bandwidth_GBps * GB
     wire = 8 * 2 * assumed(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn(m)
-    drives, idle_watts = _drives(m)
+    drive = assumed(machine, "ssd", DRIVES[machine.ssd])
+    drives, idle_watts = _drives(m, drive)
+    owned, on_drives = (machine.num_ssds or 1) if "ssd" in m.devices else 0, m.system.held(m.scenario).get("ssd", 0.0)
     remote, network = keepers * min(STORE.value * GB, card), keepers * card
     return Site(
         scenario=m.scenario,
@@ -46,6 +49,11 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
         network=StatePath(network, network, wire),
         mtbf=mtbf,
         period=period,
+        drives=owned,
+        drive_bytes=drive.capacity.value * GB,
+        drive_watts=_drawn(m) * drive.idle.value,
+        drive_room=max(owned * nodes(machine) * drive.capacity.value * GB - on_drives, 0.0),
+        prices=_prices(m, drive),
     )
 
 
@@ -60,13 +68,20 @@ def _drawn(m: Machine) -> float:
     return float(np.prod([device.drawn_per_joule for device in m.devices.values()]))
 
 
-def _drives(m: Machine) -> tuple[StatePath, float]:
+def _drives(m: Machine, drive: Drive) -> tuple[StatePath, float]:
     """Return the drives of all nodes, those that the knobs name where there are none yet, and the watts that they idle at."""
     machine = m.scenario.machine
-    drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), (machine.num_ssds or 1) * nodes(machine)
+    count = (machine.num_ssds or 1) * nodes(machine)
     write, read = count * drive.write.value * GB, count * drive.read.value * GB
     joules = _drawn(m) * count * (drive.active.value - drive.idle.value) / write
     return StatePath(write, read, joules), _drawn(m) * count * drive.idle.value
+
+
+def _prices(m: Machine, drive: Drive) -> StoragePrices:
+    """Return the prices of what protections take, of the year that the machine asks for."""
+    machine = m.scenario.machine
+    dram, store = assumed(machine, "dram", grade(machine)).price, assumed_value(machine, "store", STORE_PRICE)
+    return StoragePrices(amount_price(drive.price, drive.capacity.value), amount_price(dram, 1 / GB), store / GB)
 
 
 def _home(m: Machine) -> StatePath:

@@ -14,6 +14,7 @@ from ..campaign.compare import compare_protections
 from ..campaign.reference_points import YARDSTICKS, llama
 from ..errors import BadInput, nearest
 from ..faults.fault import Hazard
+from ..insight.running_costs import dollars
 from ..registry import names
 from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
@@ -23,6 +24,7 @@ from .parser import Subparsers, number, positive, whole_number
 
 COLUMNS = {
     "Effective training time ratio": ("useful", 9, "z.4f"),
+    "Closed form": ("formula", 9, "z.4f"),
     "Goodput [samples/s]": ("samples/s", 12, "z,.0f"),
     "Checkpoint overhead [%]": ("checkpoint %", 14, "z.3f"),
     "Lost work [h]": ("lost h", 9, "z.2f"),
@@ -69,6 +71,7 @@ def call(arguments: argparse.Namespace) -> int:
             "model_version": version.MODEL,
             "days": arguments.days,
             "seeds": arguments.seeds,
+            "usd_of": dollars(scenario),
             "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},
             "rows": rows,
             "yardsticks": [asdict(one) for one in YARDSTICKS],

@@ -6,7 +6,8 @@ from itertools import takewhile
 import pytest
 
 from engine.__main__ import main
-from engine.campaign import accuracy, fault_stream, reference_points
+from engine.campaign import accuracy, batch_costs, fault_stream, reference_points
+from engine.campaign.expectation import expectation
 from engine.campaign.simulate import campaign as simulated
 from engine.campaign.simulate import terms_of
 from engine.commands import campaign
@@ -26,8 +27,9 @@ def test_the_command_writes_a_row_per_protection_and_the_reason_of_a_refusal(cap
     assert main(["campaign", "--preset", "tiny", "--mtbf", "gpu-crash=6", "--days", "2", "--seeds", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:2] == ["protection", "useful"]
-    assert {line.split()[0] for line in lines[1:-1]} == set(every("protections")) - {"cpr"}
-    assert lines[-1].startswith("protection=cpr needs tables in at least 2 parts")
+    assert {line.split()[0] for line in lines[1:-2]} == set(every("protections")) - {"cpr", "peer"}
+    assert lines[-2].startswith("protection=cpr needs tables in at least 2 parts")
+    assert lines[-1].startswith("protection=peer keeps each node's state in another's memory")
 
 
 def test_json_has_rows_hazards_and_yardsticks(capsys):
@@ -37,6 +39,27 @@ def test_json_has_rows_hazards_and_yardsticks(capsys):
     assert [row["Protection"] for row in content["rows"]] == ["undo", "none"]
     assert content["hazards"] == {"gpu-crash": {"mtbf": 21600.0, "shape": 1.0, "at": []}}
     assert len(content["yardsticks"]) == 5 and content["llama3"]["usual"] > 0.9
+    undo, none = content["rows"]
+    scenario, hazards = preset("tiny").scenario, {"gpu-crash": Hazard(6 * HOUR)}
+    expected = expectation(scenario, "undo", hazards, 1.0)
+    assert undo["closed_form"] == {
+        "useful_share": expected.useful_share, "lost_batches": 0.0, "worst_fault": "gpu-crash", "minutes": 0.0,
+        "price_usd": 0.0, "watts": expected.watts,
+    }  # fmt: skip
+    step = terms_of(scenario, "undo", 6 * HOUR)[0].useful / batch_costs.estimated_costs(scenario).step
+    assert undo["Closed form"] == pytest.approx(undo["closed_form"]["useful_share"] * step)
+    assert undo["Closed form"] == pytest.approx(undo["Effective training time ratio"], abs=0.03)
+    assert none["closed_form"]["minutes"] == pytest.approx(24 * 60)
+    assert content["usd_of"] == "USD (2026)"
+
+
+def test_listed_faults_have_no_closed_form_but_a_campaign(capsys):
+    asked = ["--set", "faults.gpu_crash_at_seconds=3600", "--protection", "undo", "--days", "1", "--seeds", "1", "--json", "-"]
+    assert main(["campaign", "--preset", "tiny", *asked]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["Closed form"] is row["closed_form"] is None and row["Effective training time ratio"] > 0
+    assert main(["campaign", "--preset", "tiny", *asked[:-2]]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[2] == "-"
 
 
 def test_the_list_of_protections_has_their_constants_with_sources(capsys):

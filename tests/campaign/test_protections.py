@@ -56,6 +56,8 @@ def test_what_cannot_be_is_refused_in_a_sentence():
         campaign(TINY, "none", {"gpu-crash": Hazard(1.0)}, 56.0, 1)
     with pytest.raises(BadKnob, match="no checkpoint period"):
         period_curve(TINY, "undo", HAZARDS, [60.0])
+    with pytest.raises(BadKnob, match=r"protection=peer .* has 1 node here; raise machine\.num_gpus above 8 .* choose"):
+        campaign(TINY, "peer", {}, 1.0, 1)
     with pytest.raises(BadKnob, match="mlp_staleness_bound_batches=0"):
         campaign(with_values(TINY, {"policy.mlp_staleness_bound_batches": 0}), "relaxed", {}, 1.0, 1)
 
@@ -100,7 +102,8 @@ def test_what_lies_in_one_medium_is_gone_with_it():
     assert campaign(KAGGLE, "periodic-full", lost, 240.0, 1).unrecoverable == 0
     site = {"power-loss": Hazard(24 * HOUR)}
     assert campaign(KAGGLE, "parity", site, 240.0, 1).unrecoverable > 0
-    rare = campaign(KAGGLE, "peer", site, 240.0, 1)
+    two_nodes = with_values(KAGGLE, {"system": "all-hbm", "machine.num_gpus": 16})
+    rare = campaign(two_nodes, "peer", site, 240.0, 1)
     assert rare.unrecoverable == 0
     assert 0 < max(recovery.embedding_batches for recovery in rare.recoveries) < 1.01 * rare.plan.backup_every
     assert campaign(KAGGLE, "undo", site, 240.0, 1).unrecoverable == 0

@@ -1,6 +1,8 @@
 """Check-N-Run: only rows that changed since the last checkpoint are written, quantised, every half hour."""
 
+from collections.abc import Mapping
 from math import ceil
+from typing import NamedTuple
 
 from ...core.constants import Constant
 from ...scenario.storage import stored_bytes
@@ -8,12 +10,32 @@ from ...systems.traffic import INDEX_BYTES, row_bytes
 from ...units import FLOAT32
 from ...workload.expected_cache import expected_unique
 from ..closed_form import CUSTOMARY
-from ..protection import LOSSES, STORE, Protection, ProtectionPlan, Site
+from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Protection, ProtectionPlan, Site
 from .periodic_full import room
 
 SOURCE = "Check-N-Run, NSDI'22 (arXiv 2010.08679)"
 BITS = Constant("quantised weight", 4, "bit", 2, 8, "stated", SOURCE, "its widths are 2, 3, 4 and 8")
 SCALE_BYTES = 2 * FLOAT32  # a row's own smallest value and step
+
+
+class Increment(NamedTuple):
+    """A checkpoint of every `every` batches: bytes of rows as they change, as sent, and with the whole copy that they need."""
+
+    every: int
+    changed: float
+    sent: float
+    kept: float
+
+
+def increment(site: Site) -> Increment:
+    """Return a checkpoint's bytes, at the period asked for or the customary one."""
+    every = max(1, round((site.period or CUSTOMARY) / site.bare.step))
+    rows, row, model = expected_unique(site.scenario, every), row_bytes(site.scenario), site.scenario.model
+    words = (row - stored_bytes(model.row_precision, model.embedding_dim)) / FLOAT32 + model.embedding_dim
+    quantised = INDEX_BYTES + SCALE_BYTES + words * BITS.value / 8  # of a row, its number and its scale included
+    sent, changed = rows * quantised + site.mlp, rows * row + site.mlp
+    whole = site.tables / row * (quantised - INDEX_BYTES) + site.mlp  # of all rows, which need no numbers
+    return Increment(every, changed, sent, whole + sent)
 
 
 def plan(site: Site) -> ProtectionPlan:
@@ -22,16 +44,10 @@ def plan(site: Site) -> ProtectionPlan:
     Published, of its authors' models: 6 to 17 times fewer bytes than all state written, 2.5 to 8 times fewer kept.
     """
     step = site.bare.step
-    every = max(1, round((site.period or CUSTOMARY) / step))
-    rows, row, model = expected_unique(site.scenario, every), row_bytes(site.scenario), site.scenario.model
-    words = (row - stored_bytes(model.row_precision, model.embedding_dim)) / FLOAT32 + model.embedding_dim
-    quantised = INDEX_BYTES + SCALE_BYTES + words * BITS.value / 8  # of a row, its number and its scale included
-    sent, changed = rows * quantised + site.mlp, rows * row + site.mlp
+    every, changed, sent, back = increment(site)
     drain, pause = sent / site.remote.write, changed / site.home.read
     if room(site) < changed:
         pause, drain = max(pause, drain), 0.0
-    whole = site.tables / row * (quantised - INDEX_BYTES) + site.mlp  # of all rows, which need no numbers
-    back = whole + sent
     return ProtectionPlan(
         step=step,
         joules=site.bare.joules,
@@ -45,12 +61,18 @@ def plan(site: Site) -> ProtectionPlan:
     )
 
 
+def takes(site: Site) -> Mapping[str, float]:
+    """Return the bytes of remote storage that quantised copies and increments take."""
+    return {"store": COPIES * increment(site).kept}
+
+
 PROTECTION = Protection(
     "Check-N-Run",
     "Changed rows alone are checkpointed, quantised to 4 bits, every 30 minutes.",
     dict.fromkeys(LOSSES, "lossy"),
     plan,
     periodic=True,
-    constants=(STORE, BITS),
+    constants=(STORE, STORE_PRICE, BITS),
     cites=(SOURCE,),
+    takes=takes,
 )

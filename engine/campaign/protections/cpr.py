@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ...core.constants import Constant
 from ...errors import BadKnob
-from ..protection import LOSSES, STORE, Protection, ProtectionPlan, Site
+from ..protection import LOSSES, STORE, STORE_PRICE, Protection, ProtectionPlan, Site
 from . import periodic_full
 
 SOURCE = "CPR, MLSys'21 (arXiv 2011.02999)"
@@ -29,6 +29,7 @@ PROTECTION = Protection(
     {**dict.fromkeys(LOSSES, "lossy"), "site": "exact"},
     plan,
     periodic=True,
-    constants=(STORE, LOST_SAMPLES),
+    constants=(STORE, STORE_PRICE, LOST_SAMPLES),
     cites=(SOURCE,),
+    takes=periodic_full.stored_copies,
 )

@@ -1,5 +1,7 @@
 """Parity: every update also goes to a parity of the other parts' rows, from which a lost part is computed."""
 
+from collections.abc import Mapping
+
 from ...systems.traffic import INDEX_BYTES, row_bytes
 from ...workload.expected_cache import expected_unique
 from ..protection import Protection, ProtectionPlan, Site
@@ -26,10 +28,16 @@ def plan(site: Site) -> ProtectionPlan:
     )
 
 
+def takes(site: Site) -> Mapping[str, float]:
+    """Return the host memory of each node that the parity, as large as one part, takes."""
+    return {"dram": site.tables / site.shards / site.nodes}
+
+
 PROTECTION = Protection(
     "Parity in memory",
     "Updates also go to a parity, from which one lost part is computed.",
     ON_A_PEER,
     plan,
     cites=(SOURCE,),
+    takes=takes,
 )

@@ -1,15 +1,15 @@
 """Peer: each node keeps a copy of another one's state in host memory, renewed as often as the network is idle enough."""
 
+from collections.abc import Mapping
 from math import ceil
 
 from ...core.constants import Constant
 from ...errors import BadKnob
 from ...units import HOUR, GiB
-from ..protection import LOSSES, STORE, Keeps, Protection, ProtectionPlan, Site
-from .periodic_full import room
+from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Keeps, Protection, ProtectionPlan, Site
+from .periodic_full import room, stored_copies
 
 SOURCE = "Gemini, SOSP'23"
-COPIES = 2  # one complete, one being written
 LEAST_IDLE = 0.01  # of a step: with less, training stands for the copy
 BACKUP = Constant("remote copy", 3, "h", 0.5, 24, "unsourced", "recalled: as rare as the checkpoints of large language models")
 # A peer's copy outlives its node; it repeats silent damage, and is gone with the site.
@@ -17,9 +17,15 @@ ON_A_PEER: dict[str, Keeps] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost",
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Send all state in the network's idle time, again and again. One node's peer is of another job; its power is not counted."""
+    """Send all state in the network's idle time, again and again."""
+    if site.nodes < 2:
+        raise BadKnob(
+            f"protection=peer keeps each node's state in another's memory, but system={site.scenario.system} has 1 node here; "
+            f"raise machine.num_gpus above {site.scenario.machine.gpus_per_node} or machine.embedding_servers, or choose "
+            "protection=periodic-full."
+        )
     need, have = COPIES * site.state, room(site)
-    if site.nodes > 1 and need > have:
+    if need > have:
         raise BadKnob(
             f"protection=peer needs {need / GiB:.3g} GiB of host memory for two copies of all state, but "
             f"{have / GiB:.3g} GiB are free; raise machine.host_dram_GiB, or choose protection=check-n-run."
@@ -45,11 +51,17 @@ def plan(site: Site) -> ProtectionPlan:
     )
 
 
+def takes(site: Site) -> Mapping[str, float]:
+    """Return the host memory of each node's copies of its peer, and the storage of the rare ones."""
+    return {"dram": COPIES * site.state / site.nodes, **stored_copies(site)}
+
+
 PROTECTION = Protection(
     "Peer copy in memory",
     "A peer's host memory holds a copy of each node's state, sent while the network is idle; a rare one goes to storage.",
     {**ON_A_PEER, "bits": "older", "site": "older"},
     plan,
-    constants=(STORE, BACKUP),
+    constants=(STORE, STORE_PRICE, BACKUP),
     cites=(SOURCE,),
+    takes=takes,
 )

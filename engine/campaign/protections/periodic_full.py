@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ..closed_form import batches_between
-from ..protection import LOSSES, STORE, Keeps, Protection, ProtectionPlan, Site, StatePath
+from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Keeps, Protection, ProtectionPlan, Site, StatePath
 
 # A whole copy elsewhere brings everything back; of silent damage, if it is noticed before the next checkpoint.
 COPY_ELSEWHERE: Mapping[str, Keeps] = dict.fromkeys(LOSSES, "exact")
@@ -29,6 +29,11 @@ def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> Protec
     )
 
 
+def stored_copies(site: Site) -> Mapping[str, float]:
+    """Return the bytes of remote storage that whole copies of the state take."""
+    return {"store": COPIES * site.state}
+
+
 def room(site: Site) -> float:
     """Return the bytes of host memory that tables do not take, over all nodes."""
     return max(site.host_dram - (site.tables if site.in_dram else 0.0), 0.0)
@@ -40,6 +45,7 @@ PROTECTION = Protection(
     COPY_ELSEWHERE,
     plan,
     periodic=True,
-    constants=(STORE,),
+    constants=(STORE, STORE_PRICE),
     cites=("Young, CACM 17(9), 1974", "Daly, FGCS 22(3), 2006"),
+    takes=stored_copies,
 )

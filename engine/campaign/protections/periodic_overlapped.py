@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from ..protection import STORE, Protection
-from .periodic_full import COPY_ELSEWHERE, plan
+from ..protection import STORE, STORE_PRICE, Protection
+from .periodic_full import COPY_ELSEWHERE, plan, stored_copies
 
 PROTECTION = Protection(
     "Periodic checkpoint, overlapped",
@@ -11,6 +11,7 @@ PROTECTION = Protection(
     COPY_ELSEWHERE,
     partial(plan, overlapped=True),
     periodic=True,
-    constants=(STORE,),
+    constants=(STORE, STORE_PRICE),
     cites=("Daly, FGCS 22(3), 2006",),
+    takes=stored_copies,
 )

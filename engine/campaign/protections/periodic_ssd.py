@@ -1,14 +1,24 @@
 """Periodic SSD: all tables and the MLP go to each node's own drives while training stands."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 
-from ..protection import Protection, ProtectionPlan, Site
+from ...hardware.device import nodes
+from ..protection import COPIES, Protection, ProtectionPlan, Site
 from . import periodic_full
 
 
 def plan(site: Site) -> ProtectionPlan:
     """Checkpoint to local drives; they draw idle power all the time."""
     return replace(periodic_full.plan(site, "ssd"), watts=site.ssd_watts)
+
+
+def takes(site: Site) -> Mapping[str, float]:
+    """Return the whole drives that each node needs more: for the copies, and as many as the plan writes to at once."""
+    machine, missing = site.scenario.machine, COPIES * site.state - site.drive_room
+    beside = 0 if site.drives else machine.num_ssds or 1
+    return {"drives": max(beside, ceil(missing / nodes(machine) / site.drive_bytes))}
 
 
 PROTECTION = Protection(
@@ -18,4 +28,5 @@ PROTECTION = Protection(
     plan,
     periodic=True,
     cites=("Young, CACM 17(9), 1974", "Daly, FGCS 22(3), 2006"),
+    takes=takes,
 )

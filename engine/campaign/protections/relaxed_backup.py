@@ -4,8 +4,9 @@ from dataclasses import replace
 from functools import partial
 
 from ...units import HOUR
-from ..protection import STORE, Keeps, Protection, ProtectionPlan, Site
+from ..protection import STORE, STORE_PRICE, Keeps, Protection, ProtectionPlan, Site
 from .peer import BACKUP
+from .periodic_full import stored_copies
 from .relaxed import PROTECTION as RELAXED
 from .relaxed import log
 from .undo import TCXL, every_batch
@@ -38,6 +39,7 @@ PROTECTION = Protection(
     KEEPS,
     plan,
     partial(log, name="relaxed-backup"),
-    constants=(STORE, BACKUP),
+    constants=(STORE, STORE_PRICE, BACKUP),
     cites=(TCXL,),
+    takes=stored_copies,
 )

@@ -1,0 +1,154 @@
+"""The expectation of a campaign, in closed form: useful time, the most that one fault loses, and what the protection adds.
+
+A class of faults belongs to one of four groups, by what the protection gives back. With L the group's rate and D the seconds to
+notice, restart and restore, the share of progress that each leaves is:
+
+    back to the newest checkpoint   `kept_share` over the checkpoints' cycle, `effective` in a long campaign
+    partial, nothing trained again  exp(-L D): time is lost to the outage alone
+    back to the rarer copy          `kept_share` over the rarer copy's cycle
+    nothing comes back              `restarted`, over the campaign's own length
+
+and slow stretches leave `slowed`. A mix multiplies the shares, which is first order: that a fault of one group strikes in
+another's outage, or cuts its copy under way, is left out.
+"""
+
+from collections.abc import Mapping
+from math import ceil, exp, inf
+from typing import NamedTuple
+
+from ..errors import BadKnob
+from ..faults.fault import Hazard
+from ..registry import load
+from ..scenario.scenario import Scenario
+from ..units import DAY, MINUTE
+from . import batch_costs, fault_stream
+from .closed_form import GRAIN, effective, kept_share, progress_after, restarted, seconds_for, slowed
+from .fold import Terms
+from .protection import Protection, ProtectionPlan, Site
+from .simulate import terms_of
+
+ROLLBACK, PARTIAL, RARER, RESTART = GROUPS = ("rollback", "partial", "rarer copy", "restart")
+
+
+class Expectation(NamedTuple):
+    """What a campaign comes to, without simulating it.
+
+    useful_share: samples that count at the end, over those of the scenario's estimate in the same time.
+    lost_batches: the most that are trained again after one fault, of rows or of the MLP, over all classes with a rate; all
+        batches of the campaign where nothing comes back.
+    worst_fault: the class that can lose those, the more frequent of two; None where no fault destroys anything.
+    minutes: lost batches and the pauses among them.
+    price: USD of what the protection takes, None where a part of it has no published price.
+    watts: mean power without a fault, less that of the scenario's estimate.
+    useful_time: share of the time in which batches are trained that count, as `Campaign.ettr`.
+    """
+
+    useful_share: float
+    lost_batches: float
+    worst_fault: str | None
+    minutes: float
+    price: float | None
+    watts: float
+    useful_time: float
+
+
+class WorstFault(NamedTuple):
+    """The class of faults that can lose most batches, None where none destroys anything."""
+
+    batches: float
+    rate: float
+    name: str | None
+
+
+def expectation(
+    scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], days: float, period: float | None = None
+) -> Expectation:
+    """Return the expectation of `days` of training; raises BadKnob and CannotRun, the former for faults without a formula."""
+    terms, site = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
+    return expectation_of(scenario, terms, site, hazards, days * DAY)
+
+
+def expectation_of(scenario: Scenario, terms: Terms, site: Site, hazards: Mapping[str, Hazard], seconds: float) -> Expectation:
+    """Return the expectation of a campaign of so many seconds whose terms are known."""
+    plan, estimated = terms.plan, batch_costs.estimated_costs(scenario)
+    useful = useful_time(scenario, terms, hazards, seconds)
+    share = useful * estimated.step / terms.useful
+    worst = worst_fault(terms, hazards, seconds)
+    watts = _watts(terms, site) - estimated.energy / estimated.step
+    lost_minutes = seconds_for(plan, worst.batches) / MINUTE
+    return Expectation(share, worst.batches, worst.name, lost_minutes, terms.protection.price(site), watts, useful)
+
+
+def useful_time(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> float:
+    """Return the share of time in which batches are trained that count, as `Campaign.ettr` is in the mean."""
+    check_exponential(hazards)
+    plan, faults, rates = terms.plan, scenario.faults, _rates(terms, hazards)
+    down, rarer = terms.detect + terms.restart, max(plan.restore, plan.backup_drain)
+    share = effective(plan, terms.useful, inf, 0.0)
+    share *= kept_share(rates[ROLLBACK], plan.cycle, plan.drain, down + plan.restore, seconds)
+    share *= exp(-rates[PARTIAL] * (down + plan.restore))
+    share *= kept_share(rates[RARER], seconds_for(plan, plan.backup_every), plan.backup_drain, down + rarer, seconds)
+    share *= restarted(rates[RESTART], down + terms.fresh, seconds)
+    slow = sum(1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and load("faults", name).kind == "fail-slow")
+    return share * slowed(slow, faults.fail_slow_seconds, batch_costs.slowdown(scenario)) if slow else share
+
+
+def check_exponential(hazards: Mapping[str, Hazard]) -> None:
+    """Raise BadKnob for faults that have no closed form: instants that are listed, and intervals that are not exponential."""
+    fault_stream.check(hazards)
+    for name, hazard in hazards.items():
+        if hazard.at:
+            raise BadKnob(
+                f"Listed instants of {name} have no closed form; clear faults.{name.replace('-', '_')}_at_seconds and "
+                "faults.trace, or simulate the campaign."
+            )
+        if hazard.mtbf and hazard.shape != 1:
+            raise BadKnob(
+                f"faults.weibull_shape={hazard.shape:g} of {name} has no closed form; set it to 1, or simulate the campaign."
+            )
+
+
+def worst_fault(terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> WorstFault:
+    """Return the class that loses most batches in its worst instant, as if no other fault had cut a copy before."""
+    found = [WorstFault(0.0, 0.0, None)]
+    for name, hazard in hazards.items():
+        if hazard.mtbf and (destroyed := fault_stream.destroyed(name)):
+            found.append(WorstFault(_most_lost(terms, destroyed, seconds), 1 / hazard.mtbf, name))
+    return max(found, key=lambda fault: (fault.batches, fault.rate))
+
+
+def _most_lost(terms: Terms, destroyed: frozenset[str], seconds: float) -> float:
+    """Return the completed batches lost just before the next checkpoint counts."""
+    plan, keeps = terms.plan, terms.protection.gives_back(destroyed)
+    if _group(terms.protection, plan, destroyed) == RESTART:
+        return float(progress_after(plan, seconds).whole)
+    if keeps == "older":
+        return plan.backup_every + ceil(plan.backup_drain / plan.step - GRAIN) - 1.0
+    beside = ceil(plan.drain / plan.step - GRAIN) - 1 if plan.drain or not plan.pause else 0
+    return float(plan.every + beside + (plan.stale if keeps == "lossy" else 0))
+
+
+def _rates(terms: Terms, hazards: Mapping[str, Hazard]) -> Mapping[str, float]:
+    """Return the faults a second by group."""
+    rates = dict.fromkeys(GROUPS, 0.0)
+    for name, hazard in hazards.items():
+        if hazard.mtbf and (destroyed := fault_stream.destroyed(name)):
+            rates[_group(terms.protection, terms.plan, destroyed)] += 1 / hazard.mtbf
+    return rates
+
+
+def _group(protection: Protection, plan: ProtectionPlan, destroyed: frozenset[str]) -> str:
+    """Return what a fault costs under a protection: one of GROUPS."""
+    keeps = protection.gives_back(destroyed)
+    if keeps == "lossy" and plan.partial:
+        return PARTIAL
+    copies = {"lost": 0, "older": plan.backup_every}.get(keeps, plan.every)
+    return RESTART if not copies else RARER if keeps == "older" else ROLLBACK
+
+
+def _watts(terms: Terms, site: Site) -> float:
+    """Return the mean power of a campaign without faults."""
+    plan = terms.plan
+    cycle, every = (plan.cycle, plan.every) if plan.every else (plan.step, 1)
+    joules = every * plan.joules + plan.pause * terms.watts + (plan.checkpoint_joules if plan.every else 0.0)
+    return joules / cycle + terms.protection.watts(site, plan)
