@@ -8,7 +8,7 @@ from ..scenario.scenario import KNOBS
 from ..sweep import links
 from ..sweep.questions import Pairs
 from .objective import column, constraint, objectives
-from .verdict.asked import question_of
+from .verdict.report.asked import question_of
 
 
 def read(url: str) -> links.Opened:

@@ -12,9 +12,9 @@ from ..analysis.enough.question import ask, baseline_of
 from ..analysis.enough.smallest import enough as smallest
 from ..analysis.enough.told import told
 from ..analysis.verdict.allowed import narrowed
-from ..analysis.verdict.asked import question_of
-from ..analysis.verdict.content import content
 from ..analysis.verdict.decide import decide as decided
+from ..analysis.verdict.report.asked import question_of
+from ..analysis.verdict.report.content import content
 from ..core.part_files.use import look
 from ..core.process import open_streams
 from ..errors import BadInput, BadKnob

@@ -18,7 +18,7 @@ from ..insight.running_costs import dollars
 from ..registry import names
 from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
-from ..units import HOUR
+from ..units import HOUR, MINUTE
 from . import output, scenario_arguments
 from .parser import Subparsers, number, positive, whole_number
 
@@ -44,11 +44,11 @@ def add(commands: Subparsers) -> None:
         "--mtbf", action="append", default=[], metavar="FAULT=HOURS", help="of the whole machine; otherwise the fault knobs hold"
     )
     parser.add_argument(
-        "--days", type=partial(positive, what="days", most=40_000), default=14.0, metavar="N", help="how long to train (14)"
+        "--days", type=partial(positive, what="days", most=40_000), metavar="N", help="how long to train (faults.campaign_days)"
     )
     seeds, period = partial(whole_number, what="seeds", most=10_000), partial(positive, what="seconds", most=1e9)
     parser.add_argument("--seeds", type=seeds, default=8, metavar="N", help="seeds 1 to N (8)")
-    parser.add_argument("--period", type=period, metavar="SECONDS", help="between checkpoints (the best by Daly)")
+    parser.add_argument("--period", type=period, metavar="SECONDS", help="between checkpoints (policy.checkpoint_minutes)")
     parser.add_argument("--json", metavar="FILE", help="write rows, hazards and yardsticks as JSON; - for standard output")
     parser.set_defaults(call=call)
 
@@ -63,13 +63,15 @@ def call(arguments: argparse.Namespace) -> int:
     for name in chosen:
         if name not in names("protections"):
             raise BadInput(f"--protection {name!r} is not known; {nearest(name, names('protections'), 'protections')}")
-    seeds = range(1, arguments.seeds + 1)
-    rows = compare_protections(scenario, chosen, hazards, arguments.days * 24, seeds, arguments.period)
+    seeds, minutes = range(1, arguments.seeds + 1), scenario.policy.checkpoint_minutes
+    days = arguments.days or scenario.faults.campaign_days
+    period = arguments.period or (None if minutes is None else minutes * MINUTE)
+    rows = compare_protections(scenario, chosen, hazards, days * 24, seeds, period)
     if arguments.json:
         content = {
             "link": links.link(scenario),
             "model_version": version.MODEL,
-            "days": arguments.days,
+            "days": days,
             "seeds": arguments.seeds,
             "usd_of": dollars(scenario),
             "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..analysis.verdict.allowed import SEARCHED, narrowed
-from ..analysis.verdict.asked import link_of, question_of
-from ..analysis.verdict.content import content, table
 from ..analysis.verdict.decide import Row, Verdict, VerdictQuestion, decisions
+from ..analysis.verdict.report.asked import link_of, question_of
+from ..analysis.verdict.report.content import content, table
+from ..analysis.verdict.report.sentences import headline, machine_words, notes, why
 from ..analysis.verdict.requirement import OBJECTIVES
-from ..analysis.verdict.sentences import headline, machine_words, notes, why
 from ..analysis.verdict.space import KNOBS, RESET
 from ..insight.running_costs import assumptions
 from ..results import csv_table
@@ -114,7 +114,7 @@ def _line(row: Row) -> str:
     head = f"{row.system:18}{row.family:24}"
     if row.result is None:
         return f"{head}{'-':>17}{'-':>12}{'-':>12}{'-':>8}  {row.reason}"
-    results, cost, capital = row.result.results, row.cost, row.estimated.capital
+    results, cost, capital = row.result.results, row.cost, row.capital
     numbers = (
         f"{cost.total:17,.4g}" if cost else f"{'-':>17}",
         "-".rjust(12) if capital is None else f"{capital:12,.0f}",

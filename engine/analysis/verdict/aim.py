@@ -1,5 +1,6 @@
 """The aim of a search: how candidates are ranked, by the requirement first and by what is to be least then."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -8,9 +9,13 @@ from ...hardware import prices
 from ...insight.running_costs import BILLION, KWH, YEAR
 from ...scenario.machine import MachineKnobs
 from .candidates import Estimated
+from .protected import Protected
 from .requirement import Objective, Requirement
 
 ROUNDING = 1e-9  # so that a machine is as fast as itself
+TINY = 1e-12  # of samples that count: less is none
+SOME = 2.0
+UNGUARDED = Protected()
 Rank = tuple[float, ...]
 CANNOT_RUN, NO_PRICE, MISSES, MEETS = 3.0, 2.0, 1.0, 0.0
 
@@ -43,43 +48,56 @@ class Aim:
         """Whether a candidate without a price has no rank."""
         return self.objective in ("cost", "capital") or self.requirement.budget is not None
 
-    def rank(self, one: Estimated, share: float = 1.0) -> Rank:
-        """Return the rank of a candidate whose failures leave a `share` of its samples: the least is the best."""
-        if one.problem:
+    def rank(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Rank:
+        """Return the rank of a candidate under a protection: the least is the best."""
+        if candidate.problem:
             return (CANNOT_RUN,)
+        one = guard.added_to(candidate)
         if one.capital is None and self.needs_prices:
             return (NO_PRICE, one.step)
-        short = self.shortfall(one, share)
-        if short > 1 + ROUNDING:
-            return (MISSES, short)
-        return (MEETS, *self._values(one, share))
-
-    def shortfall(self, one: Estimated, share: float = 1.0) -> float:
-        """Return how many times too slow or too dear a candidate is; up to 1 it meets the requirement."""
-        own = self.batch_size / one.step
-        budget = self.requirement.budget
-        return max(
-            self.throughput / own,
-            self.requirement.least_kept / (own * share) if share else inf if self.requirement.least_kept else 0.0,
-            0.0 if budget is None or one.capital is None else one.capital / budget,
+        short, values = (
+            max(self.shortfalls(candidate, guard).values()),
+            self._values(one, guard.share, self.cost(candidate, guard)),
         )
+        if short > 1 + ROUNDING:
+            return (MISSES, short, *values)
+        return (MEETS, *values)
 
-    def cost(self, one: Estimated, share: float = 1.0) -> Cost | None:
+    def shortfalls(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Mapping[str, float]:
+        """Return by limit how many times too slow, too dear or too lossy a candidate is; up to 1 it meets the requirement."""
+        one, asked = guard.added_to(candidate), self.requirement
+        own = self.batch_size / one.step
+        return {
+            "throughput": self.throughput / own,
+            "days": asked.least_kept / (own * max(guard.share, TINY)),
+            "budget": 0.0 if asked.budget is None or one.capital is None else one.capital / asked.budget,
+            "lose": max(_excess(guard.lost_batches, asked.lost_batches), _excess(guard.lost_minutes, asked.lost_minutes)),
+        }
+
+    def cost(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Cost | None:
         """Return what a billion samples that count cost; None without a price."""
+        one, share = guard.added_to(candidate), guard.share
         if one.capital is None:
             return None
         seconds = BILLION * one.step / self.batch_size
         capital = one.capital * seconds / (self.machine.service_life_years * YEAR)
         electricity = one.watts * seconds / KWH * prices.electricity(self.machine).value
-        return Cost(capital, electricity, (capital + electricity) * (1 / share - 1) if share else inf)
+        return Cost(capital, electricity, (capital + electricity) * (1 / max(share, TINY) - 1))
 
-    def value(self, one: Estimated, share: float = 1.0) -> float:
+    def value(self, candidate: Estimated, guard: Protected = UNGUARDED) -> float:
         """Return what is to be least: USD a billion samples, USD, joules a sample, or seconds a sample that counts."""
-        return self._values(one, share)[0]
+        one, cost = guard.added_to(candidate), self.cost(candidate, guard)
+        return self._values(one, guard.share, cost)[0]
 
-    def _values(self, one: Estimated, share: float) -> tuple[float, ...]:
-        cost, each = self.cost(one, share), one.step / self.batch_size / share if share else inf
-        total = cost.total if cost else inf
+    def _values(self, one: Estimated, share: float, cost: Cost | None) -> tuple[float, ...]:
+        each, total = one.step / self.batch_size / max(share, TINY), cost.total if cost else inf
         capital = inf if one.capital is None else one.capital
         first = {"cost": total, "capital": capital, "energy": one.watts * each, "time": each}[self.objective]
         return first, total, each
+
+
+def _excess(lost: float, most: float | None) -> float:
+    """Return how many times more is lost than may be; where nothing may be, all that lose something are alike."""
+    if most is None:
+        return 0.0
+    return lost / most if most else SOME if lost else 0.0

@@ -19,10 +19,12 @@ from ...scenario.machine import RECORDED, YEARS
 from ...scenario.scenario import KNOBS, Scenario, with_values
 from ...systems.sizing import CHASSIS
 from ...systems.system import powered
-from .aim import CANNOT_RUN, MEETS, MISSES, Aim, Cost, Rank
+from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Cost, Rank
 from .allowed import AllowedParts
 from .candidates import Candidates, Estimated, Setting
 from .families import FROM_BELOW, family_of, medium_of
+from .protected import PROTECTION, Protected, struck, unstruck
+from .protection_search import FEW, MANY, best_protected
 from .requirement import Objective, Requirement
 from .search import STARTS, best_of
 from .space import GPU, HOST, SHAPE, Stops, base_of, quick, space_of
@@ -64,6 +66,12 @@ class Row:
     reason: str
     family: str
     medium: str
+    protected: Protected = UNGUARDED
+
+    @property
+    def capital(self) -> float | None:
+        """USD of machine and protection; None without a price."""
+        return self.protected.added_to(self.estimated).capital
 
     @property
     def meets(self) -> bool:
@@ -100,15 +108,15 @@ class Verdict:
         return tuple(sorted(found.values(), key=lambda row: (row is not self.best, row.rank)))
 
 
-def decide(question: VerdictQuestion) -> Verdict:
-    """Return the verdict over all systems; raises BadInput and CannotRun for a question that has no answer."""
-    (*_, found) = decisions(question)
+def decide(question: VerdictQuestion, systems: Collection[str] = ()) -> Verdict:
+    """Return the verdict over all systems, or some; raises CannotRun for a question that has no answer."""
+    (*_, found) = decisions(question, systems)
     return found
 
 
-def decisions(question: VerdictQuestion) -> Iterator[Verdict]:
+def decisions(question: VerdictQuestion, systems: Collection[str] = ()) -> Iterator[Verdict]:
     """Yield a verdict of a quick search, then one after each system's whole search."""
-    search = SystemSearch(question)
+    search = SystemSearch(question, systems)
     rows = {system: search.row(system, quickly=True) for system in search.space}
     yield search.verdict(rows, done=0)
     for done, system in enumerate(search.space, 1):
@@ -119,17 +127,18 @@ def decisions(question: VerdictQuestion) -> Iterator[Verdict]:
 class SystemSearch:
     """The search of one question: its space, its aim and all candidates that were estimated."""
 
-    def __init__(self, question: VerdictQuestion) -> None:
+    def __init__(self, question: VerdictQuestion, systems: Collection[str] = ()) -> None:
         """Find the space and what "as fast as" a system means."""
         self.question, base = question, question.base
         self.candidates = Candidates(base, question.parts)
         requirement, batch = question.requirement, base.data.batch_size
         aim = Aim(requirement, question.objective, base.machine, batch, requirement.least_throughput(batch))
-        every = space_of(base, question.parts)
+        every = space_of(base, question.parts, {*systems, *filter(None, [requirement.like])} if systems else ())
         priced = _priced(base, question.parts) if aim.needs_prices else None
         self.unpriced = () if priced is None else tuple(name for name in question.parts.of("gpu") if name not in priced)
         self.space = every if priced is None else {name: _only(stops, priced) for name, stops in every.items()}
         self.found: dict[str, Setting] = {}
+        self.struck = struck(base)
         self.aim = replace(aim, throughput=max(aim.throughput, self._as_fast_as(requirement.like)))
 
     def _as_fast_as(self, system: str | None) -> float:
@@ -160,28 +169,41 @@ class SystemSearch:
         searched, starts = (quick(stops), 1) if quickly else (stops, STARTS)
         setting, found = best_of(self.candidates, self.aim, system, searched, starts, near)
         self.found[system] = setting
-        return _refused(system, found) if found.problem else self._row(system, setting, found)
+        if found.problem:
+            return _refused(system, found)
+        guard = unstruck(self.candidates.scenario(system, setting))
+        if self.struck:
+            setting, guard = best_protected(self.candidates, self.aim, system, FEW if quickly else MANY)
+        return self._row(system, setting, guard)
 
-    def _row(self, system: str, setting: Setting, found: Estimated) -> Row:
+    def _row(self, system: str, setting: Setting, guard: Protected) -> Row:
+        (found,) = self.candidates.estimated(system, [setting])
         scenario = self.candidates.scenario(system, setting)
+        if self.struck:
+            scenario = with_values(scenario, {PROTECTION: guard.name})
         (result,) = estimates([scenario])
-        rank = self.aim.rank(found)
+        rank = self.aim.rank(found, guard)
         settled = found.settled
         if settled is None:
             raise ValueError("a candidate that runs is settled.")
-        reason = "" if rank[0] == MEETS else self._limit(scenario, found, rank)
-        cost, value = self.aim.cost(found), self.aim.value(found)
-        return Row(system, scenario, result, found, rank, value, cost, reason, family_of(settled), medium_of(settled))
+        reason = "" if rank[0] == MEETS else self._limit(scenario, found, guard)
+        cost, value = self.aim.cost(found, guard), self.aim.value(found, guard)
+        return Row(system, scenario, result, found, rank, value, cost, reason, family_of(settled), medium_of(settled), guard)
 
-    def _limit(self, scenario: Scenario, found: Estimated, rank: Rank) -> str:
+    def _limit(self, scenario: Scenario, found: Estimated, guard: Protected) -> str:
         """Return the one thing that keeps a machine that runs from the requirement."""
-        if rank[0] != MISSES:
+        aim, own, one = self.aim, self.aim.batch_size / found.step, guard.added_to(found)
+        if one.capital is None and aim.needs_prices:
             return " ".join(unpriced(scenario.machine, powered(scenario.system, scenario.machine)))
-        aim, own = self.aim, self.aim.batch_size / found.step
-        budget = aim.requirement.budget
-        if budget is not None and found.capital is not None and found.capital / budget >= rank[1]:
-            return f"It costs {found.capital:,.0f} USD, {found.capital / budget:.3g} times the budget of {budget:,.0f} USD."
+        short = aim.shortfalls(found, guard)
+        worst = max(short, key=lambda limit: short[limit])
+        if worst == "lose":
+            lost = f"{guard.lost_batches:,.0f} batches, {guard.lost_minutes:,.3g} minutes"
+            return f"Under {load('protections', guard.name).title}, {guard.worst_fault} loses {lost}."
+        if worst == "budget" and one.capital is not None:
+            return f"It costs {one.capital:,.0f} USD, {short[worst]:.3g} times the budget of {aim.requirement.budget:,.0f} USD."
         asked = max(aim.throughput, aim.requirement.least_kept)
+        own *= guard.share if worst == "days" else 1.0
         return f"It trains {own:,.4g} of the {asked:,.4g} samples/s that are asked for, {100 * own / asked:.2g} %."
 
 

@@ -3,7 +3,7 @@
 The first stop of a knob is the one that a search begins at. What holds something is sized automatically; None says so.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -72,9 +72,10 @@ def base_of(scenario: Scenario) -> Scenario:
     return with_values(scenario, RESET)
 
 
-def space_of(base: Scenario, allowed: AllowedParts) -> dict[str, Stops]:
-    """Return the stops of each system, by knob; a system of which a part is missing has a knob without stops."""
-    return {name: _stops(with_values(base, {"system": name}), system, allowed) for name, system in every("systems").items()}
+def space_of(base: Scenario, allowed: AllowedParts, systems: Collection[str] = ()) -> dict[str, Stops]:
+    """Return the stops of each system, or of some, by knob; where a part is missing its knob has no stops."""
+    chosen = {name: system for name, system in every("systems").items() if name in systems or not systems}
+    return {name: _stops(with_values(base, {"system": name}), system, allowed) for name, system in chosen.items()}
 
 
 def _stops(s: Scenario, system: System, allowed: AllowedParts) -> Stops:

@@ -35,7 +35,7 @@ class Wants(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One node: its machine's knobs, the devices that its system powers, its chassis, and how many DIMMs and modules it has."""
+    """One node: its machine's knobs, the devices that its system powers, its chassis, and how many DIMMs, modules, drives."""
 
     settled: Settled
     machine: MachineKnobs
@@ -44,6 +44,7 @@ class Node(NamedTuple):
     called: str
     dimms: int
     modules: int
+    drives: int
 
     @property
     def slotted(self) -> int:
@@ -58,14 +59,12 @@ class Node(NamedTuple):
         dram = card and "expander-dram" in self.devices
         return (*linked, Wants(expanders(machine), short(card), card_lanes(card))) if card and dram else linked
 
-    @property
-    def drives(self) -> int:
-        """How many drives it has beside those that it boots from."""
-        return (self.machine.num_ssds or 1) if "ssd" in self.devices else 0
 
+def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
+    """Return sentences that name the part that ran out, with what is needed and what there is; none where it can be built.
 
-def does_not_fit(settled: Settled) -> tuple[str, ...]:
-    """Return sentences that name the part that ran out, with what is needed and what there is; none where it can be built."""
+    `drives` are those of each node beside what its system uses.
+    """
     machine = settled.scenario.machine
     devices = named(settled.scenario.system, machine)
     node = Node(
@@ -76,6 +75,7 @@ def does_not_fit(settled: Settled) -> tuple[str, ...]:
         short(machine.chassis or ""),
         host_dimms(machine).number if "dram" in devices else 0,
         modules(machine) if "pmem" in devices else 0,
+        drives + ((machine.num_ssds or 1) if "ssd" in devices else 0),
     )
     return tuple(sentence for rule in RULES for sentence in rule(node))
 

@@ -2,19 +2,22 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 
 import pytest
 
 from engine.__main__ import main
 from engine.analysis.verdict.allowed import AllowedParts
-from engine.analysis.verdict.asked import link_of, question_of
-from engine.analysis.verdict.content import content
 from engine.analysis.verdict.decide import Verdict, VerdictQuestion, decide, decisions
+from engine.analysis.verdict.report.asked import link_of, question_of
+from engine.analysis.verdict.report.content import content
+from engine.analysis.verdict.report.sentences import headline, notes, why
 from engine.analysis.verdict.requirement import Requirement, required
 from engine.analysis.verdict.search import search
-from engine.analysis.verdict.sentences import headline, notes, why
 from engine.analysis.verdict.space import GPU, GPUS, INSIDE, SHARE
+from engine.campaign.expectation import expectation
+from engine.campaign.fault_stream import hazards_of
 from engine.errors import BadInput
 from engine.estimate import estimate
 from engine.insight.running_costs import running_costs
@@ -38,9 +41,12 @@ def question(scenario: Scenario, *require: str, parts: str = FEW, lose: str = ""
     return VerdictQuestion(scenario, required(require, lose), "cost", AllowedParts(parts))
 
 
+SOME = ("all-hbm", "torchrec-uvm", "cxl", "cpu-only", "hotline")
+
+
 @pytest.fixture(scope="module")
 def verdict() -> Verdict:
-    return decide(question(model()))
+    return decide(question(model()), SOME)
 
 
 def test_each_row_has_the_numbers_that_its_link_gives(verdict: Verdict) -> None:
@@ -79,7 +85,7 @@ def test_the_verdict_is_the_cheapest_row_or_within_two_percent_of_it(verdict: Ve
 
 
 def test_the_first_verdict_is_of_a_quick_search_of_all_systems() -> None:
-    first = next(decisions(question(model())))
+    first = next(decisions(question(model()), SOME))
     assert first.done == 0 and not first.whole and first.best is not None
 
 
@@ -99,6 +105,33 @@ def test_no_searched_setting_has_a_value_that_beats_it(verdict: Verdict, system:
     assert tried > 10
 
 
+def test_under_faults_each_row_has_the_share_and_price_of_its_campaign() -> None:
+    """Power losses and crashes: the closed form of the offered link's campaign is the row's, to 1e-9."""
+    rates = {"faults.power_loss_mtbf_hours": 100.0, "faults.gpu_crash_mtbf_hours": 300.0}
+    found = decide(question(with_values(model(), rates)), SOME)
+    rows = [row for row in content(found, "dlrm-kaggle")["rows"] if row["link"]]
+    assert len({row["protection"] for row in rows}) > 1 and all(row["lost_on_failure"]["worst_fault"] for row in rows)
+    for row in rows:
+        opened = links.read(row["link"]).scenario
+        hazards = hazards_of(opened)
+        told = expectation(opened, row["protection"], hazards, opened.faults.campaign_days)
+        assert row["useful_share"] == pytest.approx(told.useful_share, rel=1e-9)
+        assert row["lost_on_failure"] == {
+            "batches": told.lost_batches,
+            "minutes": pytest.approx(told.minutes),
+            "worst_fault": told.worst_fault,
+        }
+        plain = estimate(opened).results["Capital cost [USD]"]
+        assert row["capital_usd"] == pytest.approx((plain or 0.0) + (told.price or 0.0), rel=1e-12)
+
+
+def test_where_nothing_may_be_lost_to_a_power_loss_a_persistent_medium_wins() -> None:
+    scenario = with_values(model(), {"faults.power_loss_mtbf_hours": 24.0})
+    strict, free = (decide(question(scenario, lose=lose), SOME).best for lose in ("nothing", ""))
+    assert strict and strict.family in ("Persistent memory", "Drives") and strict.protected.lost_batches == 0
+    assert free and free.value <= strict.value
+
+
 def test_search_finds_the_least_of_a_space_with_a_ladder_that_is_not_monotone() -> None:
     stops = {GPU: ("a", "b"), GPUS: (8, 1, 2, 4, 16), INSIDE: (8, 1, 2), SHARE: (0.1, 0.2, 0.4, 0.7)}
     dip = {8: 5.0, 1: 9.0, 2: 3.0, 4: 6.0, 16: 1.0}
@@ -111,7 +144,8 @@ def test_search_finds_the_least_of_a_space_with_a_ladder_that_is_not_monotone() 
     assert search(stops, lambda settings: list(map(rank, settings))) == min(every, key=rank)
 
 
-def test_a_requirement_beyond_all_machines_is_named_with_the_nearest(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
+def test_a_requirement_beyond_all_machines_is_named_with_the_nearest(tmp_path, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("engine.commands.decide.decisions", partial(decisions, systems=SOME))
     words = ["decide", "--preset", "tiny", "--parts", FEW, "--require", "throughput=1e12", "--json", str(tmp_path / "out.json")]
     assert main(words) == 3
     found = json.loads((tmp_path / "out.json").read_text())

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from ...hardware.device import nodes
-from ...insight.running_costs import dollars, price_note, running_dollars
-from ...registry import load
-from ...systems.buildable import parts_of, states_of
-from .decide import Row, Verdict
-from .families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
+from ....hardware.device import nodes
+from ....insight.running_costs import dollars, price_note, running_dollars
+from ....registry import load
+from ....systems.buildable import parts_of, states_of
+from ..decide import Row, Verdict
+from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 
 KEEP: Mapping[str, str] = {
     HBM: "Keep the tables in HBM",
@@ -36,12 +36,9 @@ def machine_words(row: Row) -> str:
 
 def money(row: Row) -> str:
     """Return what a row's machine costs, and a billion samples on it, with the year of the dollars."""
-    if row.scenario is None or row.cost is None or row.estimated.capital is None:
+    if row.scenario is None or row.cost is None or row.capital is None:
         return "no published price"
-    return (
-        f"{row.estimated.capital:,.0f} {dollars(row.scenario)}, {row.cost.total:,.3g} {running_dollars(row.scenario)} "
-        "a billion samples"
-    )
+    return f"{row.capital:,.0f} {dollars(row.scenario)}, {row.cost.total:,.3g} {running_dollars(row.scenario)} a billion samples"
 
 
 def headline(verdict: Verdict) -> str:
@@ -65,7 +62,7 @@ def why(verdict: Verdict) -> str:
     times = other.value / best.value if best.value else inf
     told = [f"{other.family} ({load('systems', other.system).title} on {machine_words(other)}) has {times:.3g} times the "]
     told.append(LEAST_WORDS[verdict.question.objective])
-    dear, fast = _ratio(other.estimated.capital, best.estimated.capital), best.estimated.step / other.estimated.step
+    dear, fast = _ratio(other.capital, best.capital), best.estimated.step / other.estimated.step
     if verdict.question.objective == "cost" and dear:
         told.append(f": its machine costs {dear:.3g} times as much and trains {fast:.3g} times as fast")
     return "".join(told) + "."

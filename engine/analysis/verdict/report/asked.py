@@ -1,13 +1,13 @@
 """A question as links and commands write it: requirement, loss, objective, parts and the year of prices."""
 
-from ...errors import BadInput, nearest
-from ...scenario.machine import YEARS
-from ...scenario.scenario import Scenario, with_values
-from ...sweep import links
-from ...sweep.questions import Questions
-from .allowed import ON_SALE, AllowedParts
-from .decide import PRICES, VerdictQuestion
-from .requirement import OBJECTIVES, required
+from ....errors import BadInput, nearest
+from ....scenario.machine import YEARS
+from ....scenario.scenario import Scenario, with_values
+from ....sweep import links
+from ....sweep.questions import Questions
+from ..allowed import ON_SALE, AllowedParts
+from ..decide import PRICES, VerdictQuestion
+from ..requirement import OBJECTIVES, required
 
 COST = OBJECTIVES[0]
 

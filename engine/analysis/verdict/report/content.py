@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from ... import version
-from ...scenario import knobs
-from ...scenario.scenario import KNOBS
-from ...sweep import links
-from ...systems.buildable import parts_of
+from .... import version
+from ....scenario import knobs
+from ....scenario.scenario import KNOBS
+from ....sweep import links
+from ....systems.buildable import parts_of
+from ..decide import PRICES, Row, Verdict
 from .asked import link_of
-from .decide import PRICES, Row, Verdict
 from .sentences import headline, notes, why
 
 
@@ -42,6 +42,8 @@ def _stops(stops: Mapping[str, tuple[Any, ...]]) -> dict[str, list[str]]:
 def row_content(row: Row, base: str) -> dict[str, Any]:
     """Return a row as an object; null is what a row does not have."""
     results, cost, settled = row.result.results if row.result else {}, row.cost, row.estimated.settled
+    guard = row.protected
+    lost = {"batches": guard.lost_batches, "minutes": guard.lost_minutes, "worst_fault": guard.worst_fault}
     return {
         "system": row.system,
         "family": row.family,
@@ -50,7 +52,8 @@ def row_content(row: Row, base: str) -> dict[str, Any]:
         "reason": row.reason or None,
         "machine": dict(parts_of(settled)) if settled else {},
         "link": links.link(row.scenario, base) if row.scenario else None,
-        "capital_usd": row.estimated.capital,
+        "protection": guard.name if row.result else None,
+        "capital_usd": row.capital,
         "usd_per_billion_useful_samples": _finite(cost.total if cost else None),
         "split": {
             "capital": _finite(cost.capital if cost else None),
@@ -60,8 +63,8 @@ def row_content(row: Row, base: str) -> dict[str, Any]:
         "throughput": results.get("Throughput [samples/s]"),
         "step_ms": results.get("Step time [ms]"),
         "watts": results.get("Average power [W]"),
-        "useful_share": 1.0 if row.result else None,
-        "lost_on_failure": {"batches": 0, "minutes": 0.0, "worst_fault": None} if row.result else None,
+        "useful_share": guard.share if row.result else None,
+        "lost_on_failure": lost if row.result else None,
         "share_of_draws": None,
     }
 
