@@ -1,7 +1,8 @@
-"""Running costs of a machine that trains without a stop: capital, electricity a month, and both for a billion samples.
+"""Running costs of a machine: capital, electricity a month, and both for a billion samples.
 
-Electricity is paid at the room's meter whatever `machine.energy_level` counts. Capital is written off evenly over
-`machine.service_life_years`; faults, idle hours, staff and rent are not counted.
+Electricity is paid at the room's meter whatever `machine.energy_level` counts. Capital is written off evenly over the hours of
+`machine.service_life_years` in which the machine trains (`machine.training_hours_a_month`); faults, what is drawn in other hours,
+staff and rent are not counted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,7 @@ from ..hardware import prices
 from ..hardware.devices.wall import drawn_in_node, drawn_in_room
 from ..hardware.prices import LIFE, paid_prices
 from ..results.result import Result
-from ..scenario.machine import RECORDED
+from ..scenario.machine import HOURS, RECORDED
 from ..scenario.scenario import Scenario, with_values
 from ..systems.system import in_chassis, powered
 from ..units import DAY, HOUR, MS
@@ -47,9 +48,9 @@ def running_costs(result: Result) -> RunningCosts | None:
     housed = in_chassis(result.scenario.system, machine)
     in_room = {"device": drawn_in_room(housed), "node": drawn_in_room(housed) / drawn_in_node(housed), "room": 1.0}
     watts, capital = in_room[machine.energy_level] * (found["Energy per batch [J]"] or 0.0) / step, found["Capital cost [USD]"]
-    seconds = BILLION * step / result.scenario.data.batch_size
-    kwh_month, kwh_price = watts * MONTH / KWH, prices.electricity(machine).value
-    written_off = None if capital is None else capital * seconds / (machine.service_life_years * YEAR)
+    seconds, trains = BILLION * step / result.scenario.data.batch_size, machine.training_hours_a_month / HOURS
+    kwh_month, kwh_price = watts * MONTH * trains / KWH, prices.electricity(machine).value
+    written_off = None if capital is None else capital * seconds / (machine.service_life_years * YEAR * trains)
     return RunningCosts(
         capital=capital,
         kwh_month=kwh_month,
@@ -105,9 +106,14 @@ def assumptions(scenario: Scenario) -> str:
     machine, kwh = scenario.machine, prices.electricity(scenario.machine)
     life = f" ({LIFE.source})" if machine.service_life_years == LIFE.value else ""
     source = f" ({kwh.source})" if machine.electricity_USD_per_kWh is None else ""
+    fewer = machine.training_hours_a_month < HOURS
+    trains = (
+        f"{machine.training_hours_a_month:g} of {HOURS:g} hours a month, drawing nothing in others," if fewer else "all the time"
+    )
     told = (
-        f"Assumed: the machine trains all the time for {machine.service_life_years:g} years{life} and is then worth nothing; "
+        f"Assumed: the machine trains {trains} for {machine.service_life_years:g} years{life} and is then worth nothing; "
         f"electricity, with fans, supplies and the room's cooling, costs {kwh.value:g} USD/kWh{source}.",
+        "To train always would favour larger machines." if fewer else "",
         price_note(scenario),
     )
     return " ".join(filter(None, told))
