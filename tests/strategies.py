@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.errors import EmberpoolError
 from engine.registry import names
-from engine.scenario.knobs import NAME, Knob
+from engine.scenario.knobs import LISTING, NAME, Knob
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from tests.machines import TINY
@@ -31,6 +31,8 @@ def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
             lambda given: tuple(sorted(given.items()))
         ),
     }
+    if knob.parts:
+        return st.lists(st.sampled_from(knob.parts()), max_size=4).map(lambda names: LISTING.join(sorted({*names})))
     return st.none() | by_kind[knob.kind] if knob.optional else by_kind[knob.kind]
 
 

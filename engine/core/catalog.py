@@ -167,6 +167,22 @@ class PartNames:
         return f"is a part whose file cannot be used as it is; `{PROGRAM} list devices --check FILE` says why." if broken else ""
 
 
+class AnyPart(PartNames):
+    """The names of all parts of some kinds, and those of `lone` kinds, of which no knob chooses one, by the kind itself."""
+
+    def __init__(self, kinds: tuple[str, ...], lone: tuple[str, ...]) -> None:
+        super().__init__(kinds)
+        self.lone = lone
+
+    def __call__(self) -> tuple[str, ...]:
+        """Return each name once."""
+        return (*dict.fromkeys(super().__call__()), *self.lone)
+
+    def settled(self, name: str) -> str | None:
+        """Return the name that a scenario has for a part."""
+        return name if name in self.lone else super().settled(name)
+
+
 def part_names(*kinds: str) -> PartNames:
     """Declare the choices of a knob that chooses among the parts of some kinds."""
     TOGETHER.update(dict.fromkeys(kinds, kinds))

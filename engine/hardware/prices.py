@@ -4,13 +4,30 @@ The year is `machine.prices`; of "recorded" prices it is the years of those that
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ..core.constants import Constant
+from ..core.part_files.known import BETWEEN
 from ..registry import load
+from ..scenario.knobs import listed
 from ..scenario.machine import PARTS, RECORDED, SERVICE_LIFE, MachineKnobs
 from .device import Device, DeviceKind
+from .devices import gatherer, remote
+from .devices.dram import grade_name
 
+# By device the part that it is, as `machine.owned_parts` calls it; links and networks have none.
+CHOSEN: Mapping[str, Callable[[MachineKnobs], str | None]] = {
+    "gpu": lambda machine: machine.gpu,
+    "host": lambda machine: machine.host,
+    "dram": grade_name,
+    "pmem": lambda machine: machine.pmem,
+    "ssd": lambda machine: machine.ssd,
+    "expander-dram": lambda machine: machine.expander or machine.expander_dram,
+    "chassis": lambda machine: machine.chassis,
+    "near-data": lambda machine: machine.near_data_logic,
+    "remote": lambda machine: remote.KIND,
+    "gatherer": lambda machine: gatherer.KIND,
+}
 BARE = re.compile(r"\bUSD\b(?!/|\]| \(| of)")  # neither a unit of prices, nor in a column's name, nor dated already
 ELECTRICITY = Constant(
     "electricity",
@@ -39,6 +56,18 @@ def electricity(machine: MachineKnobs) -> Constant:
         own = machine.electricity_USD_per_kWh
         return Constant("electricity", own, "USD/kWh", own, own, "unsourced", "machine.electricity_USD_per_kWh")
     return ELECTRICITY if machine.prices == RECORDED else ELECTRICITY.in_year(int(machine.prices))
+
+
+def is_owned(machine: MachineKnobs, device: str) -> bool:
+    """Return whether the part that a device is was owned before; its price is then 0."""
+    if not machine.owned_parts or device not in CHOSEN:
+        return False
+    return _short(CHOSEN[device](machine) or "") in map(_short, listed(machine.owned_parts))
+
+
+def _short(name: str) -> str:
+    """Return a name without the digest of a part of one's own: a file that has changed is still of a part that is owned."""
+    return name.partition(BETWEEN)[0]
 
 
 def paid_prices(devices: Iterable[Device]) -> tuple[Constant, ...]:

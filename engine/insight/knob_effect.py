@@ -16,7 +16,7 @@ from ..errors import BadInput
 from ..estimates import estimates
 from ..faults.fault import active
 from ..registry import load
-from ..scenario.knobs import PLACES, Knob, check, offered
+from ..scenario.knobs import LISTING, PLACES, Knob, check, offered
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..systems.system import constants, medium_cache, powered, readers
 
@@ -134,6 +134,8 @@ def _others(scenario: Scenario, knob: Knob, own: Any) -> Iterator[Any]:
         yield from offered(knob, own)
     elif knob.kind == "assumptions":
         yield tuple((name, one.high) for name, one in constants(scenario).items())
+    elif knob.parts:
+        yield "" if own else LISTING.join(knob.parts())
     elif knob.kind == "text" and knob.acts == "always":
         yield "" if own else "0"  # a plan: all on the first part, as there always is one
     elif knob.kind == "widths":

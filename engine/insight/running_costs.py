@@ -1,19 +1,20 @@
-"""Running costs of a machine that trains without a stop: capital, electricity a month, and both for a billion samples.
+"""Running costs of a machine: capital, electricity a month, and both for a billion samples.
 
-Electricity is paid at the room's meter whatever `machine.energy_level` counts. Capital is written off evenly over
-`machine.service_life_years`; faults, idle hours, staff and rent are not counted.
+Electricity is paid at the room's meter whatever `machine.energy_level` counts. Capital is written off evenly over the hours of
+`machine.service_life_years` in which the machine trains (`machine.training_hours_a_month`); faults, what is drawn in other hours,
+staff and rent are not counted.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.constants import Constant
 from ..hardware import prices
 from ..hardware.devices.wall import drawn_in_node, drawn_in_room
 from ..hardware.prices import LIFE, paid_prices
 from ..results.result import Result
-from ..scenario.machine import RECORDED
+from ..scenario.machine import HOURS, RECORDED, MachineKnobs
 from ..scenario.scenario import Scenario, with_values
 from ..systems.system import in_chassis, powered
 from ..units import DAY, HOUR, MS
@@ -45,15 +46,28 @@ def running_costs(result: Result) -> RunningCosts | None:
     found = result.results
     machine, step = result.scenario.machine, (found["Step time [ms]"] or 0.0) * MS
     watts, capital = room_watts(result.scenario, (found["Energy per batch [J]"] or 0.0) / step), found["Capital cost [USD]"]
-    seconds = BILLION * step / result.scenario.data.batch_size
-    kwh_month, kwh_price = watts * MONTH / KWH, prices.electricity(machine).value
-    written_off = None if capital is None else capital * seconds / (machine.service_life_years * YEAR)
+    paid = paid_while_training(machine, capital, watts, BILLION * step / result.scenario.data.batch_size)
+    kwh_month, kwh_price = watts * MONTH * machine.training_hours_a_month / HOURS / KWH, prices.electricity(machine).value
     return RunningCosts(
         capital=capital,
         kwh_month=kwh_month,
         electricity_month=kwh_month * kwh_price,
-        billion=None if written_off is None else written_off + watts * seconds / KWH * kwh_price,
+        billion=None if paid.capital is None else paid.capital + paid.electricity,
     )
+
+
+class Paid(NamedTuple):
+    """USD of a while of training: capital that is written off in it, None without a price, and electricity."""
+
+    capital: float | None
+    electricity: float
+
+
+def paid_while_training(machine: MachineKnobs, capital: float | None, watts: float, seconds: float) -> Paid:
+    """Return what so many seconds of training cost on a machine of a price that draws so many watts in the room."""
+    trained = machine.service_life_years * YEAR * machine.training_hours_a_month / HOURS
+    written_off = None if capital is None else capital * seconds / trained
+    return Paid(written_off, watts * seconds / KWH * prices.electricity(machine).value)
 
 
 def room_watts(scenario: Scenario, watts: float) -> float:
@@ -111,9 +125,14 @@ def assumptions(scenario: Scenario) -> str:
     machine, kwh = scenario.machine, prices.electricity(scenario.machine)
     life = f" ({LIFE.source})" if machine.service_life_years == LIFE.value else ""
     source = f" ({kwh.source})" if machine.electricity_USD_per_kWh is None else ""
+    fewer = machine.training_hours_a_month < HOURS
+    trains = (
+        f"{machine.training_hours_a_month:g} of {HOURS:g} hours a month, drawing nothing in others," if fewer else "all the time"
+    )
     told = (
-        f"Assumed: the machine trains all the time for {machine.service_life_years:g} years{life} and is then worth nothing; "
+        f"Assumed: the machine trains {trains} for {machine.service_life_years:g} years{life} and is then worth nothing; "
         f"electricity, with fans, supplies and the room's cooling, costs {kwh.value:g} USD/kWh{source}.",
+        "To train always would favour larger machines." if fewer else "",
         price_note(scenario),
     )
     return " ".join(filter(None, told))

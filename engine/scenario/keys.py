@@ -18,7 +18,10 @@ How = Literal["full", "estimate"]
 
 
 class KnobTexts(NamedTuple):
-    """A group as it was written last: the group itself, its values, their texts by path, a line each, and all lines."""
+    """A group as it was written last: the group itself, its values, their texts by path, a line each, and all lines.
+
+    The line of a knob that is later than keys is empty at its default, and none of all lines.
+    """
 
     of: Any
     values: tuple[Any, ...]
@@ -46,8 +49,8 @@ class _Writer:
         for number in compress(range(len(rows)), map(is_not, values, last.values)):
             path = self.paths[number]
             texts[path] = text = knobs.write(KNOBS[path], knobs.check(KNOBS[path], values[number]))
-            rows[number] = f"{path}={text}"
-        self.last = KnobTexts(of, values, texts, tuple(rows), "\n".join(rows))
+            rows[number] = "" if KNOBS[path].later and values[number] == KNOBS[path].default else f"{path}={text}"
+        self.last = KnobTexts(of, values, texts, tuple(rows), "\n".join(filter(None, rows)))
         return self.last
 
 
@@ -63,6 +66,11 @@ def written(scenario: Scenario) -> tuple[KnobTexts, ...]:
 def texts(scenario: Scenario) -> dict[str, str]:
     """Return every knob's canonical text by dotted path, in declaration order: 48 and 48.0 are one bandwidth."""
     return {path: text for group in written(scenario) for path, text in group.texts.items()}
+
+
+def rows(scenario: Scenario) -> list[str]:
+    """Return the lines of which keys are made, a knob each."""
+    return [row for group in written(scenario) for row in group.rows if row]
 
 
 def differing(base: tuple[KnobTexts, ...], groups: tuple[KnobTexts, ...]) -> Iterator[tuple[str, str, Any]]:

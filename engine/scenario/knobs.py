@@ -35,6 +35,7 @@ AUTO = "auto"
 SCREEN, SHORT = 400, 60  # characters of a value that a REPL shows, and of one knob in it
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
+LISTING = ";"  # between names of parts
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 MOST_ITEMS = {"floats": 20_000, "ints": 20_000, "widths": 64}  # a layer is some tasks of each batch, and of each estimate
 
@@ -45,7 +46,8 @@ class Knob:
 
     `acts` says when, and `needs` names the fault or the knob without which it does nothing; `only` lists the whole
     numbers that exist, where not every one of the range does. `high` of a text is its length. What the generator draws by a
-    `learned` knob is trained on, whether the estimate shows it or not.
+    `learned` knob is trained on, whether the estimate shows it or not. A text may list `parts`, ';' between their names. A knob
+    that is `later` than keys was added without moving results: at its default, keys leave it out.
     """
 
     label: str
@@ -59,6 +61,8 @@ class Knob:
     main: bool = False
     acts: Acts = "always"
     learned: bool = False
+    later: bool = False
+    parts: PartNames | None = None
     needs: str = ""
     path: str = ""
     default: Any = None
@@ -185,7 +189,25 @@ def _text(knob: Knob, value: Any) -> str:
     most = int(knob.high or 200)
     if not isinstance(value, str) or len(value) > most or not value.isprintable():
         raise BadKnob(f"{knob.path} must be a printable text of at most {most} characters.")
-    return value
+    return _part_list(knob, knob.parts, value) if knob.parts and value else value
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Return the names in a list of parts."""
+    return tuple(name for part in text.split(LISTING) if (name := part.strip()))
+
+
+def _part_list(knob: Knob, parts: PartNames, text: str) -> str:
+    """Return a list of parts, each once and sorted, so that equal lists are one text; raises BadKnob for an unknown one."""
+    if strange := next((name for name in listed(text) if parts.settled(name) is None), None):
+        why = parts.refusal(strange) or f"is not known; {nearest(strange, parts())}"
+        raise BadKnob(f"{knob.path} names {strange[:60]!r}, which {why}")
+    return settled_list(parts, text)
+
+
+def settled_list(parts: PartNames, text: str) -> str:
+    """Return a list of parts by the names that a scenario has for them."""
+    return LISTING.join(sorted({parts.settled(name) or name for name in listed(text)}))
 
 
 def _assumption(knob: Knob, text: str) -> tuple[str, float]:

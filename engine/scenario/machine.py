@@ -7,16 +7,21 @@ from types import MappingProxyType
 from typing import Any
 
 from ..core import catalog
-from ..core.catalog import PartNames, part_names
+from ..core.catalog import AnyPart, PartNames, part_names
 from ..core.part_files import known
 from ..core.part_files.known import OwnPart
 from ..registry import domain_names
 from ..version import PROGRAM
-from .knobs import brief_group, knob
+from .knobs import brief_group, knob, listed, settled_list
 
 RECORDED = "recorded"
 YEARS = tuple(str(year) for year in range(2019, 2027))
+HOURS = 730.0  # of a month, all of them
 SERVICE_LIFE = 5.0  # years, as the largest owners of servers wrote them off in 2022
+OWNABLE = AnyPart(
+    ("gpu", "gpu-replay", "host", "dram", "media", "drive", "expander", "chassis", "near-data"),
+    ("embedding-server", "gather-card"),
+)
 
 
 @dataclass(frozen=True)
@@ -335,6 +340,25 @@ class MachineKnobs:
         high=50,
         acts="running costs",
     )
+    training_hours_a_month: float = knob(
+        HOURS,
+        "Training hours a month",
+        "Hours of a month in which the machine trains, is written off and draws power; 730, all of them, favours large machines.",
+        unit="h",
+        low=1,
+        high=HOURS,
+        later=True,
+        acts="running costs",
+    )
+    owned_parts: str = knob(
+        "",
+        "Owned parts",
+        "Parts that are owned already and cost nothing but power, ';' between names: GPU, host, DRAM grade, PMEM media, SSD, "
+        "expander card, chassis, near-data logic, embedding-server, gather-card.",
+        high=4000,
+        parts=OWNABLE,
+        later=True,
+    )
 
     def __post_init__(self) -> None:
         """Name parts of one's own by their content; whoever asks by name alone means the file as it is now."""
@@ -342,6 +366,7 @@ class MachineKnobs:
             for name, choices in PARTS.items():
                 if given := getattr(self, name):
                     object.__setattr__(self, name, choices.settled(given) or given)
+            object.__setattr__(self, "owned_parts", settled_list(OWNABLE, self.owned_parts))
 
     def __getstate__(self) -> tuple[dict[str, Any], tuple[OwnPart, ...]]:
         """Return the knobs with the parts of one's own among them: another process has no such folder."""
@@ -367,4 +392,7 @@ def own_parts(machine: MachineKnobs) -> Iterator[OwnPart]:
     """Yield the parts of one's own that a machine has, each behind those that it uses."""
     for name, choices in PARTS.items():
         if (chosen := getattr(machine, name)) and (part := known.find(choices.kinds, chosen)):
+            yield from part.whole
+    for name in listed(machine.owned_parts):
+        if part := known.find(OWNABLE.kinds, name):
             yield from part.whole

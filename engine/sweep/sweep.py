@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import BadKnob, nearest
 from ..scenario import knobs
-from ..scenario.keys import digest, texts
+from ..scenario.keys import digest, rows
 from ..scenario.scenario import RULED, Scenario, known, with_values
 from ..scenario.sequences import sequence_note_of_points
 from .axes import MOST_POINTS, Array, Axis
@@ -139,7 +139,7 @@ class Sweep(Sequence[Scenario]):
     def digest(self) -> str:
         """32 hex digits of all that spans the sweep; equal sweeps have equal ones."""
         seed = self._seed if self.sampling.count else 0
-        lines = [f"{path}={text}" for path, text in texts(self.base).items()]
+        lines = rows(self.base)
         lines += [f"{path}={knobs.write(known(path), value)}" for path, value in self.settings]
         lines += [*map(str, self.axes), str(self.sampling), str(seed)]
         return digest(lines)

@@ -13,6 +13,7 @@ from ..hardware.device import Device, DeviceKind, folded, gpus_in_node, name_of
 from ..hardware.devices.chassis import CHASSIS
 from ..hardware.hosts import LAYERS
 from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
+from ..hardware.prices import is_owned
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
@@ -232,9 +233,10 @@ def _named(system: str, all_powered: bool, near_data: bool, wall: bool) -> tuple
 
 @remembered()
 def built(machine: MachineKnobs, name: str) -> Device:
-    """Build a device, alike ones folded."""
+    """Build a device, alike ones folded; one whose part is owned already costs nothing."""
     kind: DeviceKind = load("devices", name)
-    return folded(kind.build(machine), kind.copies(machine))
+    device = folded(kind.build(machine), kind.copies(machine))
+    return replace(device, price=0.0) if is_owned(machine, name) else device
 
 
 def _around_host(chosen: System) -> tuple[str, ...]:

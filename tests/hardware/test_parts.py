@@ -22,6 +22,8 @@ SHARED = (
     "machine.target_throughput",
     "machine.electricity_USD_per_kWh",
     "machine.service_life_years",
+    "machine.training_hours_a_month",
+    "machine.owned_parts",
 )
 # Read where the devices are chosen, so that no device's own code mentions it.
 CHOOSES = {"near-data": {"machine.near_data_compute"}, "wall": {"machine.energy_level"}}

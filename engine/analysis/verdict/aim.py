@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from ...hardware import prices
-from ...insight.running_costs import BILLION, KWH, YEAR
+from ...insight.running_costs import BILLION, paid_while_training
 from ...scenario.machine import MachineKnobs
 from .candidates import Estimated
 from .protected import Protected
@@ -77,12 +76,10 @@ class Aim:
     def cost(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Cost | None:
         """Return what a billion samples that count cost; None without a price."""
         one, share = guard.added_to(candidate), guard.share
-        if one.capital is None:
+        paid = paid_while_training(self.machine, one.capital, one.watts, BILLION * one.step / self.batch_size)
+        if paid.capital is None:
             return None
-        seconds = BILLION * one.step / self.batch_size
-        capital = one.capital * seconds / (self.machine.service_life_years * YEAR)
-        electricity = one.watts * seconds / KWH * prices.electricity(self.machine).value
-        return Cost(capital, electricity, (capital + electricity) * (1 / max(share, TINY) - 1))
+        return Cost(paid.capital, paid.electricity, (paid.capital + paid.electricity) * (1 / max(share, TINY) - 1))
 
     def value(self, candidate: Estimated, guard: Protected = UNGUARDED) -> float:
         """Return what is to be least: USD a billion samples, USD, joules a sample, or seconds a sample that counts."""

@@ -6,6 +6,7 @@ from math import inf
 from ....hardware.device import nodes
 from ....insight.running_costs import dollars, price_note, running_dollars
 from ....registry import load
+from ....scenario.machine import HOURS
 from ....systems.buildable import parts_of, states_of
 from ..decide import Row, Verdict
 from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
@@ -81,12 +82,9 @@ def notes(verdict: Verdict) -> Iterator[str]:
             yield from filter(None, [price_note(best.scenario)])
     if verdict.unpriced:
         yield f"{', '.join(verdict.unpriced)} have no published price and are left out of what is compared in money."
-    hours = ALWAYS
-    always = hours >= ALWAYS
+    hours = verdict.question.base.machine.training_hours_a_month
+    always = hours >= HOURS
     yield f"It is taken to train {'all the time, which favours large machines' if always else f'{hours:g} hours a month'}."
-
-
-ALWAYS = 730.0  # hours of a month
 
 
 def _ties(verdict: Verdict, best: Row) -> Iterator[str]:
