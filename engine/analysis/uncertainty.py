@@ -39,9 +39,12 @@ class Swing:
 
 
 def uncertain(scenario: Scenario) -> dict[str, Constant]:
-    """Return the constants of the scenario's machine that have a range and are not assumed by the scenario itself."""
-    given = dict(scenario.machine.assume)
-    return {name: one for name, one in constants(scenario).items() if one.low < one.high and name not in given}
+    """Return the constants of the scenario's machine whose range is uncertainty, and which it does not assume itself.
+
+    A capacity or a number of lanes that vendors offer several of is a choice, and stays.
+    """
+    given, every = dict(scenario.machine.assume), constants(scenario)
+    return {name: one for name, one in every.items() if one.low < one.high and not one.choice and name not in given}
 
 
 def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:

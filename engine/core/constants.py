@@ -24,6 +24,7 @@ class Constant:
 
     Sources that contradict each other are never averaged: `others` is what they say, by the choices of the
     machine's knob `switch`; any other choice leaves the constant as it is. `zero` says that 0 stands for that there is none.
+    The range of a `choice` is what vendors offer, not uncertainty: it can be assumed, but is never drawn.
     A price is of a `year`, 0 for all else, and `years` are its values of other years.
     """
 
@@ -38,6 +39,7 @@ class Constant:
     switch: str = ""
     others: tuple[tuple[str, "Constant"], ...] = ()
     zero: bool = False
+    choice: bool = False
     year: int = 0
     years: tuple[tuple[int, "Constant"], ...] = ()
 
@@ -59,7 +61,7 @@ class Constant:
             why = "which are whole ones" if self.unit in COUNTS else "by which work is divided"
             raise BadKnob(f"{given}, {why}; assume {least:g} or more.")
         low, high = min(self.low, value), max(self.high, value)
-        rest = self.confidence, self.source, self.note, self.switch, self.others, self.zero
+        rest = self.confidence, self.source, self.note, self.switch, self.others, self.zero, self.choice
         return Constant(self.name, value, self.unit, low, high, *rest)
 
     def dated(self, years: dict[int, Said]) -> "Constant":

@@ -25,10 +25,10 @@ class Host:
     put: Constant = quantity("row scatter", "ns")
     cache: Constant = quantity("software cache per batch", "ms")
     fp32: Constant = quantity("fp32 peak a core", "GFLOPS")
-    sockets: Constant = quantity("sockets", "sockets")
-    channels: Constant = quantity("DRAM channels", "channels")
-    lanes: Constant = quantity("PCIe lanes", "lanes")
-    generation: Constant = quantity("PCIe generation", "generation")
+    sockets: Constant = quantity("sockets", "sockets", choice=True)
+    channels: Constant = quantity("DRAM channels", "channels", choice=True)
+    lanes: Constant = quantity("PCIe lanes", "lanes", choice=True)
+    generation: Constant = quantity("PCIe generation", "generation", choice=True)
     dimm: Constant = quantity(
         "DIMM power",
         "W",

@@ -1,5 +1,6 @@
 """Knobs of costs: what does a machine cost that trains fewer hours, or some of whose parts are owned already?"""
 
+import pickle
 import re
 from dataclasses import replace
 
@@ -18,8 +19,9 @@ from engine.sweep.links import link, read
 from tests.cases import each
 from tests.hardware.test_catalog import TEXT, shelf
 from tests.insight.test_prices import KAGGLE, unpriced
+from tests.parts.conftest import folder
 
-__all__ = ["shelf", "unpriced"]
+__all__ = ["folder", "shelf", "unpriced"]
 HOURS_KNOB, OWNED = "machine.training_hours_a_month", "machine.owned_parts"
 
 
@@ -112,3 +114,16 @@ def test_an_owned_part_without_a_price_costs_nothing_and_a_changed_file_is_still
     renewed = with_values(owned, {"machine.gpu": "priceless"})
     assert renewed.machine.gpu != owned.machine.gpu
     assert estimate(renewed).results[COST] == estimate(owned).results[COST]
+
+
+def test_an_owned_part_of_ones_own_travels_with_links_and_pickles_though_no_device_is_it(folder):
+    folder.elsewhere(folder.path)
+    one = with_values(KAGGLE, {OWNED: "mine;server"})
+    address, packed = link(one), pickle.dumps(one)
+    folder.elsewhere()
+    with pytest.raises(BadKnob, match="'mine', which is not known"):
+        with_values(KAGGLE, {OWNED: "mine"})
+    assert read(address).scenario.machine.owned_parts == one.machine.owned_parts
+    folder.elsewhere()
+    again = pickle.loads(packed)
+    assert again == one and estimate(again).results[COST] == cost(KAGGLE, "server")

@@ -41,7 +41,8 @@ class Availability:
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """What a kind of part has to say: a constant's name and unit, whether it can be 0, and which `choices` of a knob `switch`
-    stand for other sources; a part whose file does not say it has the `default`, if there is one, or none if it is `optional`."""
+    stand for other sources; a part whose file does not say it has the `default`, if there is one, or none if it is `optional`.
+    Its range is a `choice` where it is what vendors offer, which is never drawn."""
 
     name: str
     unit: str
@@ -50,6 +51,7 @@ class Quantity:
     choices: tuple[str, ...] = ()
     default: Constant | None = None
     optional: bool = False
+    choice: bool = False
 
     @property
     def key(self) -> str:
@@ -61,7 +63,7 @@ def quantity(name: str, unit: str, default: Constant | None = None, **more: Any)
     """Declare a dataclass field that is a constant of a part's file; see Quantity for the keywords."""
     if default is None:
         return field(metadata={"quantity": Quantity(name, unit, **more)})
-    named = replace(default, name=name, unit=unit, zero=more.get("zero", False))
+    named = replace(default, name=name, unit=unit, zero=more.get("zero", False), choice=more.get("choice", False))
     return field(default=named, metadata={"quantity": Quantity(name, unit, default=named, **more)})
 
 
@@ -110,7 +112,9 @@ def constant(path: Path | str, one: Quantity, table: Any) -> Constant:
         refuse(path, f"gives {one.key} in {table['unit']!r}, but it is taken in {one.unit!r}; convert it.")
     if (note := table.get("note", "")) != "":
         line(path, f"{one.key}.note", note)
-    found = Constant(one.name, *_numbers(path, one, one.key, table), *_source(path, one.key, table), note, zero=one.zero)
+    found = Constant(
+        one.name, *_numbers(path, one, one.key, table), *_source(path, one.key, table), note, zero=one.zero, choice=one.choice
+    )
     if one.unit in MONEY:
         return _dated(path, one, found, table)
     others = table.get("others", {})

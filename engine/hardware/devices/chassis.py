@@ -31,7 +31,7 @@ class Chassis:
 
     board: Constant = quantity("board power", "W", zero=True)
     switches: Constant = quantity("GPU switch power", "W", zero=True)
-    cards: Constant = quantity("network cards", "cards", zero=True)
+    cards: Constant = quantity("network cards", "cards", zero=True, choice=True)
     card: Constant = quantity("network card power", "W", zero=True)
     drives: Constant = quantity("boot drive power", "W", zero=True)
     fans: Constant = quantity("fan share", "of the node", zero=True)
@@ -40,12 +40,12 @@ class Chassis:
     half: Constant = quantity("efficiency at half load", "of input")
     whole: Constant = quantity("efficiency at full load", "of input")
     rating: Constant = quantity("supply rating", "W")
-    sockets: Constant = quantity("sockets", "sockets")
-    slots: Constant = quantity("DIMM slots", "slots")
-    gpus: Constant = quantity("GPU places", "GPUs", zero=True)
-    lanes: Constant = quantity("free PCIe lanes", "lanes", zero=True)
-    bays: Constant = quantity("drive bays", "bays", zero=True)
-    expanders: Constant = quantity("expander bays", "bays", zero=True)
+    sockets: Constant = quantity("sockets", "sockets", choice=True)
+    slots: Constant = quantity("DIMM slots", "slots", choice=True)
+    gpus: Constant = quantity("GPU places", "GPUs", zero=True, choice=True)
+    lanes: Constant = quantity("free PCIe lanes", "lanes", zero=True, choice=True)
+    bays: Constant = quantity("drive bays", "bays", zero=True, choice=True)
+    expanders: Constant = quantity("expander bays", "bays", zero=True, choice=True)
     price: Constant | None = optional_price("USD", zero=True)
 
 

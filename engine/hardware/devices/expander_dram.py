@@ -17,8 +17,8 @@ CHANNELS = 6
 class ExpanderCard:
     """One card: DRAM with its link to the host; power and price are without the link's controller, which the link has."""
 
-    capacity: Constant = quantity("capacity", "GB")
-    channels: Constant = quantity("channels", "channels")
+    capacity: Constant = quantity("capacity", "GB", choice=True)
+    channels: Constant = quantity("channels", "channels", choice=True)
     rate: Constant = quantity("memory rate", "GB/s")
     latency: Constant = quantity("memory latency", "ns")
     link: Constant = quantity("link rate", "GB/s")

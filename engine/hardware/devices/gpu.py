@@ -66,7 +66,7 @@ class Accelerator:
     rows: Constant = quantity("GEMM extra rows", "rows")
     idle: Constant = quantity("power with a context held", "W")
     limit: Constant = quantity("board limit", "W")
-    memory: Constant = quantity("memory", "GB")
+    memory: Constant = quantity("memory", "GB", choice=True)
     price: Constant | None = optional_price("USD")
     launch: Constant = quantity("kernel launch", "us")
     flop_energy: Constant = quantity("fp32 energy", "pJ/FLOP")
@@ -95,7 +95,7 @@ class ReplayedTimes:
     idle: Constant = quantity("power with a context held", "W")
     busy: Constant = quantity("power in small layers", "W")
     bandwidth: Constant = quantity("memory bandwidth", "GB/s")
-    memory: Constant = quantity("memory", "GB")
+    memory: Constant = quantity("memory", "GB", choice=True)
     price: Constant | None = optional_price("USD")
     remote: Constant = REMOTE
 

@@ -35,7 +35,7 @@ class ModuleConstants:
     have a cache before its media, write-back and LRU: rates, latencies, `line` and `cached_energy` are then those of hits.
     """
 
-    module: Constant = quantity("module capacity", "GB")
+    module: Constant = quantity("module capacity", "GB", choice=True)
     line: Constant = quantity("media line", "B")
     access: Constant = _rate("timed access", "B")
     read: Constant = _rate("read rate")
@@ -64,14 +64,15 @@ class ModuleConstants:
         "interleave set",
         "modules",
         default=Constant("", 1, "", 1, 1, "unsourced", "each module stands behind a link of its own"),
+        choice=True,
     )
-    lanes: Constant = quantity("link lanes", "lanes", zero=True, default=NO_LINK)
+    lanes: Constant = quantity("link lanes", "lanes", zero=True, default=NO_LINK, choice=True)
     way: Constant = quantity(
         "link latency",
         "ns",
         default=Constant("", 250, "", 100, 400, "unsourced", "the usual link, where a part says nothing"),
     )
-    generation: Constant = quantity("link generation", "generation", zero=True, default=NO_LINK)
+    generation: Constant = quantity("link generation", "generation", zero=True, default=NO_LINK, choice=True)
     cache: Constant = quantity(
         "cache capacity", "GB", zero=True, default=Constant("", 0, "", 0, 0, "stated", "a part that says nothing of it has none")
     )

@@ -28,7 +28,7 @@ class Drive:
     write: Constant = quantity("sequential write", "GB/s")
     idle: Constant = quantity("idle power", "W")
     active: Constant = quantity("active power", "W")
-    capacity: Constant = quantity("capacity", "GB")
+    capacity: Constant = quantity("capacity", "GB", choice=True)
     price: Constant | None = optional_price("USD/GB")
     software: Constant = quantity("software per access", "us", switch="ssd_software", choices=("mmap", "spdk"))
     threads: Constant = quantity("software threads", "threads")

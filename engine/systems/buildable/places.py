@@ -35,7 +35,10 @@ class Wants(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One node: its machine's knobs, the devices that its system powers, its chassis, and how many DIMMs, modules, drives."""
+    """One node: its machine's knobs, the devices that its system powers, its chassis, and how many DIMMs, modules, drives.
+
+    `link` are the lanes that each of its modules has for itself, 0 where they have none.
+    """
 
     settled: Settled
     machine: MachineKnobs
@@ -45,17 +48,18 @@ class Node(NamedTuple):
     dimms: int
     modules: int
     drives: int
+    link: int
 
     @property
     def slotted(self) -> int:
         """How many of its modules of persistent memory stand in DIMM slots: those without a link of their own."""
-        return 0 if own_link(self.machine) else self.modules
+        return 0 if self.link else self.modules
 
     @property
     def behind(self) -> tuple[Wants, ...]:
         """What stands in expander bays: modules with links of their own, and cards of DRAM."""
-        own, card, machine = own_link(self.machine), self.machine.expander, self.machine
-        linked = (Wants(self.modules, short(machine.pmem), own[0]),) if own and self.modules else ()
+        card, machine = self.machine.expander, self.machine
+        linked = (Wants(self.modules, short(machine.pmem), self.link),) if self.link and self.modules else ()
         dram = card and "expander-dram" in self.devices
         return (*linked, Wants(expanders(machine), short(card), card_lanes(card))) if card and dram else linked
 
@@ -66,7 +70,7 @@ def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
     `drives` are those of each node beside what its system uses.
     """
     machine = settled.scenario.machine
-    devices = named(settled.scenario.system, machine)
+    devices, link = named(settled.scenario.system, machine), own_link(machine)
     node = Node(
         settled,
         machine,
@@ -76,6 +80,7 @@ def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
         host_dimms(machine).number if "dram" in devices else 0,
         modules(machine) if "pmem" in devices else 0,
         drives + ((machine.num_ssds or 1) if "ssd" in devices else 0),
+        link[0] if link else 0,
     )
     return tuple(sentence for rule in RULES for sentence in rule(node))
 
