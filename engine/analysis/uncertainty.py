@@ -87,11 +87,11 @@ def draws(scenario: Scenario, samples: int = SAMPLES, *others: Scenario) -> list
     for ranges, seed in streams:
         rng = np.random.default_rng(seed)
         for draw in found:
-            draw.update({name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()})
+            draw.update({name: drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()})
     return found
 
 
-def _drawn(one: Constant, way: float) -> float:
+def drawn(one: Constant, way: float) -> float:
     """Return the value that lies `way`, from -1 to 1, towards the lower or the upper end of a constant's range."""
     return one.value + abs(way) * ((one.high if way > 0 else one.low) - one.value)
 

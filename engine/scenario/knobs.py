@@ -37,6 +37,7 @@ NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
 LISTING = ";"  # between names of parts
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
+MOST_ASSUMED = 200  # constants; a machine has about a hundred
 MOST_ITEMS = {"floats": 20_000, "ints": 20_000, "widths": 64}  # a layer is some tasks of each batch, and of each estimate
 
 
@@ -227,8 +228,8 @@ def _assumptions(knob: Knob, value: Any) -> tuple[tuple[str, float], ...]:
     strange = [name for name in names if not NAME.fullmatch(name)]
     if strange:
         raise BadKnob(f"{knob.path} names {strange[0][:40]!r}, which cannot be a constant; write device.constant=number.")
-    if len(pairs) > 100 or len(set(names)) < len(names):
-        raise BadKnob(f"{knob.path} may name each constant once, and at most 100; it names {len(names)}.")
+    if len(pairs) > MOST_ASSUMED or len(set(names)) < len(names):
+        raise BadKnob(f"{knob.path} may name each constant once, and at most {MOST_ASSUMED}; it names {len(names)}.")
     return tuple(sorted((name, float(_in_range(knob, number))) for name, number in pairs))
 
 

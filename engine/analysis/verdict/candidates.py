@@ -17,13 +17,13 @@ from ...hardware.devices.chassis import forms
 from ...hardware.hosts import HOSTS
 from ...insight.running_costs import room_watts
 from ...registry import load
-from ...scenario.scenario import Scenario, with_checked
+from ...scenario.scenario import Scenario, with_checked, with_values
 from ...schedule.evaluate import DesignPoint, NotScheduled, Observed, evaluate
 from ...schedule.machine import settle
 from ...schedule.steady_state import Steady
 from ...systems.buildable import does_not_fit, states_of
 from ...systems.sizing import CHASSIS
-from ...systems.system import Settled
+from ...systems.system import Settled, constants
 from .allowed import AllowedParts
 
 Setting = tuple[tuple[str, Any], ...]  # knobs of a candidate by dotted path, in the order of its system's space
@@ -45,10 +45,14 @@ class Estimated(NamedTuple):
 
 @dataclass
 class Candidates:
-    """All candidates of one base scenario that were estimated so far, by system and setting."""
+    """All candidates of one base scenario that were estimated so far, by system and setting.
+
+    Constants that are `scaled`, by name, are so many times as large on every candidate that has them.
+    """
 
     base: Scenario
     allowed: AllowedParts
+    scaled: tuple[tuple[str, float], ...] = ()
     seen: dict[tuple[str, Setting], Estimated] = field(default_factory=dict)
 
     def estimated(self, system: str, settings: Iterable[Setting]) -> list[Estimated]:
@@ -58,7 +62,7 @@ class Candidates:
         placed = [self._housed(system, one) for one in new]
         points = design_points(found for found in placed if isinstance(found, Scenario))
         ready = [one if isinstance(one, str) else next(points) for one in placed]
-        self.seen.update(((system, one), found) for one, found in zip(new, _costs(ready), strict=True))
+        self.seen.update(((system, one), found) for one, found in zip(new, costs(ready), strict=True))
         return [self.seen[system, one] for one in wanted]
 
     def scenario(self, system: str, setting: Setting) -> Scenario:
@@ -82,9 +86,15 @@ class Candidates:
                 return " ".join(settled.problems)
             lacking = [*does_not_fit(settled), *self._forbidden(settled)]
             if not lacking:
-                return with_checked(s, {CHASSIS: name})
+                return self._scaled(with_checked(s, {CHASSIS: name}))
             problem = " ".join(lacking)
         return problem
+
+    def _scaled(self, s: Scenario) -> Scenario:
+        """Return a scenario with the scaled constants of its machine assumed."""
+        own = constants(s) if self.scaled else {}
+        more = [(name, times * own[name].value) for name, times in self.scaled if name in own]
+        return with_values(s, {"machine.assume": tuple({**dict(s.machine.assume), **dict(more)}.items())}) if more else s
 
     def _chassis(self, s: Scenario) -> list[str]:
         """Return the chassis with places for a node's GPUs, the cheapest first; where none has them, the one with most."""
@@ -119,7 +129,7 @@ def _price(chassis: str) -> float:
     return inf if price is None else price.value
 
 
-def _costs(points: Sequence[DesignPoint | NotScheduled | str]) -> list[Estimated]:
+def costs(points: Iterable[DesignPoint | NotScheduled | str]) -> list[Estimated]:
     """Return what points take and cost; a sentence or what is not scheduled says why there is nothing."""
     found: list[Any] = list(points)
     some = {i: one for i, one in enumerate(found) if not isinstance(one, str)}

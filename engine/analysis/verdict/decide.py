@@ -17,6 +17,7 @@ from ...registry import load
 from ...results.result import Result
 from ...scenario.machine import RECORDED, YEARS
 from ...scenario.scenario import KNOBS, Scenario, with_values
+from ...systems.buildable import parts_of, states_of
 from ...systems.sizing import CHASSIS
 from ...systems.system import powered
 from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Cost, Rank
@@ -51,27 +52,36 @@ class VerdictQuestion:
 
 @dataclass(frozen=True)
 class Row:
-    """The best candidate of a system: its scenario and result, what it costs, and the one thing that limits it or "".
+    """The best candidate of a system: its knobs, scenario and result, what it costs, and the one thing that limits it or "".
 
-    A candidate that cannot run has neither result nor cost.
+    setting: the searched knobs. sized: the scenario with its sizes chosen. value: what is to be least.
+    capital: USD with its protection, None without a price.
+    step: seconds of a batch. watts: at the room's meter. parts: how many of each. states: whether each can be bought.
+    A candidate that cannot run has neither scenario nor result nor cost.
     """
 
     system: str
-    scenario: Scenario | None
-    result: Result | None
-    estimated: Estimated
-    rank: Rank
-    value: float
-    cost: Cost | None
-    reason: str
     family: str
-    medium: str
+    rank: Rank = (CANNOT_RUN,)
+    value: float = inf
+    reason: str = ""
+    setting: Setting = ()
+    scenario: Scenario | None = None
+    sized: Scenario | None = None
+    result: Result | None = None
+    capital: float | None = None
+    step: float = inf
+    watts: float = inf
+    cost: Cost | None = None
+    medium: str = ""
     protected: Protected = UNGUARDED
+    parts: Mapping[str, int] = field(default_factory=dict)
+    states: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def capital(self) -> float | None:
-        """USD of machine and protection; None without a price."""
-        return self.protected.added_to(self.estimated).capital
+    def nodes(self) -> int:
+        """How many nodes it has; 0 where it cannot run."""
+        return nodes(self.scenario.machine) if self.scenario else 0
 
     @property
     def meets(self) -> bool:
@@ -99,7 +109,8 @@ class Verdict:
         """The cheapest row that meets the requirement; of those within 2 % the simplest."""
         meeting = [row for row in self.rows if row.meets]
         least = min((row.value for row in meeting), default=0.0)
-        return min((row for row in meeting if row.value <= SAME * least), key=_plainness, default=None)
+        named = (row for row in meeting if row.value <= SAME * least)
+        return min(named, key=lambda row: plainness(row.system, row.nodes, row.value), default=None)
 
     @property
     def families(self) -> tuple[Row, ...]:
@@ -186,9 +197,26 @@ class SystemSearch:
         settled = found.settled
         if settled is None:
             raise ValueError("a candidate that runs is settled.")
-        reason = "" if rank[0] == MEETS else self._limit(scenario, found, guard)
-        cost, value = self.aim.cost(found, guard), self.aim.value(found, guard)
-        return Row(system, scenario, result, found, rank, value, cost, reason, family_of(settled), medium_of(settled), guard)
+        whole = guard.added_to(found)
+        return Row(
+            system,
+            family_of(settled),
+            rank,
+            self.aim.value(found, guard),
+            "" if rank[0] == MEETS else self._limit(scenario, found, guard),
+            setting,
+            scenario,
+            settled.scenario,
+            result,
+            whole.capital,
+            whole.step,
+            whole.watts,
+            self.aim.cost(found, guard),
+            medium_of(settled),
+            guard,
+            parts_of(settled),
+            states_of(settled),
+        )
 
     def _limit(self, scenario: Scenario, found: Estimated, guard: Protected) -> str:
         """Return the one thing that keeps a machine that runs from the requirement."""
@@ -209,8 +237,7 @@ class SystemSearch:
 
 def _refused(system: str, found: Estimated) -> Row:
     """Return the row of a system of which no candidate runs."""
-    family = FROM_BELOW[load("systems", system).memory]
-    return Row(system, None, None, found, (CANNOT_RUN,), inf, None, found.problem, family, "")
+    return Row(system, FROM_BELOW[load("systems", system).memory], reason=found.problem)
 
 
 def _missing(knob: str) -> str:
@@ -218,11 +245,10 @@ def _missing(knob: str) -> str:
     return f"No {KNOBS[knob].label} may be used of those that are allowed; allow more parts."
 
 
-def _plainness(row: Row) -> tuple[Any, ...]:
-    """Return how plain a row's system is, the plainest first: known from its source, of few parts and nodes, then cheap."""
-    system, machine = load("systems", row.system), row.estimated.settled
-    count = nodes(machine.scenario.machine) if machine else 0
-    return (system.confidence != "source", len(system.devices), count, row.value, row.system)
+def plainness(system: str, nodes: int, value: float) -> tuple[Any, ...]:
+    """Return how plain a system's machine is, the plainest first: known from its source, of few parts and nodes, then cheap."""
+    own = load("systems", system)
+    return (own.confidence != "source", len(own.devices), nodes, value, system)
 
 
 def _priced(base: Scenario, parts: AllowedParts) -> frozenset[str]:

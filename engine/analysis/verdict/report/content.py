@@ -8,7 +8,6 @@ from .... import version
 from ....scenario import knobs
 from ....scenario.scenario import KNOBS
 from ....sweep import links
-from ....systems.buildable import parts_of
 from ..decide import PRICES, Row, Verdict
 from .asked import link_of
 from .sentences import headline, notes, why
@@ -41,7 +40,7 @@ def _stops(stops: Mapping[str, tuple[Any, ...]]) -> dict[str, list[str]]:
 
 def row_content(row: Row, base: str) -> dict[str, Any]:
     """Return a row as an object; null is what a row does not have."""
-    results, cost, settled = row.result.results if row.result else {}, row.cost, row.estimated.settled
+    results, cost = row.result.results if row.result else {}, row.cost
     guard = row.protected
     lost = {"batches": guard.lost_batches, "minutes": guard.lost_minutes, "worst_fault": guard.worst_fault}
     return {
@@ -50,7 +49,7 @@ def row_content(row: Row, base: str) -> dict[str, Any]:
         "medium": row.medium or None,
         "feasible": row.meets,
         "reason": row.reason or None,
-        "machine": dict(parts_of(settled)) if settled else {},
+        "machine": dict(row.parts),
         "link": links.link(row.scenario, base) if row.scenario else None,
         "protection": guard.name if row.result else None,
         "capital_usd": row.capital,

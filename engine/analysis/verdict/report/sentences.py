@@ -7,7 +7,6 @@ from ....hardware.device import nodes
 from ....insight.running_costs import dollars, price_note, running_dollars
 from ....registry import load
 from ....scenario.machine import HOURS
-from ....systems.buildable import parts_of, states_of
 from ..decide import Row, Verdict
 from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 
@@ -25,10 +24,9 @@ LEAST_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energy a 
 
 def machine_words(row: Row) -> str:
     """Return a row's machine as a list of parts: "8 × h100-sxm in 1 × gpu-8-sxm"."""
-    settled = row.estimated.settled
-    if settled is None:
+    if row.scenario is None:
         return "no machine"
-    machine, parts = settled.scenario.machine, dict(parts_of(settled))
+    machine, parts = row.scenario.machine, dict(row.parts)
     chassis, gpu = machine.chassis or "", machine.gpu
     house = f"{parts.pop(chassis, nodes(machine))} × {chassis}"
     first = f"{parts.pop(gpu)} × {gpu} in {house}" if gpu in parts else house
@@ -63,7 +61,7 @@ def why(verdict: Verdict) -> str:
     times = other.value / best.value if best.value else inf
     told = [f"{other.family} ({load('systems', other.system).title} on {machine_words(other)}) has {times:.3g} times the "]
     told.append(LEAST_WORDS[verdict.question.objective])
-    dear, fast = _ratio(other.capital, best.capital), best.estimated.step / other.estimated.step
+    dear, fast = _ratio(other.capital, best.capital), best.step / other.step
     if verdict.question.objective == "cost" and dear:
         told.append(f": its machine costs {dear:.3g} times as much and trains {fast:.3g} times as fast")
     return "".join(told) + "."
@@ -74,10 +72,8 @@ def notes(verdict: Verdict) -> Iterator[str]:
     best = verdict.best
     if best is not None:
         yield from _ties(verdict, best)
-        if best.estimated.settled is not None:
-            states = states_of(best.estimated.settled)
-            gone = {name: state for name, state in states.items() if state not in ("on sale", "unknown")}
-            yield from (f"{name} cannot be bought today: {state}." for name, state in gone.items())
+        gone = {name: state for name, state in best.states.items() if state not in ("on sale", "unknown")}
+        yield from (f"{name} cannot be bought today: {state}." for name, state in gone.items())
         if best.scenario is not None:
             yield from filter(None, [price_note(best.scenario)])
     if verdict.unpriced:

@@ -1,0 +1,121 @@
+"""A shortlist: the systems that lead their families, each with its best candidate of every count of GPUs.
+
+A question that differs a little, in its model, a price or its faults, is answered over these machines alone: sizes follow the
+model, knobs stay at the stops that were best.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from ....hardware.device import nodes
+from ..aim import MEETS, Rank
+from ..candidates import Setting
+from ..decide import SAME, Row, SystemSearch, VerdictQuestion, plainness
+from ..families import family_of
+from ..protected import Protected
+from ..protection_search import FEW, best_protected
+from ..space import GPU, GPUS, SERVERS
+
+NEAR = 1.25  # times the least: systems that are as dear are on the shortlist even if others lead their family
+MOST = 8  # systems
+Settings = Mapping[str, tuple[Setting, ...]]  # by system
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The best machine of a shortlist for one question: USD, samples/s, and what is least; none meets the requirement if not."""
+
+    system: str
+    family: str
+    rank: Rank
+    value: float = inf
+    capital: float | None = None
+    throughput: float = 0.0
+    nodes: int = 0
+
+    @property
+    def meets(self) -> bool:
+        """Whether it meets the requirement."""
+        return bool(self.rank) and self.rank[0] == MEETS
+
+
+NOBODY = Winner("", "", ())
+
+
+def shortlist(question: VerdictQuestion, rows: Sequence[Row] = ()) -> Settings:
+    """Return the settings of a question's shortlist by system, near those of rows that are known."""
+    search = SystemSearch(question)
+    for row in rows:
+        if row.setting:
+            search.found[row.system] = row.setting
+    found = [search.row(system, quickly=True) for system in search.space]
+    least = min((row.value for row in found if row.meets), default=inf)
+    near = [row for row in sorted(found, key=lambda row: row.rank) if row.meets and row.value <= NEAR * least]
+    chosen = list(dict.fromkeys(row.system for row in (*leaders(found), *near)))[:MOST]
+    return {system: _settings(search, system) for system in chosen}
+
+
+def leaders(rows: Sequence[Row]) -> list[Row]:
+    """Return the best row of each family, of those within 2 % the plainest; the best family first."""
+    families: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.rank, row.system)):
+        families.setdefault(row.family, []).append(row)
+    return [
+        min(
+            (row for row in some if row.rank[0] == some[0].rank[0] and row.value <= SAME * some[0].value),
+            key=lambda row: plainness(row.system, row.nodes, row.value),
+            default=some[0],
+        )
+        for some in families.values()
+    ]
+
+
+def _settings(search: SystemSearch, system: str) -> tuple[Setting, ...]:
+    """Return the best setting of each GPU and count of GPUs or servers that was tried; of what cannot run, the first."""
+    best: dict[tuple[Any, ...], tuple[Rank, Setting]] = {}
+    for (name, setting), one in search.candidates.seen.items():
+        if name == system:
+            knobs, rank = dict(setting), search.aim.rank(one)
+            key = tuple(knobs.get(knob) for knob in (GPU, GPUS, SERVERS))
+            if key not in best or rank < best[key][0]:
+                best[key] = rank, setting
+    return tuple(setting for _, setting in best.values())
+
+
+def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple[str, float]] = ()) -> Winner:
+    """Return the best machine of a shortlist for a question, where some constants are so many times as large."""
+    search = SystemSearch(question, settings)
+    search.candidates.scaled = tuple(scaled)
+    found = [_best(search, system, settings[system]) for system in settings]
+    meeting = [one for one in found if one.meets]
+    least = min((one.value for one in meeting), default=0.0)
+    named = [one for one in meeting if one.value <= SAME * least]
+    return min(named, key=lambda one: plainness(one.system, one.nodes, one.value), default=NOBODY)
+
+
+def _best(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Winner:
+    candidates, aim = search.candidates, search.aim
+    ranked = [(aim.rank(one), setting) for one, setting in zip(candidates.estimated(system, settings), settings, strict=True)]
+    _, setting = min(ranked, key=lambda each: each[0])
+    (one,) = candidates.estimated(system, [setting])
+    if one.settled is None:
+        return replace(NOBODY, system=system)
+    guard = Protected()
+    if search.struck:
+        setting, guard = best_protected(candidates, aim, system, FEW)
+        (one,) = candidates.estimated(system, [setting])
+    whole, settled = guard.added_to(one), one.settled
+    if settled is None:
+        return replace(NOBODY, system=system)
+    throughput = aim.batch_size / one.step
+    return Winner(
+        system,
+        family_of(settled),
+        aim.rank(one, guard),
+        aim.value(one, guard),
+        whole.capital,
+        throughput,
+        nodes(settled.scenario.machine),
+    )
