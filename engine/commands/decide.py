@@ -9,9 +9,10 @@ from typing import Any
 
 from ..analysis.verdict.allowed import SEARCHED, narrowed
 from ..analysis.verdict.decide import Row, Verdict, VerdictQuestion, decisions
+from ..analysis.verdict.outlook.outlook import NO_OUTLOOK, Outlook, outlook
 from ..analysis.verdict.report.asked import link_of, question_of
 from ..analysis.verdict.report.content import content, table
-from ..analysis.verdict.report.sentences import headline, machine_words, notes, why
+from ..analysis.verdict.report.sentences import headline, machine_words, notes, sureness, tipping_words, why
 from ..analysis.verdict.requirement import OBJECTIVES
 from ..analysis.verdict.space import KNOBS, RESET
 from ..insight.running_costs import assumptions
@@ -39,6 +40,8 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--objective", choices=OBJECTIVES, help="what is to be least (cost: USD a billion samples that count)")
     parser.add_argument("--parts", metavar="WORDS", help="on-sale (default), announced, discontinued, all, names, or gpu=NAME")
     parser.add_argument("--prices", metavar="YEAR", help="whose prices count (those of the scenario, else 2026)")
+    parser.add_argument("--map", action="store_true", help="find who wins over size of tables and lookups too")
+    parser.add_argument("--quick", action="store_true", help="rows alone, without draws of constants and tipping points")
     parser.add_argument("--json", metavar="FILE", help="write all rows, the space and the verdict as JSON; - for standard output")
     parser.add_argument("--csv", metavar="FILE", help="write a row per system as CSV; - for standard output")
     parser.set_defaults(call=call)
@@ -51,12 +54,13 @@ def call(arguments: argparse.Namespace) -> int:
     found = _decided(question)
     if not found.whole:
         output.note(f"Interrupted after {found.done} of {len(found.space)} systems: the others were searched quickly alone.")
+    more = _outlook(arguments, found)
     if arguments.json:
-        output.write(arguments.json, json.dumps(content(found, base), indent=1) + "\n")
+        output.write(arguments.json, json.dumps(content(found, base, more), indent=1) + "\n")
     if arguments.csv:
         rows = table(found, base)
         output.write(arguments.csv, csv_table.rows_text(list(rows[0]), (list(row.values()) for row in rows)))
-    output.say(_text(found, base), arguments.json, arguments.csv)
+    output.say(_text(found, base, more), arguments.json, arguments.csv)
     output.note(_ignored(chosen.settings))
     output.note(sequence_note_of_points([question.scenario]))
     return 0 if found.best else FAILED
@@ -70,6 +74,18 @@ def _decided(question: VerdictQuestion) -> Verdict:
         for found in waiting:
             paced(found.done / len(found.space), f"{found.done} of {len(found.space)} systems")
     return found
+
+
+def _outlook(arguments: argparse.Namespace, verdict: Verdict) -> Outlook:
+    """Return the verdict's outlook; nothing of it where there is no verdict, it is not wanted, or it is interrupted."""
+    if not verdict.whole or verdict.best is None or (arguments.quick and not arguments.map):
+        return NO_OUTLOOK
+    try:
+        with progress_bar.shown():
+            return outlook(verdict, arguments.map, progress_bar.Paced())
+    except KeyboardInterrupt:
+        output.note("Interrupted: draws, tipping points and map are left out.")
+        return NO_OUTLOOK
 
 
 def _question(arguments: argparse.Namespace, chosen: scenario_arguments.Chosen) -> VerdictQuestion:
@@ -99,9 +115,11 @@ def _ignored(settings: Mapping[str, Any]) -> str:
     )
 
 
-def _text(verdict: Verdict, base: str) -> str:
-    """Return sentence, reason, table and notes for people."""
-    lines = [headline(verdict), why(verdict), "", HEAD, *map(_line, verdict.rows), "", *notes(verdict)]
+def _text(verdict: Verdict, base: str, more: Outlook) -> str:
+    """Return sentence, reason, table, outlook and notes for people."""
+    sure = sureness(verdict, more.bands) if more.bands else ""
+    lines = [*filter(None, (headline(verdict), why(verdict), sure)), "", HEAD, *map(_line, verdict.rows), ""]
+    lines += [*tipping_words(more.tipping), *notes(verdict)]
     lines += [assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
     return "\n".join(lines) + "\n"
 

@@ -40,9 +40,9 @@ class VerdictBands:
     rows: Mapping[str, CostBand]
     samples: int
 
-    def sure(self, system: str) -> bool:
-        """Whether a system is the verdict in so many draws that it is no tie."""
-        return system in self.rows and self.rows[system].share >= SURE
+    def share(self, system: str) -> float:
+        """Return in which share of draws a system is the verdict; 0 of one that is not on the shortlist."""
+        return self.rows[system].share if system in self.rows else 0.0
 
 
 def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> VerdictBands:

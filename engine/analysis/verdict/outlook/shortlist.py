@@ -4,22 +4,23 @@ A question that differs a little, in its model, a price or its faults, is answer
 model, knobs stay at the stops that were best.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
 from ....hardware.device import nodes
-from ..aim import MEETS, Rank
+from ..aim import CANNOT_RUN, MEETS, Rank
 from ..candidates import Setting
 from ..decide import SAME, Row, SystemSearch, VerdictQuestion, plainness
 from ..families import family_of
 from ..protected import Protected
 from ..protection_search import FEW, best_protected
-from ..space import GPU, GPUS, SERVERS
+from ..space import GPU, GPUS, HOT, SERVERS, SHARE
 
 NEAR = 1.25  # times the least: systems that are as dear are on the shortlist even if others lead their family
 MOST = 8  # systems
+RESIZED = 2  # best settings whose caches are tried in every size
 Settings = Mapping[str, tuple[Setting, ...]]  # by system
 
 
@@ -53,8 +54,9 @@ def shortlist(question: VerdictQuestion, rows: Sequence[Row] = ()) -> Settings:
     found = [search.row(system, quickly=True) for system in search.space]
     least = min((row.value for row in found if row.meets), default=inf)
     near = [row for row in sorted(found, key=lambda row: row.rank) if row.meets and row.value <= NEAR * least]
-    chosen = list(dict.fromkeys(row.system for row in (*leaders(found), *near)))[:MOST]
-    return {system: _settings(search, system) for system in chosen}
+    leading = list({row.system: row for row in (*leaders(found), *near)}.values())[:MOST]
+    gpus = {row.scenario.machine.gpu for row in leading if row.scenario}
+    return {row.system: _settings(search, row.system, gpus) for row in leading}
 
 
 def leaders(rows: Sequence[Row]) -> list[Row]:
@@ -72,11 +74,11 @@ def leaders(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _settings(search: SystemSearch, system: str) -> tuple[Setting, ...]:
-    """Return the best setting of each GPU and count of GPUs or servers that was tried; of what cannot run, the first."""
+def _settings(search: SystemSearch, system: str, gpus: Collection[str]) -> tuple[Setting, ...]:
+    """Return the best setting of each count of some GPUs or servers that was tried; of what cannot run, the first."""
     best: dict[tuple[Any, ...], tuple[Rank, Setting]] = {}
     for (name, setting), one in search.candidates.seen.items():
-        if name == system:
+        if name == system and dict(setting).get(GPU) in (None, *gpus):
             knobs, rank = dict(setting), search.aim.rank(one)
             key = tuple(knobs.get(knob) for knob in (GPU, GPUS, SERVERS))
             if key not in best or rank < best[key][0]:
@@ -97,8 +99,7 @@ def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple
 
 def _best(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Winner:
     candidates, aim = search.candidates, search.aim
-    ranked = [(aim.rank(one), setting) for one, setting in zip(candidates.estimated(system, settings), settings, strict=True)]
-    _, setting = min(ranked, key=lambda each: each[0])
+    setting = _resized(search, system, settings)
     (one,) = candidates.estimated(system, [setting])
     if one.settled is None:
         return replace(NOBODY, system=system)
@@ -119,3 +120,32 @@ def _best(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Win
         throughput,
         nodes(settled.scenario.machine),
     )
+
+
+def _resized(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Setting:
+    """Return the best of some settings, their caches made smaller until they fit, and that of the best few resized."""
+    candidates, aim = search.candidates, search.aim
+
+    def ranked(some: Sequence[Setting]) -> list[tuple[Rank, Setting]]:
+        found = candidates.estimated(system, some)
+        return sorted(((aim.rank(one), setting) for one, setting in zip(found, some, strict=True)), key=lambda each: each[0])
+
+    knob = next((one for one in (SHARE, HOT) if one in search.space[system]), None)
+    known = ranked(settings)
+    if knob is None:
+        return known[0][1]
+    sizes = sorted(search.space[system][knob])
+    failing = [setting for rank, setting in known if rank[0] == CANNOT_RUN]
+    for size in reversed(sizes):
+        smaller = [_with(setting, knob, size) for setting in failing if size < dict(setting)[knob]]
+        tried = ranked(smaller)
+        known += [each for each in tried if each[0][0] != CANNOT_RUN]
+        fitting = {_with(setting, knob, sizes[0]) for rank, setting in tried if rank[0] != CANNOT_RUN}
+        failing = [setting for setting in failing if _with(setting, knob, sizes[0]) not in fitting]
+    known.sort(key=lambda each: each[0])
+    known += ranked([_with(setting, knob, size) for _, setting in known[:RESIZED] for size in sizes])
+    return min(known, key=lambda each: each[0])[1]
+
+
+def _with(setting: Setting, knob: str, stop: Any) -> Setting:
+    return tuple((name, stop if name == knob else value) for name, value in setting)

@@ -9,11 +9,17 @@ from ....scenario import knobs
 from ....scenario.scenario import KNOBS
 from ....sweep import links
 from ..decide import PRICES, Row, Verdict
+from ..outlook.axes import AXES
+from ..outlook.outlook import NO_OUTLOOK, Outlook
+from ..outlook.shortlist import Winner
+from ..outlook.territory import Territory
+from ..outlook.tipping import TippingPoint
+from ..outlook.variants import Varied
 from .asked import link_of
 from .sentences import headline, notes, why
 
 
-def content(verdict: Verdict, base: str) -> dict[str, Any]:
+def content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
     """Return a verdict as one object, its link as a difference from a preset."""
     question, requirement = verdict.question, verdict.question.requirement
     best = verdict.best
@@ -28,8 +34,55 @@ def content(verdict: Verdict, base: str) -> dict[str, Any]:
         "sentence": headline(verdict),
         "why": why(verdict),
         "notes": list(notes(verdict)),
-        "verdict": None if best is None else row_content(best, base),
-        "rows": [row_content(row, base) for row in verdict.rows],
+        "verdict": None if best is None else row_content(best, base, outlook),
+        "rows": [row_content(row, base, outlook) for row in verdict.rows],
+        "what_if": [_varied(one) for one in outlook.cases],
+        "tipping_points": [_tipping(one, one.at) for one in outlook.tipping if one.at],
+        **({"map": _map(outlook.map)} if outlook.map else {}),
+    }
+
+
+def _varied(one: Varied) -> dict[str, Any]:
+    return {"what": one.name, "factor": one.factor, "case": one.told, **_winner(one.winner)}
+
+
+def _winner(winner: Winner) -> dict[str, Any]:
+    return {
+        "system": winner.system or None,
+        "family": winner.family or None,
+        "value": _finite(winner.value),
+        "capital_usd": winner.capital,
+        "throughput": winner.throughput,
+    }
+
+
+def _tipping(one: TippingPoint, at: Varied) -> dict[str, Any]:
+    """Return a tipping point: where the quantity stands, from where on another family wins, and which."""
+    return {
+        "what": one.quantity,
+        "direction": "up" if one.upwards else "down",
+        "from": one.now,
+        "to": at.told,
+        "factor": at.factor,
+        "verdict_after": at.winner.family or "nothing can be built",
+        "system_after": at.winner.system or None,
+    }
+
+
+def _map(found: Territory) -> dict[str, Any]:
+    """Return a map as its axes and a cell for each pair of their values."""
+    axes = {name: AXES[name] for name in (found.across, found.up)}
+    return {
+        "axes": [{"name": name, "title": axis.title, "values": list(axis.values)} for name, axis in axes.items()],
+        "cells": [
+            {
+                found.across: axes[found.across].values[column],
+                found.up: axes[found.up].values[row],
+                "answered": cell.answered,
+                **_winner(cell.winner),
+            }
+            for (column, row), cell in sorted(found.cells.items())
+        ],
     }
 
 
@@ -38,7 +91,7 @@ def _stops(stops: Mapping[str, tuple[Any, ...]]) -> dict[str, list[str]]:
     return {knob: [knobs.write(KNOBS[knob], value) for value in values] for knob, values in stops.items()}
 
 
-def row_content(row: Row, base: str) -> dict[str, Any]:
+def row_content(row: Row, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
     """Return a row as an object; null is what a row does not have."""
     results, cost = row.result.results if row.result else {}, row.cost
     guard = row.protected
@@ -64,7 +117,7 @@ def row_content(row: Row, base: str) -> dict[str, Any]:
         "watts": results.get("Average power [W]"),
         "useful_share": guard.share if row.result else None,
         "lost_on_failure": lost if row.result else None,
-        "share_of_draws": None,
+        "share_of_draws": outlook.bands.share(row.system) if outlook.bands else None,
     }
 
 

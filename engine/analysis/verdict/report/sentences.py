@@ -1,6 +1,6 @@
 """The verdict in sentences: what to buy and why, the next best, what limits the others, and what was left out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
 from ....hardware.device import nodes
@@ -9,6 +9,8 @@ from ....registry import load
 from ....scenario.machine import HOURS
 from ..decide import Row, Verdict
 from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
+from ..outlook.bands import SURE, VerdictBands
+from ..outlook.tipping import TippingPoint
 
 KEEP: Mapping[str, str] = {
     HBM: "Keep the tables in HBM",
@@ -65,6 +67,33 @@ def why(verdict: Verdict) -> str:
     if verdict.question.objective == "cost" and dear:
         told.append(f": its machine costs {dear:.3g} times as much and trains {fast:.3g} times as fast")
     return "".join(told) + "."
+
+
+def sureness(verdict: Verdict, bands: VerdictBands) -> str:
+    """Return in which share of draws the verdict is the best, what wins the others, and that it is a tie under 60 %."""
+    best = verdict.best
+    if best is None:
+        return ""
+    share = bands.share(best.system)
+    others = sorted(
+        ((one.share, system) for system, one in bands.rows.items() if system != best.system and one.share), reverse=True
+    )
+    told = ", ".join(f"{load('systems', system).title} ({part:.0%})" for part, system in others[:2])
+    said = f"Best in {share:.0%} of {bands.samples} draws of constants and prices" + (f"; else {told}." if told else ".")
+    return f"A tie. {said} What decides it are prices and rates within their ranges." if share < SURE else said
+
+
+def tipping_words(points: Iterable[TippingPoint]) -> Iterator[str]:
+    """Yield where the verdict changes, one sentence a tipping point, and along which quantities it does not."""
+    still: dict[str, int] = {}
+    for one in points:
+        if one.at is None:
+            still[one.quantity] = still.get(one.quantity, 0) + 1
+        else:
+            way, after = "above" if one.upwards else "below", one.at.winner.family or "nothing that can be built"
+            yield f"{one.quantity[0].upper() + one.quantity[1:]}: {way} {one.at.told} it is {after}."
+    if unmoved := [name for name, count in still.items() if count == 2]:
+        yield f"No change within 8 times more or less of: {', '.join(unmoved)}."
 
 
 def notes(verdict: Verdict) -> Iterator[str]:

@@ -1,0 +1,114 @@
+"""Variants of a question: another model, price, link or rate of failures, each by a factor, and who wins then."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....campaign.fault_stream import struck_by
+from ....errors import EmberpoolError
+from ....faults.fault import mtbf
+from ....scenario.scenario import KNOBS, Scenario, per_table, with_values
+from ....systems.traffic import table_bytes
+from ....units import GB, HOUR
+from ..decide import VerdictQuestion
+from .shortlist import NOBODY, Settings, Winner, winner
+
+WIDE = (2.0, 8.0, 64.0)
+Scaled = tuple[tuple[str, float], ...]  # constants by name, and how many times as large each is
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something of a question that can be multiplied: its name, and the question and constants at a factor.
+
+    `now` says what it is at a factor; `changes` returns knobs and constants, or raises BadKnob beyond what a knob takes.
+    `steps` are the factors, and their inverses, at which a change of the verdict is looked for.
+    """
+
+    name: str
+    changes: Callable[[Scenario, float], tuple[Mapping[str, Any], Scaled]]
+    now: Callable[[Scenario, float], str]
+    applies: Callable[[Scenario], bool] = lambda s: True
+    steps: tuple[float, ...] = (2.0, 8.0)
+
+
+def _rows(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
+    return {"model.num_embeddings": tuple(max(1, round(rows * factor)) for rows in s.model.num_embeddings)}, ()
+
+
+def _lookups(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
+    return {"model.pooling": tuple(max(1, round(count * factor)) for count in s.model.pooling)}, ()
+
+
+def _batch(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
+    return {"data.batch_size": max(1, round(s.data.batch_size * factor))}, ()
+
+
+def _faults(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
+    """Return the mean time between faults of each class that has a rate, so many times shorter."""
+    found = {f"faults.{name.replace('-', '_')}_mtbf_hours": mtbf(s, name) for name in struck_by()}
+    return {path: each / HOUR / factor for path, each in found.items() if each and path in KNOBS}, ()
+
+
+def _constants(*names: str) -> Callable[[Scenario, float], tuple[Mapping[str, Any], Scaled]]:
+    return lambda s, factor: ({}, tuple((name, factor) for name in names))
+
+
+def _times(what: str) -> Callable[[Scenario, float], str]:
+    return lambda s, factor: f"{factor:.3g} times {what}"
+
+
+def tables_told(s: Scenario) -> str:
+    """Return the size of a scenario's tables in words."""
+    return f"{table_bytes(s) / GB:,.3g} GB of tables"
+
+
+def lookups_told(s: Scenario) -> str:
+    """Return the lookups of a sample in words."""
+    return f"{sum(per_table(s.model, 'pooling')):,} lookups a sample"
+
+
+def _after(
+    changes: Callable[[Scenario, float], tuple[Mapping[str, Any], Scaled]], told: Callable[[Scenario], str]
+) -> Callable[[Scenario, float], str]:
+    return lambda s, factor: told(with_values(s, changes(s, factor)[0]))
+
+
+SIZE = Quantity("model size", _rows, _after(_rows, tables_told), steps=WIDE)
+LOOKUPS = Quantity("lookups", _lookups, _after(_lookups, lookups_told), steps=WIDE)
+BATCH = Quantity("batch size", _batch, _after(_batch, lambda s: f"{s.data.batch_size:,} samples a batch"))
+DRAM = Quantity("price of DRAM", _constants("dram.price", "expander-dram.price", "remote.memory-price"), _times("its price"))
+PMEM = Quantity("price of persistent memory", _constants("pmem.price"), _times("its price"))
+GPUS = Quantity("price of GPUs", _constants("gpu.price"), _times("its price"))
+LINK = Quantity("CXL link", _constants("cxl.raw-lane-rate"), _times("its rate"))
+FAULTS = Quantity("failures", _faults, _times("as many"), lambda s: bool(_faults(s, 1.0)[0]))
+QUANTITIES = (SIZE, LOOKUPS, BATCH, DRAM, PMEM, GPUS, LINK, FAULTS)
+CASES = ((LINK, 0.5), (LINK, 2.0), (DRAM, 0.5), (DRAM, 2.0), (SIZE, 2.0), (SIZE, 4.0), (FAULTS, 4.0))
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A question at a factor of a quantity, in words, and its winner."""
+
+    name: str
+    told: str
+    factor: float
+    winner: Winner
+
+
+def varied(question: VerdictQuestion, settings: Settings, quantity: Quantity, factor: float) -> Varied:
+    """Return the winner of a shortlist at a factor of a quantity; nobody where no scenario can have it."""
+    s = question.base
+    try:
+        changes, scaled = quantity.changes(s, factor)
+        other = replace(question, scenario=with_values(question.scenario, changes))
+        return Varied(quantity.name, quantity.now(s, factor), factor, winner(other, settings, scaled))
+    except EmberpoolError as error:
+        return Varied(quantity.name, str(error), factor, NOBODY)
+
+
+def what_if(question: VerdictQuestion, settings: Settings) -> Iterator[Varied]:
+    """Yield the winner of each usual case that a question can have."""
+    for quantity, factor in CASES:
+        if quantity.applies(question.base):
+            yield varied(question, settings, quantity, factor)

@@ -1,0 +1,88 @@
+"""Does a verdict hold where its outlook says that it does, and change where it says that it changes?"""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.analysis.verdict.decide import SystemSearch, Verdict, VerdictQuestion, decide
+from engine.analysis.verdict.outlook import axes, territory
+from engine.analysis.verdict.outlook.bands import verdict_bands
+from engine.analysis.verdict.outlook.outlook import Outlook
+from engine.analysis.verdict.outlook.shortlist import Settings, shortlist
+from engine.analysis.verdict.outlook.tipping import tipping_points
+from engine.analysis.verdict.outlook.variants import DRAM, FAULTS, SIZE, varied, what_if
+from engine.analysis.verdict.report.content import content
+from engine.analysis.verdict.report.sentences import sureness, tipping_words
+from engine.scenario.scenario import with_values
+from engine.systems.traffic import table_bytes
+from engine.units import GB
+from tests.analysis.verdict.test_decide import SOME, model, question
+
+LARGE = {"model.num_embeddings": (60_000_000,)}  # 77 GB of tables: just over one GPU
+
+
+@pytest.fixture(scope="module")
+def asked() -> VerdictQuestion:
+    return question(with_values(model(), LARGE))
+
+
+@pytest.fixture(scope="module")
+def verdict(asked: VerdictQuestion) -> Verdict:
+    return decide(asked, SOME)
+
+
+@pytest.fixture(scope="module")
+def settings(asked: VerdictQuestion, verdict: Verdict) -> Settings:
+    return {system: some for system, some in shortlist(asked, verdict.rows).items() if system in SOME}
+
+
+def test_draws_are_shared_out_among_the_rows_and_are_the_same_again(verdict: Verdict, asked: VerdictQuestion) -> None:
+    aim = SystemSearch(asked, SOME).aim
+    bands = verdict_bands(verdict, aim, 40)
+    assert verdict_bands(verdict, aim, 40) == bands
+    assert sum(one.share for one in bands.rows.values()) == pytest.approx(1)
+    for row in verdict.rows:
+        if row.system in bands.rows:
+            assert bands.rows[row.system].low <= row.value * 1.001 and row.value <= bands.rows[row.system].high * 1.001
+    assert "of 40 draws" in sureness(verdict, bands)
+
+
+def test_a_shortlist_finds_the_verdict_again_and_tips_where_it_says(
+    verdict: Verdict, asked: VerdictQuestion, settings: Settings
+) -> None:
+    own = varied(asked, settings, SIZE, 1.0)
+    best = verdict.best
+    assert best is not None and own.winner.family == best.family
+    assert own.winner.value == pytest.approx(best.value, rel=0.02)
+    points = list(tipping_points(asked, settings, (SIZE,)))
+    moved = [one for one in points if one.at]
+    assert moved and {one.upwards for one in points} == {True, False}
+    for one in moved:
+        assert one.at is not None and one.at.winner.family != own.winner.family
+        before = one.at.factor / 1.4 if one.upwards else one.at.factor * 1.4
+        assert varied(asked, settings, SIZE, before).winner.family == own.winner.family
+        assert "GB of tables" in next(iter(tipping_words([one])))
+
+
+def test_cases_scale_what_they_name_on_every_machine(asked: VerdictQuestion, settings: Settings) -> None:
+    cases = {(one.name, one.factor): one.winner for one in what_if(asked, settings)}
+    assert (FAULTS.name, 4.0) not in cases and (SIZE.name, 4.0) in cases
+    assert cases[DRAM.name, 0.5].value <= varied(asked, settings, DRAM, 1.0).winner.value <= cases[DRAM.name, 2.0].value
+
+
+def test_a_map_answers_its_coarse_cells_and_fills_in_between_those_alike(
+    asked: VerdictQuestion, settings: Settings, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = {name: replace(axis, values=axis.values[:: len(axis.values) // 4][:5]) for name, axis in axes.AXES.items()}
+    monkeypatch.setattr(territory, "AXES", few)
+    *_, last = territory.territory(asked, settings)
+    assert last.whole and any(not cell.answered for cell in last.cells.values())
+    filled = next(place for place, cell in last.cells.items() if not cell.answered)
+    assert territory.answered(asked, settings, "size", "lookups", filled).family == last.cells[filled].winner.family
+    for name, index in (("size", 0), ("lookups", 2)):
+        value = few[name].values[index]
+        there, _ = few[name].at(asked.base, value)
+        assert few[name].here(there) == pytest.approx(value, rel=0.3)
+    assert table_bytes(few["size"].at(asked.base, 100.0)[0]) == pytest.approx(100 * GB, rel=1e-3)
+    told = content(verdict, "dlrm-kaggle", Outlook(map=last))["map"]
+    assert len(told["cells"]) == 25 and [axis["name"] for axis in told["axes"]] == ["size", "lookups"]
