@@ -89,15 +89,24 @@ class Row:
         return self.rank[0] == MEETS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Verdict:
-    """A row for each system, the best first; the space of so many systems is `done`, that of others was searched quickly."""
+    """A row for each system, the best first; the space of so many systems is `done`, that of others was searched quickly.
+
+    A question has one verdict at each of these counts, so that verdicts are equal where both are.
+    """
 
     question: VerdictQuestion
     space: Mapping[str, Stops]
     rows: tuple[Row, ...]
     done: int
     unpriced: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Verdict) and (self.question, self.done) == (other.question, other.done)
+
+    def __hash__(self) -> int:
+        return hash((self.question, self.done))
 
     @property
     def whole(self) -> bool:

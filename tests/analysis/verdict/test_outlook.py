@@ -75,7 +75,11 @@ def test_a_map_answers_its_coarse_cells_and_fills_in_between_those_alike(
 ) -> None:
     few = {name: replace(axis, values=axis.values[:: len(axis.values) // 4][:5]) for name, axis in axes.AXES.items()}
     monkeypatch.setattr(territory, "AXES", few)
-    *_, last = territory.territory(asked, settings)
+    last = territory.further(asked, settings, "size", "lookups", most=2)
+    assert not last.whole and 0 < last.share < 1 and len(last.cells) == 2
+    while not last.whole:
+        last = territory.further(asked, settings, "size", "lookups", last)
+    assert last.share == 1
     assert last.whole and any(not cell.answered for cell in last.cells.values())
     filled = next(place for place, cell in last.cells.items() if not cell.answered)
     assert territory.answered(asked, settings, "size", "lookups", filled).family == last.cells[filled].winner.family

@@ -18,7 +18,7 @@ Scaled = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
-class Axis:
+class MapAxis:
     """An axis of a map: its title with the unit, its values from low to high, and a scenario at one of them.
 
     `at` returns the scenario with constants that are so many times as large; `here` says where a scenario stands.
@@ -84,14 +84,14 @@ def _evenly(low: float, high: float, count: int) -> tuple[float, ...]:
     return tuple(float(f"{one:.3g}") for one in np.geomspace(low, high, count))
 
 
-AXES: Mapping[str, Axis] = {
-    "size": Axis("Embedding tables [GB]", _evenly(10, 1e5, 25), _bytes_at, lambda s: table_bytes(s) / GB),
-    "lookups": Axis("Lookups a sample", _evenly(1, 1e4, 17), _lookups_at, lambda s: float(sum(per_table(s.model, "pooling")))),
-    "failures": Axis("Power losses a day", _evenly(0.01, 100, 17), _failures_at, _losses_a_day),
-    "pmem-price": Axis(
+AXES: Mapping[str, MapAxis] = {
+    "size": MapAxis("Embedding tables [GB]", _evenly(10, 1e5, 25), _bytes_at, lambda s: table_bytes(s) / GB),
+    "lookups": MapAxis("Lookups a sample", _evenly(1, 1e4, 17), _lookups_at, lambda s: float(sum(per_table(s.model, "pooling")))),
+    "failures": MapAxis("Power losses a day", _evenly(0.01, 100, 17), _failures_at, _losses_a_day),
+    "pmem-price": MapAxis(
         "Price of persistent memory, times today's", _evenly(1 / 16, 16, 17), _scaled("pmem.price"), lambda s: 1.0
     ),
-    "dram-price": Axis("Price of DRAM, times today's", _evenly(1 / 16, 16, 17), _scaled("dram.price"), lambda s: 1.0),
-    "link": Axis("CXL link, times today's rate", _evenly(1 / 8, 8, 17), _scaled("cxl.raw-lane-rate"), lambda s: 1.0),
-    "year": Axis("Year of prices", tuple(map(float, YEARS)), _year_at, _year, log=False),
+    "dram-price": MapAxis("Price of DRAM, times today's", _evenly(1 / 16, 16, 17), _scaled("dram.price"), lambda s: 1.0),
+    "link": MapAxis("CXL link, times today's rate", _evenly(1 / 8, 8, 17), _scaled("cxl.raw-lane-rate"), lambda s: 1.0),
+    "year": MapAxis("Year of prices", tuple(map(float, YEARS)), _year_at, _year, log=False),
 }

@@ -4,7 +4,7 @@ Every fourth cell is answered first. A cell between known ones of one family is 
 is answered itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ....errors import EmberpoolError
@@ -13,6 +13,8 @@ from .axes import AXES
 from .shortlist import NOBODY, Settings, Winner, winner
 
 STRIDES = (4, 2, 1)
+AT_ONCE = 12  # cells that are answered in one go
+USUAL = ("size", "lookups")
 Place = tuple[int, int]  # column and row
 
 
@@ -24,33 +26,58 @@ class Cell:
     answered: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Territory:
-    """A map over two axes by name: its known cells by column and row, and which share of all cells is known."""
+    """A map over two axes by name: its known cells by column and row; equal where the same cells are known."""
 
     across: str
     up: str
-    cells: dict[Place, Cell]
-    share: float
+    cells: Mapping[Place, Cell]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Territory) and (self.across, self.up, {*self.cells}) == (other.across, other.up, {*other.cells})
+
+    def __hash__(self) -> int:
+        return hash((self.across, self.up, len(self.cells)))
+
+    @property
+    def share(self) -> float:
+        """Share of all cells that is known, coarse ones counting for those around them."""
+        done = sum(all(place in self.cells for place in _places(*self.size, stride)) for stride in STRIDES)
+        left = [place for place in _places(*self.size, STRIDES[min(done, len(STRIDES) - 1)]) if place not in self.cells]
+        part = 1 - len(left) / len(_places(*self.size, STRIDES[min(done, len(STRIDES) - 1)]))
+        return min(1.0, (done + part) / len(STRIDES))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Its columns and rows."""
+        return len(AXES[self.across].values), len(AXES[self.up].values)
 
     @property
     def whole(self) -> bool:
         """Whether every cell is known."""
-        return len(self.cells) == len(AXES[self.across].values) * len(AXES[self.up].values)
+        columns, rows = self.size
+        return len(self.cells) == columns * rows
 
 
-def territory(question: VerdictQuestion, settings: Settings, across: str = "size", up: str = "lookups") -> Iterator[Territory]:
-    """Yield a map as it grows, the last of them whole."""
-    columns, rows = len(AXES[across].values), len(AXES[up].values)
-    cells: dict[Place, Cell] = {}
+def further(
+    question: VerdictQuestion, settings: Settings, across: str, up: str, known: Territory | None = None, most: int = AT_ONCE
+) -> Territory:
+    """Return a map with so many more cells answered, and those filled that lie between cells of one family."""
+    begun = known or Territory(across, up, {})
+    cells, left = dict(begun.cells), most
     for number, stride in enumerate(STRIDES):
-        for place in _places(columns, rows, stride):
-            if place not in cells:
-                near = _around(cells, place, stride, columns, rows) if number else []
-                alike = len({cell.winner.family for cell in near}) == 1 and bool(near)
-                found = near[0].winner if alike else answered(question, settings, across, up, place)
-                cells[place] = Cell(found, not alike)
-        yield Territory(across, up, dict(cells), (number + 1) / len(STRIDES))
+        for place in _places(*begun.size, stride):
+            if place in cells:
+                continue
+            near = _around(cells, place, stride) if number else []
+            if near and len({cell.winner.family for cell in near}) == 1:
+                cells[place] = Cell(near[0].winner, False)
+            elif left:
+                cells[place], left = Cell(answered(question, settings, across, up, place), True), left - 1
+            else:
+                return Territory(across, up, cells)
+    return Territory(across, up, cells)
 
 
 def answered(question: VerdictQuestion, settings: Settings, across: str, up: str, place: Place) -> Winner:
@@ -73,7 +100,7 @@ def _places(columns: int, rows: int, stride: int) -> list[Place]:
     return [(column, row) for column in across for row in up]
 
 
-def _around(cells: dict[Place, Cell], place: Place, stride: int, columns: int, rows: int) -> list[Cell]:
+def _around(cells: Mapping[Place, Cell], place: Place, stride: int) -> list[Cell]:
     """Return the known cells next to a place that lie around it."""
     column, row = place
     near = ((column + x, row + y) for x in (-stride, 0, stride) for y in (-stride, 0, stride) if x or y)

@@ -6,7 +6,7 @@ from math import sqrt
 
 from ..decide import VerdictQuestion
 from .shortlist import Settings
-from .variants import QUANTITIES, Quantity, Varied, varied
+from .variants import QUANTITIES, Varied, VariedQuantity, varied
 
 HALVINGS = 5  # of the ratio between a factor that changes nothing and one that does
 
@@ -30,7 +30,7 @@ class TippingPoint:
 
 
 def tipping_points(
-    question: VerdictQuestion, settings: Settings, quantities: Sequence[Quantity] = QUANTITIES
+    question: VerdictQuestion, settings: Settings, quantities: Sequence[VariedQuantity] = QUANTITIES
 ) -> Iterator[TippingPoint]:
     """Yield where the verdict changes along each quantity that applies, upwards and downwards."""
     for quantity in quantities:
@@ -39,7 +39,7 @@ def tipping_points(
             yield from (_tipping(question, settings, quantity, own, upwards) for upwards in (True, False))
 
 
-def _tipping(question: VerdictQuestion, settings: Settings, quantity: Quantity, own: Varied, upwards: bool) -> TippingPoint:
+def _tipping(question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, own: Varied, upwards: bool) -> TippingPoint:
     same, other = 1.0, None
     for step in quantity.steps:
         found = varied(question, settings, quantity, step if upwards else 1 / step)

@@ -18,7 +18,7 @@ Scaled = tuple[tuple[str, float], ...]  # constants by name, and how many times 
 
 
 @dataclass(frozen=True)
-class Quantity:
+class VariedQuantity:
     """Something of a question that can be multiplied: its name, and the question and constants at a factor.
 
     `now` says what it is at a factor; `changes` returns knobs and constants, or raises BadKnob beyond what a knob takes.
@@ -74,14 +74,16 @@ def _after(
     return lambda s, factor: told(with_values(s, changes(s, factor)[0]))
 
 
-SIZE = Quantity("model size", _rows, _after(_rows, tables_told), steps=WIDE)
-LOOKUPS = Quantity("lookups", _lookups, _after(_lookups, lookups_told), steps=WIDE)
-BATCH = Quantity("batch size", _batch, _after(_batch, lambda s: f"{s.data.batch_size:,} samples a batch"))
-DRAM = Quantity("price of DRAM", _constants("dram.price", "expander-dram.price", "remote.memory-price"), _times("its price"))
-PMEM = Quantity("price of persistent memory", _constants("pmem.price"), _times("its price"))
-GPUS = Quantity("price of GPUs", _constants("gpu.price"), _times("its price"))
-LINK = Quantity("CXL link", _constants("cxl.raw-lane-rate"), _times("its rate"))
-FAULTS = Quantity("failures", _faults, _times("as many"), lambda s: bool(_faults(s, 1.0)[0]))
+SIZE = VariedQuantity("model size", _rows, _after(_rows, tables_told), steps=WIDE)
+LOOKUPS = VariedQuantity("lookups", _lookups, _after(_lookups, lookups_told), steps=WIDE)
+BATCH = VariedQuantity("batch size", _batch, _after(_batch, lambda s: f"{s.data.batch_size:,} samples a batch"))
+DRAM = VariedQuantity(
+    "price of DRAM", _constants("dram.price", "expander-dram.price", "remote.memory-price"), _times("its price")
+)
+PMEM = VariedQuantity("price of persistent memory", _constants("pmem.price"), _times("its price"))
+GPUS = VariedQuantity("price of GPUs", _constants("gpu.price"), _times("its price"))
+LINK = VariedQuantity("CXL link", _constants("cxl.raw-lane-rate"), _times("its rate"))
+FAULTS = VariedQuantity("failures", _faults, _times("as many"), lambda s: bool(_faults(s, 1.0)[0]))
 QUANTITIES = (SIZE, LOOKUPS, BATCH, DRAM, PMEM, GPUS, LINK, FAULTS)
 CASES = ((LINK, 0.5), (LINK, 2.0), (DRAM, 0.5), (DRAM, 2.0), (SIZE, 2.0), (SIZE, 4.0), (FAULTS, 4.0))
 
@@ -96,7 +98,7 @@ class Varied:
     winner: Winner
 
 
-def varied(question: VerdictQuestion, settings: Settings, quantity: Quantity, factor: float) -> Varied:
+def varied(question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, factor: float) -> Varied:
     """Return the winner of a shortlist at a factor of a quantity; nobody where no scenario can have it."""
     s = question.base
     try:
