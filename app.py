@@ -8,6 +8,7 @@ warming.kernels_missing()  # begins to compile them while all below is imported
 
 from engine.errors import EmberpoolError  # noqa: E402
 from pages.answers import data_file  # noqa: E402
+from pages.decide_page import form  # noqa: E402
 from pages.design_page import strips  # noqa: E402
 from pages.shell import address, bar, frame, own_parts, sidebar  # noqa: E402
 from pages.shell.places import PLACES  # noqa: E402
@@ -27,7 +28,7 @@ if refusal:
 page = st.navigation(frame.pages(), position="top")
 own_parts.renew()
 refused = session.refusals()
-bar.draw(refused, whole=page.url_path != "start")
+bar.draw(refused, whole=page.url_path not in ("start", "decide"))  # those ask for the model themselves
 content = st.container(key="stale" if refused else "content")  # what is not of the fields' values is drawn grey
 bar.draw_tail()
 frame.land()
@@ -37,7 +38,8 @@ design = page.url_path == "design"
 def drawer() -> None:
     """Draw the knobs that stand nowhere else."""
     with st.sidebar:
-        sidebar.draw(refused, {*BAR_KNOBS, *(strips.shown() if design else ())})
+        elsewhere = strips.shown() if design else form.MORE if page.url_path == "decide" else ()
+        sidebar.draw(refused, {*BAR_KNOBS, *elsewhere})
 
 
 if not design:  # such a page may stop, and draw nothing after it

@@ -25,25 +25,24 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
     if not whole:  # a page that asks for all of this itself
         st.session_state[session.PRESET] = st.session_state[session.PRESET]
         question.keep_target()
+        _say_refused(refused)
         return
     with st.container(key="bar"):
         model, system, against, target = st.columns((4, 4, 3, 2), vertical_alignment="bottom")
         with model:
-            st.selectbox(
-                "Model and machine",
-                preset_names(),
-                session.place(preset_names(), session.PRESET),
-                key=session.PRESET,
-                on_change=session.to_preset,
-                format_func=lambda name: preset(name).title,
-            )
+            draw_model("Model and machine")
         with system:
             knob_widgets.draw(KNOBS["system"], refused.get("system", ""))
         with against:
             question.draw_against(session.scenario())
         with target:
             question.draw_within()
-        _chips()
+        draw_chips()
+    _say_refused(refused)
+
+
+def _say_refused(refused: Mapping[str, str]) -> None:
+    """Say which values were refused, and that the page shows the last scenario without them."""
     if refused:
         where = ", ".join(KNOBS[path].label for path in refused if path)
         why = refused.get("", f"{where}: the value was refused, and the sentence beside the field says why.")
@@ -70,7 +69,19 @@ def changed_knobs() -> list[str]:
     return [path for path in KNOBS if now[path] != start[path] and path not in knob_widgets.BAR_KNOBS]
 
 
-def _chips() -> None:
+def draw_model(label: str = "Model") -> None:
+    """Draw the choice of the preset."""
+    st.selectbox(
+        label,
+        preset_names(),
+        session.place(preset_names(), session.PRESET),
+        key=session.PRESET,
+        on_change=session.to_preset,
+        format_func=lambda name: preset(name).title,
+    )
+
+
+def draw_chips() -> None:
     """Draw a chip for each knob that differs; pressing it takes the preset's value back."""
     paths = changed_knobs()
     if not paths:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pages.decide_page import form
 from pages.design_page import details
 from pages.failures_page import crash_viewer
 from pages.runs_page import history_runs
@@ -14,6 +15,7 @@ from pages.ui.page_link import PageLink
 PLACES: Mapping[str, PageLink] = MappingProxyType(
     {
         "start": PageLink(),
+        "decide": form.LINK,
         "design": systems_panel.LINK,
         "search": search_link.LINK,
         "failures": crash_viewer.LINK,

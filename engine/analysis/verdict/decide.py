@@ -19,7 +19,7 @@ from ...scenario.machine import RECORDED, YEARS
 from ...scenario.scenario import KNOBS, Scenario, with_values
 from ...systems.buildable import parts_of, states_of
 from ...systems.sizing import CHASSIS
-from ...systems.system import powered
+from ...systems.system import Settled, powered
 from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Cost, Rank
 from .allowed import AllowedParts
 from .candidates import Candidates, Estimated, Setting
@@ -55,8 +55,8 @@ class Row:
     """The best candidate of a system: its knobs, scenario and result, what it costs, and the one thing that limits it or "".
 
     setting: the searched knobs. sized: the scenario with its sizes chosen. value: what is to be least.
-    capital: USD with its protection, None without a price.
-    step: seconds of a batch. watts: at the room's meter. parts: how many of each. states: whether each can be bought.
+    capital: USD with its protection, None without a price. step: seconds of a batch. watts: at the room's meter.
+    parts: how many of each. states: whether each can be bought. bill: USD by device.
     A candidate that cannot run has neither scenario nor result nor cost.
     """
 
@@ -77,6 +77,7 @@ class Row:
     protected: Protected = UNGUARDED
     parts: Mapping[str, int] = field(default_factory=dict)
     states: Mapping[str, str] = field(default_factory=dict)
+    bill: tuple[tuple[str, float | None], ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -225,6 +226,7 @@ class SystemSearch:
             guard,
             parts_of(settled),
             states_of(settled),
+            _bill(settled, guard),
         )
 
     def _limit(self, scenario: Scenario, found: Estimated, guard: Protected) -> str:
@@ -247,6 +249,13 @@ class SystemSearch:
 def _refused(system: str, found: Estimated) -> Row:
     """Return the row of a system of which no candidate runs."""
     return Row(system, FROM_BELOW[load("systems", system).memory], reason=found.problem)
+
+
+def _bill(settled: Settled, guard: Protected) -> tuple[tuple[str, float | None], ...]:
+    """Return what each device of a machine costs, by its title, and what its protection adds."""
+    devices = powered(settled.scenario.system, settled.scenario.machine).values()
+    paid = tuple((device.title, device.price) for device in devices if device.price != 0)
+    return paid + (((f"For {load('protections', guard.name).title}", guard.price),) if guard.price else ())
 
 
 def _missing(knob: str) -> str:

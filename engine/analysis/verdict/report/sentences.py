@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
-from ....hardware.device import nodes
 from ....insight.running_costs import dollars, price_note, running_dollars
 from ....registry import load
 from ....scenario.machine import HOURS
@@ -25,14 +24,23 @@ LEAST_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energy a 
 
 
 def machine_words(row: Row) -> str:
-    """Return a row's machine as a list of parts: "8 × h100-sxm in 1 × gpu-8-sxm"."""
-    if row.scenario is None:
+    """Return a row's machine in words, totals taken apart: "16 × h100-sxm (2 × 8), 512 GiB of DRAM each, in 2 × gpu-8-sxm"."""
+    if row.scenario is None or row.sized is None:
         return "no machine"
-    machine, parts = row.scenario.machine, dict(row.parts)
-    chassis, gpu = machine.chassis or "", machine.gpu
-    house = f"{parts.pop(chassis, nodes(machine))} × {chassis}"
-    first = f"{parts.pop(gpu)} × {gpu} in {house}" if gpu in parts else house
-    return ", ".join([first, *(f"{count:,} × {name}" for name, count in parts.items())])
+    machine, count = row.sized.machine, row.nodes
+    chassis, gpus = machine.chassis or "", row.parts.get(machine.gpu, 0)
+    told = [_spread(gpus, machine.gpu, count)] if gpus else []
+    dimms = [name for name in row.parts if " GiB " in name]
+    dram = f"{machine.host_dram_GiB:,.0f} GiB of DRAM{' each' if count > 1 else ''}"
+    aside = (chassis, machine.gpu, machine.host, *dimms)
+    told += [_spread(number, name, count) for name, number in row.parts.items() if name not in aside]
+    return f"{', '.join((*told, dram))}, in {count:,} × {chassis} with {machine.host} CPUs"
+
+
+def _spread(number: int, name: str, nodes: int) -> str:
+    """Return how many of a part there are, over several nodes also how many in each."""
+    apart = f" ({nodes:,} × {number // nodes:,})" if nodes > 1 and number % nodes == 0 else ""
+    return f"{number:,} × {name}{apart}"
 
 
 def money(row: Row) -> str:
@@ -47,7 +55,7 @@ def headline(verdict: Verdict) -> str:
     best = verdict.best
     if best is None:
         return _none(verdict)
-    return f"{KEEP[best.family]}: {load('systems', best.system).title} on {machine_words(best)}: {money(best)}."
+    return f"{KEEP[best.family]}: {load('systems', best.system).title} on {machine_words(best)}; {money(best)}."
 
 
 def why(verdict: Verdict) -> str:

@@ -1,0 +1,47 @@
+"""What should I build?"""
+
+import streamlit as st
+
+from engine.analysis.verdict.report.asked import question_of
+from engine.errors import BadInput
+from pages.answers import caution, later
+from pages.decide_page import answer_panel, form, map_panel, outlook_panel, questions
+from pages.shell import address, bar, frame
+from pages.ui import session
+from pages.ui.plain import plain
+
+frame.guard()
+answer_panel.go()
+scenario = session.scenario()
+form.draw(session.refused(), bar.draw_model, bar.draw_chips)
+address.bar("decide", caution.sequence_caution(scenario))
+try:
+    asked = question_of(scenario, form.asked())
+except BadInput as error:
+    answer_panel.draw(None, None, str(error))
+    st.stop()
+first = later.answer("first verdict", questions.first_verdict, asked)
+whole = later.answer("verdict", questions.whole_verdict, asked, long=True)
+verdict, refusal = answer_panel.known(first, whole), answer_panel.failure(first, whole)
+bands = cases = tipping = more = known = None
+if verdict is not None and verdict.whole and verdict.best is not None:
+    bands = later.answer("verdict bands", questions.bands_of, verdict, long=True)
+    if bands.done():
+        known, more = map_panel.asked(verdict)
+    if more is None and bands.done():
+        cases = later.answer("cases", questions.cases_of, verdict, long=True)
+        tipping = later.answer("tipping", questions.tipping_of, verdict, long=True)
+sure = bands.result() if bands and bands.done() and not bands.exception() else None
+answer_panel.draw(verdict, sure, refusal)
+if verdict is not None and not refusal:
+    left, right = st.columns((1, 1), gap="medium")
+    with left:
+        outlook_panel.draw_bars(verdict, sure)
+    with right:
+        map_panel.draw(verdict, known, more)
+    if cases and tipping:
+        outlook_panel.draw_cases(cases, tipping)
+    outlook_panel.draw_losses(verdict)
+    outlook_panel.draw_rows(verdict, sure)
+    st.caption(plain(answer_panel.inputs(asked)))
+later.redraw_after(*((one,) for one in (first, whole, bands, more, cases, tipping) if one is not None))

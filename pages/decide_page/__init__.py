@@ -1,0 +1,1 @@
+"""Decide: which machine to buy, what the next best is, when that changes and how sure it is."""

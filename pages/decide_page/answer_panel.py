@@ -1,0 +1,95 @@
+"""The answer of Decide: the verdict in a sentence, why, how sure it is, and the machine to open in Design."""
+
+from concurrent.futures import BrokenExecutor, Future
+
+import streamlit as st
+
+from engine.analysis.verdict.decide import Verdict, VerdictQuestion
+from engine.analysis.verdict.outlook.bands import VerdictBands
+from engine.analysis.verdict.report.sentences import headline, notes, sureness, why
+from engine.errors import EmberpoolError
+from pages.answers import later
+from pages.decide_page import decide_tables
+from pages.ui import downloads, session
+from pages.ui.page_link import script
+from pages.ui.plain import plain
+
+MOST = 2000
+
+
+def known(first: Future[Verdict], whole: Future[Verdict]) -> Verdict | None:
+    """Return the verdict as far as it is known: of the whole search, else of the quick one."""
+    for future in (whole, first):
+        if future.done() and not future.exception():
+            return future.result()
+    return None
+
+
+def failure(*futures: Future[Verdict]) -> str:
+    """Return the sentence that says why there is no verdict, "" while there may be one."""
+    for future in futures:
+        error = future.exception() if future.done() else None
+        if error and not isinstance(error, later.NobodyWaits):
+            if isinstance(error, EmberpoolError | BrokenExecutor):
+                return str(error)
+            raise error
+    return ""
+
+
+def draw(verdict: Verdict | None, bands: VerdictBands | None, refusal: str) -> None:
+    """Draw the answer's box, or that it is being searched, or why there is none."""
+    with st.container(border=True, key="answer"):
+        if refusal:
+            st.markdown(f"**No verdict.** {plain(refusal, most=MOST)}")
+        elif verdict is None:
+            st.markdown("**What should I build?** All systems are being compared on machines that can be built ...")
+        else:
+            _draw(verdict, bands)
+
+
+def _draw(verdict: Verdict, bands: VerdictBands | None) -> None:
+    said, best = headline(verdict), verdict.best
+    keep, colon, machine = said.partition(": ")
+    with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
+        bold, rest = (f"{keep}{colon.strip()}", machine) if best else (said, "")
+        st.markdown(f"**{plain(bold, most=MOST)}** {plain(rest, most=MOST)}", width="stretch")
+        if best is not None and best.scenario is not None:
+            st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
+    told = [why(verdict), sureness(verdict, bands) if bands else ""]
+    told += [] if verdict.whole else ["A quick search of all systems; the whole search follows."]
+    with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
+        st.caption(" ".join(plain(one, most=MOST) for one in told if one), width="stretch")
+        with st.popover("Parts and notes", type="tertiary"):
+            if best is not None:
+                downloads.show(decide_tables.bill(best), {"USD": "%,.0f"})
+            for note in notes(verdict):
+                st.markdown(plain(note, most=MOST))
+
+
+def _open(scenario: object) -> None:
+    session.show(scenario)  # type: ignore[arg-type]
+    st.session_state[GO] = script("design")
+
+
+def inputs(question: VerdictQuestion) -> str:
+    """Return the inputs that a verdict is computed from, in words."""
+    model, data = question.base.model, question.base.data
+    rows = model.num_embeddings[0] if len(model.num_embeddings) == 1 else sum(model.num_embeddings)
+    each = f"{rows:,} rows" if len(model.num_embeddings) == 1 else f"{rows:,} rows in all"
+    pooling = f"{sum(model.pooling) if len(model.pooling) > 1 else model.pooling[0] * model.num_tables:,} lookups a sample"
+    asked = ", ".join(question.requirement.texts) or "no speed or budget required"
+    lose = f", a failure may lose {question.requirement.lose}" if question.requirement.lose else ""
+    return (
+        f"Computed for {model.num_tables:,} tables of {each} × {model.embedding_dim}, {pooling}, batches of {data.batch_size:,}; "
+        f"{asked}{lose}; prices of {question.base.machine.prices}."
+    )
+
+
+GO = "decide go"
+
+
+def go() -> None:
+    """Lead to the page that a press has asked for."""
+    if page := st.session_state.pop(GO, ""):
+        st.session_state[session.LANDED] = True
+        st.switch_page(page)

@@ -1,0 +1,104 @@
+"""Charts of Decide: cost by family, and the map of who wins where."""
+
+from functools import lru_cache
+
+from engine.analysis.verdict import families
+from engine.analysis.verdict.outlook.territory import Territory
+from pages.ui.charts import FIT, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when, where
+
+COLOURS = {
+    families.HBM: "#c44e52",
+    families.CACHED: "#1f7f8c",
+    families.HOST: "#4a9fd8",
+    families.CXL: "#c2a02b",
+    families.PERSISTENT: "#d9622b",
+    families.DRIVES: "#8c8c8c",
+    families.SERVERS: "#9467bd",
+}
+NOBODY = "nothing can be built"
+PARTS = {"capital": "#5b7bb4", "electricity": "#e8b04a", "lost to failures": "#c23b3b"}
+MAP_HEIGHT = 300
+
+
+@lru_cache(maxsize=16)
+def family_bars(unit: str, order: tuple[str, ...]) -> Spec:
+    """A bar a family in an order, its best machine's cost by part.
+
+    Needs family, part, amount, total, meets, low, high, machine, says, rank.
+    """
+    lane = {"y": nominal("family", sort=list(order), axis=axis("", labelFontSize=12, labelLimit=170, domain=False))}
+    stack = layer(
+        {"type": "bar", "height": {"band": 0.7}},
+        x=quantity("amount", stack="zero", axis=axis(unit, grid=False)),
+        color=nominal("part", scale=scale_of(PARTS), title=None, legend={"orient": "bottom"}),
+        order=quantity("rank"),
+        opacity=when("datum.meets", 1, 0.35),
+        tooltip=hover(
+            ("family", "Rows are held in"),
+            ("machine", "Machine"),
+            ("part", "Part"),
+            ("amount", unit, ",.4~r"),
+            ("says", "Requirement"),
+        ),
+    )
+    only = where("isValid(datum.low) && datum.rank === 0")
+    ends = {"x": quantity("low", title=unit), "x2": {"field": "high"}}
+    tip = hover(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
+    whisker = {**only, "layer": [layer(ruled(strokeWidth=1.5, color=INK), **ends, tooltip=tip)]}
+    total = layer(
+        LABEL,
+        {"filter": "datum.rank === 0"},
+        {"calculate": "max(datum.total, isValid(datum.high) ? datum.high : 0)", "as": "end"},
+        {"calculate": "format(datum.total, ',.3~r') + (datum.meets ? '' : ' (misses)')", "as": "label"},
+        x=quantity("end"),
+        text={"field": "label"},
+    )
+    return {**rows(30), "encoding": lane, "layer": [stack, whisker, total]}
+
+
+@lru_cache(maxsize=32)
+def winners_map(across: str, up: str, log_across: bool, log_up: bool, families: tuple[str, ...]) -> Spec:
+    """A rectangle a cell, coloured by its winning family, pale where it is not known yet.
+
+    Needs x, y, x0, x1, y0, y1, known, family, system, cost, price, rate, and here_x, here_y in a row of their own.
+    """
+    scale = {True: {"type": "log", "nice": False}, False: {"zero": False, "nice": False}}
+    x = quantity("x0", scale=scale[log_across], axis=axis(across, grid=False))
+    y = quantity("y0", scale=scale[log_up], axis=axis(up, grid=False))
+    domain = {name: colour for name, colour in {**COLOURS, NOBODY: "#d9d9d9"}.items() if name in families}
+    legend = {"orient": "bottom", "columns": 3, "symbolType": "square", "symbolSize": 120, "labelLimit": 180}
+    tip = hover(
+        ("x", across, ",.4~s"),
+        ("y", up, ",.4~s"),
+        ("family", "Rows are held in"),
+        ("system", "System"),
+        ("cost", "Cost of a billion samples [USD]", ",.3~r"),
+        ("price", "Machine [USD]", ",.0f"),
+        ("rate", "Samples/s", ",.3~s"),
+    )
+    cells = layer(
+        {"type": "rect"},
+        {"filter": "isValid(datum.family)"},
+        x=x,
+        x2={"field": "x1"},
+        y=y,
+        y2={"field": "y1"},
+        color=nominal("family", scale=scale_of(domain), title=None, legend=legend),
+        opacity=when("datum.known", 1, 0.45),
+        tooltip=tip,
+    )
+    here, only = {"x": quantity("here_x"), "y": quantity("here_y")}, {"filter": "isValid(datum.here_x)"}
+    point = layer(
+        {"type": "point", "size": 130, "filled": True, "color": "#111418", "stroke": "white", "opacity": 1}, only, **here
+    )
+    text = {"type": "text", "dy": -13, "fontWeight": 700, "fontSize": 12, "color": "#111418"}
+    halo = layer(
+        {**text, "stroke": "white", "strokeWidth": 3, "strokeOpacity": 0.85}, only, **here, text={"value": "you are here"}
+    )
+    return {**FIT, "height": MAP_HEIGHT, "layer": [cells, point, halo, layer(text, only, **here, text={"value": "you are here"})]}
+
+
+def known_families(found: Territory) -> tuple[str, ...]:
+    """Return the families that win a cell of a map, in the order of their colours."""
+    won = {cell.winner.family or NOBODY for cell in found.cells.values()}
+    return tuple(name for name in (*COLOURS, NOBODY) if name in won)

@@ -1,0 +1,191 @@
+"""Tables of Decide: rows, bars by family, losses by failure, cases and the cells of the map."""
+
+import itertools
+from collections.abc import Sequence
+from math import inf
+
+import pandas as pd
+
+from engine.analysis.verdict.decide import Row, Verdict
+from engine.analysis.verdict.outlook.axes import AXES
+from engine.analysis.verdict.outlook.bands import VerdictBands
+from engine.analysis.verdict.outlook.territory import Cell, Place, Territory
+from engine.analysis.verdict.outlook.variants import Varied
+from engine.analysis.verdict.report.sentences import machine_words
+from engine.insight.running_costs import BILLION, MONTH
+from engine.registry import load
+from engine.sweep import links
+from pages.decide_page.decide_charts import NOBODY
+from pages.ui.page_link import host
+
+MOST_TIMES = 6.0  # the best: a dearer family's bar would leave no room for the others
+NUMBERS = {
+    "USD a billion samples": "%.4g",
+    "Machine [USD]": "%,.0f",
+    "Samples/s": "%.4g",
+    "Power [W]": "%,.0f",
+    "Samples that count [%]": "%.2f",
+    "Best in draws [%]": "%.0f",
+}
+
+
+def title(system: str) -> str:
+    """Return the title of a system, "" for none."""
+    return str(load("systems", system).title) if system else ""
+
+
+def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
+    """Return a row for each part of the cost of each family's best machine, the cheapest family first."""
+    leaders = [row for row in verdict.families if row.cost is not None]
+    leaders.sort(key=lambda row: row.cost.total if row.cost else inf)
+    least = min((row.cost.total for row in leaders if row.cost), default=0.0)
+    found = []
+    for order, row in enumerate(leaders):
+        cost = row.cost
+        if cost is None or cost.total > MOST_TIMES * least:
+            continue
+        band = bands.rows.get(row.system) if bands and verdict.question.objective == "cost" else None
+        parts = {"capital": cost.capital, "electricity": cost.electricity, "lost to failures": max(cost.lost, 0.0)}
+        for rank, (part, amount) in enumerate(parts.items()):
+            found.append(
+                {
+                    "family": row.family,
+                    "part": part,
+                    "amount": amount,
+                    "total": cost.total,
+                    "meets": row.meets,
+                    "low": band.low if band else None,
+                    "high": min(band.high, MOST_TIMES * least) if band else None,
+                    "machine": f"{title(row.system)}: {machine_words(row)}",
+                    "says": row.reason or "met",
+                    "rank": rank,
+                    "order": order,
+                }
+            )
+    return pd.DataFrame(found)
+
+
+def dearer_families(verdict: Verdict) -> list[str]:
+    """Return why families have no bar: much dearer than the best, or nothing of theirs can run."""
+    costs = [row.cost.total for row in verdict.families if row.cost]
+    least, told = min(costs, default=0.0), []
+    for row in verdict.families:
+        if row.cost is None:
+            told.append(f"{row.family}: {row.reason}")
+        elif row.cost.total > MOST_TIMES * least:
+            told.append(f"{row.family}: {row.cost.total / least:,.3g} times the cost.")
+    return told
+
+
+def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.DataFrame:
+    """Return a row a system, with the link that opens its machine in Design."""
+    return pd.DataFrame(
+        [
+            {
+                "System": title(row.system),
+                "Rows are held in": row.family,
+                "Machine, or what limits it": row.reason or machine_words(row),
+                "USD a billion samples": row.cost.total if row.cost else None,
+                "Machine [USD]": row.capital,
+                "Samples/s": row.result.results["Throughput [samples/s]"] if row.result else None,
+                "Power [W]": row.result.results["Average power [W]"] if row.result else None,
+                "Samples that count [%]": 100 * row.protected.share if row.result else None,
+                "Best in draws [%]": 100 * bands.share(row.system) if bands and row.result else None,
+                "Open": host() + links.link(row.scenario, base) if row.scenario else None,
+            }
+            for row in verdict.rows
+        ]
+    )
+
+
+def bill(row: Row) -> pd.DataFrame:
+    """Return what each device of a row's machine costs; the rows sum to its price."""
+    found = [{"Part": name, "USD": price} for name, price in row.bill]
+    return pd.DataFrame([*found, {"Part": "All", "USD": row.capital}])
+
+
+def losses(verdict: Verdict) -> pd.DataFrame:
+    """Return what a failure loses on the best machine of each family, and what failures cost a month."""
+    found = []
+    for row in verdict.families:
+        if row.result is None:
+            continue
+        guard, rate = row.protected, (row.result.results["Throughput [samples/s]"] or 0.0) * MONTH / BILLION
+        lost = max(row.cost.lost, 0.0) * rate * guard.share if row.cost else None
+        found.append(
+            {
+                "Rows are held in": row.family,
+                "System": title(row.system),
+                "Protection": str(load("protections", guard.name).title),
+                "Worst failure": guard.worst_fault or "none has a rate",
+                "Lost then [batches]": guard.lost_batches,
+                "Lost then [min]": guard.lost_minutes,
+                "Samples that count [%]": 100 * guard.share,
+                "Failures cost a month [USD]": lost,
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def cases(found: Sequence[Varied]) -> pd.DataFrame:
+    """Return a row a case: what is changed, who wins then, at which price and pace."""
+    return pd.DataFrame(
+        [
+            {
+                "If": f"{one.name}: {one.told}",
+                "Rows are held in": one.winner.family or NOBODY,
+                "System": title(one.winner.system),
+                "USD a billion samples": one.winner.value if one.winner.meets else None,
+                "Machine [USD]": one.winner.capital,
+                "Samples/s": one.winner.throughput or None,
+            }
+            for one in found
+        ]
+    )
+
+
+def map_cells(found: Territory, verdict: Verdict) -> pd.DataFrame:
+    """Return a rectangle for each known cell of a map, and a row that says where the question stands."""
+    across, up = AXES[found.across], AXES[found.up]
+    x, y = (_bounds(axis.values, axis.log) for axis in (across, up))
+    columns, up_to = found.size
+    every = {(column, row): _nearest(found, (column, row)) for column in range(columns) for row in range(up_to)}
+    rows = [
+        {
+            "known": (column, row) in found.cells,
+            "x": across.values[column],
+            "y": up.values[row],
+            "x0": x[column],
+            "x1": x[column + 1],
+            "y0": y[row],
+            "y1": y[row + 1],
+            "family": cell.winner.family or NOBODY,
+            "system": title(cell.winner.system),
+            "cost": cell.winner.value if cell.winner.meets else None,
+            "price": cell.winner.capital,
+            "rate": cell.winner.throughput or None,
+            "answered": cell.answered,
+        }
+        for (column, row), cell in every.items()
+    ]
+    here = across.here(verdict.question.base), up.here(verdict.question.base)
+    frame = pd.DataFrame(rows)
+    if here[0] is not None and here[1] is not None and x[0] <= here[0] <= x[-1] and y[0] <= here[1] <= y[-1]:
+        frame = pd.concat([frame, pd.DataFrame([{"here_x": here[0], "here_y": here[1]}])], ignore_index=True)
+    return frame
+
+
+def _nearest(found: Territory, place: Place) -> Cell:
+    """Return the cell of a place, or of the nearest place that is known."""
+    if place in found.cells:
+        return found.cells[place]
+    return found.cells[min(found.cells, key=lambda one: ((one[0] - place[0]) ** 2 + (one[1] - place[1]) ** 2, one))]
+
+
+def _bounds(values: Sequence[float], log: bool) -> list[float]:
+    """Return the bounds of the cells around values: half-way, by ratio where the axis is logarithmic."""
+    if log:
+        inner = [(one * other) ** 0.5 for one, other in itertools.pairwise(values)]
+        return [values[0] ** 2 / inner[0], *inner, values[-1] ** 2 / inner[-1]]
+    inner = [(one + other) / 2 for one, other in itertools.pairwise(values)]
+    return [2 * values[0] - inner[0], *inner, 2 * values[-1] - inner[-1]]

@@ -1,0 +1,79 @@
+"""Below the answer of Decide: cases, tipping points, what failures lose, and the row of every system."""
+
+from concurrent.futures import Future
+
+import streamlit as st
+
+from engine.analysis.verdict.decide import Verdict
+from engine.analysis.verdict.outlook.bands import VerdictBands
+from engine.analysis.verdict.outlook.tipping import TippingPoint
+from engine.analysis.verdict.outlook.variants import Varied
+from engine.analysis.verdict.report.sentences import tipping_words
+from engine.insight.running_costs import assumptions, running_dollars
+from pages.decide_page import decide_charts, decide_tables
+from pages.ui import downloads, session
+from pages.ui.plain import plain
+
+LOST = {
+    "Lost then [batches]": "%,.0f",
+    "Lost then [min]": "%.3g",
+    "Samples that count [%]": "%.2f",
+    "Failures cost a month [USD]": "%,.0f",
+}
+
+
+def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
+    """Draw the cost of each family's best machine."""
+    frame = decide_tables.family_rows(verdict, bands)
+    if frame.empty:
+        st.markdown("**No machine has a price to compare.** Choose another objective, or allow more parts.")
+    else:
+        unit = f"{running_dollars(verdict.question.base)} a billion samples"
+        best = verdict.families[0]
+        st.markdown(
+            f"**{plain(best.family)} is cheapest: what a billion samples that count cost**"
+            if best.meets
+            else "**What a billion samples cost**"
+        )
+        spec = decide_charts.family_bars(unit, tuple(dict.fromkeys(frame["family"])))
+        st.vega_lite_chart(frame, spec, key="families", alt="Cost of a billion samples by family")
+    for line in decide_tables.dearer_families(verdict):
+        st.caption(plain(line))
+
+
+def draw_cases(cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingPoint, ...]]) -> None:
+    """Draw who wins in the usual cases, and where the verdict changes."""
+    st.subheader("What if?", anchor=False)
+    if not cases.done() or cases.exception():
+        st.caption("Being computed ..." if not cases.done() else plain(str(cases.exception())))
+    else:
+        downloads.show(
+            decide_tables.cases(cases.result()), {"USD a billion samples": "%.4g", "Machine [USD]": "%,.0f", "Samples/s": "%.4g"}
+        )
+    st.markdown("**The verdict changes**")
+    if not tipping.done() or tipping.exception():
+        st.caption("Being computed ..." if not tipping.done() else plain(str(tipping.exception())))
+    else:
+        st.markdown("\n".join(f"- {plain(line)}" for line in tipping_words(tipping.result())))
+
+
+def draw_losses(verdict: Verdict) -> None:
+    """Draw what a failure loses under each family's best machine."""
+    st.subheader("What does a failure lose?", anchor=False)
+    frame = decide_tables.losses(verdict)
+    if frame.empty:
+        return
+    downloads.show(frame, LOST)
+    if (frame["Worst failure"] == "none has a rate").all():
+        st.caption("No failure has a rate: choose published rates, or hours between power losses, under Failures above.")
+
+
+def draw_rows(verdict: Verdict, bands: VerdictBands | None) -> None:
+    """Draw the row of every system, its machine a press away in Design."""
+    st.subheader("All systems", anchor=False)
+    frame = decide_tables.all_rows(verdict, session.base(), bands)
+    columns = {name: st.column_config.NumberColumn(format=form) for name, form in decide_tables.NUMBERS.items()}
+    columns |= {"Open": st.column_config.LinkColumn(display_text="in Design"), "System": st.column_config.TextColumn(pinned=True)}
+    st.dataframe(frame, hide_index=True, width="stretch", height="content", column_config=columns)
+    downloads.rows(frame, "emberpool-verdict", "Download CSV")
+    st.caption(plain(assumptions(verdict.question.base), most=2000))

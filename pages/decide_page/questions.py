@@ -1,0 +1,16 @@
+"""What Decide asks of worker processes; each answer is kept by its question."""
+
+from engine.analysis.verdict.decide import Verdict, VerdictQuestion, decide, decisions
+from engine.analysis.verdict.outlook.outlook import bands_of, cases_of, map_of, tipping_of
+
+__all__ = ["bands_of", "cases_of", "first_verdict", "map_of", "tipping_of", "whole_verdict"]
+
+
+def first_verdict(question: VerdictQuestion) -> Verdict:
+    """Return the verdict of a quick search."""
+    return next(decisions(question))
+
+
+def whole_verdict(question: VerdictQuestion) -> Verdict:
+    """Return the verdict of the whole search."""
+    return decide(question)
