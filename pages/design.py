@@ -22,6 +22,7 @@ result, base = results[scenario.system], results[against]
 beside = bars.shown(scenario, against, results)
 sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline_scenario(scenario)), bars.ranges(beside)
 smallest, its_bands = enough_panel.asked(scenario)
+cheaper = enough_panel.cheaper(scenario, smallest)
 
 st.header(plain(headline(result, results)), anchor=False)
 if result.finding:
@@ -29,7 +30,7 @@ if result.finding:
 with st.container(key="first-screen"):
     knobs, answer = st.columns((5, 8), gap="medium")
 with answer:  # before the strips, which take longer: the browser draws one while the other is computed
-    enough_panel.draw(scenario, smallest, its_bands)
+    enough_panel.draw(scenario, smallest, its_bands, cheaper)
     if result.ran:
         tiles.of_estimate(result, results, sure)
         training_panel.draw(scenario, result)
@@ -42,4 +43,4 @@ for warning in caution.notes_below(result):
     st.caption(f"Note: {plain(warning)}")
 constants_panel.note(scenario)
 details.draw(scenario, result, base)
-later.redraw_after((sure, ranges), (smallest,), (its_bands,))
+later.redraw_after((sure, ranges), (smallest,), (its_bands,), *([(cheaper,)] if cheaper else []))

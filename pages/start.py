@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.shell import address, frame
-from pages.start_page import models, own_data, own_model, questions
+from pages.start_page import models, own_data, own_model, paper_results, questions
 
 frame.guard()
 questions.go()
@@ -15,8 +15,12 @@ st.markdown(
     "persistent memory and log, loses power when you say so, and charts time, energy, cost and accuracy."
 )
 asked = questions.chosen()
-st.markdown("**About which model?**")
-models.draw(asked)
-st.markdown("**Or your own model**")
-own_model.draw(asked)
-own_data.draw(asked)
+if asked is questions.PAPERS:
+    st.markdown("**Which result?** The first number of each paper beside ours; Evidence has all of them.")
+    paper_results.draw(asked)
+else:
+    st.markdown("**About which model?**")
+    models.draw(asked)
+    st.markdown("**Or your own model**")
+    own_model.draw(asked)
+    own_data.draw(asked)

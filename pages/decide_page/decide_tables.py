@@ -22,7 +22,7 @@ MOST_TIMES = 6.0  # the best: a dearer family's bar would leave no room for the 
 NUMBERS = {
     "USD a billion samples": "%.4g",
     "Machine [USD]": "%,.0f",
-    "Samples/s": "%.4g",
+    "Samples/s": "%,.0f",
     "Power [W]": "%,.0f",
     "Samples that count [%]": "%.2f",
     "Best in draws [%]": "%.0f",

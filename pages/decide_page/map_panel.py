@@ -94,11 +94,15 @@ def finding(known: Territory, verdict: Verdict) -> str:
     for column, family in along:
         if not runs or runs[-1][0] != (family or decide_charts.NOBODY):
             runs.append((family or decide_charts.NOBODY, across.values[column]))
-    told = [runs[0][0], *(f"{family} from {value:,.3g}" for family, value in runs[1:])]
+    told = [runs[0][0], *(f"{family} from {_short(value)}" for family, value in runs[1:])]
     never = [name for name in decide_charts.COLOURS if name not in decide_charts.known_families(known)]
     none = f". Nowhere: {', '.join(never)}" if known.whole and never else ""
     sofar = "" if known.whole else ", so far"
     return f"{across.title}{sofar}: {', '.join(told)}{none}."
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _stop() -> None:

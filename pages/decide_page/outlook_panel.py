@@ -48,7 +48,7 @@ def draw_cases(cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingP
         st.caption("Being computed ..." if not cases.done() else plain(str(cases.exception())))
     else:
         downloads.show(
-            decide_tables.cases(cases.result()), {"USD a billion samples": "%.4g", "Machine [USD]": "%,.0f", "Samples/s": "%.4g"}
+            decide_tables.cases(cases.result()), {"USD a billion samples": "%.4g", "Machine [USD]": "%,.0f", "Samples/s": "%,.0f"}
         )
     st.markdown("**The verdict changes**")
     if not tipping.done() or tipping.exception():

@@ -16,12 +16,14 @@ from engine.errors import EmberpoolError
 from engine.insight.knob_stops import in_force
 from engine.insight.running_costs import dollars
 from engine.results.result import Result
+from engine.scenario.machine import RECORDED
 from engine.scenario.scenario import Scenario, with_values
 from pages.answers import later, question
 from pages.answers.headline import system_title
 from pages.design_page import questions
 from pages.ui import session, words
 from pages.ui.numbers import readable
+from pages.ui.page_link import script
 from pages.ui.plain import plain
 
 STEP, COST = "Step time [ms]", "Capital cost [USD]"
@@ -33,10 +35,23 @@ def asked(scenario: Scenario) -> tuple[Future[Enough], Future[Bands]]:
     return later.answer("smallest", questions.smallest, *of), later.answer("its bands", questions.smallest_bands, *of)
 
 
-def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> None:
-    """Draw the answer as soon as it is found; its bands follow."""
+def cheaper(scenario: Scenario, answer: Future[Enough]) -> Future[str] | None:
+    """Ask which other system meets the target for less, once the answer is there; None for a paper's own prices."""
+    if scenario.machine.prices == RECORDED or not answer.done() or answer.exception():
+        return None
+    found = answer.result()
+    price = found.both.machine.dollars if found.both.meets else inf
+    return later.answer("cheaper", questions.cheaper_system, scenario, found.question.goal, price, long=True)
+
+
+def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands], other: Future[str] | None) -> None:
+    """Draw the answer as soon as it is found; its bands, and which other system does it for less, follow."""
     with st.container(border=True, key="answer"):
         _draw(scenario, answer, sure)
+        if other and other.done() and not other.exception() and (told := other.result()):
+            with st.container(horizontal=True, vertical_alignment="center", key="says-verdict"):
+                st.markdown(f"**Cheaper:** {plain(told)}", width="stretch")
+                st.page_link(script("decide"), label="What should I build?")
 
 
 def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> None:

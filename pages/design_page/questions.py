@@ -12,6 +12,9 @@ from engine.analysis import uncertainty
 from engine.analysis.enough import drawn
 from engine.analysis.enough.question import Target, ask
 from engine.analysis.enough.smallest import Enough, enough
+from engine.analysis.verdict.decide import VerdictQuestion, decisions
+from engine.analysis.verdict.report.sentences import machine_words
+from engine.analysis.verdict.requirement import Requirement
 from engine.errors import EmberpoolError
 from engine.insight.knob_effect import effect
 from engine.insight.knob_stops import NUMBERS, WORDS
@@ -19,10 +22,12 @@ from engine.insight.knob_strips import Strip, strips
 from engine.insight.running_costs import dollars
 from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
+from engine.units import MS
 from engine.validation import known_error
 from pages.ui.numbers import readable, unit
 
 STEP, ENERGY = "Step time [ms]", "Energy [J]"
+SAME = 0.98  # of a price: less is as dear
 COMPARED = (STEP, "Energy per batch [J]")
 
 
@@ -122,3 +127,16 @@ def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, flo
         for name, of in found.items():
             of[point.system] = bands[name]
     return found
+
+
+def cheaper_system(scenario: Scenario, goal: float, dollars: float) -> str:
+    """Return in a sentence which other system meets a step of `goal` seconds for less; "" where none does."""
+    asked = VerdictQuestion(scenario, Requirement(step_ms=goal / MS), "capital")
+    try:
+        best = next(decisions(asked)).best
+    except EmberpoolError:
+        return ""
+    if best is None or best.capital is None or best.system == scenario.system or best.capital >= SAME * dollars:
+        return ""
+    title = load("systems", best.system).title
+    return f"{title} does it for {best.capital:,.0f} USD ({asked.base.machine.prices}), on {machine_words(best)}."

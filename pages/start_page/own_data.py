@@ -79,7 +79,7 @@ def _presses(asked: Question, file: data_file.DataFile, base: Scenario, shape: F
     changes = {**changes, "data.digest": file.digest}
     if numbering := shape.numbering(with_values(base, changes)):
         st.caption(plain(numbering))
-    popularity = replace(asked, page="data", opens="")
+    popularity = replace(asked, page="data")
     with st.container(horizontal=True):
         for words, key, question in (
             ("Train on this file", "own data", asked),

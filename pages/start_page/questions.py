@@ -7,7 +7,6 @@ import streamlit as st
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from pages.answers import question
-from pages.design_page import details
 from pages.ui import session
 from pages.ui.page_link import script
 
@@ -16,19 +15,19 @@ CHOSEN, GO = "question", "go to"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, the page that answers, the system it is about ("" keeps the model's), an open section."""
+    """What is asked, the page that answers, the system it is about ("" keeps the model's)."""
 
     words: str
     page: str
     system: str = ""
-    opens: str = ""
 
 
+PAPERS = Question("Show me a paper's result", "evidence")
 QUESTIONS = (
+    Question("What should I build?", "decide"),
     Question("Is CXL enough for my model?", "design", "cxl"),
     Question("What do failures cost?", "failures"),
-    Question("Which training system?", "design", opens=details.SYSTEMS),
-    Question("Show me a paper's result", "evidence"),
+    PAPERS,
 )
 
 
@@ -53,8 +52,6 @@ def put(asked: Question, base: str, scenario: Scenario) -> None:
     """Put a variation of a preset and the question into the session; only in a callback."""
     session.put(base, with_values(scenario, {"system": asked.system} if asked.system else {}))
     question.reset_baseline()
-    if asked.opens:
-        st.session_state[asked.opens] = True
     st.session_state[GO] = asked.page
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf, isfinite, nan
 from typing import Any
 
 from ...errors import BadInput, CannotRun
-from ...estimates import estimates
+from ...estimates import estimates, step_seconds
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.relaxation import LINK
 from ...insight.running_costs import dollars
@@ -110,12 +110,18 @@ class Question:
         return (1 + self.target.within + ROUNDING) * reference
 
 
+@lru_cache(maxsize=256)
 def baseline_of(scenario: Scenario, system: str) -> Scenario:
     """Return the same scenario under another system, by that system's own policies, with memory that holds its tables.
 
-    All sizes and the link are automatic, near-data compute is on.
+    All sizes and the link are automatic, and near-data compute is on or off, whichever is faster.
     """
-    return with_values(scenario, {"system": system, **OWN})
+    own = with_values(scenario, {"system": system, **OWN})
+    if "near-data" not in load("systems", system).devices:
+        return own
+    without = with_values(own, {NEAR: False})
+    on, off = step_seconds([own, without])
+    return without if off < on or on != on else own
 
 
 def ask(scenario: Scenario, baseline: Scenario, target: Target) -> Question:

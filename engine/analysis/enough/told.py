@@ -7,10 +7,12 @@ from ...estimates import steady_states
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.knob_stops import CAPACITY, capacity
 from ...insight.running_costs import dollars, static_energy
+from ...scenario.machine import RECORDED
 from ...scenario.scenario import KNOBS, with_values
 from ...schedule.evaluate import NotScheduled
 from ...schedule.machine import machine_of, settle
 from ...schedule.steady_state import Steady
+from ...systems.buildable import does_not_fit
 from ...units import MS
 from .drawn import Band, Bands
 from .ladder import links_of, modules_of
@@ -46,7 +48,7 @@ def told(answer: Enough, bands: Bands = NO_BANDS) -> Told:
         or f"System {system} uses no PMEM, so {KNOBS[CAPACITY].label} does not apply.",
         bandwidth=_alone(q, answer.bandwidth, bands.bandwidth, "its memory", "link", " GB/s")
         or f"System {system} uses no CXL link, so its bandwidth does not apply.",
-        both=_both(answer, bands.both),
+        both=" ".join(filter(None, (_both(answer, bands.both), _unbuildable(answer)))),
         why=_why(answer),
         near_data=_choice(answer, NEAR),
         relaxed_lookup=_choice(answer, RELAXED),
@@ -101,6 +103,15 @@ def _both(answer: Enough, band: Band | None) -> str:
         spent = f"{machine.spent}, {ms(machine.seconds)} and {machine.joules:.3g} J a batch{static}"
         return f"{'Cheapest' if isfinite(machine.dollars) else 'Smallest'} {aim}: {sized}: {spent}."
     return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, sure)}. {machine.result.finding}"
+
+
+def _unbuildable(answer: Enough) -> str:
+    """Return why the machine cannot be built of its parts, "" where it can or where it is a paper's own."""
+    machine = answer.both.machine.result
+    if not machine.ran or machine.scenario.machine.prices == RECORDED:
+        return ""
+    lacking = does_not_fit(settle(machine.scenario))
+    return f"But it cannot be built: {lacking[0][0].lower() + lacking[0][1:]}" if lacking else ""
 
 
 def _switched(answer: Enough) -> str:
