@@ -41,7 +41,12 @@ ANY = "any"
 
 def asked() -> Questions:
     """Return what the form asks, as links write it."""
-    held = {key: str(st.session_state.get(_kept(key), first)) for key, first in FIRST.items()}
+    return asked_of({_kept(key): st.session_state.get(_kept(key), first) for key, first in FIRST.items()})
+
+
+def asked_of(state: Mapping[str, object]) -> Questions:
+    """Return what a form of such a session asks."""
+    held = {key: str(state[_kept(key)]) for key in FIRST}
     must, lose = held[MUST], held[LOSE]
     require = [f"{must}={held[VALUE].strip()}"] * bool(must) + [f"budget={held[BUDGET].strip()}"] * bool(held[BUDGET].strip())
     parts = ",".join(filter(None, (held[PARTS], held[GPU] and f"gpu={held[GPU]}")))

@@ -25,6 +25,7 @@ from ...systems.buildable import does_not_fit, states_of
 from ...systems.sizing import CHASSIS
 from ...systems.system import Settled, constants
 from .allowed import AllowedParts
+from .space import GPUS, INSIDE
 
 Setting = tuple[tuple[str, Any], ...]  # knobs of a candidate by dotted path, in the order of its system's space
 
@@ -57,7 +58,7 @@ class Candidates:
 
     def estimated(self, system: str, settings: Iterable[Setting]) -> list[Estimated]:
         """Return candidates of a system in order; those that are new are estimated together."""
-        wanted = list(settings)
+        wanted = [_plain(one) for one in settings]
         new = [one for one in dict.fromkeys(wanted) if (system, one) not in self.seen]
         placed = [self._housed(system, one) for one in new]
         points = design_points(found for found in placed if isinstance(found, Scenario))
@@ -72,12 +73,17 @@ class Candidates:
             raise BadKnob(found)
         return found
 
-    def _housed(self, system: str, setting: Setting) -> Scenario | str:
+    def refusal(self, system: str, setting: Setting) -> str:
+        """Return why a candidate cannot be built or does not run, told by the largest chassis where none has places for it."""
+        found = self._housed(system, setting, largest=True)
+        return found if isinstance(found, str) else self.estimated(system, [setting])[0].problem
+
+    def _housed(self, system: str, setting: Setting, largest: bool = False) -> Scenario | str:
         """Return a candidate in the cheapest chassis that takes its parts, or why there is none."""
         changes = {"system": system, **dict(setting)}
         s = with_checked(self.base, changes)
         problem = "None of the chassis that may be used has places for its GPUs."
-        for name in [changes[CHASSIS]] if changes.get(CHASSIS) else self._chassis(s):
+        for name in [changes[CHASSIS]] if changes.get(CHASSIS) else self._chassis(s, largest):
             try:
                 settled = settle(with_checked(s, {CHASSIS: name}))
             except EmberpoolError as error:
@@ -96,20 +102,27 @@ class Candidates:
         more = [(name, times * own[name].value) for name, times in self.scaled if name in own]
         return with_values(s, {"machine.assume": tuple({**dict(s.machine.assume), **dict(more)}.items())}) if more else s
 
-    def _chassis(self, s: Scenario) -> list[str]:
-        """Return the chassis with places for a node's GPUs, the cheapest first; where none has them, the one with most."""
+    def _chassis(self, s: Scenario, largest: bool) -> list[str]:
+        """Return the chassis with places for a node's GPUs, the cheapest first; where none has them, perhaps the `largest`."""
         machine, has_gpus = s.machine, "gpu" in load("systems", s.system).devices
         gpus, kind = (gpus_in_node(machine), form("gpu", machine.gpu)) if has_gpus else (0, "")
         allowed = self.allowed.of("chassis")
         sockets = HOSTS[machine.host].sockets.value
         usable = [name for name in allowed if _takes(name, gpus, sockets, kind)]
-        most = max(allowed, key=lambda name: EVERY_CHASSIS[name].gpus.value, default="")
-        return sorted(usable, key=_price) or [most] * bool(most)
+        if not usable and (largest or machine.assume):  # what is assumed of a chassis may give it places
+            usable = sorted(allowed, key=lambda name: EVERY_CHASSIS[name].gpus.value)[-1:]
+        return sorted(usable, key=_price)
 
     def _forbidden(self, settled: Settled) -> list[str]:
         """Return why a machine has parts that may not be used."""
         states = states_of(settled)
         return [f"{name} is {_a(state)} part." for name, state in states.items() if not self.allowed.has(name, state)]
+
+
+def _plain(setting: Setting) -> Setting:
+    """Return a setting whose GPUs of a node are no more than there are."""
+    number = dict(setting).get(GPUS)
+    return tuple((knob, min(value, number) if knob == INSIDE and number else value) for knob, value in setting)
 
 
 def _takes(name: str, gpus: int, sockets: float, kind: str) -> bool:

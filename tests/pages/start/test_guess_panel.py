@@ -12,7 +12,7 @@ from engine.workload.readers import mapping
 from pages.answers import data_file, later
 from pages.data_page import reading, uploads
 from pages.gate import access
-from pages.start_page import guess_panel, own_data
+from pages.start_page import guess_panel, own_data, questions
 from tests import apps
 from tests.apps import text
 
@@ -65,6 +65,7 @@ def test_a_table_of_uneven_lists_is_trained_on_for_the_model_of_another_number_o
     path.write_text("paid,tags,product\n" + "".join(f"{n % 2},{'|'.join('abcd'[: n % 4 + 1])},{n % 30}\n" for n in range(90)))
     app = typed(path)
     app.button(key="accept guess").click().run()
+    app.radio(key=questions.CHOSEN).set_value(1).run()
     app.button(key="own data").click().run()
     assert len(app.session_state["scenario"].data.bag_length_cv) == 2 and not app.error and not app.exception
     assert "your model (2 tables" in text(app.header)

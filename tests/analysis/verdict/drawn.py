@@ -1,0 +1,116 @@
+"""Drawn questions for tests of the verdict: models, requirements and small spaces with ladders of drawn stops."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import exp, log, prod
+from random import Random
+from typing import Any
+
+from engine.analysis.verdict.requirement import Requirement
+from engine.analysis.verdict.space import (
+    BOUND,
+    CAPACITY,
+    CHASSIS,
+    DRIVES,
+    GPUS,
+    HOT,
+    INSIDE,
+    NUMBER,
+    RESET,
+    SERVERS,
+    SHARE,
+    Stops,
+)
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
+from engine.scenario.storage import PRECISIONS
+from tests.oracles.every_machine import Machine
+
+POPULARITIES = ("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform")
+# Ladders of amounts: the least and the most that is drawn; a ladder of automatic sizes has that stop too.
+LADDERS: Mapping[str, tuple[float, float]] = {
+    GPUS: (1, 128),
+    INSIDE: (1, 16),  # more than any chassis takes
+    SERVERS: (1, 64),
+    CAPACITY: (128, 16_000),
+    NUMBER: (1, 16),
+    DRIVES: (1, 16),
+    SHARE: (0.001, 0.9),
+    HOT: (16, 65_536),
+    BOUND: (0, 1000),
+}
+AUTOMATIC = (CAPACITY, NUMBER, DRIVES)
+
+
+def amount(random: Random, low: float, high: float) -> float:
+    """Return a number whose magnitude is drawn evenly."""
+    return exp(random.uniform(log(low), log(high)))
+
+
+def whole(random: Random, low: float, high: float) -> int:
+    """Return a whole number whose magnitude is drawn evenly."""
+    return min(max(round(amount(random, low, high)), round(low)), round(high))
+
+
+def model(random: Random) -> Scenario:
+    """Return a drawn model with its data on the default machine, all that is searched left free."""
+    tables, dim = whole(random, 1, 200), 4 * whole(random, 1, 64)
+    largest = amount(random, 1e3, 1e9)
+    skewed = random.random() < 0.5
+    rows = tuple(max(1000, round(largest * random.random() ** 6)) for _ in range(tables)) if skewed else (round(largest),)
+    pooling = tuple(whole(random, 1, 100) for _ in range(tables)) if random.random() < 0.3 else (whole(random, 1, 100),)
+    base = preset(random.choice(("dlrm-kaggle", "dlrm-terabyte"))).scenario
+    return with_values(
+        base,
+        {
+            **RESET,
+            "machine.prices": "2026",
+            "model.num_tables": tables,
+            "model.num_embeddings": rows,
+            "model.pooling": pooling,
+            "model.embedding_dim": dim,
+            "model.bottom_mlp": (*base.model.bottom_mlp[:-1], dim),
+            "model.row_precision": random.choice(PRECISIONS),
+            "machine.matrix_precision": random.choice(("fp32", "bf16")),
+            "data.batch_size": whole(random, 128, 65_536),
+            "data.popularity": random.choice(POPULARITIES),
+        },
+    )
+
+
+def space(random: Random, stops: Stops, most: int) -> Stops:
+    """Return a small space of a system with at most so many machines: first four stops of each drawn knob, then a fifth."""
+    wanted = {knob: tuple(values) if knob == CHASSIS else _ladder(random, knob, values) for knob, values in stops.items()}
+    left = {knob: values if knob == CHASSIS else values[:1] for knob, values in wanted.items()}
+    knobs = random.sample(sorted(wanted), len(wanted))
+    for knob, count in [*product(sorted(knobs, key=lambda knob: len(wanted[knob]) < 4), (4,)), *product(knobs, (2, 3, 4, 5))]:
+        grown = {**left, knob: wanted[knob][:count]}
+        if len(grown[knob]) > len(left[knob]) and prod(map(len, grown.values())) <= most:
+            left = grown
+    return left
+
+
+def _ladder(random: Random, knob: str, stops: Sequence[Any]) -> tuple[Any, ...]:
+    """Return up to five stops in any order: a part of those that there are, or drawn amounts."""
+    if knob not in LADDERS or len(stops) < 2:
+        return tuple(random.sample(stops, min(len(stops), 5)))
+    low, high = LADDERS[knob]
+    if knob in (SHARE, HOT):
+        drawn: list[Any] = [float(f"{amount(random, low, high):.3g}") for _ in range(5)]
+    else:
+        drawn = sorted({whole(random, max(low, 1), high) for _ in range(8)})
+        drawn = random.sample(drawn, min(5, len(drawn)))
+    if knob in AUTOMATIC:
+        drawn = [None, *drawn[:4]]
+    return tuple(drawn)
+
+
+def requirement(random: Random, scenario: Scenario, found: Sequence[Machine]) -> Requirement:
+    """Return a drawn requirement near what one of the machines reaches or costs, or none."""
+    kind, times = random.choice(("none", "throughput", "step", "budget")), random.uniform(0.7, 1.2)
+    near = random.choice(found) if found else None
+    if near and kind == "throughput":
+        return Requirement(throughput=times / near.time)
+    if near and kind == "step":
+        return Requirement(step_ms=times * 1e3 * near.time * scenario.data.batch_size)
+    return Requirement(budget=times * near.capital) if near and kind == "budget" and near.capital else Requirement()

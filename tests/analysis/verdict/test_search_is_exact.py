@@ -1,0 +1,125 @@
+"""Does the search find what an enumeration of all machines finds? Over drawn models, requirements and small spaces.
+
+The enumeration (tests/oracles/every_machine.py) shares nothing with the search but the stops. The search moves knobs one and
+two at once: a machine that only three changes together reach can be missed, and no cheaper search was found that misses none.
+So the long test holds a level: a share of models whose rows are all exact, and the largest gap of any row.
+"""
+
+from itertools import product
+from math import inf, log
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from engine.analysis.verdict import decide as deciding
+from engine.analysis.verdict.allowed import AllowedParts
+from engine.analysis.verdict.candidates import Setting
+from engine.analysis.verdict.decide import Row, SystemSearch, VerdictQuestion, decide
+from engine.analysis.verdict.requirement import OBJECTIVES
+from engine.analysis.verdict.search import search
+from engine.analysis.verdict.space import GPUS, INSIDE, SHARDING, SHARE, Stops, space_of
+from engine.registry import names
+from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.machine import settle
+from tests.analysis.verdict import drawn
+from tests.oracles.every_machine import BUYABLE, Machine, least, machines, shortfall
+
+MODELS, EXACT, WORST, INNER = 200, 0.98, 0.1, 50
+SAME = 1e-9
+STATES = {"on-sale": BUYABLE, "all": (*BUYABLE, "announced", "discontinued")}
+LARGE, SMALL = (1300, 1000), (300, 200)  # machines of the first system's space, and of those of all others together
+
+
+class Compared(NamedTuple):
+    """A system's row beside its enumeration: the gap, and whether the winner lies off the ends of all its ladders."""
+
+    seed: int
+    system: str
+    gap: float
+    inner: bool
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_are_those_of_an_enumeration(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for one in compared(seed, SMALL, monkeypatch):
+        assert one.gap <= SAME, one
+
+
+@pytest.mark.slow
+def test_rows_of_many_models_are_those_of_an_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [one for seed in range(MODELS) for one in compared(seed, LARGE, monkeypatch)]
+    missed = [one for one in told if not one.gap <= SAME]
+    assert len({one.seed for one in told}) == MODELS
+    assert len({one.seed for one in missed}) <= (1 - EXACT) * MODELS and all(one.gap <= WORST for one in missed), missed
+    assert len({one.seed for one in told if one.inner}) >= INNER
+
+
+@pytest.mark.parametrize(("count", "inside", "share"), list(product((24, 96), (4, 2), (0.03, 0.7))))
+def test_search_finds_machines_that_no_ladder_leads_to(count: int, inside: int, share: float) -> None:
+    space = space_of(drawn.model(Random(1)), AllowedParts())["torchrec-uvm"]
+    stops = {knob: space[knob] for knob in (GPUS, INSIDE, SHARE, SHARDING)}
+    planted = {GPUS: count, INSIDE: inside, SHARE: share}
+
+    def rank(setting: Setting) -> tuple[float, ...]:
+        one = dict(setting)
+        fitting = sum(one[knob] == stop for knob, stop in planted.items())
+        return (0.0, {3: 1.0, 2: 1.5}.get(fitting, 2.0 + 0.1 * log(one[GPUS])) + (one[SHARDING] is not None))
+
+    every = [tuple(zip(stops, values, strict=True)) for values in product(*stops.values())]
+    assert (
+        dict(search(stops, lambda settings: list(map(rank, settings))))
+        == dict(min(every, key=rank))
+        == {**planted, SHARDING: None}
+    )
+
+
+def compared(seed: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> list[Compared]:
+    """Return how the rows of one drawn question compare with the enumeration."""
+    random = Random(seed)
+    scenario, word, objective = drawn.model(random), random.choice(("on-sale", "all", "all")), random.choice(OBJECTIVES)
+    space = drawn_space(random, VerdictQuestion(scenario, parts=AllowedParts(word)), sizes)
+    found = {system: machines(scenario, system, stops, STATES[word]) for system, stops in space.items()}
+    asked = drawn.requirement(random, scenario, [one for some in found.values() for one in some])
+    monkeypatch.setattr(deciding, "space_of", lambda base, parts, systems=(): space)
+    verdict = decide(VerdictQuestion(scenario, asked, objective, AllowedParts(word)))
+    monkeypatch.undo()
+    throughput, told = asked.least_throughput(scenario.data.batch_size), []
+    for row in verdict.rows:
+        some = found[row.system]
+        best = least(some, objective, throughput, asked.budget)
+        nearest = min((shortfall(one, throughput, asked.budget) for one in some), default=inf)
+        inner = best is not None and _off_ends(with_values(scenario, best.settings), space[row.system])
+        told.append(Compared(seed, row.system, _gap(row, best, nearest, objective), inner))
+    return told
+
+
+def drawn_space(random: Random, question: VerdictQuestion, sizes: tuple[int, int]) -> dict[str, Stops]:
+    """Return small spaces of one to three systems; of the first, five knobs or more have four stops or more where it is large."""
+    every = SystemSearch(question).space  # without GPUs that have no price
+    wide = [system for system, stops in every.items() if sum(len(values) >= 4 for values in stops.values()) >= 5]
+    count, first = random.choice((0, 1, 2)), random.choice(wide)
+    others = random.sample([system for system in names("systems") if system != first], count)
+    space = {first: drawn.space(random, every[first], sizes[0])}
+    assert sizes != LARGE or sum(len(values) >= 4 for values in space[first].values()) >= 5
+    return space | {system: drawn.space(random, every[system], sizes[1] // count) for system in others}
+
+
+def _gap(row: Row, best: Machine | None, nearest: float, objective: str) -> float:
+    """Return by which share a row is worse than the least, or than the nearest miss; infinity where they differ in kind."""
+    if best is not None:
+        return abs(row.value / getattr(best, objective) - 1) if row.meets else inf
+    if row.meets or (row.result is None) != (nearest == inf):
+        return inf
+    return 0.0 if row.result is None else abs(row.rank[1] / nearest - 1)
+
+
+def _off_ends(scenario: Scenario, stops: Stops) -> bool:
+    """Return whether a machine lies between the least and the most of each ladder of amounts, of one at least."""
+    machine, told = settle(scenario).scenario, []
+    for knob, values in stops.items():
+        amounts = [one for one in values if one is not None]
+        if knob in drawn.LADDERS and len(values) >= 3:
+            group, name = knob.split(".")
+            told.append(min(amounts) < getattr(getattr(machine, group), name) < max(amounts))
+    return bool(told) and all(told)
