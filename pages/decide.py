@@ -13,12 +13,15 @@ from pages.ui.plain import plain
 frame.guard()
 answer_panel.go()
 scenario = session.scenario()
-form.draw(session.refused(), bar.draw_model, bar.draw_chips)
+top = st.container(key="decide-top")
+with top:
+    form.draw(session.refused(), bar.draw_model, bar.draw_chips)
 address.bar("decide", caution.sequence_caution(scenario))
 try:
     asked = question_of(scenario, form.asked())
 except BadInput as error:
-    answer_panel.draw(None, None, str(error))
+    with top:
+        answer_panel.draw(None, None, str(error))
     st.stop()
 first = later.answer("first verdict", questions.first_verdict, asked)
 whole = later.answer("verdict", questions.whole_verdict, asked, long=True)
@@ -32,7 +35,10 @@ if verdict is not None and verdict.whole and verdict.best is not None:
         cases = later.answer("cases", questions.cases_of, verdict, long=True)
         tipping = later.answer("tipping", questions.tipping_of, verdict, long=True)
 sure = bands.result() if bands and bands.done() and not bands.exception() else None
-answer_panel.draw(verdict, sure, refusal)
+with top:
+    answer_panel.draw(verdict, sure, refusal)
+    if verdict is not None:
+        st.caption(plain(answer_panel.inputs(asked)))
 if verdict is not None and not refusal:
     left, right = st.columns((1, 1), gap="medium")
     with left:
@@ -43,5 +49,4 @@ if verdict is not None and not refusal:
         outlook_panel.draw_cases(cases, tipping)
     outlook_panel.draw_losses(verdict)
     outlook_panel.draw_rows(verdict, sure)
-    st.caption(plain(answer_panel.inputs(asked)))
 later.redraw_after(*((one,) for one in (first, whole, bands, more, cases, tipping) if one is not None))

@@ -24,13 +24,13 @@ MAP_HEIGHT = 300
 def family_bars(unit: str, order: tuple[str, ...]) -> Spec:
     """A bar a family in an order, its best machine's cost by part.
 
-    Needs family, part, amount, total, meets, low, high, machine, says, rank.
+    Needs family, part, amount, total, meets, low, high, drawn (how far the line to high goes), machine, says, rank.
     """
     lane = {"y": nominal("family", sort=list(order), axis=axis("", labelFontSize=12, labelLimit=170, domain=False))}
     stack = layer(
         {"type": "bar", "height": {"band": 0.7}},
         x=quantity("amount", stack="zero", axis=axis(unit, grid=False)),
-        color=nominal("part", scale=scale_of(PARTS), title=None, legend={"orient": "bottom"}),
+        color=nominal("part", scale=scale_of(PARTS), title=None, legend={"orient": "bottom", "columns": 2}),
         order=quantity("rank"),
         opacity=when("datum.meets", 1, 0.35),
         tooltip=hover(
@@ -42,13 +42,13 @@ def family_bars(unit: str, order: tuple[str, ...]) -> Spec:
         ),
     )
     only = where("isValid(datum.low) && datum.rank === 0")
-    ends = {"x": quantity("low", title=unit), "x2": {"field": "high"}}
+    ends = {"x": quantity("low", title=unit), "x2": {"field": "drawn"}}
     tip = hover(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
     whisker = {**only, "layer": [layer(ruled(strokeWidth=1.5, color=INK), **ends, tooltip=tip)]}
     total = layer(
         LABEL,
         {"filter": "datum.rank === 0"},
-        {"calculate": "max(datum.total, isValid(datum.high) ? datum.high : 0)", "as": "end"},
+        {"calculate": "max(datum.total, isValid(datum.drawn) ? datum.drawn : 0)", "as": "end"},
         {"calculate": "format(datum.total, ',.3~r') + (datum.meets ? '' : ' (misses)')", "as": "label"},
         x=quantity("end"),
         text={"field": "label"},

@@ -19,6 +19,8 @@ from pages.decide_page.decide_charts import NOBODY
 from pages.ui.page_link import host
 
 MOST_TIMES = 6.0  # the best: a dearer family's bar would leave no room for the others
+WHISKER = 1.5  # times the longest bar: a longer line is cut there
+LEAST = 1e-4  # of a cost: a smaller part is not drawn
 NUMBERS = {
     "USD a billion samples": "%.4g",
     "Machine [USD]": "%,.0f",
@@ -39,14 +41,15 @@ def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
     leaders = [row for row in verdict.families if row.cost is not None]
     leaders.sort(key=lambda row: row.cost.total if row.cost else inf)
     least = min((row.cost.total for row in leaders if row.cost), default=0.0)
+    shown = [(row, row.cost) for row in leaders if row.cost and row.cost.total <= MOST_TIMES * least]
+    edge = WHISKER * max((cost.total for _, cost in shown), default=0.0)
     found = []
-    for order, row in enumerate(leaders):
-        cost = row.cost
-        if cost is None or cost.total > MOST_TIMES * least:
-            continue
+    for row, cost in shown:
         band = bands.rows.get(row.system) if bands and verdict.question.objective == "cost" else None
         parts = {"capital": cost.capital, "electricity": cost.electricity, "lost to failures": max(cost.lost, 0.0)}
         for rank, (part, amount) in enumerate(parts.items()):
+            if amount <= LEAST * cost.total:
+                continue
             found.append(
                 {
                     "family": row.family,
@@ -55,11 +58,11 @@ def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
                     "total": cost.total,
                     "meets": row.meets,
                     "low": band.low if band else None,
-                    "high": min(band.high, MOST_TIMES * least) if band else None,
+                    "high": band.high if band else None,
+                    "drawn": min(band.high, edge) if band else None,
                     "machine": f"{title(row.system)}: {machine_words(row)}",
                     "says": row.reason or "met",
                     "rank": rank,
-                    "order": order,
                 }
             )
     return pd.DataFrame(found)
@@ -89,7 +92,7 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
                 "Machine [USD]": row.capital,
                 "Samples/s": row.result.results["Throughput [samples/s]"] if row.result else None,
                 "Power [W]": row.result.results["Average power [W]"] if row.result else None,
-                "Samples that count [%]": 100 * row.protected.share if row.result else None,
+                "Samples that count [%]": 100 * min(row.protected.share, 1.0) if row.result else None,
                 "Best in draws [%]": 100 * bands.share(row.system) if bands and row.result else None,
                 "Open": host() + links.link(row.scenario, base) if row.scenario else None,
             }
@@ -120,7 +123,7 @@ def losses(verdict: Verdict) -> pd.DataFrame:
                 "Worst failure": guard.worst_fault or "none has a rate",
                 "Lost then [batches]": guard.lost_batches,
                 "Lost then [min]": guard.lost_minutes,
-                "Samples that count [%]": 100 * guard.share,
+                "Samples that count [%]": 100 * min(guard.share, 1.0),
                 "Failures cost a month [USD]": lost,
             }
         )

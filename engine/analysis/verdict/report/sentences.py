@@ -6,7 +6,7 @@ from math import inf
 from ....insight.running_costs import dollars, price_note, running_dollars
 from ....registry import load
 from ....scenario.machine import HOURS
-from ..decide import Row, Verdict
+from ..decide import SAME, Row, Verdict
 from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 from ..outlook.bands import SURE, VerdictBands
 from ..outlook.tipping import TippingPoint
@@ -59,22 +59,28 @@ def headline(verdict: Verdict) -> str:
 
 
 def why(verdict: Verdict) -> str:
-    """Return why the verdict beats the next family: how price and speed of the two machines compare."""
-    best, other = (
-        verdict.best,
-        next((row for row in verdict.families if verdict.best and row.family != verdict.best.family), None),
-    )
-    if best is None or other is None:
+    """Return why the verdict beats the next family: how price and speed of the two machines compare; which families are level."""
+    best = verdict.best
+    if best is None:
         return ""
+    others = [row for row in verdict.families if row.family != best.family]
+    level = [row for row in others if row.meets and row.value <= SAME * best.value]
+    other = next((row for row in others if row not in level), None)
+    told = f"Level within 2 %: {', '.join(_on(row) for row in level)}. " if level else ""
+    if other is None:
+        return told.rstrip()
     if not other.meets:
-        return f"Nothing else meets the requirement; the nearest is {other.family}: {other.reason}"
+        return f"{told}No other family meets the requirement; the nearest is {other.family}: {other.reason}"
     times = other.value / best.value if best.value else inf
-    told = [f"{other.family} ({load('systems', other.system).title} on {machine_words(other)}) has {times:.3g} times the "]
-    told.append(LEAST_WORDS[verdict.question.objective])
+    said = f"{told}{_on(other)} has {times:.3g} times the {LEAST_WORDS[verdict.question.objective]}"
     dear, fast = _ratio(other.capital, best.capital), best.step / other.step
     if verdict.question.objective == "cost" and dear:
-        told.append(f": its machine costs {dear:.3g} times as much and trains {fast:.3g} times as fast")
-    return "".join(told) + "."
+        said += f": its machine costs {dear:.3g} times as much and trains {fast:.3g} times as fast"
+    return f"{said}."
+
+
+def _on(row: Row) -> str:
+    return f"{row.family} ({load('systems', row.system).title} on {machine_words(row)})"
 
 
 def sureness(verdict: Verdict, bands: VerdictBands) -> str:
@@ -130,7 +136,8 @@ def _ties(verdict: Verdict, best: Row) -> Iterator[str]:
 
 def _none(verdict: Verdict) -> str:
     near = next((row for row in verdict.rows if row.result is not None), None)
-    asked = " and ".join(verdict.question.requirement.texts) or "the model"
+    requirement = verdict.question.requirement
+    asked = " and ".join((*requirement.texts, *([f"lose={requirement.lose}"] if requirement.lose else []))) or "what is asked"
     if near is None:
         limits = next((row.reason for row in verdict.rows), "")
         return f"Nobody can build a machine for this model of the parts that may be used. {limits}"
