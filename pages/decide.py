@@ -3,6 +3,7 @@
 import streamlit as st
 
 from engine.analysis.verdict.report.asked import question_of
+from engine.analysis.verdict.report.sentences import inputs
 from engine.errors import BadInput
 from pages.answers import caution, later
 from pages.decide_page import answer_panel, form, map_panel, outlook_panel, questions
@@ -38,7 +39,7 @@ sure = bands.result() if bands and bands.done() and not bands.exception() else N
 with top:
     answer_panel.draw(verdict, sure, refusal)
     if verdict is not None:
-        st.caption(plain(answer_panel.inputs(asked)))
+        st.caption(plain(inputs(asked)))
 if verdict is not None and not refusal:
     left, right = st.columns((1, 1), gap="medium")
     with left:

@@ -29,7 +29,7 @@ from ..run.shared_training import TrainingShelf, functional_class
 from ..scenario import knobs as knob
 from ..scenario.keys import How
 from ..scenario.presets import DEFAULT, preset, preset_names
-from ..scenario.scenario import KNOBS, Scenario, with_values
+from ..scenario.scenario import KNOBS, Scenario, mended, with_values
 from ..scenario.sequences import sequence_notes
 from ..simulate import simulate
 from ..sweep import links
@@ -56,7 +56,15 @@ def scenario(base: Base = DEFAULT, /, **knobs: Any) -> Scenario:
     20
     """
     look()
-    return with_values(scenario_of(base), settings(knobs))
+    return _changed(scenario_of(base), settings(knobs))
+
+
+def _changed(start: Scenario, changes: Mapping[str, Any]) -> Scenario:
+    """Return a scenario with knobs changed; that its bottom MLP follows a new embedding dim is a warning."""
+    whole, said = mended(start, changes)
+    if said:
+        warnings.warn(said, stacklevel=3)
+    return with_values(start, whole)
 
 
 def estimate(base: Base = DEFAULT, /, **knobs: Any) -> Table:
@@ -172,7 +180,7 @@ def decide(
     start = scenario_of(base)
     for sentence in sequence_notes(start):
         warnings.warn(sentence, stacklevel=2)
-    return content(decided(question_of(with_values(start, changes), asked)), DEFAULT)
+    return content(decided(question_of(_changed(start, changes), asked)), DEFAULT)
 
 
 def fit(file: Data, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None, **knobs: Any) -> Scenario:

@@ -12,7 +12,7 @@ from ..analysis.verdict.decide import Row, Verdict, VerdictQuestion, decisions
 from ..analysis.verdict.outlook.outlook import NO_OUTLOOK, Outlook, outlook
 from ..analysis.verdict.report.asked import link_of, question_of
 from ..analysis.verdict.report.content import content, table
-from ..analysis.verdict.report.sentences import headline, machine_words, notes, sureness, tipping_words, why
+from ..analysis.verdict.report.sentences import headline, inputs, machine_words, notes, sureness, tipping_words, why
 from ..analysis.verdict.requirement import OBJECTIVES
 from ..analysis.verdict.space import KNOBS, RESET
 from ..insight.running_costs import assumptions
@@ -120,7 +120,7 @@ def _text(verdict: Verdict, base: str, more: Outlook) -> str:
     sure = sureness(verdict, more.bands) if more.bands else ""
     lines = [*filter(None, (headline(verdict), why(verdict), sure)), "", HEAD, *map(_line, verdict.rows), ""]
     lines += [*tipping_words(more.tipping), *notes(verdict)]
-    lines += [assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
+    lines += [inputs(verdict.question), assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
     return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,7 @@ from ..errors import BadFile, BadInput
 from ..paths import written_path
 from ..scenario import knobs
 from ..scenario.presets import DEFAULT, preset, scenario_file
-from ..scenario.scenario import Scenario, known, values, with_values
+from ..scenario.scenario import Scenario, known, mended, values, with_values
 from ..sweep import links
 from ..workload.readers.formats import digest_of
 
@@ -57,7 +57,9 @@ def add_start(parser: argparse.ArgumentParser) -> None:
 def chosen(arguments: argparse.Namespace) -> Chosen:
     """Return what the arguments choose; raises BadInput."""
     start = _start(arguments)
-    settings = dict(_setting(text) for text in arguments.set)
+    settings, said = mended(start.scenario, dict(_setting(text) for text in arguments.set))
+    if said:
+        print(f"Note: {said}", file=sys.stderr)
     data = vars(arguments).get("data")  # not every command takes a file
     if data is not None:
         asked = settings.get(DIGEST, values(start.scenario)[DIGEST])

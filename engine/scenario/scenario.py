@@ -21,6 +21,7 @@ from .knobs import Knob, knob
 from .machine import MachineKnobs
 from .renamed import RENAMED
 
+DIM, BOTTOM = "model.embedding_dim", "model.bottom_mlp"
 NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
 
 
@@ -143,6 +144,20 @@ def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     if not isinstance(changed, Recorder):
         _check_rules(changed, {path.partition(".")[0] for path in merged})
     return changed
+
+
+def mended(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return changes by hand with a bottom MLP that ends in a new embedding dim, and the sentence that says so; "" for neither.
+
+    An untouched bottom MLP follows; one that is set too, or never fitted, is left as it is.
+    """
+    dim, model = changes.get(DIM), scenario.model
+    if "model.name" in changes or BOTTOM in changes or not isinstance(dim, int) or dim in (0, model.embedding_dim):
+        return dict(changes), ""
+    if changes.get("model.interaction", model.interaction) != "dot" or model.bottom_mlp[-1] != model.embedding_dim:
+        return dict(changes), ""
+    widths = (*model.bottom_mlp[:-1], dim)
+    return {**changes, BOTTOM: widths}, f"model.bottom_mlp ends in {dim} now, as model.embedding_dim does."
 
 
 def with_checked(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:

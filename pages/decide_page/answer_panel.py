@@ -4,7 +4,7 @@ from concurrent.futures import BrokenExecutor, Future
 
 import streamlit as st
 
-from engine.analysis.verdict.decide import Verdict, VerdictQuestion
+from engine.analysis.verdict.decide import Verdict
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.report.sentences import headline, notes, sureness, why
 from engine.errors import EmberpoolError
@@ -69,20 +69,6 @@ def _draw(verdict: Verdict, bands: VerdictBands | None) -> None:
 def _open(scenario: object) -> None:
     session.show(scenario)  # type: ignore[arg-type]
     st.session_state[GO] = script("design")
-
-
-def inputs(question: VerdictQuestion) -> str:
-    """Return the inputs that a verdict is computed from, in words."""
-    model, data = question.base.model, question.base.data
-    rows = model.num_embeddings[0] if len(model.num_embeddings) == 1 else sum(model.num_embeddings)
-    each = f"{rows:,} rows" if len(model.num_embeddings) == 1 else f"{rows:,} rows in all"
-    pooling = f"{sum(model.pooling) if len(model.pooling) > 1 else model.pooling[0] * model.num_tables:,} lookups a sample"
-    asked = ", ".join(question.requirement.texts) or "no speed or budget required"
-    lose = f", a failure may lose {question.requirement.lose}" if question.requirement.lose else ""
-    return (
-        f"Computed for {model.num_tables:,} tables of {each} × {model.embedding_dim}, {pooling}, batches of {data.batch_size:,}; "
-        f"{asked}{lose}; prices of {question.base.machine.prices}."
-    )
 
 
 GO = "decide go"

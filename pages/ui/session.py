@@ -16,7 +16,7 @@ from engine.errors import BadKnob
 from engine.scenario import knobs, machine
 from engine.scenario.knobs import Knob
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, Scenario, values, with_values
+from engine.scenario.scenario import KNOBS, Scenario, mended, values, with_values
 from engine.sweep.link_parts import is_foreign
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
@@ -192,10 +192,16 @@ def refusals() -> Mapping[str, str]:
             good[path] = read(path)
         except BadKnob as error:
             bad[path] = str(error)
+    held = values(scenario())
+    moved, said = mended(scenario(), {path: value for path, value in good.items() if value != held[path]})
     try:
-        st.session_state[SCENARIO] = with_values(scenario(), good)
+        st.session_state[SCENARIO] = with_values(scenario(), {**good, **moved})
     except BadKnob as error:
         bad[""] = str(error)
+    else:
+        if said:
+            show(scenario())
+            st.toast(said)
     st.session_state[REFUSED] = bad
     return bad
 

@@ -16,7 +16,7 @@ from ..outlook.territory import Territory
 from ..outlook.tipping import TippingPoint
 from ..outlook.variants import Varied
 from .asked import link_of
-from .sentences import headline, notes, why
+from .sentences import headline, inputs, notes, why
 
 
 def content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
@@ -31,6 +31,7 @@ def content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[
         "parts": list(question.parts.words),
         "prices": question.base.machine.prices,
         "space": {system: _stops(stops) for system, stops in verdict.space.items()},
+        "inputs": inputs(question),
         "sentence": headline(verdict),
         "why": why(verdict),
         "notes": list(notes(verdict)),

@@ -6,7 +6,8 @@ from math import inf
 from ....insight.running_costs import dollars, price_note, running_dollars
 from ....registry import load
 from ....scenario.machine import HOURS
-from ..decide import SAME, Row, Verdict
+from ....scenario.scenario import per_table
+from ..decide import SAME, Row, Verdict, VerdictQuestion
 from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 from ..outlook.bands import SURE, VerdictBands
 from ..outlook.tipping import TippingPoint
@@ -21,6 +22,20 @@ KEEP: Mapping[str, str] = {
     SERVERS: "Keep the tables on embedding servers",
 }
 LEAST_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energy a sample", "time": "time a sample"}
+
+
+def inputs(question: VerdictQuestion) -> str:
+    """Return the inputs that a verdict is computed from, in words."""
+    model, data = question.base.model, question.base.data
+    each, alike = model.num_embeddings, len(model.num_embeddings) == 1
+    rows = f"{each[0]:,} rows" if alike else f"{sum(each):,} rows in all"
+    asked = ", ".join(question.requirement.texts) or "no speed or budget required"
+    lose = f", a failure may lose {question.requirement.lose}" if question.requirement.lose else ""
+    return (
+        f"Computed for {model.num_tables:,} tables of {rows} × {model.embedding_dim}, "
+        f"{sum(per_table(model, 'pooling')):,} lookups a sample, batches of {data.batch_size:,}; {asked}{lose}; "
+        f"prices of {question.base.machine.prices}."
+    )
 
 
 def machine_words(row: Row) -> str:
