@@ -36,7 +36,7 @@ if verdict is not None and verdict.whole and verdict.best is not None:
         cases = later.answer("cases", questions.cases_of, verdict, long=True)
         tipping = later.answer("tipping", questions.tipping_of, verdict, long=True)
 sure = bands.result() if bands and bands.done() and not bands.exception() else None
-with top:
+with top, st.container(key="decide-answer"):
     answer_panel.draw(verdict, sure, refusal)
     if verdict is not None:
         st.caption(plain(inputs(asked)))

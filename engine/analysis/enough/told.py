@@ -1,9 +1,10 @@
 """The answer in sentences, each from the machines that were estimated: what is enough, why, and what else would do."""
 
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite, nan
 
 from ...estimates import steady_states
+from ...hardware.devices.chassis import CHASSIS, USUAL
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.knob_stops import CAPACITY, capacity
 from ...insight.running_costs import dollars, static_energy
@@ -106,12 +107,19 @@ def _both(answer: Enough, band: Band | None) -> str:
 
 
 def _unbuildable(answer: Enough) -> str:
-    """Return why the machine cannot be built of its parts, "" where it can or where it is a paper's own."""
+    """Return which other chassis the machine needs, or why no chassis takes its parts; "" where it is fine or a paper's own."""
     machine = answer.both.machine.result
     if not machine.ran or machine.scenario.machine.prices == RECORDED:
         return ""
-    lacking = does_not_fit(settle(machine.scenario))
-    return f"But it cannot be built: {lacking[0][0].lower() + lacking[0][1:]}" if lacking else ""
+    settled = settle(machine.scenario)
+    lacking, own = does_not_fit(settled), CHASSIS[settled.scenario.machine.chassis or USUAL]
+    if not lacking:
+        return ""
+    for name, other in sorted(CHASSIS.items(), key=lambda each: each[1].price.value if each[1].price else inf):
+        if other.gpus.value and not does_not_fit(settle(with_values(machine.scenario, {"machine.chassis": name}))):
+            more = other.price.value - own.price.value if other.price and own.price else nan
+            return f"Its parts need the chassis {name}, for {more:,.0f} USD more." if more == more else f"Its parts need {name}."
+    return f"But it cannot be built: {lacking[0][0].lower() + lacking[0][1:]}"
 
 
 def _switched(answer: Enough) -> str:
