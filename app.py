@@ -38,7 +38,7 @@ design = page.url_path == "design"
 def drawer() -> None:
     """Draw the knobs that stand nowhere else."""
     with st.sidebar:
-        elsewhere = strips.shown() if design else form.MORE if page.url_path == "decide" else ()
+        elsewhere = strips.shown() if design else form.SHOWN if page.url_path == "decide" else ()
         sidebar.draw(refused, {*BAR_KNOBS, *elsewhere})
 
 

@@ -1,5 +1,7 @@
 """What should I build?"""
 
+from functools import partial
+
 import streamlit as st
 
 from engine.analysis.verdict.report.asked import question_of
@@ -16,13 +18,13 @@ answer_panel.go()
 scenario = session.scenario()
 top = st.container(key="decide-top")
 with top:
-    form.draw(session.refused(), bar.draw_model, bar.draw_chips)
+    form.draw(session.refused(), bar.draw_model, partial(bar.draw_chips, form.SEARCHED))
 address.bar("decide", caution.sequence_caution(scenario))
 try:
     asked = question_of(scenario, form.asked())
 except BadInput as error:
     with top:
-        answer_panel.draw(None, None, str(error))
+        answer_panel.draw(None, None, (), str(error))
     st.stop()
 first = later.answer("first verdict", questions.first_verdict, asked)
 whole = later.answer("verdict", questions.whole_verdict, asked, long=True)
@@ -31,22 +33,24 @@ bands = cases = tipping = more = known = None
 if verdict is not None and verdict.whole and verdict.best is not None:
     bands = later.answer("verdict bands", questions.bands_of, verdict, long=True)
     if bands.done():
-        known, more = map_panel.asked(verdict)
-    if more is None and bands.done():
         cases = later.answer("cases", questions.cases_of, verdict, long=True)
+    if cases and cases.done():
+        known, more = map_panel.asked(verdict)
+    if cases and cases.done() and more is None:
         tipping = later.answer("tipping", questions.tipping_of, verdict, long=True)
+found = cases.result() if cases and cases.done() and not cases.exception() else ()
 sure = bands.result() if bands and bands.done() and not bands.exception() else None
 with top, st.container(key="decide-answer"):
-    answer_panel.draw(verdict, sure, refusal)
+    answer_panel.draw(verdict, sure, found, refusal)
     if verdict is not None:
-        st.caption(plain(inputs(asked)))
+        st.caption(plain(inputs(asked), most=1000))
 if verdict is not None and not refusal:
     left, right = st.columns((1, 1), gap="medium")
     with left:
         outlook_panel.draw_bars(verdict, sure)
     with right:
         map_panel.draw(verdict, known, more)
-    if cases and tipping:
+    if cases:
         outlook_panel.draw_cases(cases, tipping)
     outlook_panel.draw_losses(verdict)
     outlook_panel.draw_rows(verdict, sure)

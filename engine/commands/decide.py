@@ -12,7 +12,16 @@ from ..analysis.verdict.decide import Row, Verdict, VerdictQuestion, decisions
 from ..analysis.verdict.outlook.outlook import NO_OUTLOOK, Outlook, outlook
 from ..analysis.verdict.report.asked import link_of, question_of
 from ..analysis.verdict.report.content import content, table
-from ..analysis.verdict.report.sentences import headline, inputs, machine_words, notes, sureness, tipping_words, why
+from ..analysis.verdict.report.sentences import (
+    headline,
+    inputs,
+    machine_words,
+    notes,
+    popularity_words,
+    sureness,
+    tipping_words,
+    why,
+)
 from ..analysis.verdict.requirement import OBJECTIVES
 from ..analysis.verdict.space import KNOBS, RESET
 from ..insight.running_costs import assumptions
@@ -119,7 +128,7 @@ def _text(verdict: Verdict, base: str, more: Outlook) -> str:
     """Return sentence, reason, table, outlook and notes for people."""
     sure = sureness(verdict, more.bands) if more.bands else ""
     lines = [*filter(None, (headline(verdict), why(verdict), sure)), "", HEAD, *map(_line, verdict.rows), ""]
-    lines += [*tipping_words(more.tipping), *notes(verdict)]
+    lines += [*filter(None, [popularity_words(verdict, more.cases)]), *tipping_words(more.tipping), *notes(verdict)]
     lines += [inputs(verdict.question), assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
     return "\n".join(lines) + "\n"
 

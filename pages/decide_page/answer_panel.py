@@ -1,14 +1,20 @@
 """The answer of Decide: the verdict in a sentence, why, how sure it is, and the machine to open in Design."""
 
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Future
 
 import streamlit as st
 
+from engine.analysis.enough.question import baseline_of
 from engine.analysis.verdict.decide import Verdict
 from engine.analysis.verdict.outlook.bands import VerdictBands
-from engine.analysis.verdict.report.sentences import headline, notes, sureness, why
+from engine.analysis.verdict.outlook.variants import Varied
+from engine.analysis.verdict.report.sentences import headline, left_out, notes, popularity_words, sureness, why
 from engine.errors import EmberpoolError
+from engine.estimates import estimates
+from engine.scenario.scenario import Scenario
 from pages.answers import later
+from pages.answers.question import CHOSEN_BASELINE, default_baseline
 from pages.decide_page import decide_tables
 from pages.ui import downloads, session
 from pages.ui.page_link import script
@@ -36,7 +42,7 @@ def failure(*futures: Future[Verdict]) -> str:
     return ""
 
 
-def draw(verdict: Verdict | None, bands: VerdictBands | None, refusal: str) -> None:
+def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Varied], refusal: str) -> None:
     """Draw the answer's box, or that it is being searched, or why there is none."""
     with st.container(border=True, key="answer"):
         if refusal:
@@ -44,10 +50,10 @@ def draw(verdict: Verdict | None, bands: VerdictBands | None, refusal: str) -> N
         elif verdict is None:
             st.markdown("**What should I build?** All systems are being compared on machines that can be built ...")
         else:
-            _draw(verdict, bands)
+            _draw(verdict, bands, cases)
 
 
-def _draw(verdict: Verdict, bands: VerdictBands | None) -> None:
+def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied]) -> None:
     said, best = headline(verdict), verdict.best
     keep, colon, machine = said.partition(": ")
     with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
@@ -55,7 +61,7 @@ def _draw(verdict: Verdict, bands: VerdictBands | None) -> None:
         st.markdown(f"**{plain(bold, most=MOST)}** {plain(rest, most=MOST)}", width="stretch")
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
-    told = [why(verdict), sureness(verdict, bands) if bands else ""]
+    told = [why(verdict), sureness(verdict, bands) if bands else "", popularity_words(verdict, cases), left_out(verdict)]
     told += [] if verdict.whole else ["A quick search of all systems; the whole search follows."]
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
         st.caption(" ".join(plain(one, most=MOST) for one in told if one), width="stretch")
@@ -66,11 +72,16 @@ def _draw(verdict: Verdict, bands: VerdictBands | None) -> None:
                 st.markdown(plain(note, most=MOST))
 
 
-def _open(scenario: object) -> None:
-    session.show(scenario)  # type: ignore[arg-type]
+def _open(scenario: Scenario) -> None:
+    """Show a machine in Design, against a baseline that can run beside it."""
+    session.show(scenario)
+    names = [name for name in (default_baseline(scenario), *BASELINES) if name != scenario.system]
+    runs = (name for name in names if estimates([baseline_of(scenario, name)])[0].ran)
+    st.session_state[CHOSEN_BASELINE] = next(runs, "")
     st.session_state[GO] = script("design")
 
 
+BASELINES = ("dram", "dram-hbm-nodes", "cpu-gpu")
 GO = "decide go"
 
 

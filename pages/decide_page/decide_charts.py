@@ -28,7 +28,7 @@ def family_bars(unit: str, order: tuple[str, ...]) -> Spec:
     """
     lane = {"y": nominal("family", sort=list(order), axis=axis("", labelFontSize=12, labelLimit=170, domain=False))}
     stack = layer(
-        {"type": "bar", "height": {"band": 0.7}},
+        {"type": "bar", "height": {"band": 0.5}},
         x=quantity("amount", stack="zero", axis=axis(unit, grid=False)),
         color=nominal("part", scale=scale_of(PARTS), title=None, legend={"orient": "bottom", "columns": 2}),
         order=quantity("rank"),
@@ -46,14 +46,13 @@ def family_bars(unit: str, order: tuple[str, ...]) -> Spec:
     tip = hover(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
     whisker = {**only, "layer": [layer(ruled(strokeWidth=1.5, color=INK), **ends, tooltip=tip)]}
     total = layer(
-        LABEL,
+        {**LABEL, "dy": -8, "fontSize": 11},
         {"filter": "datum.rank === 0"},
-        {"calculate": "max(datum.total, isValid(datum.drawn) ? datum.drawn : 0)", "as": "end"},
         {"calculate": "format(datum.total, ',.3~r') + (datum.meets ? '' : ' (misses)')", "as": "label"},
-        x=quantity("end"),
+        x=quantity("total"),
         text={"field": "label"},
     )
-    return {**rows(30), "encoding": lane, "layer": [stack, whisker, total]}
+    return {**rows(34), "encoding": lane, "layer": [stack, whisker, total]}
 
 
 @lru_cache(maxsize=32)

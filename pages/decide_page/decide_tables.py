@@ -1,8 +1,9 @@
 """Tables of Decide: rows, bars by family, losses by failure, cases and the cells of the map."""
 
-import itertools
 from collections.abc import Sequence
+from itertools import pairwise
 from math import inf
+from typing import Any
 
 import pandas as pd
 
@@ -125,6 +126,7 @@ def losses(verdict: Verdict) -> pd.DataFrame:
                 "Lost then [min]": guard.lost_minutes,
                 "Samples that count [%]": 100 * min(guard.share, 1.0),
                 "Failures cost a month [USD]": lost,
+                "What is asked": "met" if row.meets else "missed",
             }
         )
     return pd.DataFrame(found)
@@ -153,7 +155,7 @@ def map_cells(found: Territory, verdict: Verdict) -> pd.DataFrame:
     x, y = (_bounds(axis.values, axis.log) for axis in (across, up))
     columns, up_to = found.size
     every = {(column, row): _nearest(found, (column, row)) for column in range(columns) for row in range(up_to)}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "known": (column, row) in found.cells,
             "x": across.values[column],
@@ -171,7 +173,10 @@ def map_cells(found: Territory, verdict: Verdict) -> pd.DataFrame:
         }
         for (column, row), cell in every.items()
     ]
-    here = across.here(verdict.question.base), up.here(verdict.question.base)
+    here, best = (across.here(verdict.question.base), up.here(verdict.question.base)), verdict.best
+    own = _place(x, here[0]), _place(y, here[1])
+    if best and None not in own and (own[0] or 0, own[1] or 0) not in found.cells:
+        rows[[*every].index((own[0] or 0, own[1] or 0))] |= {"family": best.family, "system": title(best.system), "known": True}
     frame = pd.DataFrame(rows)
     if here[0] is not None and here[1] is not None and x[0] <= here[0] <= x[-1] and y[0] <= here[1] <= y[-1]:
         frame = pd.concat([frame, pd.DataFrame([{"here_x": here[0], "here_y": here[1]}])], ignore_index=True)
@@ -185,10 +190,16 @@ def _nearest(found: Territory, place: Place) -> Cell:
     return found.cells[min(found.cells, key=lambda one: ((one[0] - place[0]) ** 2 + (one[1] - place[1]) ** 2, one))]
 
 
+def _place(bounds: Sequence[float], value: float | None) -> int | None:
+    """Return the cell between whose bounds a value lies, None for none."""
+    inside = (number for number, (low, high) in enumerate(pairwise(bounds)) if value is not None and low <= value < high)
+    return next(inside, None)
+
+
 def _bounds(values: Sequence[float], log: bool) -> list[float]:
     """Return the bounds of the cells around values: half-way, by ratio where the axis is logarithmic."""
     if log:
-        inner = [(one * other) ** 0.5 for one, other in itertools.pairwise(values)]
+        inner = [(one * other) ** 0.5 for one, other in pairwise(values)]
         return [values[0] ** 2 / inner[0], *inner, values[-1] ** 2 / inner[-1]]
-    inner = [(one + other) / 2 for one, other in itertools.pairwise(values)]
+    inner = [(one + other) / 2 for one, other in pairwise(values)]
     return [2 * values[0] - inner[0], *inner, 2 * values[-1] - inner[-1]]

@@ -6,6 +6,8 @@ import streamlit as st
 
 from engine.analysis.verdict.allowed import ON_SALE, AllowedParts
 from engine.analysis.verdict.report.asked import COST
+from engine.analysis.verdict.space import KNOBS as SPACE
+from engine.analysis.verdict.space import RESET
 from engine.scenario.scenario import KNOBS
 from engine.sweep.links import Opened
 from engine.sweep.questions import Questions
@@ -24,6 +26,7 @@ REQUIREMENTS: Mapping[str, str] = {
 }
 EXAMPLES = {"throughput": "such as 1e6", "step-ms": "such as 5", "days": "such as 7:1e12"}
 LOSSES: Mapping[str, str] = {"": "anything", "nothing": "nothing", "batches": "N batches", "minutes": "N minutes"}
+NUMBERED = ("batches", "minutes")
 OBJECTIVES: Mapping[str, str] = {
     "cost": "cost a sample",
     "capital": "price of the machine",
@@ -35,8 +38,11 @@ STATES: Mapping[str, str] = {
     "on-sale,announced": "on sale, announced",
     "all": "also discontinued",
 }
+POPULARITY = "data.popularity"
 MORE = ("faults.rates", "faults.power_loss_mtbf_hours", "machine.prices", "machine.training_hours_a_month", "machine.owned_parts")
 ANY = "any"
+SHOWN = (POPULARITY, *MORE)
+SEARCHED = {*RESET, *SPACE, "system", "policy.protection"}  # knobs that the page searches itself, whatever they are
 
 
 def asked() -> Questions:
@@ -47,7 +53,8 @@ def asked() -> Questions:
 def asked_of(state: Mapping[str, object]) -> Questions:
     """Return what a form of such a session asks."""
     held = {key: str(state[_kept(key)]) for key in FIRST}
-    must, lose = held[MUST], held[LOSE]
+    must, lose = held[MUST] if held[VALUE].strip() else "", held[LOSE]
+    lose = "" if lose in NUMBERED and not held[MOST].strip() else lose  # nothing is asked until its number is written
     require = [f"{must}={held[VALUE].strip()}"] * bool(must) + [f"budget={held[BUDGET].strip()}"] * bool(held[BUDGET].strip())
     parts = ",".join(filter(None, (held[PARTS], held[GPU] and f"gpu={held[GPU]}")))
     return Questions(
@@ -85,9 +92,12 @@ LINK = PageLink(to_link, from_link)
 def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips: Callable[[], None]) -> None:
     """Draw the form; each widget's value is kept beside it, since Streamlit forgets it with the widget."""
     with st.container(key="decide-form"):
-        model, must, value, budget, lose, least, parts, gpu = st.columns((8, 6, 4, 4, 5, 5, 5, 5), vertical_alignment="bottom")
+        columns = st.columns((8, 5, 6, 4, 4, 5, 3, 5, 5), vertical_alignment="bottom")
+        model, popularity, must, value, budget, lose, most, least, parts = columns
         with model:
             draw_model()
+        with popularity:
+            knob_widgets.draw_alone(KNOBS[POPULARITY])
         with must:
             _choose(MUST, "Must reach", REQUIREMENTS)
         chosen = str(st.session_state[MUST])
@@ -96,16 +106,17 @@ def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips:
         with budget:
             _write(BUDGET, "Budget [USD]", "none")
         with lose:
-            _losses()
+            _choose(LOSE, "Failure may lose", LOSSES)
+        with most:
+            _write(MOST, "N", "-", disabled=st.session_state[LOSE] not in NUMBERED)
         with least:
-            _choose(LEAST, "Least", OBJECTIVES)
+            _choose(LEAST, "Minimise", OBJECTIVES)
         with parts:
             _choose(PARTS, "Parts", _states())
-        with gpu:
-            names = AllowedParts(str(st.session_state[_kept(PARTS)])).of("gpu")
-            _choose(GPU, "GPU", {"": ANY, **{name: name for name in names}})
         with st.container(horizontal=True, vertical_alignment="center", key="decide-more"):
-            with st.popover("Failures, prices, hours, owned parts", type="tertiary"):
+            with st.popover("GPU, failures, prices, hours, owned parts", type="tertiary"):
+                names = AllowedParts(str(st.session_state[_kept(PARTS)])).of("gpu")
+                _choose(GPU, "GPU", {"": ANY, **{name: name for name in names}})
                 for path in MORE:
                     knob_widgets.draw(KNOBS[path], refused.get(path, ""))
             draw_chips()
@@ -126,19 +137,6 @@ def _value(must: str) -> None:
         _choose(VALUE, "System", {name: name for name in palette.systems()})
     else:
         _write(VALUE, "Value", EXAMPLES.get(must, "none"), disabled=not must)
-
-
-def _losses() -> None:
-    """Draw what a failure may lose, and how much of it beside."""
-    chosen = str(st.session_state.get(_kept(LOSE), ""))
-    if chosen in ("batches", "minutes"):
-        left, right = st.columns(2, vertical_alignment="bottom")
-        with left:
-            _choose(LOSE, "May lose", LOSSES)
-        with right:
-            _write(MOST, "N", "such as 10")
-    else:
-        _choose(LOSE, "Failure may lose", LOSSES)
 
 
 def _choose(key: str, label: str, options: Mapping[str, str]) -> None:

@@ -68,7 +68,7 @@ def draw(verdict: Verdict, known: Territory | None, more: Future[Any] | None) ->
     frame = decide_tables.map_cells(known, verdict)
     if more is not None:
         with st.container(horizontal=True, vertical_alignment="center", key="says-map"):
-            st.progress(known.share, f"{known.share:.0%} of the map is known")
+            st.progress(known.share, f"{known.share:.0%} of the map is known; pale cells are guesses")
             st.button("Stop", key="map stop", on_click=_stop, type="tertiary")
     families = decide_charts.known_families(known)
     spec = decide_charts.winners_map(across.title, up.title, across.log, up.log, families)

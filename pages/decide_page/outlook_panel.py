@@ -41,7 +41,7 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
         st.caption(plain(line))
 
 
-def draw_cases(cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingPoint, ...]]) -> None:
+def draw_cases(cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingPoint, ...]] | None) -> None:
     """Draw who wins in the usual cases, and where the verdict changes."""
     st.subheader("What if?", anchor=False)
     if not cases.done() or cases.exception():
@@ -51,8 +51,11 @@ def draw_cases(cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingP
             decide_tables.cases(cases.result()), {"USD a billion samples": "%.4g", "Machine [USD]": "%,.0f", "Samples/s": "%,.0f"}
         )
     st.markdown("**The verdict changes**")
-    if not tipping.done() or tipping.exception():
-        st.caption("Being computed ..." if not tipping.done() else plain(str(tipping.exception())))
+    if tipping is None or not tipping.done() or tipping.exception():
+        waits = tipping is None or not tipping.done()
+        st.caption(
+            "Computed once the map is whole or stopped ..." if waits or tipping is None else plain(str(tipping.exception()))
+        )
     else:
         st.markdown("\n".join(f"- {plain(line)}" for line in tipping_words(tipping.result())))
 

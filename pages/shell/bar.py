@@ -1,6 +1,6 @@
 """The scenario bar: model, training system, baseline and target, the knobs that differ from the preset, and undo."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
 import streamlit as st
@@ -81,9 +81,9 @@ def draw_model(label: str = "Model") -> None:
     )
 
 
-def draw_chips() -> None:
-    """Draw a chip for each knob that differs; pressing it takes the preset's value back."""
-    paths = changed_knobs()
+def draw_chips(aside: Collection[str] = ()) -> None:
+    """Draw a chip for each knob that differs, those `aside` left out; pressing it takes the preset's value back."""
+    paths = [path for path in changed_knobs() if path not in aside]
     if not paths:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="chips"):

@@ -3,20 +3,20 @@
 A quick search of all systems comes first, then the whole search of each; whoever waits sees the verdict after each.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Any
 
 from ...errors import CannotRun
-from ...estimates import estimates
+from ...estimates import estimates, step_seconds
 from ...hardware.device import nodes
 from ...hardware.prices import unpriced
 from ...registry import load
 from ...results.result import Result
 from ...scenario.machine import RECORDED, YEARS
-from ...scenario.scenario import KNOBS, Scenario, with_values
+from ...scenario.scenario import KNOBS, Scenario, with_checked, with_values
 from ...systems.buildable import parts_of, states_of
 from ...systems.sizing import CHASSIS
 from ...systems.system import Settled, powered
@@ -27,10 +27,11 @@ from .families import FROM_BELOW, family_of, medium_of
 from .protected import PROTECTION, Protected, struck, unstruck
 from .protection_search import FEW, MANY, best_protected
 from .requirement import Objective, Requirement
-from .search import STARTS, best_of
-from .space import GPU, HOST, SHAPE, Stops, base_of, quick, space_of
+from .search import STARTS, best_of, search
+from .space import GPU, HOST, INSIDE, SHAPE, Stops, base_of, quick, space_of
 
 PRICES = "machine.prices"
+MACHINE = (HOST, INSIDE, CHASSIS)  # knobs beside those of shape that a system named by "as fast as" keeps
 SAME = 1.02  # times the least: what a simpler system may cost more and still be named
 
 
@@ -137,12 +138,12 @@ def decide(question: VerdictQuestion, systems: Collection[str] = ()) -> Verdict:
 
 def decisions(question: VerdictQuestion, systems: Collection[str] = ()) -> Iterator[Verdict]:
     """Yield a verdict of a quick search, then one after each system's whole search."""
-    search = SystemSearch(question, systems)
-    rows = {system: search.row(system, quickly=True) for system in search.space}
-    yield search.verdict(rows, done=0)
-    for done, system in enumerate(search.space, 1):
-        rows[system] = search.row(system)
-        yield search.verdict(rows, done)
+    asked = SystemSearch(question, systems)
+    rows = {system: asked.row(system, quickly=True) for system in asked.space}
+    yield asked.verdict(rows, done=0)
+    for done, system in enumerate(asked.space, 1):
+        rows[system] = asked.row(system)
+        yield asked.verdict(rows, done)
 
 
 class SystemSearch:
@@ -163,17 +164,21 @@ class SystemSearch:
         self.aim = replace(aim, throughput=max(aim.throughput, self._as_fast_as(requirement.like)))
 
     def _as_fast_as(self, system: str | None) -> float:
-        """Return the samples/s of a system on the scenario's own parts, its policies at their best; 0 where none is named."""
+        """Return the samples/s of a system on the scenario's own parts, sized automatically, at its best policies; 0 for none."""
         if system is None:
             return 0.0
-        machine = self.question.scenario.machine
-        own = {GPU: (machine.gpu,), HOST: (machine.host,)}
-        stops = {knob: own.get(knob, stops) for knob, stops in self.space[system].items() if knob not in SHAPE or knob == GPU}
-        quickest = replace(self.aim, objective="time", requirement=Requirement())
-        _, found = best_of(self.candidates, quickest, system, {knob: one for knob, one in stops.items() if knob != CHASSIS})
-        if found.problem:
-            raise CannotRun(f"require=as={system}: that system cannot run: {found.problem}")
-        return self.question.base.data.batch_size / found.step
+        stops = {knob: stops for knob, stops in self.space[system].items() if stops and knob not in (*SHAPE, *MACHINE)}
+        own = with_values(self.question.base, {"system": system})
+
+        def ranks(settings: Sequence[Setting]) -> list[Rank]:
+            found = step_seconds(with_checked(own, dict(setting)) for setting in settings)
+            return [(seconds,) if seconds == seconds else (inf,) for seconds in found]
+
+        (seconds,) = ranks([search(stops, ranks)])[0]
+        if seconds == inf:
+            (result,) = estimates([own])
+            raise CannotRun(f"require=as={system}: that system cannot run as the scenario's machine is: {result.outcome}")
+        return self.question.base.data.batch_size / seconds
 
     def verdict(self, rows: Mapping[str, Row], done: int) -> Verdict:
         """Return the verdict of rows, of which so many are of a whole search."""
@@ -209,24 +214,24 @@ class SystemSearch:
             raise ValueError("a candidate that runs is settled.")
         whole = guard.added_to(found)
         return Row(
-            system,
-            family_of(settled),
-            rank,
-            self.aim.value(found, guard),
-            "" if rank[0] == MEETS else self._limit(scenario, found, guard),
-            setting,
-            scenario,
-            settled.scenario,
-            result,
-            whole.capital,
-            whole.step,
-            whole.watts,
-            self.aim.cost(found, guard),
-            medium_of(settled),
-            guard,
-            parts_of(settled),
-            states_of(settled),
-            _bill(settled, guard),
+            system=system,
+            family=family_of(settled),
+            rank=rank,
+            value=self.aim.value(found, guard),
+            reason="" if rank[0] == MEETS else self._limit(scenario, found, guard),
+            setting=setting,
+            scenario=scenario,
+            sized=settled.scenario,
+            result=result,
+            capital=whole.capital,
+            step=whole.step,
+            watts=whole.watts,
+            cost=self.aim.cost(found, guard),
+            medium=medium_of(settled),
+            protected=guard,
+            parts=parts_of(settled),
+            states=states_of(settled),
+            bill=_bill(settled, guard),
         )
 
     def _limit(self, scenario: Scenario, found: Estimated, guard: Protected) -> str:

@@ -24,8 +24,15 @@ GPU, GPUS, INSIDE, HOST, MEDIUM = "machine.gpu", "machine.num_gpus", "machine.gp
 CARD, DRIVE, LOGIC, SERVERS = "machine.expander", "machine.ssd", "machine.near_data_logic", "machine.embedding_servers"
 SHARE, WAY, HOT = "policy.cache_load_factor", "policy.cache_policy", "policy.hot_rows_MiB"
 LOG, SHARDING, DEDUP = "policy.log", "policy.sharding", "policy.row_dedup"
-# What a base scenario loses before a search: sizes and policies that are searched, and ways of counting that flatter nobody.
+# What a base scenario loses before a search: counts, sizes and policies that are searched, and ways of counting that flatter
+# nobody. A system that has no such knob in its space takes these.
 RESET: Mapping[str, Any] = {
+    GPUS: 1,
+    INSIDE: 8,
+    SERVERS: 1,
+    SHARE: 0.1,
+    HOT: 256.0,
+    DEDUP: "memory",
     **dict.fromkeys((*AUTOMATIC, LINK, LOG, BOUND, RELAXED, WAY, SHARDING)),
     NEAR: False,
     "policy.plan": "",

@@ -9,7 +9,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.analysis.verdict.allowed import AllowedParts
-from engine.analysis.verdict.decide import Verdict, VerdictQuestion, decide, decisions
+from engine.analysis.verdict.decide import SystemSearch, Verdict, VerdictQuestion, decide, decisions
 from engine.analysis.verdict.report.asked import link_of, question_of
 from engine.analysis.verdict.report.content import content
 from engine.analysis.verdict.report.sentences import headline, notes, why
@@ -130,6 +130,23 @@ def test_where_nothing_may_be_lost_to_a_power_loss_a_persistent_medium_wins() ->
     strict, free = (decide(question(scenario, lose=lose), SOME).best for lose in ("nothing", ""))
     assert strict and strict.family in ("Persistent memory", "Drives") and strict.protected.lost_batches == 0
     assert free and free.value <= strict.value
+
+
+def test_as_fast_as_a_system_asks_for_its_pace_on_the_scenario_s_own_parts() -> None:
+    """The machine named may be one that nobody sells: it is a yardstick, with the faster of near-data compute on and off."""
+    own = with_values(model(), {"machine.gpu": "v100", "machine.pmem": "optane-100"})
+    asked = SystemSearch(question(own, "as=dram"), ("dram", "all-hbm"))
+    tried = [
+        estimate(with_values(asked.question.base, {"system": "dram", "policy.row_dedup": dedup, "policy.sharding": sharding}))
+        for dedup in ("memory", "off", "gpu")
+        for sharding in (None, "row-wise", "planner")
+    ]
+    fastest = max(result.results["Throughput [samples/s]"] or 0.0 for result in tried)
+    assert asked.aim.throughput >= fastest * (1 - 1e-9)
+    best = decide(asked.question, ("all-hbm",)).best
+    assert best is None or (
+        best.result and (best.result.results["Throughput [samples/s]"] or 0.0) >= asked.aim.throughput * 0.999
+    )
 
 
 def test_search_finds_the_least_of_a_space_with_a_ladder_that_is_not_monotone() -> None:

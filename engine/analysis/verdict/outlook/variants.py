@@ -85,6 +85,7 @@ GPUS = VariedQuantity("price of GPUs", _constants("gpu.price"), _times("its pric
 LINK = VariedQuantity("CXL link", _constants("cxl.raw-lane-rate"), _times("its rate"))
 FAULTS = VariedQuantity("failures", _faults, _times("as many"), lambda s: bool(_faults(s, 1.0)[0]))
 QUANTITIES = (SIZE, LOOKUPS, BATCH, DRAM, PMEM, GPUS, LINK, FAULTS)
+POPULARITY, POPULARITIES = "data.popularity", ("kaggle", "terabyte", "avazu", "meta", "uniform")
 CASES = ((LINK, 0.5), (LINK, 2.0), (DRAM, 0.5), (DRAM, 2.0), (SIZE, 2.0), (SIZE, 4.0), (FAULTS, 4.0))
 
 
@@ -114,3 +115,15 @@ def what_if(question: VerdictQuestion, settings: Settings) -> Iterator[Varied]:
     for quantity, factor in CASES:
         if quantity.applies(question.base):
             yield varied(question, settings, quantity, factor)
+    for name in POPULARITIES:
+        if name != question.base.data.popularity:
+            yield _popular(question, settings, name)
+
+
+def _popular(question: VerdictQuestion, settings: Settings, name: str) -> Varied:
+    """Return the winner where lookups spread over rows otherwise."""
+    try:
+        other = replace(question, scenario=with_values(question.scenario, {POPULARITY: name}))
+        return Varied("popularity", name, 1.0, winner(other, settings))
+    except EmberpoolError as error:
+        return Varied("popularity", str(error), 1.0, NOBODY)

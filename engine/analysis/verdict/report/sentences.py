@@ -11,6 +11,7 @@ from ..decide import SAME, Row, Verdict, VerdictQuestion
 from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 from ..outlook.bands import SURE, VerdictBands
 from ..outlook.tipping import TippingPoint
+from ..outlook.variants import Varied
 
 KEEP: Mapping[str, str] = {
     HBM: "Keep the tables in HBM",
@@ -33,7 +34,8 @@ def inputs(question: VerdictQuestion) -> str:
     lose = f", a failure may lose {question.requirement.lose}" if question.requirement.lose else ""
     return (
         f"Computed for {model.num_tables:,} tables of {rows} × {model.embedding_dim}, "
-        f"{sum(per_table(model, 'pooling')):,} lookups a sample, batches of {data.batch_size:,}; {asked}{lose}; "
+        f"{sum(per_table(model, 'pooling')):,} lookups a sample, popularity {data.popularity}, {model.optimizer}, "
+        f"batches of {data.batch_size:,}; {asked}{lose}; "
         f"prices of {question.base.machine.prices}."
     )
 
@@ -109,7 +111,31 @@ def sureness(verdict: Verdict, bands: VerdictBands) -> str:
     )
     told = ", ".join(f"{load('systems', system).title} ({part:.0%})" for part, system in others[:2])
     said = f"Best in {share:.0%} of {bands.samples} draws of constants and prices" + (f"; else {told}." if told else ".")
+    own = bands.rows.get(best.system)
+    if own and verdict.question.objective == "cost":
+        said += f" A billion samples cost {own.low:.3g} to {own.high:.3g} USD in 9 of 10."
     return f"A tie. {said} What decides it are prices and rates within their ranges." if share < SURE else said
+
+
+def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
+    """Return which other popularity of rows would change the verdict; "" where none does, or none was asked."""
+    best = verdict.best
+    asked = [one for one in cases if one.name == "popularity" and one.winner.meets]
+    moved = [f"{one.told}: {one.winner.family}" for one in asked if best and one.winner.family != best.family]
+    own = verdict.question.base.data.popularity
+    if not asked or best is None:
+        return ""
+    least, most = (end(one.winner.value / best.value for one in asked) for end in (min, max))
+    spread = f"with other popularities the cheapest machine costs {least:.3g} to {most:.3g} times as much a sample"
+    if moved:
+        others = ", ".join(moved)
+        return f"It hangs on the popularity of rows, here {own}, which no draw varies: {spread}, and others win ({others})."
+    return f"It holds for other popularities of rows than {own}; {spread}."
+
+
+def left_out(verdict: Verdict) -> str:
+    """Return which GPUs were left out for lack of a price; "" for none."""
+    return f"Left out, having no published price: {', '.join(verdict.unpriced)}." if verdict.unpriced else ""
 
 
 def tipping_words(points: Iterable[TippingPoint]) -> Iterator[str]:
@@ -135,7 +161,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
         if best.scenario is not None:
             yield from filter(None, [price_note(best.scenario)])
     if verdict.unpriced:
-        yield f"{', '.join(verdict.unpriced)} have no published price and are left out of what is compared in money."
+        yield left_out(verdict)
     hours = verdict.question.base.machine.training_hours_a_month
     always = hours >= HOURS
     yield f"It is taken to train {'all the time, which favours large machines' if always else f'{hours:g} hours a month'}."
