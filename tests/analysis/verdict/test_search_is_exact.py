@@ -26,6 +26,7 @@ from tests.analysis.verdict import drawn
 from tests.oracles.every_machine import BUYABLE, Machine, least, machines, shortfall
 
 MODELS, EXACT, WORST, INNER = 200, 0.98, 0.1, 50
+FEW = (0, 1, 5, 20)  # of the last two, moving one knob at a time misses machines
 SAME = 1e-9
 STATES = {"on-sale": BUYABLE, "all": (*BUYABLE, "announced", "discontinued")}
 LARGE, SMALL = (1300, 1000), (300, 200)  # machines of the first system's space, and of those of all others together
@@ -40,7 +41,7 @@ class Compared(NamedTuple):
     inner: bool
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", FEW)
 def test_rows_are_those_of_an_enumeration(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for one in compared(seed, SMALL, monkeypatch):
         assert one.gap <= SAME, one

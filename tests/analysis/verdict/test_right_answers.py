@@ -1,0 +1,82 @@
+"""Is the verdict the right kind of answer? Over all systems, of 2 GB to 20 TB, with money and parts otherwise."""
+
+from typing import Any
+
+import pytest
+
+from engine.analysis.verdict.allowed import ON_SALE, AllowedParts
+from engine.analysis.verdict.decide import Row, Verdict, VerdictQuestion, decide
+from engine.analysis.verdict.families import CACHED, DRIVES, HBM, HOST, PERSISTENT
+from engine.analysis.verdict.requirement import Objective, required
+from engine.analysis.verdict.sentences import notes
+from engine.hardware.device import nodes
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
+from engine.systems.buildable import states_of
+
+pytestmark = pytest.mark.slow
+SMALL = {"tables": 26, "rows": 300_000, "dim": 64, "pooling": 1, "batch": 4096}  # 2 GB
+MEDIUM = {"tables": 40, "rows": 5_000_000, "dim": 64, "pooling": 20, "batch": 4096}  # 51 GB
+LARGE = {"tables": 200, "rows": 10_000_000, "dim": 128, "pooling": 30, "batch": 8192}  # 1 TB
+HUGE = {**LARGE, "rows": 200_000_000}  # 20 TB
+
+
+def model(tables: int, rows: int, dim: int, pooling: int, batch: int, **machine: Any) -> Scenario:
+    """Return a model of equal tables on parts of 2026."""
+    base = preset("dlrm-kaggle").scenario
+    shape = {"num_tables": tables, "num_embeddings": (rows,), "embedding_dim": dim, "pooling": (pooling,)}
+    bottom = (*base.model.bottom_mlp[:-1], dim)
+    knobs = {f"model.{name}": value for name, value in shape.items()} | {f"machine.{name}": one for name, one in machine.items()}
+    return with_values(base, {**knobs, "model.bottom_mlp": bottom, "data.batch_size": batch})
+
+
+def verdict(scenario: Scenario, *require: str, objective: Objective = "cost", parts: str = ON_SALE) -> Verdict:
+    return decide(VerdictQuestion(scenario, required(require), objective, AllowedParts(parts)))
+
+
+def family(found: Verdict, name: str) -> Row:
+    """Return the best row of a family."""
+    return next(row for row in found.families if row.family == name)
+
+
+@pytest.mark.parametrize("shape", [SMALL, MEDIUM])
+def test_tables_that_one_gpu_holds_stay_in_hbm(shape: dict[str, int]) -> None:
+    found = verdict(model(**shape))
+    assert found.best is not None and found.best.family in (HBM, CACHED)
+    assert family(found, PERSISTENT).value > found.best.value
+
+
+def test_the_least_price_is_a_machine_without_gpus_where_nothing_is_asked() -> None:
+    best = verdict(model(**MEDIUM), objective="capital").best
+    assert best is not None and best.family == HOST and best.system == "cpu-only"
+
+
+def test_a_terabyte_is_held_in_dram_with_hot_rows_in_hbm() -> None:
+    found = verdict(model(**LARGE))
+    assert found.best is not None and found.best.family == CACHED
+    assert family(found, PERSISTENT).value > found.best.value
+
+
+def test_what_one_node_does_not_reach_takes_nodes() -> None:
+    best = verdict(model(**LARGE), "throughput=2e6").best
+    assert best is not None and best.scenario is not None and nodes(best.scenario.machine) > 1
+
+
+def test_dear_dram_favours_drives() -> None:
+    cheap, dear = (verdict(model(**HUGE, assume=(("dram.price", usd), ("expander-dram.price", usd)))) for usd in (1.0, 100.0))
+    assert cheap.best is not None and cheap.best.family not in (PERSISTENT, DRIVES)
+    assert dear.best is not None and dear.best.family == DRIVES and dear.best.value > cheap.best.value
+
+
+def test_twenty_terabytes_are_held_on_drives_of_nodes() -> None:
+    best = verdict(model(**HUGE)).best
+    assert best is not None and best.family == DRIVES and best.scenario is not None and nodes(best.scenario.machine) > 1
+
+
+def test_parts_that_cannot_be_bought_are_told() -> None:
+    found = verdict(model(**HUGE), parts="all")
+    assert found.best is not None and found.best.estimated.settled is not None
+    states = states_of(found.best.estimated.settled)
+    gone = {name for name, state in states.items() if state not in ("on sale", "unknown")}
+    told = {note.split()[0] for note in notes(found) if "cannot be bought" in note}
+    assert gone and told == gone
