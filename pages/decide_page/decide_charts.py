@@ -21,7 +21,7 @@ MAP_HEIGHT = 300
 
 
 @lru_cache(maxsize=16)
-def family_bars(unit: str, order: tuple[str, ...]) -> Spec:
+def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Spec:
     """A bar a family in an order, its best machine's cost by part.
 
     Needs family, part, amount, total, meets, low, high, drawn (how far the line to high goes), machine, says, rank.
@@ -30,7 +30,9 @@ def family_bars(unit: str, order: tuple[str, ...]) -> Spec:
     stack = layer(
         {"type": "bar", "height": {"band": 0.5}},
         x=quantity("amount", stack="zero", axis=axis(unit, grid=False)),
-        color=nominal("part", scale=scale_of(PARTS), title=None, legend={"orient": "bottom", "columns": 2}),
+        color=nominal(
+            "part", scale=scale_of({part: PARTS[part] for part in parts}), title=None, legend={"orient": "bottom", "columns": 2}
+        ),
         order=quantity("rank"),
         opacity=when("datum.meets", 1, 0.35),
         tooltip=hover(

@@ -35,7 +35,8 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
             if best.meets
             else "**What a billion samples cost**"
         )
-        spec = decide_charts.family_bars(unit, tuple(dict.fromkeys(frame["family"])))
+        order, parts = (tuple(dict.fromkeys(frame[name])) for name in ("family", "part"))
+        spec = decide_charts.family_bars(unit, order, parts)
         st.vega_lite_chart(frame, spec, key="families", alt="Cost of a billion samples by family")
     for line in decide_tables.dearer_families(verdict):
         st.caption(plain(line))

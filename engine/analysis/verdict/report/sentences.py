@@ -22,6 +22,7 @@ KEEP: Mapping[str, str] = {
     DRIVES: "Keep the tables on drives",
     SERVERS: "Keep the tables on embedding servers",
 }
+SOME = 0.01  # of draws: less is not told
 LEAST_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energy a sample", "time": "time a sample"}
 
 
