@@ -55,7 +55,7 @@ def draw_cases(cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingP
     if tipping is None or not tipping.done() or tipping.exception():
         waits = tipping is None or not tipping.done()
         st.caption(
-            "Computed once the map is whole or stopped ..." if waits or tipping is None else plain(str(tipping.exception()))
+            "Computed once the map is whole or stopped" if waits or tipping is None else plain(str(tipping.exception()))
         )
     else:
         st.markdown("\n".join(f"- {plain(line)}" for line in tipping_words(tipping.result())))
