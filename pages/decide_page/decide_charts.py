@@ -18,6 +18,7 @@ COLOURS = {
 NOBODY = "nothing can be built"
 PARTS = {"capital": "#5b7bb4", "electricity": "#e8b04a", "lost to failures": "#c23b3b"}
 MAP_HEIGHT = 300
+BELOW = {"orient": "bottom", "columns": 2}
 
 
 @lru_cache(maxsize=16)
@@ -30,9 +31,7 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
     stack = layer(
         {"type": "bar", "height": {"band": 0.5}},
         x=quantity("amount", stack="zero", axis=axis(unit, grid=False)),
-        color=nominal(
-            "part", scale=scale_of({part: PARTS[part] for part in parts}), title=None, legend={"orient": "bottom", "columns": 2}
-        ),
+        color=nominal("part", scale=scale_of({part: PARTS[part] for part in parts}), title=None, legend=BELOW),
         order=quantity("rank"),
         opacity=when("datum.meets", 1, 0.35),
         tooltip=hover(
@@ -69,13 +68,13 @@ def winners_map(across: str, up: str, log_across: bool, log_up: bool, families: 
     domain = {name: colour for name, colour in {**COLOURS, NOBODY: "#d9d9d9"}.items() if name in families}
     legend = {"orient": "bottom", "columns": 3, "symbolType": "square", "symbolSize": 120, "labelLimit": 180}
     tip = hover(
-        ("x", across, ",.4~s"),
-        ("y", up, ",.4~s"),
+        ("x", across, ",.4~r"),
+        ("y", up, ",.4~r"),
         ("family", "Rows are held in"),
         ("system", "System"),
         ("cost", "Cost of a billion samples [USD]", ",.3~r"),
         ("price", "Machine [USD]", ",.0f"),
-        ("rate", "Samples/s", ",.3~s"),
+        ("rate", "Samples/s", ",.3~r"),
     )
     cells = layer(
         {"type": "rect"},

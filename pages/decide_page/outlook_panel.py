@@ -28,7 +28,7 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
     if frame.empty:
         st.markdown("**No machine has a price to compare.** Choose another objective, or allow more parts.")
     else:
-        unit = f"{running_dollars(verdict.question.base)} a billion samples"
+        unit = f"Cost of a billion samples [{running_dollars(verdict.question.base)}]"
         best = verdict.families[0]
         st.markdown(
             f"**{plain(best.family)} is cheapest: what a billion samples that count cost**"
@@ -54,9 +54,7 @@ def draw_cases(cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingP
     st.markdown("**The verdict changes**")
     if tipping is None or not tipping.done() or tipping.exception():
         waits = tipping is None or not tipping.done()
-        st.caption(
-            "Computed once the map is whole or stopped" if waits or tipping is None else plain(str(tipping.exception()))
-        )
+        st.caption("Computed once the map is whole or stopped" if waits or tipping is None else plain(str(tipping.exception())))
     else:
         st.markdown("\n".join(f"- {plain(line)}" for line in tipping_words(tipping.result())))
 

@@ -7,6 +7,7 @@ import pytest
 
 from engine.core.graph import STAGES
 from pages.data_page import workload_charts
+from pages.decide_page import decide_charts
 from pages.design_page import every_knob, fault_axis, strips, tornado
 from pages.evidence_page import scoreboard_panel, study_panel, verdict_charts
 from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
@@ -28,6 +29,12 @@ SPECS = {
     "charts.curve": charts.curve("loss", "Loss", "broken", ((1.0, 2.0, 30.0),), ("logistic regression",)),
     "workload_charts.lines": workload_charts.lines("Cache size [GB]", "Lookups that miss [%]", ("LRU",), True),
     "workload_charts.tables": workload_charts.tables(),
+    "decide_charts.family_bars": decide_charts.family_bars(
+        "Cost of a billion samples [USD]", ("HBM",), ("capital", "electricity")
+    ),
+    "decide_charts.winners_map": decide_charts.winners_map(
+        "Embedding tables [GB]", "Lookups of a sample [rows]", True, True, ("HBM",)
+    ),
     "strips.spark": strips.spark(8, True),
     "every_knob.spec": every_knob.spec(),
     "tornado.spec": tornado.spec(STEP),

@@ -171,9 +171,9 @@ def test_no_word_of_the_code_reaches_a_page(page):
 
 def test_knobs_that_contradict_each_other_are_refused_together(opened):
     app = unfold(opened(), "model")
-    app.text_input(key="knob model.embedding_dim").set_value("32").run()
-    assert "Embedding dim" in app.error[0].value and "the last scenario that could be read" in app.error[0].value
     app.text_input(key="knob model.bottom_mlp").set_value("13-64-32").run()
+    assert "Embedding dim" in app.error[0].value and "the last scenario that could be read" in app.error[0].value
+    app.text_input(key="knob model.embedding_dim").set_value("32").run()
     assert not app.error and ("model.embedding_dim", "32") in address(app)
 
 

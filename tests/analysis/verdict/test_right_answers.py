@@ -7,12 +7,11 @@ import pytest
 from engine.analysis.verdict.allowed import ON_SALE, AllowedParts
 from engine.analysis.verdict.decide import Row, Verdict, VerdictQuestion, decide
 from engine.analysis.verdict.families import CACHED, DRIVES, HBM, HOST, PERSISTENT
+from engine.analysis.verdict.report.sentences import notes
 from engine.analysis.verdict.requirement import Objective, required
-from engine.analysis.verdict.sentences import notes
 from engine.hardware.device import nodes
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.systems.buildable import states_of
 
 pytestmark = pytest.mark.slow
 SMALL = {"tables": 26, "rows": 300_000, "dim": 64, "pooling": 1, "batch": 4096}  # 2 GB
@@ -75,8 +74,7 @@ def test_twenty_terabytes_are_held_on_drives_of_nodes() -> None:
 
 def test_parts_that_cannot_be_bought_are_told() -> None:
     found = verdict(model(**HUGE), parts="all")
-    assert found.best is not None and found.best.estimated.settled is not None
-    states = states_of(found.best.estimated.settled)
-    gone = {name for name, state in states.items() if state not in ("on sale", "unknown")}
+    assert found.best is not None
+    gone = {name for name, state in found.best.states.items() if state not in ("on sale", "unknown")}
     told = {note.split()[0] for note in notes(found) if "cannot be bought" in note}
     assert gone and told == gone

@@ -76,7 +76,7 @@ def least(asked: Asked) -> tuple[float, float]:
     if not meeting:
         return inf, 0.0
     best = min(meeting, key=lambda row: row.value)
-    return best.value, asked.scenario.data.batch_size / best.estimated.step
+    return best.value, asked.scenario.data.batch_size / best.step
 
 
 def more_tables(scenario: Scenario) -> Scenario:

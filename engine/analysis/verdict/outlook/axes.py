@@ -86,12 +86,14 @@ def _evenly(low: float, high: float, count: int) -> tuple[float, ...]:
 
 AXES: Mapping[str, MapAxis] = {
     "size": MapAxis("Embedding tables [GB]", _evenly(10, 1e5, 25), _bytes_at, lambda s: table_bytes(s) / GB),
-    "lookups": MapAxis("Lookups a sample", _evenly(1, 1e4, 17), _lookups_at, lambda s: float(sum(per_table(s.model, "pooling")))),
-    "failures": MapAxis("Power losses a day", _evenly(0.01, 100, 17), _failures_at, _losses_a_day),
-    "pmem-price": MapAxis(
-        "Price of persistent memory, times today's", _evenly(1 / 16, 16, 17), _scaled("pmem.price"), lambda s: 1.0
+    "lookups": MapAxis(
+        "Lookups of a sample [rows]", _evenly(1, 1e4, 17), _lookups_at, lambda s: float(sum(per_table(s.model, "pooling")))
     ),
-    "dram-price": MapAxis("Price of DRAM, times today's", _evenly(1 / 16, 16, 17), _scaled("dram.price"), lambda s: 1.0),
-    "link": MapAxis("CXL link, times today's rate", _evenly(1 / 8, 8, 17), _scaled("cxl.raw-lane-rate"), lambda s: 1.0),
-    "year": MapAxis("Year of prices", tuple(map(float, YEARS)), _year_at, _year, log=False),
+    "failures": MapAxis("Power losses [a day]", _evenly(0.01, 100, 17), _failures_at, _losses_a_day),
+    "pmem-price": MapAxis(
+        "Price of persistent memory [times today's]", _evenly(1 / 16, 16, 17), _scaled("pmem.price"), lambda s: 1.0
+    ),
+    "dram-price": MapAxis("Price of DRAM [times today's]", _evenly(1 / 16, 16, 17), _scaled("dram.price"), lambda s: 1.0),
+    "link": MapAxis("CXL link [times its rate]", _evenly(1 / 8, 8, 17), _scaled("cxl.raw-lane-rate"), lambda s: 1.0),
+    "year": MapAxis("Prices of [year]", tuple(map(float, YEARS)), _year_at, _year, log=False),
 }

@@ -108,7 +108,7 @@ def sureness(verdict: Verdict, bands: VerdictBands) -> str:
         return ""
     share = bands.share(best.system)
     others = sorted(
-        ((one.share, system) for system, one in bands.rows.items() if system != best.system and one.share), reverse=True
+        ((one.share, system) for system, one in bands.rows.items() if system != best.system and one.share >= SOME), reverse=True
     )
     told = ", ".join(f"{load('systems', system).title} ({part:.0%})" for part, system in others[:2])
     said = f"Best in {share:.0%} of {bands.samples} draws of constants and prices" + (f"; else {told}." if told else ".")
