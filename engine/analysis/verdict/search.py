@@ -1,6 +1,6 @@
 """The search of one system's best candidate over its space: every combination of its shape, then its knobs, one and two at once.
 
-From the best few shapes each knob is moved to its best stop, all others kept, until no knob moves. From the best ends two knobs
+From the best few shapes each knob is moved to its best stop, all others kept, until no knob moves. From the best end two knobs
 are moved together, as a part that needs another beside it has to be. So no searched setting of the answer has a value that
 beats it, nor have two settings together, of those that alone are not far worse.
 """
@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
-from .aim import Aim, Rank
+from .aim import CANNOT_RUN, Aim, Rank
 from .candidates import Candidates, Estimated, Setting
 from .space import GPUS, INSIDE, SHAPE, Stops
 
 STARTS = 3  # shapes from which knobs are moved
-ENDS = 1  # of them, from which two knobs are moved together
 PROMISING = 3.0  # times the best: a stop that alone is worse by more is not tried together with another
 NODES = {GPUS, INSIDE}  # one node more needs a network, so no stop of one alone tells of both
 Ranks = Callable[[Sequence[Setting]], list[Rank]]
@@ -36,22 +35,23 @@ def best_of(
 def search(stops: Stops, ranks: Ranks, starts: int = STARTS, near: Sequence[Setting] = ()) -> Setting:
     """Return the setting of the least rank that moving knobs finds, from the best few shapes and settings `near` it.
 
-    From a single start knobs are moved one by one alone.
+    Where none of them runs, shapes with smaller nodes are tried too. From a single start knobs are moved one by one alone.
     """
     shapes = _ordered([*near, *_shapes(stops)], ranks)
+    if ranks(shapes[:1])[0][0] == CANNOT_RUN:
+        shapes = _ordered([*shapes, *_shapes(stops, (*SHAPE, INSIDE))], ranks)
     firsts: dict[Setting, Setting] = {}  # the best shape of each choice of parts
     for shape in shapes:
         firsts.setdefault(_parts(shape), shape)
     ends = [_descended(stops, ranks, shape) for shape in list(dict.fromkeys([*firsts.values(), *shapes]))[:starts]]
-    if starts > 1:
-        ends = [_paired(stops, ranks, end) for end in _ordered(ends, ranks)[:ENDS]]
-    return _ordered(ends, ranks)[0]
+    (end, *_) = _ordered(ends, ranks)
+    return end if starts == 1 else _paired(stops, ranks, end)
 
 
-def _shapes(stops: Stops) -> list[Setting]:
+def _shapes(stops: Stops, knobs: Sequence[str] = SHAPE) -> list[Setting]:
     """Return every combination of the knobs of shape, nodes as large as can be, all others at their first stop."""
     first = {knob: max(values) if knob == INSIDE else values[0] for knob, values in stops.items()}
-    shape = [knob for knob in SHAPE if knob in stops]
+    shape = [knob for knob in knobs if knob in stops]
     return [_setting(stops, {**first, **dict(zip(shape, one, strict=True))}) for one in product(*(stops[knob] for knob in shape))]
 
 

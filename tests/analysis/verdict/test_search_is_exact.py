@@ -25,8 +25,8 @@ from engine.schedule.machine import settle
 from tests.analysis.verdict import drawn
 from tests.oracles.every_machine import BUYABLE, Machine, least, machines, shortfall
 
-MODELS, EXACT, WORST, INNER = 200, 0.98, 0.1, 50
-FEW = (0, 1, 5, 20)  # of the last two, moving one knob at a time misses machines
+MODELS, EXACT, WORST, INNER = 240, 0.99, 0.1, 50
+FEW = (0, 1, 5, 20)  # at the last two, moving one knob at a time misses machines
 SAME = 1e-9
 STATES = {"on-sale": BUYABLE, "all": (*BUYABLE, "announced", "discontinued")}
 LARGE, SMALL = (1300, 1000), (300, 200)  # machines of the first system's space, and of those of all others together
