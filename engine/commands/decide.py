@@ -16,6 +16,7 @@ from ..analysis.verdict.report.sentences import (
     headline,
     inputs,
     machine_words,
+    not_on_sale,
     notes,
     popularity_words,
     sureness,
@@ -147,4 +148,4 @@ def _line(row: Row) -> str:
         "-".rjust(12) if capital is None else f"{capital:12,.0f}",
         f"{results['Throughput [samples/s]']:12,.4g}{results['Average power [W]']:8,.0f}",
     )
-    return f"{head}{''.join(numbers)}  {row.reason or machine_words(row)}"
+    return f"{head}{''.join(numbers)}  {' '.join(filter(None, (row.reason or machine_words(row), not_on_sale(row))))}"

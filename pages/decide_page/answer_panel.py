@@ -9,7 +9,7 @@ from engine.analysis.enough.question import baseline_of
 from engine.analysis.verdict.decide import Verdict
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.variants import Varied
-from engine.analysis.verdict.report.sentences import headline, left_out, notes, popularity_words, sureness, why
+from engine.analysis.verdict.report.sentences import headline, left_out, not_on_sale, notes, popularity_words, sureness, why
 from engine.errors import EmberpoolError
 from engine.estimates import estimates
 from engine.scenario.scenario import Scenario
@@ -62,6 +62,7 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
     told = [why(verdict), sureness(verdict, bands) if bands else "", popularity_words(verdict, cases), left_out(verdict)]
+    told += [not_on_sale(best)] if best is not None else []
     told += [] if verdict.whole else ["A quick search of all systems; the whole search follows."]
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
         st.caption(" ".join(plain(one, most=MOST) for one in told if one), width="stretch")

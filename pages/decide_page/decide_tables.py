@@ -12,7 +12,7 @@ from engine.analysis.verdict.outlook.axes import AXES
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.territory import Cell, Place, Territory
 from engine.analysis.verdict.outlook.variants import Varied
-from engine.analysis.verdict.report.sentences import machine_words
+from engine.analysis.verdict.report.sentences import machine_words, not_on_sale
 from engine.insight.running_costs import BILLION, MONTH
 from engine.registry import load
 from engine.sweep import links
@@ -88,7 +88,7 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
             {
                 "System": title(row.system),
                 "Rows are held in": row.family,
-                "Machine, or what limits it": row.reason or machine_words(row),
+                "Machine, or what limits it": " ".join(filter(None, (row.reason or machine_words(row), not_on_sale(row)))),
                 "USD a billion samples": row.cost.total if row.cost else None,
                 "Machine [USD]": row.capital,
                 "Samples/s": row.result.results["Throughput [samples/s]"] if row.result else None,

@@ -55,6 +55,12 @@ def machine_words(row: Row) -> str:
     return f"{', '.join((*told, dram))}, in {count:,} × {chassis} with {machine.host} CPUs"
 
 
+def not_on_sale(row: Row) -> str:
+    """Return which parts of a row's machine cannot be bought today, "" for none."""
+    gone = [f"{name} is {state}" for name, state in row.states.items() if state not in ("on sale", "unknown")]
+    return f"Cannot be bought: {', '.join(gone)}." if gone else ""
+
+
 def _spread(number: int, name: str, nodes: int) -> str:
     """Return how many of a part there are, over several nodes also how many in each."""
     apart = f" ({nodes:,} × {number // nodes:,})" if nodes > 1 and number % nodes == 0 else ""
@@ -157,8 +163,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
     best = verdict.best
     if best is not None:
         yield from _ties(verdict, best)
-        gone = {name: state for name, state in best.states.items() if state not in ("on sale", "unknown")}
-        yield from (f"{name} cannot be bought today: {state}." for name, state in gone.items())
+        yield from filter(None, [not_on_sale(best)])
         if best.scenario is not None:
             yield from filter(None, [price_note(best.scenario)])
     if verdict.unpriced:
