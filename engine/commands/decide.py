@@ -21,6 +21,7 @@ from ..analysis.verdict.report.sentences import (
     popularity_words,
     sureness,
     tipping_words,
+    unstruck_words,
     why,
 )
 from ..analysis.verdict.requirement import OBJECTIVES
@@ -128,7 +129,13 @@ def _ignored(settings: Mapping[str, Any]) -> str:
 def _text(verdict: Verdict, base: str, more: Outlook) -> str:
     """Return sentence, reason, table, outlook and notes for people."""
     sure = sureness(verdict, more.bands) if more.bands else ""
-    lines = [*filter(None, (headline(verdict), why(verdict), sure)), "", HEAD, *map(_line, verdict.rows), ""]
+    lines = [
+        *filter(None, (headline(verdict), why(verdict), sure, unstruck_words(verdict))),
+        "",
+        HEAD,
+        *map(_line, verdict.rows),
+        "",
+    ]
     lines += [*filter(None, [popularity_words(verdict, more.cases)]), *tipping_words(more.tipping), *notes(verdict)]
     lines += [inputs(verdict.question), assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
     return "\n".join(lines) + "\n"

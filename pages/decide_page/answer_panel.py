@@ -9,7 +9,17 @@ from engine.analysis.enough.question import baseline_of
 from engine.analysis.verdict.decide import Verdict
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.variants import Varied
-from engine.analysis.verdict.report.sentences import headline, left_out, not_on_sale, notes, popularity_words, sureness, why
+from engine.analysis.verdict.report.sentences import (
+    headline,
+    left_out,
+    not_on_sale,
+    notes,
+    popularity_words,
+    sureness,
+    ties,
+    unstruck_words,
+    why,
+)
 from engine.errors import EmberpoolError
 from engine.estimates import estimates
 from engine.scenario.scenario import Scenario
@@ -61,7 +71,9 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
         st.markdown(f"**{plain(bold, most=MOST)}** {plain(rest, most=MOST)}", width="stretch")
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
-    told = [why(verdict), sureness(verdict, bands) if bands else "", popularity_words(verdict, cases), left_out(verdict)]
+    if hangs := popularity_words(verdict, cases):
+        st.markdown(plain(hangs, most=MOST))
+    told = [why(verdict), ties(verdict), sureness(verdict, bands) if bands else "", unstruck_words(verdict), left_out(verdict)]
     told += [not_on_sale(best)] if best is not None else []
     told += [] if verdict.whole else ["A quick search of all systems; the whole search follows."]
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):

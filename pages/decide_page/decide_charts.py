@@ -58,9 +58,9 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
 
 @lru_cache(maxsize=32)
 def winners_map(across: str, up: str, log_across: bool, log_up: bool, families: tuple[str, ...]) -> Spec:
-    """A rectangle a cell, coloured by its winning family, pale where it is not known yet.
+    """A rectangle a cell, coloured by its winning family.
 
-    Needs x, y, x0, x1, y0, y1, known, family, system, cost, price, rate, and here_x, here_y in a row of their own.
+    Needs x, y, x0, x1, y0, y1, family, system, cost, price, rate, and here_x, here_y in a row of their own.
     """
     scale = {True: {"type": "log", "nice": False}, False: {"zero": False, "nice": False}}
     x = quantity("x0", scale=scale[log_across], axis=axis(across, grid=False))
@@ -84,7 +84,6 @@ def winners_map(across: str, up: str, log_across: bool, log_up: bool, families: 
         y=y,
         y2={"field": "y1"},
         color=nominal("family", scale=scale_of(domain), title=None, legend=legend),
-        opacity=when("datum.known", 1, 0.45),
         tooltip=tip,
     )
     here, only = {"x": quantity("here_x"), "y": quantity("here_y")}, {"filter": "isValid(datum.here_x)"}

@@ -10,7 +10,7 @@ import pandas as pd
 from engine.analysis.verdict.decide import Row, Verdict
 from engine.analysis.verdict.outlook.axes import AXES
 from engine.analysis.verdict.outlook.bands import VerdictBands
-from engine.analysis.verdict.outlook.territory import Cell, Place, Territory
+from engine.analysis.verdict.outlook.territory import Territory
 from engine.analysis.verdict.outlook.variants import Varied
 from engine.analysis.verdict.report.sentences import machine_words, not_on_sale
 from engine.insight.running_costs import BILLION, MONTH
@@ -18,6 +18,7 @@ from engine.registry import load
 from engine.sweep import links
 from pages.decide_page.decide_charts import NOBODY
 from pages.ui.page_link import host
+from pages.ui.plain import worded
 
 MOST_TIMES = 6.0  # the best: a dearer family's bar would leave no room for the others
 WHISKER = 1.5  # times the longest bar: a longer line is cut there
@@ -88,7 +89,9 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
             {
                 "System": title(row.system),
                 "Rows are held in": row.family,
-                "Machine, or what limits it": " ".join(filter(None, (row.reason or machine_words(row), not_on_sale(row)))),
+                "Machine, or what limits it": worded(
+                    " ".join(filter(None, (row.reason or machine_words(row), not_on_sale(row))))
+                ),
                 "USD a billion samples": row.cost.total if row.cost else None,
                 "Machine [USD]": row.capital,
                 "Samples/s": row.result.results["Throughput [samples/s]"] if row.result else None,
@@ -153,11 +156,8 @@ def map_cells(found: Territory, verdict: Verdict) -> pd.DataFrame:
     """Return a rectangle for each known cell of a map, and a row that says where the question stands."""
     across, up = AXES[found.across], AXES[found.up]
     x, y = (_bounds(axis.values, axis.log) for axis in (across, up))
-    columns, up_to = found.size
-    every = {(column, row): _nearest(found, (column, row)) for column in range(columns) for row in range(up_to)}
     rows: list[dict[str, Any]] = [
         {
-            "known": (column, row) in found.cells,
             "x": across.values[column],
             "y": up.values[row],
             "x0": x[column],
@@ -171,29 +171,13 @@ def map_cells(found: Territory, verdict: Verdict) -> pd.DataFrame:
             "rate": cell.winner.throughput or None,
             "answered": cell.answered,
         }
-        for (column, row), cell in every.items()
+        for (column, row), cell in sorted(found.cells.items())
     ]
-    here, best = (across.here(verdict.question.base), up.here(verdict.question.base)), verdict.best
-    own = _place(x, here[0]), _place(y, here[1])
-    if best and None not in own and (own[0] or 0, own[1] or 0) not in found.cells:
-        rows[[*every].index((own[0] or 0, own[1] or 0))] |= {"family": best.family, "system": title(best.system), "known": True}
+    here = across.here(verdict.question.base), up.here(verdict.question.base)
     frame = pd.DataFrame(rows)
     if here[0] is not None and here[1] is not None and x[0] <= here[0] <= x[-1] and y[0] <= here[1] <= y[-1]:
         frame = pd.concat([frame, pd.DataFrame([{"here_x": here[0], "here_y": here[1]}])], ignore_index=True)
     return frame
-
-
-def _nearest(found: Territory, place: Place) -> Cell:
-    """Return the cell of a place, or of the nearest place that is known."""
-    if place in found.cells:
-        return found.cells[place]
-    return found.cells[min(found.cells, key=lambda one: ((one[0] - place[0]) ** 2 + (one[1] - place[1]) ** 2, one))]
-
-
-def _place(bounds: Sequence[float], value: float | None) -> int | None:
-    """Return the cell between whose bounds a value lies, None for none."""
-    inside = (number for number, (low, high) in enumerate(pairwise(bounds)) if value is not None and low <= value < high)
-    return next(inside, None)
 
 
 def _bounds(values: Sequence[float], log: bool) -> list[float]:

@@ -89,6 +89,14 @@ def from_link(link: Opened) -> None:
 LINK = PageLink(to_link, from_link)
 
 
+def unasked() -> str:
+    """Return which number is still to be written before anything is asked of it; "" for none."""
+    held = {key: str(st.session_state.get(_kept(key), first)).strip() for key, first in FIRST.items()}
+    if held[LOSE] in NUMBERED and not held[MOST]:
+        return f"Write N, the {held[LOSE]} that a failure may lose: until then it may lose anything."
+    return "Write the value that must be reached: until then none is." if held[MUST] and not held[VALUE] else ""
+
+
 def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips: Callable[[], None]) -> None:
     """Draw the form; each widget's value is kept beside it, since Streamlit forgets it with the widget."""
     with st.container(key="decide-form"):
@@ -120,6 +128,8 @@ def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips:
                 for path in MORE:
                     knob_widgets.draw(KNOBS[path], refused.get(path, ""))
             draw_chips()
+        if said := unasked():
+            st.caption(f":red[{said}]")
 
 
 def _kept(key: str) -> str:

@@ -63,12 +63,14 @@ def draw(verdict: Verdict, known: Territory | None, more: Future[Any] | None) ->
     if known is None:
         st.markdown("**Who wins where?** The map begins once the rows above are whole.")
         return
-    st.markdown(f"**{plain(finding(known, verdict))}**")
+    st.markdown(
+        f"**{plain(finding(known, verdict))}**" if known.whole else "**Who wins where?** Cells appear as they are computed."
+    )
     across, up = AXES[known.across], AXES[known.up]
     frame = decide_tables.map_cells(known, verdict)
     if more is not None:
         with st.container(horizontal=True, vertical_alignment="center", key="says-map"):
-            st.progress(known.share, f"{known.share:.0%} of the map is known; pale cells are guesses")
+            st.progress(known.share, f"{known.share:.0%} of the map is known")
             st.button("Stop", key="map stop", on_click=_stop, type="tertiary")
     families = decide_charts.known_families(known)
     spec = decide_charts.winners_map(across.title, up.title, across.log, up.log, families)
@@ -96,9 +98,8 @@ def finding(known: Territory, verdict: Verdict) -> str:
             runs.append((family or decide_charts.NOBODY, across.values[column]))
     told = [runs[0][0], *(f"{family} from {_short(value)}" for family, value in runs[1:])]
     never = [name for name in decide_charts.COLOURS if name not in decide_charts.known_families(known)]
-    none = f". Nowhere: {', '.join(never)}" if known.whole and never else ""
-    sofar = "" if known.whole else ", so far"
-    return f"{across.title}{sofar}: {', '.join(told)}{none}."
+    none = f". Nowhere: {', '.join(never)}" if never else ""
+    return f"{across.title}: {', '.join(told)}{none}."
 
 
 def _short(value: float) -> str:

@@ -19,6 +19,15 @@ FIELDS = {
     "model.pooling": ("Pooling factor (lookups)", "20"),
     "data.batch_size": ("Batch size", "4096"),
 }
+# How lookups spread over rows decides which machine is cheapest: so it is asked for.
+LIKE = {
+    "kaggle": "Criteo Kaggle: few rows take most",
+    "terabyte": "Criteo Terabyte",
+    "avazu": "Avazu",
+    "meta": "Meta's traces: many rows",
+    "uniform": "none: all rows alike",
+}
+POPULAR = "How a batch's lookups spread over rows. A cache that is small serves few popular rows; Data shows yours."
 TRAINING = ("optimizer", "learning_rate", "embedding_learning_rate", "initial_accumulator")  # tuned to the preset's own model
 TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
 NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*(million|billion|[kmgb])?", re.IGNORECASE)
@@ -28,7 +37,12 @@ def draw(asked: Question) -> None:
     """Draw the fields, the size that they make, and the button that applies them."""
     wrong = False
     changes: dict[str, object] = {}
-    for column, (path, (label, usual)) in zip(st.columns(len(FIELDS)), FIELDS.items(), strict=True):
+    *columns, last = st.columns(len(FIELDS) + 1)
+    with last:
+        names = list(LIKE)
+        like = st.selectbox("Rows are popular as in", names, key="own like", format_func=LIKE.__getitem__, help=POPULAR)
+        changes["data.popularity"] = like
+    for column, (path, (label, usual)) in zip(columns, FIELDS.items(), strict=True):
         with column:
             written = st.text_input(
                 label, usual, key=f"own {path}", help=KNOBS[path].help + " 5 M, 5e6 and 5,000,000 are the same."
@@ -52,7 +66,7 @@ def draw(asked: Question) -> None:
             args=(asked, DEFAULT, whole(changes)),
             disabled=not isinstance(own, Scenario),
         )
-        st.caption("MLPs, machine and popularity as in the reference DLRM; every one is a knob later.", width="content")
+        st.caption("MLPs and machine as in the reference DLRM; every one is a knob later.", width="content")
 
 
 def exact(written: str) -> str:

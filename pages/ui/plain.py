@@ -24,6 +24,11 @@ def plain(text: str, code: bool = False, most: int = MOST_CHARACTERS) -> str:
     return BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", ALIVE.sub(JOINER, seen)), count=1)
 
 
+def worded(text: str) -> str:
+    """Return `text` with knobs called by their labels, for where no Markdown is read."""
+    return _paths().sub(_worded, text)
+
+
 def _worded(found: re.Match[str]) -> str:
     knob, value = KNOBS[found[1]], found[2]
     unit = f" {knob.unit}" if value and value[0].isdigit() and knob.unit else ""

@@ -9,6 +9,7 @@ from .aim import MEETS, Aim, Rank
 from .candidates import Candidates, Estimated, Setting
 from .protected import Protected, protections
 
+LEVEL = 1e-3  # of a cost: a protection that costs no more and loses less is taken
 MANY, FEW = 60, 4  # candidates that are protected at most, of a whole and of a quick search
 
 
@@ -24,7 +25,7 @@ def best_protected(candidates: Candidates, aim: Aim, system: str, most: int) -> 
             break
         for guard in _protections(candidates, system, setting, one):
             rank = aim.rank(one, guard)
-            if best is None or rank < best[0]:
+            if best is None or _better(rank, guard, best[0], best[2]):
                 best = rank, setting, guard
     if best is None:
         return known[0][1], Protected(share=0.0)
@@ -41,3 +42,10 @@ def _least(aim: Aim, one: Estimated) -> float:
     if aim.objective == "cost":
         return cost.capital if cost else inf
     return aim.value(one) if aim.objective in ("capital", "time") else 0.0
+
+
+def _better(rank: Rank, guard: Protected, other: Rank, than: Protected) -> bool:
+    """Return whether a protection beats another: by its rank, or, where both cost the same, by what a failure loses."""
+    if rank[0] == other[0] == MEETS and abs(rank[1] - other[1]) <= LEVEL * other[1]:
+        return (guard.lost_batches, rank) < (than.lost_batches, other)
+    return rank < other

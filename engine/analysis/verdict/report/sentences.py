@@ -12,6 +12,7 @@ from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 from ..outlook.bands import SURE, VerdictBands
 from ..outlook.tipping import TippingPoint
 from ..outlook.variants import Varied
+from ..protected import NONE
 
 KEEP: Mapping[str, str] = {
     HBM: "Keep the tables in HBM",
@@ -37,7 +38,7 @@ def inputs(question: VerdictQuestion) -> str:
         f"Computed for {model.num_tables:,} tables of {rows} × {model.embedding_dim}, "
         f"{sum(per_table(model, 'pooling')):,} lookups a sample, popularity {data.popularity}, {model.optimizer}, "
         f"batches of {data.batch_size:,}; {asked}{lose}; "
-        f"prices of {question.base.machine.prices}."
+        f"{question.base.machine.training_hours_a_month:g} hours of training a month, prices of {question.base.machine.prices}."
     )
 
 
@@ -79,7 +80,19 @@ def headline(verdict: Verdict) -> str:
     best = verdict.best
     if best is None:
         return _none(verdict)
-    return f"{KEEP[best.family]}: {load('systems', best.system).title} on {machine_words(best)}; {money(best)}."
+    return f"{KEEP[best.family]}: {load('systems', best.system).title} on {machine_words(best)}{guarded(best)}; {money(best)}."
+
+
+def guarded(row: Row) -> str:
+    """Return what protects a row's machine, "" where nothing does."""
+    name = row.protected.name
+    return "" if name == NONE else f", protected by {load('protections', name).title}"
+
+
+def unstruck_words(verdict: Verdict) -> str:
+    """Return that failures are not counted, where none has a rate."""
+    struck = any(row.protected.worst_fault for row in verdict.rows if row.result)
+    return "" if struck else "No failure has a rate, so none is counted."
 
 
 def why(verdict: Verdict) -> str:
@@ -99,8 +112,15 @@ def why(verdict: Verdict) -> str:
     said = f"{told}{_on(other)} has {times:.3g} times the {LEAST_WORDS[verdict.question.objective]}"
     dear, fast = _ratio(other.capital, best.capital), best.step / other.step
     if verdict.question.objective == "cost" and dear:
-        said += f": its machine costs {dear:.3g} times as much and trains {fast:.3g} times as fast"
+        said += f": its machine costs {_times(dear, 'more', 'less')} and trains {_times(fast, 'faster', 'slower')}"
     return f"{said}."
+
+
+def _times(ratio: float, more: str, less: str) -> str:
+    """Return a ratio as so many times more, or less."""
+    if abs(ratio - 1) < 0.005:
+        return "as much" if more == "more" else "as fast"
+    return f"{max(ratio, 1 / ratio):.3g} times {more if ratio > 1 else less}"
 
 
 def _on(row: Row) -> str:
@@ -162,7 +182,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
     """Yield what a reader must know of a verdict: ties, parts that cannot be bought or priced, dates of prices."""
     best = verdict.best
     if best is not None:
-        yield from _ties(verdict, best)
+        yield from filter(None, [ties(verdict)])
         yield from filter(None, [not_on_sale(best)])
         if best.scenario is not None:
             yield from filter(None, [price_note(best.scenario)])
@@ -173,12 +193,19 @@ def notes(verdict: Verdict) -> Iterator[str]:
     yield f"It is taken to train {'all the time, which favours large machines' if always else f'{hours:g} hours a month'}."
 
 
-def _ties(verdict: Verdict, best: Row) -> Iterator[str]:
-    """Yield which rows are better by so little that the plainer system is named."""
-    for row in verdict.rows:
-        if row.meets and row is not best and row.value < best.value * (1 - 1e-9):
-            title = load("systems", row.system).title
-            yield f"{title} has {1 - row.value / best.value:.1%} less {LEAST_WORDS[verdict.question.objective]}, a tie."
+def ties(verdict: Verdict) -> str:
+    """Return which rows are better by so little that the plainer system is named; "" for none."""
+    best = verdict.best
+    better = [row for row in verdict.rows if best and row.meets and row.value < best.value * (1 - 1e-9)]
+    if best is None or not better:
+        return ""
+    names = " and ".join(load("systems", row.system).title for row in better)
+    most = max(1 - row.value / best.value for row in better)
+    why_not = (
+        "known from headlines alone" if load("systems", better[0].system).confidence != "source" else "of more kinds of parts"
+    )
+    what = LEAST_WORDS[verdict.question.objective]
+    return f"{names} {'have' if len(better) > 1 else 'has'} up to {most:.1%} less {what}, a tie, but {why_not}."
 
 
 def _none(verdict: Verdict) -> str:
