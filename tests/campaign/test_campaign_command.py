@@ -27,8 +27,9 @@ def test_the_command_writes_a_row_per_protection_and_the_reason_of_a_refusal(cap
     assert main(["campaign", "--preset", "tiny", "--mtbf", "gpu-crash=6", "--days", "2", "--seeds", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:2] == ["protection", "useful"]
-    assert {line.split()[0] for line in lines[1:-2]} == set(every("protections")) - {"cpr", "peer"}
-    assert lines[-2].startswith("protection=cpr needs tables in at least 2 parts")
+    assert {line.split()[0] for line in lines[1:-3]} == set(every("protections")) - {"cpr", "parity", "peer"}
+    assert lines[-3].startswith("protection=cpr needs tables in at least 2 parts")
+    assert lines[-2].startswith("protection=parity keeps the parity of a node's rows on others")
     assert lines[-1].startswith("protection=peer keeps each node's state in another's memory")
 
 

@@ -74,7 +74,7 @@ def test_thirty_seeds_agree_with_the_closed_form_and_lose_no_more_than_it_says(m
         batches = [max(one.embedding_batches, one.mlp_batches) for run in runs for one in run.recoveries]
         assert max(batches, default=0) <= found.lost_batches, name
         tried += 1
-    assert tried >= 6
+    assert tried >= 5  # one GPU has neither peer nor parity nor parts for CPR
 
 
 @each("machine", sorted(MACHINES))

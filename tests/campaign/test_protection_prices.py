@@ -83,7 +83,7 @@ def test_a_machine_that_keeps_its_tables_on_drives_buys_only_what_those_cannot_h
 
 @each("name", names("protections"))
 def test_what_has_no_published_price_has_none_and_all_else_has_one(name):
-    scenario = SHARDED if name in ("peer", "cpr") else KAGGLE
+    scenario = SHARDED if name in ("peer", "parity", "cpr") else KAGGLE
     takes, price, site, protection = taken(name, scenario)
     unpriced = replace(site, prices=StoragePrices(None, None, None))
     assert price is not None and price >= 0

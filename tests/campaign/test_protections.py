@@ -101,8 +101,8 @@ def test_what_lies_in_one_medium_is_gone_with_it():
     assert campaign(KAGGLE, "undo", lost, 240.0, 1).unrecoverable > 0
     assert campaign(KAGGLE, "periodic-full", lost, 240.0, 1).unrecoverable == 0
     site = {"power-loss": Hazard(24 * HOUR)}
-    assert campaign(KAGGLE, "parity", site, 240.0, 1).unrecoverable > 0
     two_nodes = with_values(KAGGLE, {"system": "all-hbm", "machine.num_gpus": 16})
+    assert campaign(two_nodes, "parity", site, 240.0, 1).unrecoverable > 0
     rare = campaign(two_nodes, "peer", site, 240.0, 1)
     assert rare.unrecoverable == 0
     assert 0 < max(recovery.embedding_batches for recovery in rare.recoveries) < 1.01 * rare.plan.backup_every

@@ -16,14 +16,19 @@ BACKUP = Constant("remote copy", 3, "h", 0.5, 24, "unsourced", "recalled: as rar
 ON_A_PEER: dict[str, Keeps] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost", "site": "lost"}
 
 
-def plan(site: Site) -> ProtectionPlan:
-    """Send all state in the network's idle time, again and again."""
+def check_other_node(site: Site, name: str, does: str) -> None:
+    """Refuse a machine of one node, whose copy would lie on a machine that nobody pays for; raises BadKnob."""
     if site.nodes < 2:
         raise BadKnob(
-            f"protection=peer keeps each node's state in another's memory, but system={site.scenario.system} has 1 node here; "
+            f"protection={name} {does}, but system={site.scenario.system} has 1 node here; "
             f"raise machine.num_gpus above {site.scenario.machine.gpus_per_node} or machine.embedding_servers, or choose "
             "protection=periodic-full."
         )
+
+
+def plan(site: Site) -> ProtectionPlan:
+    """Send all state in the network's idle time, again and again."""
+    check_other_node(site, "peer", "keeps each node's state in another's memory")
     need, have = COPIES * site.state, room(site)
     if need > have:
         raise BadKnob(
