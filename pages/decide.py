@@ -29,7 +29,9 @@ except BadInput as error:
         answer_panel.draw(None, None, (), str(error))
     st.stop()
 first = later.answer("first verdict", questions.first_verdict, asked)
-whole = later.answer("verdict", questions.whole_verdict, asked, long=True)
+quick = first.result() if first.done() and not first.exception() else None
+forks = later.answer("forks", questions.forks_of, quick, long=True) if quick and quick.best else None
+whole = later.answer("verdict", questions.whole_verdict, asked, long=True) if quick and (not forks or forks.done()) else None
 verdict, refusal = answer_panel.known(first, whole), answer_panel.failure(first, whole)
 bands = cases = tipping = more = known = None
 if verdict is not None and verdict.whole and verdict.best is not None:
@@ -40,7 +42,7 @@ if verdict is not None and verdict.whole and verdict.best is not None:
         known, more = map_panel.asked(verdict)
     if cases and cases.done() and more is None:
         tipping = later.answer("tipping", questions.tipping_of, verdict, long=True)
-found = cases.result() if cases and cases.done() and not cases.exception() else ()
+found = next((one.result() for one in (cases, forks) if one and one.done() and not one.exception()), ())
 sure = bands.result() if bands and bands.done() and not bands.exception() else None
 with top, st.container(key="decide-answer"):
     answer_panel.draw(verdict, sure, found, refusal)
@@ -56,4 +58,4 @@ if verdict is not None and not refusal:
         outlook_panel.draw_cases(cases, tipping)
     outlook_panel.draw_losses(verdict)
     outlook_panel.draw_rows(verdict, sure)
-later.redraw_after(*((one,) for one in (first, whole, bands, more, cases, tipping) if one is not None))
+later.redraw_after(*((one,) for one in (first, forks, whole, bands, more, cases, tipping) if one is not None))

@@ -6,10 +6,10 @@
 of it is `metric=AUC` and `view=pareto`. `against=dram` is the baseline and `within=10` the target of every answer, in
 percent of the baseline's step time. A verdict asks `require=throughput=1e6` once per requirement, `lose=nothing`,
 `objective=capital`, `parts=all` and `prices=2024`. What Runs looks for is `find=WORDS`, and what it compares is
-`run=estimate:/search?...` once per request: how it is computed, and the link that reopens it. A crash state of the log protocol adds its replay line,
-`crash=v1:...`, and one that trains with which kernels, `arithmetic=`. Parts of one's own travel with their values, `part=...`
-once each (`link_parts.py`). Knobs that had another name or unit when a link was made
-are opened as those of today, and the banner says so.
+`run=estimate:/search?...` once per request: how it is computed, and the link that reopens it. A crash state of the log
+protocol adds its replay line, `crash=v1:...`, and one that trains with which kernels, `arithmetic=`. Parts of one's own travel
+with their values, `part=...` once each (`link_parts.py`). Knobs that had another name or unit when a link was made are opened
+as those of today, and the banner says so.
 """
 
 import re

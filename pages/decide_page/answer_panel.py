@@ -33,18 +33,18 @@ from pages.ui.plain import plain
 MOST = 2000
 
 
-def known(first: Future[Verdict], whole: Future[Verdict]) -> Verdict | None:
+def known(first: Future[Verdict], whole: Future[Verdict] | None) -> Verdict | None:
     """Return the verdict as far as it is known: of the whole search, else of the quick one."""
     for future in (whole, first):
-        if future.done() and not future.exception():
+        if future and future.done() and not future.exception():
             return future.result()
     return None
 
 
-def failure(*futures: Future[Verdict]) -> str:
+def failure(*futures: Future[Verdict] | None) -> str:
     """Return the sentence that says why there is no verdict, "" while there may be one."""
     for future in futures:
-        error = future.exception() if future.done() else None
+        error = future.exception() if future and future.done() else None
         if error and not isinstance(error, later.NobodyWaits):
             if isinstance(error, EmberpoolError | BrokenExecutor):
                 return str(error)
@@ -72,7 +72,8 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
     if hangs := popularity_words(verdict, cases):
-        st.markdown(plain(hangs, most=MOST))
+        first, _, rest = hangs.partition(": ")
+        st.markdown(f"**{plain(first)}:** {plain(rest, most=MOST)}")
     told = [why(verdict), ties(verdict), sureness(verdict, bands) if bands else "", unstruck_words(verdict), left_out(verdict)]
     told += [not_on_sale(best)] if best is not None else []
     told += [] if verdict.whole else ["A quick search of all systems; the whole search follows."]

@@ -1,9 +1,9 @@
 """What Decide asks of worker processes; each answer is kept by its question."""
 
 from engine.analysis.verdict.decide import Verdict, VerdictQuestion, decide, decisions
-from engine.analysis.verdict.outlook.outlook import bands_of, cases_of, map_of, tipping_of
+from engine.analysis.verdict.outlook.outlook import bands_of, cases_of, forks_of, map_of, tipping_of
 
-__all__ = ["bands_of", "cases_of", "first_verdict", "map_of", "tipping_of", "whole_verdict"]
+__all__ = ["bands_of", "cases_of", "first_verdict", "forks_of", "map_of", "tipping_of", "whole_verdict"]
 
 
 def first_verdict(question: VerdictQuestion) -> Verdict:

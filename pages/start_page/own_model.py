@@ -21,13 +21,16 @@ FIELDS = {
 }
 # How lookups spread over rows decides which machine is cheapest: so it is asked for.
 LIKE = {
-    "kaggle": "Criteo Kaggle: few rows take most",
+    "kaggle": "Criteo Kaggle",
     "terabyte": "Criteo Terabyte",
     "avazu": "Avazu",
-    "meta": "Meta's traces: many rows",
-    "uniform": "none: all rows alike",
+    "meta": "Meta's traces",
+    "uniform": "all rows alike",
 }
-POPULAR = "How a batch's lookups spread over rows. A cache that is small serves few popular rows; Data shows yours."
+POPULAR = (
+    "How lookups spread over rows. In Criteo's data few rows take most lookups, so that a small cache serves them; in Meta's "
+    "traces many do, and the cheapest machine can cost twice as much. The page Data shows what your own log is like."
+)
 TRAINING = ("optimizer", "learning_rate", "embedding_learning_rate", "initial_accumulator")  # tuned to the preset's own model
 TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
 NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*(million|billion|[kmgb])?", re.IGNORECASE)

@@ -9,7 +9,7 @@ from .bands import VerdictBands, verdict_bands
 from .shortlist import Settings, shortlist
 from .territory import USUAL, Territory, further
 from .tipping import TippingPoint, tipping_points
-from .variants import Varied, what_if
+from .variants import Varied, forks, what_if
 
 Heard = Callable[[float, str], None]
 
@@ -36,6 +36,11 @@ def shortlist_of(verdict: Verdict) -> Settings:
 def bands_of(verdict: Verdict) -> VerdictBands:
     """Return the bands of a verdict."""
     return verdict_bands(verdict, SystemSearch(verdict.question).aim)
+
+
+def forks_of(verdict: Verdict) -> tuple[Varied, ...]:
+    """Return the winners where rows are popular otherwise."""
+    return tuple(forks(verdict.question, shortlist_of(verdict)))
 
 
 def cases_of(verdict: Verdict) -> tuple[Varied, ...]:

@@ -115,6 +115,11 @@ def what_if(question: VerdictQuestion, settings: Settings) -> Iterator[Varied]:
     for quantity, factor in CASES:
         if quantity.applies(question.base):
             yield varied(question, settings, quantity, factor)
+    yield from forks(question, settings)
+
+
+def forks(question: VerdictQuestion, settings: Settings) -> Iterator[Varied]:
+    """Yield who wins where rows are popular otherwise: no range of a constant says so."""
     for name in POPULARITIES:
         if name != question.base.data.popularity:
             yield _popular(question, settings, name)

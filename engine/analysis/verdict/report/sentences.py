@@ -112,15 +112,15 @@ def why(verdict: Verdict) -> str:
     said = f"{told}{_on(other)} has {times:.3g} times the {LEAST_WORDS[verdict.question.objective]}"
     dear, fast = _ratio(other.capital, best.capital), best.step / other.step
     if verdict.question.objective == "cost" and dear:
-        said += f": its machine costs {_times(dear, 'more', 'less')} and trains {_times(fast, 'faster', 'slower')}"
+        said += f": its machine costs {_times(dear, 'as much', 'less')} and trains {_times(fast, 'as fast', 'slower')}"
     return f"{said}."
 
 
-def _times(ratio: float, more: str, less: str) -> str:
-    """Return a ratio as so many times more, or less."""
+def _times(ratio: float, as_much: str, less: str) -> str:
+    """Return a ratio in words: 2 times as much, or 3 times less."""
     if abs(ratio - 1) < 0.005:
-        return "as much" if more == "more" else "as fast"
-    return f"{max(ratio, 1 / ratio):.3g} times {more if ratio > 1 else less}"
+        return as_much
+    return f"{ratio:.3g} times {as_much}" if ratio > 1 else f"{1 / ratio:.3g} times {less}"
 
 
 def _on(row: Row) -> str:
@@ -137,7 +137,8 @@ def sureness(verdict: Verdict, bands: VerdictBands) -> str:
         ((one.share, system) for system, one in bands.rows.items() if system != best.system and one.share >= SOME), reverse=True
     )
     told = ", ".join(f"{load('systems', system).title} ({part:.0%})" for part, system in others[:2])
-    said = f"Best in {share:.0%} of {bands.samples} draws of constants and prices" + (f"; else {told}." if told else ".")
+    said = f"Best in {share:.0%} of {bands.samples} draws of constants and prices, for this popularity of rows"
+    said += f"; else {told}." if told else "."
     own = bands.rows.get(best.system)
     if own and verdict.question.objective == "cost":
         said += f" A billion samples cost {own.low:.3g} to {own.high:.3g} USD in 9 of 10."
@@ -145,19 +146,22 @@ def sureness(verdict: Verdict, bands: VerdictBands) -> str:
 
 
 def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
-    """Return which other popularity of rows would change the verdict; "" where none does, or none was asked."""
-    best = verdict.best
+    """Return what the cheapest machine is where rows are popular otherwise; "" where that was not asked."""
+    best, own = verdict.best, verdict.question.base.data.popularity
     asked = [one for one in cases if one.name == "popularity" and one.winner.meets]
-    moved = [f"{one.told}: {one.winner.family}" for one in asked if best and one.winner.family != best.family]
-    own = verdict.question.base.data.popularity
     if not asked or best is None:
         return ""
     least, most = (end(one.winner.value / best.value for one in asked) for end in (min, max))
-    spread = f"with other popularities the cheapest machine costs {least:.3g} to {most:.3g} times as much a sample"
+    spread = f"otherwise the cheapest machine has {least:.3g} to {most:.3g} times the {LEAST_WORDS[verdict.question.objective]}"
+    moved: dict[str, list[str]] = {}
+    for one in asked:
+        if one.winner.family != best.family:
+            price = "" if one.winner.capital is None else f" for {one.winner.capital:,.0f} USD"
+            moved.setdefault(f"{one.winner.family}{price}", []).append(one.told)
     if moved:
-        others = ", ".join(moved)
-        return f"It hangs on the popularity of rows, here {own}, which no draw varies: {spread}, and others win ({others})."
-    return f"It holds for other popularities of rows than {own}; {spread}."
+        others = "; ".join(f"{' or '.join(names)}: {family}" for family, names in moved.items())
+        return f"It hangs on how popular rows are, here as in {own}: {others}. {spread[0].upper()}{spread[1:]}."
+    return f"It holds however popular rows are: here as in {own}, {spread}."
 
 
 def left_out(verdict: Verdict) -> str:
