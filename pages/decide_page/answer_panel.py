@@ -56,21 +56,23 @@ def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Va
     """Draw the answer's box, or that it is being searched, or why there is none."""
     with st.container(border=True, key="answer"):
         if refusal:
-            st.markdown(f"**No verdict.** {plain(refusal, most=MOST)}")
+            st.header("No verdict", anchor=False)
+            st.markdown(plain(refusal, most=MOST))
         elif verdict is None:
-            st.markdown("**What should I build?** All systems are being compared on machines that can be built ...")
+            st.header("What should I build?", anchor=False)
+            st.markdown("All systems are being compared on machines that can be built ...")
         else:
             _draw(verdict, bands, cases)
 
 
 def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied]) -> None:
     said, best = headline(verdict), verdict.best
-    keep, colon, machine = said.partition(": ")
+    keep, _, machine = said.partition(": ")
     with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
-        bold, rest = (f"{keep}{colon.strip()}", machine) if best else (said, "")
-        st.markdown(f"**{plain(bold, most=MOST)}** {plain(rest, most=MOST)}", width="stretch")
+        st.header(plain(keep) if best else "Nothing meets what is asked", anchor=False, width="stretch")
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
+    st.markdown(plain(machine if best else said, most=MOST))
     if hangs := popularity_words(verdict, cases):
         first, _, rest = hangs.partition(": ")
         st.markdown(f"**{plain(first)}:** {plain(rest, most=MOST)}")

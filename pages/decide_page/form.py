@@ -28,10 +28,10 @@ EXAMPLES = {"throughput": "such as 1e6", "step-ms": "such as 5", "days": "such a
 LOSSES: Mapping[str, str] = {"": "anything", "nothing": "nothing", "batches": "N batches", "minutes": "N minutes"}
 NUMBERED = ("batches", "minutes")
 OBJECTIVES: Mapping[str, str] = {
-    "cost": "cost a sample",
-    "capital": "price of the machine",
-    "energy": "energy a sample",
-    "time": "time a sample",
+    "cost": "cost",
+    "capital": "price",
+    "energy": "energy",
+    "time": "time",
 }
 STATES: Mapping[str, str] = {
     ON_SALE: "on sale",
@@ -122,7 +122,7 @@ def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips:
         with parts:
             _choose(PARTS, "Parts", _states())
         with st.container(horizontal=True, vertical_alignment="center", key="decide-more"):
-            with st.popover("GPU, failures, prices, hours, owned parts", type="tertiary"):
+            with st.popover("GPU, failures, prices", type="tertiary"):
                 names = AllowedParts(str(st.session_state[_kept(PARTS)])).of("gpu")
                 _choose(GPU, "GPU", {"": ANY, **{name: name for name in names}})
                 for path in MORE:

@@ -99,7 +99,11 @@ def _meets(found: Enough) -> bool:
 
 
 def _more(says: Told) -> None:
-    shown = [one for one in (says.now, says.why, says.capacity, says.bandwidth, says.near_data, says.relaxed_lookup) if one]
+    shown = [
+        one
+        for one in (says.now, says.chassis, says.why, says.capacity, says.bandwidth, says.near_data, says.relaxed_lookup)
+        if one
+    ]
     for one in shown:
         st.markdown(plain(one, most=2000))
     if meanings := words.used(" ".join(shown)):

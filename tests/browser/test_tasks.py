@@ -24,8 +24,9 @@ def answered(page, verdict):
 
 
 def test_ones_own_model_is_answered_on_one_page_in_ten_actions(server, visit):
-    page, actions = visit(f"{server}/start"), 0
+    page, actions = visit(f"{server}/start"), 1
     drawn(page)
+    page.get_by_text("Is CXL enough for my model?").click()
     for label, value in OWN.items():
         page.get_by_label(label, exact=True).fill(value)
         page.keyboard.press("Tab")
@@ -62,12 +63,11 @@ def test_ones_own_model_is_answered_with_the_keyboard_alone(server, visit):
     walk(lambda named, shown: shown.strip() == ASK)
     expect(page.get_by_text("24 tables, 18.4 GB, 240 lookups a sample")).to_be_visible(timeout=WAIT_MS)
     page.keyboard.press("Enter")
-    page.wait_for_url(re.compile("/design.*model.num_tables=24"), timeout=WAIT_MS)
-    answered(page, "Yes, with another machine.")
-    walk(lambda named, shown: shown.strip() == "Take it")
+    page.wait_for_url(re.compile("/decide.*model.num_tables=24"), timeout=WAIT_MS)
+    expect(page.locator(".st-key-answer")).to_contain_text("Keep the tables", timeout=WAIT_MS)
+    walk(lambda named, shown: shown.strip() == "Open in Design")
     page.keyboard.press("Enter")
-    page.wait_for_url(re.compile("machine.pmem_capacity_GB="), timeout=WAIT_MS)
-    answered(page, "Yes, as it is.")
+    page.wait_for_url(re.compile("/design.*machine.chassis="), timeout=WAIT_MS)
     assert keys <= MOST_KEYS
 
 

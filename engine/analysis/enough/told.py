@@ -33,6 +33,7 @@ class Told:
     capacity: str
     bandwidth: str
     both: str
+    chassis: str
     why: str
     near_data: str
     relaxed_lookup: str
@@ -49,7 +50,8 @@ def told(answer: Enough, bands: Bands = NO_BANDS) -> Told:
         or f"System {system} uses no PMEM, so {KNOBS[CAPACITY].label} does not apply.",
         bandwidth=_alone(q, answer.bandwidth, bands.bandwidth, "its memory", "link", " GB/s")
         or f"System {system} uses no CXL link, so its bandwidth does not apply.",
-        both=" ".join(filter(None, (_both(answer, bands.both), _unbuildable(answer)))),
+        both=_both(answer, bands.both),
+        chassis=_chassis(answer),
         why=_why(answer),
         near_data=_choice(answer, NEAR),
         relaxed_lookup=_choice(answer, RELAXED),
@@ -106,7 +108,7 @@ def _both(answer: Enough, band: Band | None) -> str:
     return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, sure)}. {machine.result.finding}"
 
 
-def _unbuildable(answer: Enough) -> str:
+def _chassis(answer: Enough) -> str:
     """Return which other chassis the machine needs, or why no chassis takes its parts; "" where it is fine or a paper's own."""
     machine = answer.both.machine.result
     if not machine.ran or machine.scenario.machine.prices == RECORDED:

@@ -72,7 +72,9 @@ def money(row: Row) -> str:
     """Return what a row's machine costs, and a billion samples on it, with the year of the dollars."""
     if row.scenario is None or row.cost is None or row.capital is None:
         return "no published price"
-    return f"{row.capital:,.0f} {dollars(row.scenario)}, {row.cost.total:,.3g} {running_dollars(row.scenario)} a billion samples"
+    pace = row.result.results["Throughput [samples/s]"] if row.result else None
+    cost = f"{row.cost.total:,.3g} {running_dollars(row.scenario)} a billion samples"
+    return f"{pace or 0.0:,.3g} samples/s for {row.capital:,.0f} {dollars(row.scenario)}, {cost}"
 
 
 def headline(verdict: Verdict) -> str:
