@@ -74,7 +74,7 @@ def money(row: Row) -> str:
         return "no published price"
     pace = row.result.results["Throughput [samples/s]"] if row.result else None
     cost = f"{row.cost.total:,.3g} {running_dollars(row.scenario)} a billion samples"
-    return f"{pace or 0.0:,.3g} samples/s for {row.capital:,.0f} {dollars(row.scenario)}, {cost}"
+    return f"{pace or 0.0:,.0f} samples/s for {row.capital:,.0f} {dollars(row.scenario)}, {cost}"
 
 
 def headline(verdict: Verdict) -> str:
