@@ -143,7 +143,7 @@ def cases(found: Sequence[Varied]) -> pd.DataFrame:
                 "If": f"{one.name}: {one.told}",
                 "Rows are held in": one.winner.family or NOBODY,
                 "System": title(one.winner.system),
-                "USD a billion samples": one.winner.value if one.winner.meets else None,
+                "USD a billion samples": one.winner.cost if one.winner.meets else None,
                 "Machine [USD]": one.winner.capital,
                 "Samples/s": one.winner.throughput or None,
             }
@@ -166,7 +166,7 @@ def map_cells(found: Territory, verdict: Verdict) -> pd.DataFrame:
             "y1": y[row + 1],
             "family": cell.winner.family or NOBODY,
             "system": title(cell.winner.system),
-            "cost": cell.winner.value if cell.winner.meets else None,
+            "cost": cell.winner.cost if cell.winner.meets else None,
             "price": cell.winner.capital,
             "rate": cell.winner.throughput or None,
             "answered": cell.answered,

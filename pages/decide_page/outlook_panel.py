@@ -67,7 +67,7 @@ def draw_losses(verdict: Verdict) -> None:
         return
     downloads.show(frame, LOST)
     if (frame["Worst failure"] == "none has a rate").all():
-        st.caption("No failure has a rate: choose published rates, or hours between power losses, under Failures above.")
+        st.caption("No failure has a rate: choose published rates, or hours between power losses, under failures above.")
 
 
 def draw_rows(verdict: Verdict, bands: VerdictBands | None) -> None:

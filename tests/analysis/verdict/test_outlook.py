@@ -54,6 +54,8 @@ def test_a_shortlist_finds_the_verdict_again_and_tips_where_it_says(
     best = verdict.best
     assert best is not None and own.winner.family == best.family
     assert own.winner.value == pytest.approx(best.value, rel=0.02)
+    fastest = varied(replace(asked, objective="time"), settings, SIZE, 1.0).winner
+    assert own.winner.cost == own.winner.value and fastest.cost is not None and fastest.cost > fastest.value
     points = list(tipping_points(asked, settings, (SIZE,)))
     moved = [one for one in points if one.at]
     assert moved and {one.upwards for one in points} == {True, False}

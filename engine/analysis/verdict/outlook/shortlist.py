@@ -26,7 +26,10 @@ Settings = Mapping[str, tuple[Setting, ...]]  # by system
 
 @dataclass(frozen=True)
 class Winner:
-    """The best machine of a shortlist for one question: USD, samples/s, and what is least; none meets the requirement if not."""
+    """The best machine of a shortlist for one question.
+
+    value: what is to be least. capital: USD. throughput: samples/s. cost: USD a billion samples, None without a price.
+    """
 
     system: str
     family: str
@@ -35,6 +38,7 @@ class Winner:
     capital: float | None = None
     throughput: float = 0.0
     nodes: int = 0
+    cost: float | None = None
 
     @property
     def meets(self) -> bool:
@@ -110,7 +114,7 @@ def _best(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Win
     whole, settled = guard.added_to(one), one.settled
     if settled is None:
         return replace(NOBODY, system=system)
-    throughput = aim.batch_size / one.step
+    throughput, cost = aim.batch_size / one.step, aim.cost(one, guard)
     return Winner(
         system,
         family_of(settled),
@@ -119,6 +123,7 @@ def _best(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Win
         whole.capital,
         throughput,
         nodes(settled.scenario.machine),
+        cost.total if cost else None,
     )
 
 
