@@ -1,0 +1,105 @@
+"""Numbers for reading: three significant digits and the unit that fits, for pages, sentences and the command line alike.
+
+Measured and computed numbers are `figure`, `percent`, `factor`; numbers that somebody wrote are `exact`; whole things `count`.
+"""
+
+import re
+from itertools import dropwhile
+from math import floor, isfinite, log10
+
+from engine.units import DAY, HOUR, MINUTE
+
+NOTHING, NOISE = "n/a", 1e-6
+DIGITS = 3
+UNIT = re.compile(r"(?P<prefix>[nµmkMGTPE]?)(?P<base>s|B|J|W|Wh|Hz|FLOPS?)(?P<rest>(?:/| a | per ).*)?")
+BINARY_UNIT = re.compile(r"(?P<prefix>[KMGTP])(?P<base>iB)(?P<rest>(?:/| a | per ).*)?")
+PREFIXES = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+BINARY_PREFIXES = {"K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50}
+WORDS = {1e6: "million", 1e9: "billion", 1e12: "trillion"}
+FEWEST_IN_WORDS = 1e7
+LONG_TIMES = ((365 * DAY, "years"), (DAY, "days"), (HOUR, "h"), (MINUTE, "min"))
+LEAST, MOST = 0.1, 1000.0  # of the unit that a number has, before another one fits better
+
+
+def figure(value: float | None, unit: str = "") -> str:
+    """Return a number in three significant digits with the unit that fits: "3.15 s", "8.39 PB", "27,100 USD"; None is "n/a".
+
+    A unit of time, bytes, energy, power or rate stays while the number is from 0.1 to 1,000 of it.
+    """
+    if value is None or value != value:
+        return NOTHING
+    if not isfinite(value):
+        return f"{'-' * (value < 0)}∞ {unit}".rstrip()
+    seconds = value * PREFIXES[unit[:-1]] if unit in ("s", "ms") else 0.0
+    if long := next(((seconds / length, name) for length, name in LONG_TIMES if abs(seconds) >= 2 * length), None):
+        return f"{_digits(long[0])} {long[1]}"
+    if found := UNIT.fullmatch(unit):
+        return _prefixed(value, found, {k: v for k, v in PREFIXES.items() if v >= 1 or found["base"] != "B"})
+    if found := BINARY_UNIT.fullmatch(unit):
+        return _prefixed(value, found, BINARY_PREFIXES)
+    size = max((word for word in WORDS if abs(_rounded(value)) >= max(word, FEWEST_IN_WORDS)), default=1.0)
+    return f"{_digits(value / size)} {WORDS.get(size, '')} {unit}".replace("  ", " ").rstrip()
+
+
+def percent(share: float | None) -> str:
+    """Return a share in percent in three significant digits: "99 %", "0.53 %"; nothing but all is "100 %"."""
+    if share is None or share != share:
+        return NOTHING
+    if abs(share) < NOISE:
+        return "0 %"
+    texts = (f"{100 * share:.{digits}g}" for digits in range(DIGITS, 8))
+    text = next(dropwhile(lambda one: float(one) == 100 and abs(1 - share) >= NOISE / 100, texts), "100")
+    return f"{float(text):,.10g} %"
+
+
+def factor(ratio: float) -> str:
+    """Return a ratio in three significant digits: "4.28 ×"."""
+    return f"{_digits(ratio)} ×"
+
+
+def count(number: float, noun: str = "", plural: str = "") -> str:
+    """Return a whole number with its noun: "1 batch", "4,000 batches"; the plural ends in s unless it is given."""
+    return f"{number:,.0f} {noun if number == 1 else plural or noun + 's' * bool(noun)}".rstrip()
+
+
+def exact(value: float, unit: str = "") -> str:
+    """Return a number that somebody wrote with all its digits, long ones in groups: "0.5", "25.83 GB/s", "1,024"."""
+    text = f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:,.10g}"
+    return f"{text} {unit}".rstrip()
+
+
+def signed(value: float, unit: str = "") -> str:
+    """Return a difference with its sign: "+0.530 ms", "-12.0 points"."""
+    return f"{'+' * (value > 0)}{figure(value, unit)}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time to wait for, coarse enough to be true: "a moment", "12 s", "3 min", "2.5 h"."""
+    if seconds < 1.5:
+        return "a moment"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _prefixed(value: float, unit: re.Match[str], prefixes: dict[str, float]) -> str:
+    """Return a number under the prefix that leaves it between 1 and 1,000, or under its own where that is readable."""
+    own, base = unit["prefix"], f"{unit['base']}{unit['rest'] or ''}"
+    size = abs(_rounded(value))
+    if value and not LEAST <= size < MOST:
+        whole = value * prefixes[own]
+        fitting = [name for name, by in prefixes.items() if abs(_rounded(whole / by)) >= 1]
+        name = fitting[-1] if fitting else next(iter(prefixes))
+        return f"{_digits(whole / prefixes[name])} {name}{base}"
+    return f"{_digits(value)} {own}{base}"
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _digits(value: float) -> str:
+    """Return three significant digits in groups, zeros at the end kept: "1.00", "27,100", "0.00120"."""
+    rounded = _rounded(value)
+    decimals = DIGITS - 1 - floor(log10(abs(rounded))) if rounded else 0
+    return f"{rounded:,.{min(max(decimals, 0), 12)}f}"
