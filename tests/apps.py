@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import chdir
 from functools import cache
+from json import loads
 from typing import Any
 
 from streamlit import config
@@ -88,3 +89,9 @@ def fields(spec: Any) -> set[str]:
         return set()
     own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
     return own.union(*map(fields, spec.values()))
+
+
+def chart_words(app: AppTest) -> dict[str, str]:
+    """Return title and subtitle of each chart of a page, by its key."""
+    metas = [loads(one.proto.spec).get("usermeta", {}) for one in app.get("vega_lite_chart")]
+    return {one["key"]: f"{one['title']} {one['subtitle']}" for one in metas if one}

@@ -7,7 +7,7 @@ import re
 from itertools import dropwhile
 from math import floor, isfinite, log10
 
-from engine.units import DAY, HOUR, MINUTE
+from ..units import DAY, HOUR, MINUTE
 
 NOTHING, NOISE = "n/a", 1e-6
 DIGITS = 3

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import cache
 
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, STATIC
+from pages.graphics.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
+from pages.graphics.heat_maps import SHADES
 from pages.ui import palette
-from pages.ui.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
-from pages.ui.heat_maps import SHADES
 
 # A policy keeps its colour over all charts of the page; the hottest rows are those of the static one.
 HOTTEST = "hottest rows"

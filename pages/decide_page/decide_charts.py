@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from engine.analysis.verdict import families
 from engine.analysis.verdict.outlook.territory import Territory
-from pages.ui.charts import FIT, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when, where
+from pages.graphics.charts import FIT, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when, where
 
 COLOURS = {
     families.HBM: "#c44e52",

@@ -10,6 +10,7 @@ from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.design_page import questions
+from pages.graphics import chart
 from pages.systems import stack_charts
 from pages.ui import palette, tables
 from pages.ui.plain import plain
@@ -40,12 +41,14 @@ def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: 
     known: Ranges = found.result() if found.done() and not found.exception() else {}
     stages = tables.by_stage(beside, scenario.system, known.get(questions.STEP))
     parts = tables.by_component(beside, scenario.system, known.get(questions.ENERGY))
-    says = "chosen and baseline, with their ranges once these are known"  # other words would make the chart anew
-    st.vega_lite_chart(stages, stack_charts.step_time(), key="stages", alt=f"Exposed step time by stage, {says}")
+    # The words hold no number: a browser makes a chart anew where they change.
+    whose = " and ".join(load("systems", name).title for name in dict.fromkeys((scenario.system, against)))
+    lines = "lines: the range in 9 of 10 draws of all constants"
+    title = f"Where a batch's time goes: {whose}"
+    chart.draw(stages, stack_charts.step_time(), key="stages", title=title, subtitle=f"Step time by exposed stage [ms], {lines}")
+    title = f"Where the run's energy goes: {whose}"
     spec = stack_charts.energy(tables.drawn(parts))
-    st.vega_lite_chart(parts, spec, key="energy", alt=f"Energy of the run by component, {says}")
-    if known:
-        st.caption("A line over a bar: the range of its whole in 9 of 10 draws of all constants.")
+    chart.draw(parts, spec, key="energy", title=title, subtitle=f"Energy by component [J], {lines}")
     if {*palette.family(scenario.system)} - {*two}:
         st.toggle(f"All systems of the family {load('systems', scenario.system).family}", key=FAMILY)
     for outcome, names in tables.not_shown(beside).items():

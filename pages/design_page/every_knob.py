@@ -11,7 +11,7 @@ from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.answers import later, question
 from pages.design_page import questions, strips
-from pages.ui.charts import Spec, hover, nominal, quantity
+from pages.graphics.charts import Spec, hover, nominal, quantity
 
 SHOWN, COLUMNS, TELLING = 20, 5, 1.005  # charts; times by which a knob must change the step to be drawn
 

@@ -21,8 +21,8 @@ from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario, values
 from pages.design_page import training_panel
+from pages.graphics.charts import EVENTS, FIT, INK, ROWS, Spec, axis, hover, layer, quantity, ruled
 from pages.ui import session
-from pages.ui.charts import EVENTS, FIT, INK, ROWS, Spec, axis, hover, layer, quantity, ruled
 from pages.ui.plain import plain
 
 STEP = "Step time [ms]"

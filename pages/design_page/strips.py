@@ -19,8 +19,8 @@ from engine.insight.knob_strips import Strip
 from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.answers import later, question
+from pages.graphics.charts import CURVE, INK, Spec, hover, layer, quantity, ruled, when, where
 from pages.ui import beside_knob, knob_widgets, session
-from pages.ui.charts import CURVE, INK, Spec, hover, layer, quantity, ruled, when, where
 from pages.ui.numbers import readable
 
 LINE = "#5b7bb4"

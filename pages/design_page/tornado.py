@@ -11,8 +11,9 @@ from engine.insight.running_costs import dollars
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.answers import later
-from pages.ui import charts, downloads
-from pages.ui.charts import hover, layer, nominal, quantity, ruled
+from pages.graphics import charts
+from pages.graphics.charts import hover, layer, nominal, quantity, ruled
+from pages.ui import downloads
 from pages.ui.numbers import readable
 
 COST = "Capital cost [USD]"

@@ -19,7 +19,8 @@ from engine.validation.chance import error_bar
 from pages.answers import caution, data_file, estimates, later, runs
 from pages.answers.headline import STEP
 from pages.design_page import tiles
-from pages.ui import charts, downloads, session, tables
+from pages.graphics import charts
+from pages.ui import downloads, session, tables
 from pages.ui.numbers import change, duration, percent
 from pages.ui.plain import plain
 

@@ -12,8 +12,8 @@ from engine.validation.accepted import read, worse
 from engine.validation.claims import SAMPLES, families
 from engine.validation.scoreboard import NEAR, PublishedNumber, score_lines, scores
 from engine.validation.validate import ClaimVerdict
+from pages.graphics.charts import FIT, INK, LOG, Spec, axis, hover, layer, nominal, quantity
 from pages.ui import downloads, palette
-from pages.ui.charts import FIT, INK, LOG, Spec, axis, hover, layer, nominal, quantity
 from pages.ui.plain import plain
 
 FORMATS = {

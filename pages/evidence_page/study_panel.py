@@ -11,8 +11,9 @@ from engine.core.arrays import Row
 from engine.errors import EmberpoolError
 from engine.validation.studies import findings, kept
 from engine.validation.studies.findings import MEASURES, MOMENTS, PAPER, PAPER_POINTS
-from pages.ui import charts, downloads
-from pages.ui.charts import hover, layer, nominal, ruled, scale_of
+from pages.graphics import charts
+from pages.graphics.charts import hover, layer, nominal, ruled, scale_of
+from pages.ui import downloads
 from pages.ui.plain import plain
 
 DRAWN = {"Accuracy": "#c2557f", "AUC": "#3f8fd0"}  # no training system's colours

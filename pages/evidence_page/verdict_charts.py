@@ -4,8 +4,8 @@ from functools import cache
 
 from engine.core.graph import STAGES
 from pages.evidence_page.verdict_tables import OURS, PUBLISHED
+from pages.graphics.charts import FIGURE, INK, Spec, axis, hover, layer, nominal, quantity, when
 from pages.ui import palette
-from pages.ui.charts import FIGURE, INK, Spec, axis, hover, layer, nominal, quantity, when
 
 
 @cache

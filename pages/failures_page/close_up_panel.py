@@ -9,7 +9,7 @@ from engine.errors import EmberpoolError
 from engine.insight.power_loss_detail import LANES, PowerLossDetail, power_loss_detail
 from engine.scenario.scenario import Scenario
 from pages.failures_page.fault_tables import length
-from pages.ui.charts import INK, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of
+from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of
 from pages.ui.plain import plain
 
 FATES = {"counts": "#4fa64a", "lost": "#c23b3b", "torn": "#7a1f1f", "run again": "#e8904a"}

@@ -11,8 +11,8 @@ from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.sweep import links
 from engine.sweep.links import Opened
+from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, rows, scale_of
 from pages.ui import session
-from pages.ui.charts import INK, Spec, axis, hover, layer, nominal, rows, scale_of
 from pages.ui.page_link import LinkPart, PageLink, host
 from pages.ui.plain import plain
 

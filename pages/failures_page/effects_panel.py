@@ -11,8 +11,8 @@ from engine.registry import load, names
 from engine.validation.studies.findings import MOMENTS, label
 from pages.evidence_page import study_panel
 from pages.failures_page.campaigns import Protected
+from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, rows, ruled, scale_of
 from pages.ui import downloads
-from pages.ui.charts import INK, Spec, axis, hover, layer, nominal, rows, ruled, scale_of
 from pages.ui.plain import plain
 
 DRAWN = {"AUC": "#3f8fd0", "Accuracy": "#c2557f"}

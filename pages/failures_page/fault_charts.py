@@ -5,7 +5,7 @@ from functools import cache
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.reference_points import YARDSTICKS
 from pages.failures_page.fault_tables import RECOVERS
-from pages.ui.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when
+from pages.graphics.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when
 
 # useful, checkpoint, lost, replay, slow, detect, restart, restore
 PARTS = ("#4fa64a", "#3f8fd0", "#c23b3b", "#e8904a", "#9467bd", "#b9b2a6", "#8c8c8c", "#5a6c7d")

@@ -2,9 +2,9 @@
 
 from functools import cache
 
+from pages.graphics.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, where
 from pages.memory.memory_tables import LATENCY, LOAD, NEAR, SIZES
 from pages.ui import palette
-from pages.ui.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, where
 
 SAVES, SAME, COSTS, DARK = "#7fc8a4", "#ece9e4", "#f0937c", "#26221f"
 AT = [50, 100, 200, 500, 1000, 2000, 5000]

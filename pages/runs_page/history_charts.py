@@ -2,8 +2,8 @@
 
 from functools import cache
 
+from pages.graphics.charts import Spec, axis, nominal, quantity
 from pages.ui import palette
-from pages.ui.charts import Spec, axis, nominal, quantity
 
 
 @cache

@@ -3,9 +3,9 @@
 from functools import cache
 
 from engine.core.graph import STAGES
+from pages.graphics.charts import AGAINST, FIGURE, FIT, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, when
+from pages.graphics.heat_maps import heat_map
 from pages.ui import palette
-from pages.ui.charts import AGAINST, FIGURE, FIT, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, when
-from pages.ui.heat_maps import heat_map
 
 MOST_NAMED = 3
 OWN_LANE = "indexof(datum.{0}, '|') < 0"

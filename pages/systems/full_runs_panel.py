@@ -15,9 +15,10 @@ from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.store.status import Status
 from pages.answers import caution, estimates, runs
+from pages.graphics import charts
 from pages.systems import compare_charts, full_runs
 from pages.systems.full_runs import ELAPSED
-from pages.ui import charts, downloads, session, tables
+from pages.ui import downloads, session, tables
 from pages.ui.numbers import duration
 from pages.ui.plain import plain
 

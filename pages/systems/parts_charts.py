@@ -3,7 +3,7 @@
 from functools import cache
 
 from engine.analysis.part_loads import WORK
-from pages.ui.charts import CURVE, FIGURE, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
+from pages.graphics.charts import CURVE, FIGURE, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
 
 COLOURS = ("#7fa7d8", "#2f9e9b", "#e8b04a")
 NUMBER = ",.4~r"

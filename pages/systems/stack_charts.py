@@ -3,8 +3,8 @@
 from functools import cache
 
 from engine.core.graph import STAGES
+from pages.graphics.charts import FIGURE, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
 from pages.ui import palette
-from pages.ui.charts import FIGURE, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
 
 
 @cache

@@ -2,8 +2,8 @@
 
 from functools import cache
 
+from pages.graphics.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
 from pages.ui import palette
-from pages.ui.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
 from pages.why_page.why_tables import ENDS, UNITS
 
 COSTS = "#c23b3b"

@@ -11,7 +11,8 @@ from engine.hardware.prices import with_year
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
 from engine.systems.system import constants
-from pages.search_page.points import pictures, sweep_figures, sweep_findings, sweep_marks, sweep_table
+from pages.graphics import pictures
+from pages.search_page.points import sweep_figures, sweep_findings, sweep_marks, sweep_table
 from pages.search_page.points.sweep_figures import Figure
 from pages.search_page.points.sweep_marks import BEST
 from pages.search_page.points.sweep_table import COST, POINT

@@ -5,9 +5,9 @@ Fields have fixed names; what a visitor named appears in titles alone. `point` s
 
 from functools import cache, lru_cache
 
+from pages.graphics.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when
+from pages.graphics.heat_maps import FRONT, NUMBER, PICK, SPREAD, tips
 from pages.ui import palette
-from pages.ui.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when
-from pages.ui.heat_maps import FRONT, NUMBER, PICK, SPREAD, tips
 
 ROTATION = ("#5b7bb4", "#d9622b", "#4fa64a", "#7b5fa8", "#c2a02b", "#2f9e9b", "#c2557f", "#8c8c8c")
 BRUSH = {"name": "brush", "select": {"type": "interval", "mark": {"fill": "#d9622b", "fillOpacity": 0.12, "stroke": "#d9622b"}}}

@@ -8,12 +8,13 @@ import pandas as pd
 from engine.analysis.importance import Share
 from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis
+from pages.graphics import heat_maps
+from pages.graphics.charts import Spec
 from pages.search_page.points import sweep_charts, sweep_marks, sweep_parallel, sweep_table
 from pages.search_page.points.sweep_marks import is_log, lower_is_better
 from pages.search_page.points.sweep_parallel import Scale
 from pages.search_page.points.sweep_table import COST, title
-from pages.ui import heat_maps, numbers
-from pages.ui.charts import Spec
+from pages.ui import numbers
 
 TRADED = (COST, "Energy per batch [J]", "Step time [ms]")  # what most often is wanted less of
 FEW = 500  # points that can each be a large dot

@@ -17,7 +17,8 @@ from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario
 from engine.store import kept
 from pages.answers import runs
-from pages.search_page.points import pictures, report, sweep_filters, sweep_table
+from pages.graphics import pictures
+from pages.search_page.points import report, sweep_filters, sweep_table
 from pages.search_page.points.report import Report
 from pages.search_page.points.sweep_figures import Figure
 from pages.search_page.points.sweep_table import POINT

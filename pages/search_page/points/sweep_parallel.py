@@ -10,11 +10,11 @@ import pandas as pd
 
 from engine.analysis.objective import Constraint
 from engine.scenario.scenario import KNOBS
+from pages.graphics.charts import INK, Spec, axis, quantity, ruled, where
 from pages.search_page.points.sweep_charts import BRUSH
 from pages.search_page.points.sweep_marks import is_log
 from pages.search_page.points.sweep_table import POINT, Words, ranked
 from pages.ui import numbers
-from pages.ui.charts import INK, Spec, axis, quantity, ruled, where
 
 BINS, FEW = 16, 60
 MOST_LINES = 40

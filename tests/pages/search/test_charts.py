@@ -12,8 +12,9 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.validation.studies import kept
 from pages.evidence_page import study_panel
+from pages.graphics import charts
 from pages.systems import compare_charts, stack_charts
-from pages.ui import charts, numbers, palette, tables
+from pages.ui import numbers, palette, tables
 from tests import fakes
 from tests.apps import fields
 from tests.cases import each

@@ -14,8 +14,9 @@ from engine.scenario.presets import DEFAULT, preset
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
 from pages.answers import runs
+from pages.graphics import pictures
 from pages.search_page import sweep_runs
-from pages.search_page.points import pictures, report, sweep_figures, sweep_files
+from pages.search_page.points import report, sweep_figures, sweep_files
 from pages.search_page.points.report import Report
 from pages.search_page.points.sweep_marks import BEST
 from pages.search_page.points.sweep_table import POINT

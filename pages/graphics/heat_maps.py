@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any
 
-from pages.ui.charts import FIGURE, Spec, axis, layer, nominal, quantity, rows, when
+from pages.graphics.charts import FIGURE, Spec, axis, layer, nominal, quantity, rows, when
 
 PALE, STRONG = "#fdf1e3", "#e08a58"  # dark figures stay readable on all of it
 SHADES = {"range": [PALE, STRONG]}

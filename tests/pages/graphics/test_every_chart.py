@@ -11,11 +11,11 @@ from pages.decide_page import decide_charts
 from pages.design_page import every_knob, fault_axis, strips, tornado
 from pages.evidence_page import scoreboard_panel, study_panel, verdict_charts
 from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
+from pages.graphics import chart, charts, heat_maps
 from pages.memory import memory_charts
 from pages.runs_page import history_charts
 from pages.search_page.points import sweep_charts, sweep_parallel
 from pages.systems import compare_charts, parts_charts, stack_charts
-from pages.ui import charts, heat_maps
 from pages.why_page import why_charts, why_tables
 from tests import ROOT
 
@@ -26,6 +26,7 @@ SPECS = {
     "stack_charts.energy": stack_charts.energy(("gpu", "cxl")),
     "compare_charts.timeline": compare_charts.timeline(),
     "compare_charts.utilisation": compare_charts.utilisation(),
+    "chart.titled": chart.titled(charts.curve("loss", "Loss", "batch"), "Loss falls", "Loss of a batch"),
     "charts.curve": charts.curve("loss", "Loss", "broken", ((1.0, 2.0, 30.0),), ("logistic regression",)),
     "workload_charts.lines": workload_charts.lines("Cache size [GB]", "Lookups that miss [%]", ("LRU",), True),
     "workload_charts.tables": workload_charts.tables(),

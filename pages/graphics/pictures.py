@@ -4,7 +4,7 @@ import re
 
 import pandas as pd
 
-from pages.ui.charts import Spec
+from pages.graphics.charts import Spec
 
 VEGA_LITE = "6.1"  # the newest of the converter's versions that is not newer than the browser's
 WIDTH, SHARPNESS = 900, 2

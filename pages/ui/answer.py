@@ -1,0 +1,47 @@
+"""The answer of a page: its finding in one sentence, why in a few lines, and both as text to copy with the page's link."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import streamlit as st
+
+from pages.ui import session
+from pages.ui.page_link import host
+from pages.ui.plain import plain
+
+KEY, COPY = "answer", "copy answer"
+MOST = 2000
+
+
+@contextmanager
+def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = ()) -> Iterator[None]:
+    """Draw the box of a page's answer; within it a page adds its buttons.
+
+    `finding` is a sentence, `reasons` the lines under it, `notes` small print. A page draws one answer in every state: found,
+    running, empty, refused.
+    """
+    with st.container(border=True, key=KEY):
+        with st.container(horizontal=True, vertical_alignment="top", key="answer-finding"):
+            st.header(plain(finding, most=MOST), anchor=False, width="stretch")
+            _copy([finding, *reasons])
+        if reasons:
+            st.markdown(" ".join(plain(one, most=MOST) for one in reasons if one))
+        if notes:
+            st.caption(" ".join(plain(one, most=MOST) for one in notes if one))
+        with st.container(horizontal=True, vertical_alignment="center", key="answer-actions"):
+            yield
+
+
+def show(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
+    """Draw an answer without buttons."""
+    with draw(finding, reasons, notes):
+        pass
+
+
+def _copy(sentences: Sequence[str]) -> None:
+    """Draw the popover with the answer's text and link; what it holds is made only once it is open."""
+    opened = st.popover("Copy", type="tertiary", key=COPY, on_change="rerun")
+    if opened.open:
+        text = "\n".join(one for one in sentences if one)
+        link = host() + str(st.session_state.get(session.HERE, ""))
+        opened.code(f"{text}\n{link}", language=None, wrap_lines=True)
