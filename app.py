@@ -20,15 +20,12 @@ st.set_page_config(page_title="Emberpool", page_icon="🔥", layout="wide", init
 st.html(frame.STYLE)
 frame.mark()
 own_parts.look()
-refusal = address.open_link()
-if refusal:
-    st.navigation(frame.pages(), position="hidden")
-    st.error(plain(refusal, code=True))
-    st.stop()
+address.open_link()
 page = st.navigation(frame.pages(), position="top")
 own_parts.renew()
 refused = session.refusals()
 bar.draw(refused, whole=page.url_path not in ("start", "decide"))  # those ask for the model themselves
+address.draw_left_out()
 content = st.container(key="stale" if refused else "content")  # what is not of the fields' values is drawn grey
 bar.draw_tail()
 frame.land()

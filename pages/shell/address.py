@@ -9,6 +9,7 @@ from engine.analysis import linked
 from engine.errors import BadInput
 from engine.scenario.scenario import values
 from engine.sweep import links
+from engine.sweep.links import Opened
 from engine.sweep.questions import Pairs
 from pages.answers import data_file, question
 from pages.shell import bar as scenario_bar
@@ -18,32 +19,55 @@ from pages.ui import session
 from pages.ui.page_link import LinkPart, host
 from pages.ui.plain import plain
 
-WRITTEN_PAIRS, WRITE_TIME, BANNER = "address written", "address written at", "banner"
+WRITTEN_PAIRS, WRITE_TIME, BANNER, LEFT_OUT = "address written", "address written at", "banner", "left out of the link"
 SETTLED_SECONDS = 2.0
 LOOPBACK = ("127.", "localhost", "[::1]")
 
 
-def open_link() -> str:
-    """Take over the link in the address bar if it is new to the session; return the sentence that refuses it, or ""."""
+def open_link() -> None:
+    """Take over the link in the address bar if it is new to the session; what of it cannot be read is left out, and said."""
     pairs = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
     ours = st.session_state.pop(session.OURS, False)
     if session.SCENARIO in st.session_state and (ours or not _went_back(pairs)):
-        return ""
-    opened = linked.opened_or_error(pairs) if len(urlencode(pairs)) <= links.MOST_CHARACTERS else _too_long(pairs)
-    if isinstance(opened, BadInput):
-        return str(opened)
-    if refusal := next(filter(None, (page.refusal(opened) for page in PLACES.values())), ""):
-        return refusal
-    try:
-        session.put(opened.preset, opened.scenario if pairs else data_file.with_start_file(opened.scenario))
-    except BadInput as error:
-        return str(error)
+        return
+    opened, left_out = _opened(pairs)
+    scenario = opened.scenario
+    if not pairs:
+        try:
+            scenario = data_file.with_start_file(scenario)
+        except BadInput as error:
+            left_out = (*left_out, str(error))
+    session.put(opened.preset, scenario)
     session.put_parts(opened.parts)
     question.put(opened.questions)
     for page in PLACES.values():
         page.from_link(opened)
-    st.session_state.update({BANNER: opened.banner, WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
-    return ""
+    st.session_state.update({BANNER: opened.banner, LEFT_OUT: left_out, WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
+
+
+def _opened(pairs: Pairs) -> tuple[Opened, tuple[str, ...]]:
+    """Return as much of a link as can be opened, at the worst the first preset, and why the rest is left out."""
+    if len(urlencode(pairs)) > links.MOST_CHARACTERS:
+        return links.open_pairs([]), (f"{_too_long(pairs)} The first preset is shown instead.",)
+    return linked.opened_in_part(pairs, lambda opened: next(filter(None, (page.refusal(opened) for page in PLACES.values())), ""))
+
+
+def draw_left_out() -> None:
+    """Say which parameters of the link were left out, and why, until another link is opened or the sentence is put away."""
+    if left_out := st.session_state.get(LEFT_OUT, ()):
+        with st.container(key="left-out"):
+            more = f" And {len(left_out) - 1} more." if len(left_out) > 1 else ""
+            st.error(plain(left_out[0] + more, code=True))
+            with st.container(horizontal=True):
+                st.button("Put away", key="put left out away", type="tertiary", on_click=_put_away)
+                if more:
+                    with st.popover("All of them", type="tertiary"):
+                        for sentence in left_out:
+                            st.markdown(plain(sentence, code=True))
+
+
+def _put_away() -> None:
+    st.session_state[LEFT_OUT] = ()
 
 
 def _too_long(pairs: Pairs) -> BadInput:

@@ -46,7 +46,8 @@ def _say_refused(refused: Mapping[str, str]) -> None:
     if refused:
         where = ", ".join(KNOBS[path].label for path in refused if path)
         why = refused.get("", f"{where}: the value was refused, and the sentence beside the field says why.")
-        st.error(plain(f"{why} The charts below show the last scenario that could be read."))
+        with st.container(key="refused"):
+            st.error(plain(f"{why} The charts below show the last scenario that could be read."))
 
 
 def draw_tail() -> None:
