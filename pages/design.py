@@ -6,7 +6,7 @@ from pages.answers import caution, estimates, later, question
 from pages.answers.headline import headline
 from pages.design_page import bars, constants_panel, details, enough_panel, fault_axis, questions, strips, tiles, training_panel
 from pages.shell import address, frame
-from pages.ui import session
+from pages.ui import answer, session
 from pages.ui.plain import plain
 
 frame.guard()
@@ -24,12 +24,10 @@ sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline_
 smallest, its_bands = enough_panel.asked(scenario)
 cheaper = enough_panel.cheaper(scenario, smallest)
 
-st.header(plain(headline(result, results)), anchor=False)
-if result.finding:
-    st.markdown(plain(result.finding))
+answer.show(headline(result, results), [result.finding])
 with st.container(key="first-screen"):
-    knobs, answer = st.columns((5, 8), gap="medium")
-with answer:  # before the strips, which take longer: the browser draws one while the other is computed
+    knobs, machine = st.columns((5, 8), gap="medium")
+with machine:  # before the strips, which take longer: the browser draws one while the other is computed
     enough_panel.draw(scenario, smallest, its_bands, cheaper)
     if result.ran:
         tiles.of_estimate(result, results, sure)

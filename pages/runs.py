@@ -6,9 +6,10 @@ from engine.service import history
 from engine.store import quota
 from engine.sweep.questions import MOST_WORDS
 from pages.answers import runs
-from pages.runs_page import history_panel, history_runs
+from pages.runs_page import history_panel, history_runs, history_tables
 from pages.runs_page.history_tables import LIVE, fullness
 from pages.shell import address, frame
+from pages.ui import answer
 from pages.ui.page_link import script
 
 MOST = 100
@@ -18,20 +19,17 @@ frame.guard()
 history_runs.find()
 part = history_runs.to_link()
 address.share("runs", history_runs.SHARED)
-st.header("What did I run?", anchor=False)
-history_runs.draw_missing()
 usage = quota.usage(runs.STORE)
 known = usage.requests
 if not known:
-    st.info(
-        "Nothing yet. Train one system or several on Design, or run points on Search: each of them then stands here "
-        "with its results, to be reopened, compared and exported, until you delete it."
-    )
-    with st.container(horizontal=True):
+    what = "Train one system or several on Design, or run points on Search: each run then stands here with its results."
+    with answer.draw("Nothing has been run yet", [what]):
         for page in ("design", "search"):
             st.page_link(script(page), label=page.capitalize())
+    history_runs.draw_missing()
     st.stop()
-st.caption(fullness(usage), help="python -m engine serve --quota-GiB sets how much it may use.")
+answer.show(history_tables.answer(history.entries(runs.STORE, "", MOST), known), [fullness(usage)])
+history_runs.draw_missing()
 hint = "words of a title; done, running, failed or pinned; #7 #12"
 words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, max_chars=MOST_WORDS)
 

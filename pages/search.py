@@ -11,14 +11,13 @@ from engine.sweep.questions import Questions
 from pages.answers import estimates, later, runs
 from pages.search_page import axes_panel, search_link, sweep_panel, sweep_runs
 from pages.shell import address, frame
-from pages.ui import session
+from pages.ui import answer, session
 from pages.ui.numbers import duration
 from pages.ui.plain import plain
 
 frame.guard()
 scenario = session.scenario()
-address_bar = st.container()
-st.header("Which design?", anchor=False)
+address_bar, top = st.container(), st.container()
 axes, sample = axes_panel.asked()
 outcome = axes_panel.swept_or_error(scenario, axes, sample)
 how = axes_panel.how()
@@ -36,7 +35,11 @@ def draw_axes(label: str, unfolded: bool, caution: str) -> None:
 
 if isinstance(outcome, BadInput):
     draw_axes("What is swept", True, "")
-    st.error(plain(str(outcome))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
+    with top:
+        if axes:
+            answer.show("These knobs cannot be swept", [str(outcome)])
+        else:
+            answer.show("Which design?", ["Choose a knob and write its values to see how many points there are."])
     st.stop()
 sweep = outcome
 link = links.link(scenario, session.base(), "search", axes, questions=Questions(sample))
@@ -84,4 +87,20 @@ def results(status: Status | None) -> None:
     sweep_panel.draw(sweep, table, how, seen, base(), ended=status is None or status.ended)
 
 
+def draw_answer(status: Status | None) -> None:
+    """Draw the best point so far, or what is still to be done."""
+    missing = sweep_runs.missing(sweep, how, status)
+    finding, why = sweep_panel.answer(sweep, sweep_runs.table(sweep, how, status), base(), missing == 0)
+    running = status is not None and not status.ended
+    count = f"{len(sweep):,} points"
+    if not finding:
+        said = "are being computed" if running else "are not computed yet" if missing else "are computed: none of them could run"
+        answer.show(f"{count} {said}", ["The best point stands here as soon as points are finished."] if missing else [])
+    else:
+        so_far = f"{'Best so far' if running else 'Of the finished points'}, {missing:,} of {count} to go. " if missing else ""
+        answer.show(finding, [so_far + why])
+
+
+with top:
+    draw_answer(sweep_runs.status(sweep, how, link))
 sweep_runs.follow(lambda: sweep_runs.status(sweep, how, link), len(sweep), progress, results)

@@ -8,8 +8,9 @@ import json
 import re
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import version
@@ -33,6 +34,7 @@ COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE re
 THESE = "(SELECT value FROM json_each(?1))"
 ALONE = f"""SELECT DISTINCT key FROM points WHERE request IN {THESE} AND NOT EXISTS
     (SELECT 1 FROM points other WHERE other.key = points.key AND other.request NOT IN {THESE})"""
+MOST_NAMED = 3  # knobs that a title names
 OWN_PATH = re.compile(r"/[a-z]+\?")
 Texts = dict[str, str]
 
@@ -72,7 +74,38 @@ def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
                 found.append(_entry(store, row, title))
             if len(found) == most:
                 break
-    return found
+        return _told_apart(store, found)
+
+
+def _told_apart(store: sqlite3.Connection, found: list[Entry]) -> list[Entry]:
+    """Return entries of which no two have one title: knobs that differ are named, or else the number of the request."""
+    alike: dict[str, list[Entry]] = {}
+    for entry in found:
+        alike.setdefault(entry.title, []).append(entry)
+    names: dict[int, str] = {}
+    for title, group in alike.items():
+        if len(group) > 1:
+            texts = {entry.request: _first_texts(store, entry.request) for entry in group}
+            every = dict.fromkeys(path for held in texts.values() for path in held if path in KNOBS)
+            differ = [path for path in every if len({held.get(path) for held in texts.values()}) > 1]
+            said = {one: _differences(held, differ) for one, held in texts.items()}
+            counts = Counter(said.values())
+            names |= {
+                one: f"{title}, {text}" if text and counts[text] == 1 else f"{title}{', ' * bool(text)}{text} (#{one})"
+                for one, text in said.items()
+            }
+    return [replace(entry, title=names.get(entry.request, entry.title)) for entry in found]
+
+
+def _first_texts(store: sqlite3.Connection, request: int) -> Texts:
+    row = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
+    return _read(row[0] if row else "")
+
+
+def _differences(texts: Texts, differ: Sequence[str]) -> str:
+    """Return the first few of the knobs that differ, each with its value and unit."""
+    said = [f"{KNOBS[path].label} {texts.get(path, '')[:40]} {KNOBS[path].unit}".strip() for path in differ[:MOST_NAMED]]
+    return ", ".join(said)
 
 
 def numbered(words: str) -> set[int]:
@@ -145,8 +178,7 @@ def places(path: Path, request: int) -> dict[str, list[str]]:
 def held(path: Path, request: int) -> Texts:
     """Return the text of every knob at a request's first point: of those that it does not vary, at all of them."""
     with opened(path) as store:
-        row = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
-    return _read(row[0] if row else "")
+        return _first_texts(store, request)
 
 
 def _read(text: object) -> Texts:

@@ -26,7 +26,7 @@ from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.answers.question import CHOSEN_BASELINE, default_baseline
 from pages.decide_page import decide_tables
-from pages.ui import downloads, session
+from pages.ui import answer, downloads, session
 from pages.ui.page_link import script
 from pages.ui.plain import plain
 
@@ -53,39 +53,32 @@ def failure(*futures: Future[Verdict] | None) -> str:
 
 
 def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Varied], refusal: str) -> None:
-    """Draw the answer's box, or that it is being searched, or why there is none."""
-    with st.container(border=True, key="answer"):
-        if refusal:
-            st.header("No verdict", anchor=False)
-            st.markdown(plain(refusal, most=MOST))
-        elif verdict is None:
-            st.header("What should I build?", anchor=False)
-            st.markdown("All systems are being compared on machines that can be built ...")
-        else:
-            _draw(verdict, bands, cases)
+    """Draw the answer's box, or that it is being searched, or why there is none; what it rests on stands under the box."""
+    if refusal:
+        answer.show("No verdict", [refusal])
+    elif verdict is None:
+        answer.show("What should I build?", ["All systems are being compared on machines that can be built ..."])
+    else:
+        _draw(verdict, bands, cases)
 
 
 def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied]) -> None:
     said, best = headline(verdict), verdict.best
     keep, _, machine = said.partition(": ")
-    with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
-        st.header(plain(keep) if best else "Nothing meets what is asked", anchor=False, width="stretch")
+    hangs = popularity_words(verdict, cases)
+    sure = sureness(verdict, bands) if bands else ""
+    following = "" if verdict.whole else "A quick search of all systems; the whole search follows."
+    with answer.draw(keep if best else "Nothing meets what is asked", [f"{machine if best else said}", hangs, sure, following]):
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
-    st.markdown(plain(machine if best else said, most=MOST))
-    if hangs := popularity_words(verdict, cases):
-        first, _, rest = hangs.partition(": ")
-        st.markdown(f"**{plain(first)}:** {plain(rest, most=MOST)}")
-    told = [why(verdict), ties(verdict), sureness(verdict, bands) if bands else "", unstruck_words(verdict), left_out(verdict)]
-    told += [not_on_sale(best)] if best is not None else []
-    told += [] if verdict.whole else ["A quick search of all systems; the whole search follows."]
-    with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
-        st.caption(" ".join(plain(one, most=MOST) for one in told if one), width="stretch")
         with st.popover("Parts and notes", type="tertiary"):
             if best is not None:
                 downloads.show(decide_tables.bill(best), {"USD": "%,.0f"})
             for note in notes(verdict):
                 st.markdown(plain(note, most=MOST))
+    told = [why(verdict), ties(verdict), unstruck_words(verdict), left_out(verdict)]
+    told += [not_on_sale(best)] if best is not None else []
+    st.caption(" ".join(plain(one, most=MOST) for one in told if one))
 
 
 def _open(scenario: Scenario) -> None:

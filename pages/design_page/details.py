@@ -5,9 +5,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from engine.analysis.part_loads import divided
+from engine.core.figures import percent
+from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.design_page import constants_panel, every_knob, tornado
+from pages.graphics import chart
 from pages.memory import memory_panel
 from pages.systems import compare_charts, compare_panel, compare_tables, parts_panel
 from pages.ui import downloads, tables
@@ -36,9 +39,10 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
 
 
 def _clock(both: dict[str, Result]) -> None:
-    st.markdown("**What hides what?** A batch of each on one clock, a lane a device")
-    lanes = compare_tables.timelines(both)
-    st.vega_lite_chart(lanes, compare_charts.timelines(), key="clock", alt="One batch of the chosen system and of the baseline")
+    names = " and ".join(load("systems", name).title for name in both)
+    subtitle = "A batch of each on one clock [ms], a lane a device; pale: beside the batch"
+    lanes, title = compare_tables.timelines(both), f"What hides what: {names}"
+    chart.draw(lanes, compare_charts.timelines(), key="clock", title=title, subtitle=subtitle)
 
 
 def _section(label: str, key: str, fill: Callable[[], None]) -> None:
@@ -49,12 +53,24 @@ def _section(label: str, key: str, fill: Callable[[], None]) -> None:
 
 
 def _batches(result: Result) -> None:
-    st.markdown("**A few steady batches** A lane a device; drag and wheel to zoom")
-    tasks = tables.renamed(result.timeline, tables.TIMELINE)
-    st.vega_lite_chart(tasks, compare_charts.timeline(), key="timeline", alt="Timeline of a few batches, a lane per device")
+    title, tasks = load("systems", result.scenario.system).title, tables.renamed(result.timeline, tables.TIMELINE)
+    chart.draw(
+        tasks,
+        compare_charts.timeline(),
+        key="timeline",
+        title=f"A few steady batches of {title}",
+        subtitle="Time in steady state [ms], a lane a device; drag and wheel to zoom",
+    )
     downloads.trace(result)
     busy = tables.renamed(result.devices, tables.DEVICES)
-    st.vega_lite_chart(busy, compare_charts.utilisation(), key="busy", alt="Busy share of each device")
+    most = busy.loc[busy["busy"].astype(float).idxmax()]
+    chart.draw(
+        busy,
+        compare_charts.utilisation(),
+        key="busy",
+        title=f"The busiest device is {most['device']}, {percent(most['busy'] / 100)} of the time",
+        subtitle="Busy share of each device in steady state [%]",
+    )
     downloads.show(busy.rename(columns={new: old for old, new in tables.DEVICES.items()}))
 
 

@@ -45,8 +45,8 @@ def cheaper(scenario: Scenario, answer: Future[Enough]) -> Future[str] | None:
 
 
 def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands], other: Future[str] | None) -> None:
-    """Draw the answer as soon as it is found; its bands, and which other system does it for less, follow."""
-    with st.container(border=True, key="answer"):
+    """Draw what is recommended as soon as it is found; its bands, and which other system does it for less, follow."""
+    with st.container(border=True, key="recommended"):
         _draw(scenario, answer, sure)
         if other and other.done() and not other.exception() and (told := other.result()):
             with st.container(horizontal=True, vertical_alignment="center", key="says-verdict"):

@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import factor
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.answers import later, question
 from pages.design_page import questions, strips
+from pages.graphics import chart
 from pages.graphics.charts import Spec, hover, nominal, quantity
 
 SHOWN, COLUMNS, TELLING = 20, 5, 1.005  # charts; times by which a knob must change the step to be drawn
@@ -24,8 +26,14 @@ def draw(scenario: Scenario) -> None:
     if not telling:
         st.caption("No knob changes the step time here.")
         return
-    st.markdown(f"**Step time over each knob [ms]** The {len(telling)} that change it most of {acting} that act; a dot is you")
-    st.vega_lite_chart(rows(telling), spec(), key="every knob", alt="Step time over each knob, those that change it most first")
+    most = telling[0]
+    chart.draw(
+        rows(telling),
+        spec(),
+        key="every knob",
+        title=f"{KNOBS[most.path].label} changes the step most: its longest is {factor(reach(most))} its shortest",
+        subtitle=f"Step time over each knob [ms], {len(telling)} of {acting} that act; a dot is your value",
+    )
 
 
 def reach(strip: Strip) -> float:

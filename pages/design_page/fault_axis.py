@@ -3,7 +3,7 @@
 The knobs hold simulated instants, outages included, so that a link reproduces the run; here they are seen from the run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
@@ -12,6 +12,7 @@ from math import floor, log10
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import count, figure
 from engine.errors import EmberpoolError
 from engine.faults.fault import strikes
 from engine.insight.power_loss_detail import STRUCK, power_loss_detail
@@ -21,6 +22,7 @@ from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario, values
 from pages.design_page import training_panel
+from pages.graphics import chart
 from pages.graphics.charts import EVENTS, FIT, INK, ROWS, Spec, axis, hover, layer, quantity, ruled
 from pages.ui import session
 from pages.ui.plain import plain
@@ -61,12 +63,32 @@ def draw(scenario: Scenario, result: Result) -> None:
             _drop(scenario, step, int(found[0]["batch"]))
 
     alt = "Faults over the progress of the run; the number beside it drops one, too"
-    st.vega_lite_chart(rows(placed, step, batches), spec(), key=key, on_select=clicked, alt=alt)
-    st.caption(
-        f"{batches:,} batches, about {batches * step:.3g} s without outages. Click to drop a fault at the nearest batch's end."
+    struck = [one for one in placed if one.own < batches * step]
+    run = f"{count(batches, 'batch', 'batches')}, {figure(batches * step, 's')} without outages"
+    chart.draw(
+        rows(placed, step, batches),
+        spec(),
+        key=key,
+        title=f"{count(len(struck), 'fault') if struck else 'No fault'} in the run: {run}",
+        subtitle="Faults over the progress of the run; click to drop one at the nearest batch's end",
+        alt=alt,
+        on_select=clicked,
     )
+    if outages := outage_words(struck, batches * step):
+        st.caption(outages)
     for told in too_late(scenario, batches * step):
         st.warning(plain(told))
+
+
+def outage_words(struck: Sequence[Placed], seconds: float) -> str:
+    """Return why outages dwarf a short run, where they do: "" otherwise."""
+    down = struck[-1].offset if struck else 0.0
+    if down <= seconds:
+        return ""
+    return (
+        f"Outages last {figure(down, 's')} in all, the run {figure(seconds, 's')}: noticing a fault and starting again "
+        "take minutes, however short a run is. The page Failures weighs them over weeks."
+    )
 
 
 def classes() -> tuple[str, ...]:

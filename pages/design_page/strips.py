@@ -84,17 +84,19 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
     knob, acts = KNOBS[path], KnobEffect(True) if strip and strip.acts else effect(scenario, path)  # which takes estimates
     idle, more = "" if acts.acts else acts.sentence, sentence(strip) if strip and acts.acts else ""
     if strip and knob.kind in NUMBERS:
-        left, right = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
-        with left:
+        below, beside = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
+        with below:
             alt = f"Step time over {knob.label}, as the sentence below says"
             st.vega_lite_chart(curve(strip), spark(len(strip.stops) > 1, bool(strip.marks)), key=f"spark {path}", alt=alt)
     else:
-        left, right = st.columns((5, 2), vertical_alignment="bottom")
-        with left:
-            knob_widgets.draw_alone(knob)
-    with left:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            with st.container(width="stretch"):
+                knob_widgets.draw_alone(knob)
+            beside = st.container(width="content")
+        below = st.container()
+    with below:
         knob_widgets.say(knob, refusal, idle, more)
-    with right:
+    with beside:
         beside_knob.draw(path, scenario, brief=True)
         if path in st.session_state.get(ADDED, ()):
             st.button("× remove", key=f"drop {path}", on_click=_drop, args=(path,), type="tertiary", help="Back to the drawer.")

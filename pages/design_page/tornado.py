@@ -7,14 +7,16 @@ import pandas as pd
 import streamlit as st
 
 from engine.analysis.uncertainty import Swing, bands, tornado
+from engine.core.figures import exact, figure
 from engine.insight.running_costs import dollars
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.answers import later
-from pages.graphics import charts
+from pages.graphics import chart, charts
 from pages.graphics.charts import hover, layer, nominal, quantity, ruled
 from pages.ui import downloads
-from pages.ui.numbers import readable
+from pages.ui.numbers import label
+from pages.ui.numbers import unit as metric_unit
 
 COST = "Capital cost [USD]"
 METRICS = ("Step time [ms]", "Energy per batch [J]", COST)
@@ -37,16 +39,20 @@ def draw(scenario: Scenario, result: Result) -> None:
     own = result.results[metric] or 0.0
     year = f", {dollars(scenario)}" if metric == COST else ""
     low, high = later.cached_result(bands, scenario)[metric]
-    st.markdown(
-        f"**{metric}{year}: {readable(own)}, and {readable(low)} to {readable(high)} "
-        "in 9 of 10 draws of all constants from their ranges.** One at a time, these move it most:"
-    )
+    kind, name = metric_unit(metric), label(metric)
+    band = f"{figure(low, kind)} to {figure(high, kind)} in 9 of 10 draws of all constants from their ranges"
     swings = later.cached_result(tornado, scenario, metric)[:SHOWN]
     if not swings:
         st.caption("No constant with a range moves this result.")
         return
     frame = rows(swings, own)
-    st.vega_lite_chart(frame, spec(metric), key="tornado", alt=f"{metric} at each constant's lowest and highest value")
+    chart.draw(
+        frame,
+        spec(metric),
+        key="tornado",
+        title=f"{name}: {figure(own, kind)}{year}, and {band}",
+        subtitle=f"{metric} at each constant's lowest and highest value, the {len(frame)} that move it most",
+    )
     downloads.show(frame[list(TABLE)].rename(columns=TABLE))
 
 
@@ -59,7 +65,7 @@ def rows(swings: tuple[Swing, ...], own: float) -> pd.DataFrame:
                 "at_low": swing.at_low,
                 "at_high": swing.at_high,
                 "own": own,
-                "ends": f"{swing.constant.low:g} to {swing.constant.high:g} {swing.constant.unit}",
+                "ends": f"{exact(swing.constant.low)} to {exact(swing.constant.high, swing.constant.unit)}",
                 "value": swing.constant.value,
                 "confidence": swing.constant.confidence,
                 "source": swing.constant.source,

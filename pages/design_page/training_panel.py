@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.core.arrays import Row
+from engine.core.figures import figure
 from engine.errors import EmberpoolError
 from engine.results.result import Result
 from engine.run import forecast
@@ -19,11 +20,12 @@ from engine.validation.chance import error_bar
 from pages.answers import caution, data_file, estimates, later, runs
 from pages.answers.headline import STEP
 from pages.design_page import tiles
-from pages.graphics import charts
+from pages.graphics import chart, charts
 from pages.ui import downloads, session, tables
 from pages.ui.numbers import change, duration, percent
 from pages.ui.plain import plain
 
+FEW = 20  # batches whose mean begins and ends a title
 MOST_EVENTS = 8  # more have a box to scroll
 BESIDE = REGRESSION, TEACHER = "logistic regression", "model that clicks"
 STRUCK, GOES_ON = "run struck", "run that goes on"
@@ -92,9 +94,9 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
     if seen and seen[0].training:
         frame = tables.curve(seen[0].training, (), tables.pace(estimates.estimate_of(scenario)))
         if scenario.faults == type(scenario.faults)():
-            curves(frame)
+            curves(frame, live=True)
         else:  # outages are told once the run is over, and on an axis of time they would flatten all else
-            _pair(frame, "batch")
+            _pair(frame, "batch", live=True)
     if seen:
         st.caption(plain(seen[0].note))
 
@@ -121,7 +123,7 @@ def _finished(result: Result, estimate: Result) -> None:
     downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
 
 
-def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
+def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> None:
     """Draw loss and AUC beside each other; an outage lasts so much longer than a run that time is drawn without or broken."""
     offered = [name for name in charts.CHOICES if breaks or name != "broken"]
     key = f"against{' broken' * bool(breaks)}"
@@ -130,22 +132,39 @@ def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
     )
     if against == "joules":
         st.caption("Each batch counts with the joules of a mean one, and what the machine draws all the time with its seconds.")
-    _pair(frame, against, breaks)
+    _pair(frame, against, breaks, live)
 
 
-def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = ()) -> None:
+def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> None:
+    """Draw both curves; a `live` one has no number in its title, as a browser makes a chart anew where its words change."""
     known = tuple(name for name in BESIDE if name in frame)
     left, right = st.columns(2)
     with left:
-        st.markdown("**Does the loss fall?** Training loss, batch by batch")
-        st.vega_lite_chart(
-            frame, charts.curve("loss", "Loss", against, breaks), key="loss", alt="Training loss against simulated time"
+        chart.draw(
+            frame,
+            charts.curve("loss", "Loss", against, breaks),
+            key="loss",
+            title="Training loss, batch by batch" if live else fallen(frame["loss"], "Training loss"),
+            subtitle=f"Loss of each batch over {charts.AGAINST[against]}; bold: the mean of the batches around it",
         )
     with right:
-        st.markdown("**How good is the model?** AUC on held-out samples")
-        st.vega_lite_chart(
-            frame, charts.curve("auc", "AUC", against, breaks, known), key="auc", alt="Held-out AUC against simulated time"
+        chart.draw(
+            frame,
+            charts.curve("auc", "AUC", against, breaks, known),
+            key="auc",
+            title="AUC on held-out samples" if live else fallen(frame["auc"], "AUC on held-out samples"),
+            subtitle=f"AUC over {charts.AGAINST[against]}; dashed: what else would reach",
         )
+
+
+def fallen(series: pd.Series, what: str) -> str:
+    """Return the title of a curve: from what to what it has gone so far."""
+    known = series.dropna().astype(float)
+    if known.empty:
+        return f"{what} is not known yet"
+    few = min(FEW, max(len(known) // 2, 1))
+    head, tail = float(known[:few].mean()), float(known[-few:].mean())
+    return f"{what} goes from {figure(head)} to {figure(tail)}"
 
 
 def _ask(scenario: Scenario) -> Future[Yardsticks]:

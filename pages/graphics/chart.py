@@ -11,7 +11,7 @@ import streamlit as st
 from engine import version
 from pages.graphics import pictures
 from pages.graphics.charts import INK, Spec
-from pages.ui import downloads
+from pages.ui import downloads, palette
 
 WIDTHS = (1100, 900, 740, 600, 480, 380, 300, 240)  # of plots, in pixels: a title is broken into lines for the first that fits
 TITLE, SUBTITLE = {"fontSize": 15, "fontWeight": 600}, {"subtitleFontSize": 12, "subtitleFontWeight": "normal"}
@@ -40,12 +40,32 @@ def draw(
     if frame.empty:
         st.caption(f"{title}: nothing to draw.")
         return
+    frame, spec = with_system_titles(frame, spec)
     whole = titled(spec, title, subtitle, source, key)
     with st.container(key=f"chart-{key}"):
         st.vega_lite_chart(
             frame, whole, key=key, alt=alt or f"{title}. {subtitle}".strip(". "), on_select=on_select or "ignore", width="stretch"
         )
         _save(frame, whole, key, columns)
+
+
+def with_system_titles(frame: pd.DataFrame, spec: Spec) -> tuple[pd.DataFrame, Spec]:
+    """Return a frame and its specification with training systems under their titles, wherever a column holds nothing else."""
+    titles = palette.system_titles()
+    words = {name: frame[name].dropna() for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])}
+    columns = [name for name, held in words.items() if len(held) and set(held.astype(str)) <= titles.keys()]
+    if not columns:
+        return frame, spec
+    return frame.assign(**{name: frame[name].map(titles) for name in columns}), _in_titles(spec, titles)
+
+
+def _in_titles(part: Any, titles: Mapping[str, str]) -> Any:
+    """Return a part of a specification with systems in its lists, of domains and orders, under their titles."""
+    if isinstance(part, dict):
+        return {key: _in_titles(held, titles) for key, held in part.items()}
+    if isinstance(part, list):
+        return [titles.get(one, one) if isinstance(one, str) else _in_titles(one, titles) for one in part]
+    return part
 
 
 def titled(spec: Spec, title: str, subtitle: str = "", source: str = "", key: str = "") -> Spec:
@@ -65,7 +85,7 @@ def titled(spec: Spec, title: str, subtitle: str = "", source: str = "", key: st
             **TITLE,
             **SUBTITLE,
         },
-        "usermeta": {"key": key, "title": title, "subtitle": words},
+        "usermeta": {**spec.get("usermeta", {}), "key": key, "title": title, "subtitle": words},
     }
 
 

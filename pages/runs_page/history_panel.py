@@ -12,6 +12,7 @@ from engine.service import history
 from engine.service.history import Entry
 from engine.sweep import links
 from pages.answers import runs
+from pages.graphics import chart
 from pages.runs_page import history_charts, history_tables
 from pages.runs_page.history_runs import FIRST_METRIC, METRIC
 from pages.runs_page.history_tables import LIVE, RANK
@@ -141,13 +142,15 @@ def _points(chosen: Sequence[Entry]) -> None:
     metric = left.selectbox("Metric", names, key=METRIC)
     ways = history_tables.against(frame)
     across = right.selectbox("Against", ways, index=min(1, len(ways) - 1), key="history across")
-    st.markdown(f"**{plain(history_tables.finding(frame, metric))}**")
     requests = tuple(dict.fromkeys(frame[history_tables.REQUEST]))
     if len(frame) > 1:
         marks = history_tables.marks(frame, metric, across)
         curve = across == RANK or not frame.duplicated([history_tables.REQUEST, across]).any()
         spec = history_charts.compared(metric, across, requests, curve)
-        st.vega_lite_chart(marks, spec, key="compared", alt=f"{metric} of the chosen requests' points against {across}")
+        subtitle = f"{metric} of the chosen runs' points against {across}"
+        chart.draw(marks, spec, key="compared", title=history_tables.finding(frame, metric), subtitle=subtitle)
+    else:
+        st.markdown(f"**{plain(history_tables.finding(frame, metric))}**")
     if len(frame) > MOST_ROWS:
         st.caption(f"The best {MOST_ROWS:,} of {len(frame):,} points; the CSV file has all.")
     shown = history_tables.top(frame, metric, MOST_ROWS)

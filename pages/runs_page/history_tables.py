@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from engine.core.figures import count, figure, percent
 from engine.hardware.prices import with_year
 from engine.scenario.keys import How
 from engine.scenario.scenario import KNOBS
@@ -43,13 +44,19 @@ def listed(entries: Sequence[Entry]) -> pd.DataFrame:
 def _state(entry: Entry) -> str:
     state = "made room" if entry.state == "done" and not entry.kept + entry.failed else entry.state
     if state == "running":
-        state = f"running, {(entry.kept + entry.failed) / entry.total:.0%}"
+        state = f"running, {percent((entry.kept + entry.failed) / entry.total)}"
     return f"{state}, pinned" if entry.pinned else state
 
 
 def _points(entry: Entry) -> str:
     failed = f", {entry.failed:,} failed" if entry.failed else ""
     return (f"{entry.kept:,}" if entry.kept == entry.total else f"{entry.kept:,} of {entry.total:,}") + failed
+
+
+def answer(entries: Sequence[Entry], known: int) -> str:
+    """Return how many runs are kept, and which is the newest, as a sentence."""
+    newest = f"; the newest: {entries[0].title}, {_state(entries[0])}" if entries else ""
+    return f"{count(known, 'run')} kept{newest}"
 
 
 def fullness(usage: Usage) -> str:
@@ -61,7 +68,7 @@ def fullness(usage: Usage) -> str:
 
 
 def _size(nbytes: int) -> str:
-    return f"{nbytes / GiB:.3g} GiB" if nbytes >= 0.1 * GiB else f"{nbytes / 2**20:.3g} MiB"
+    return figure(nbytes / GiB, "GiB")
 
 
 def points(store: Path, entries: Sequence[Entry]) -> pd.DataFrame:

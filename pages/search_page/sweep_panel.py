@@ -31,18 +31,15 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
         st.caption(soon if table.empty else "No finished point could run.")
         _outcomes(table)
         return
-    answer = st.container()
     left, right = st.columns((2, 3))
     session.offer(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
     metric = left.selectbox("Metric", names, key=METRIC)
     with right:
         limits = sweep_filters.draw(table)
     rows = sweep_table.kept(table, limits)
-    with answer:
-        st.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
-        _outcomes(table)
-        if note:
-            st.caption(plain(note))
+    _outcomes(table)
+    if note:
+        st.caption(plain(note))
     view = View(sweep, table, rows, metric)
     figure = _views(view)
     sweep_pins.card(sweep, table)
@@ -53,11 +50,19 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
     sweep_search.draw(sweep, base)
 
 
-def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, base: Result | None, ended: bool) -> str:
+def answer(sweep: Sweep, table: pd.DataFrame, base: Result | None, ended: bool) -> tuple[str, str]:
+    """Return the best point of what is finished in a sentence, and which knob matters in another; both "" without results."""
+    limits = sweep_filters.held()
+    table = sweep_weeks.joined(sweep, table, limits)
+    names = sweep_table.metric_names(table)
+    if not names:
+        return "", ""
+    chosen = session.choice(METRIC)
+    metric = chosen if chosen in names else FIRST_METRIC if FIRST_METRIC in names else names[0]
+    rows = sweep_table.kept(table, limits)
     found = with_year(sweep_findings.finding(rows, sweep.axes, metric, base), sweep_table.money(sweep))
     shares = sweep_findings.shares(sweep, rows, metric) if ended and len(sweep.axes) > 1 else ()
-    among = sweep_findings.among(rows, table)
-    return f"{found} {shares[0].sentence(metric, among)}" if shares and shares[0].alone else found
+    return found, shares[0].sentence(metric, sweep_findings.among(rows, table)) if shares and shares[0].alone else ""
 
 
 def _views(view: View) -> Figure | None:

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import count
 from engine.scenario.scenario import KNOBS
 from engine.sweep import links
 from engine.sweep.sweep import Sweep
+from pages.graphics import chart
 from pages.search_page.points import pinned, sweep_charts, sweep_table
 from pages.search_page.points.sweep_table import OUTCOME, POINT
 from pages.ui import downloads, numbers, session
@@ -55,10 +57,12 @@ def compare(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
         st.caption(f"Pinned, but not finished: point {left}. Run the sweep to see it here.")
     if rows.empty:
         return
-    st.markdown(f"**Pinned points beside each other**, {len(rows)} of them; changes are against the first")
     names = [f"Point {point + 1:,}" for point in rows.index]
     bars = pd.DataFrame({"name": names, "amount": rows[metric].to_numpy() if metric in rows else None, "point": rows.index})
-    st.vega_lite_chart(bars, sweep_charts.bars(metric), key="pins", alt=f"{metric} of the pinned points")
+    title = f"{count(len(rows), 'pinned point')} beside each other"
+    chart.draw(
+        bars, sweep_charts.bars(metric), key="pins", title=title, subtitle=f"{metric}; in the table changes against the first"
+    )
     downloads.show(beside(rows, names, sweep))
     with st.container(horizontal=True):
         st.button("Unpin all", on_click=pinned.put, args=(sweep.digest, ()))

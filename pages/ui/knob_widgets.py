@@ -79,15 +79,17 @@ def _choice(knob: Knob) -> None:
 
 @cache
 def title(system: str) -> str:
-    """Return how a training system is shown: its name in links, its own title, and whether only its headline is known."""
+    """Return how a training system is shown: its title, its name in links, and how well it is known."""
     found = registry.load("systems", system)
     own = str(getattr(found, "title", ""))
     doubt = " (headline only)" if getattr(found, "confidence", "") == "headline only" else ""
-    return (f"{system}: {own}" if own and own.lower() != system else system) + doubt
+    return (f"{own} ({system})" if own and own.lower() != system else own or system) + doubt
 
 
 def draw_slider(knob: Knob, given: Sequence[float] = ()) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Draw round values to slide over, and beside them the exact one to type; return both columns.
+    """Draw the title with the exact value to type, and below it round values to slide over.
+
+    Returns the container below, and the one beside the title.
 
     The places are `given`, or else the knob's stops. A value changed by anything else gets a fresh slider:
     the browser may still be sending the old one's place.
@@ -99,19 +101,22 @@ def draw_slider(knob: Knob, given: Sequence[float] = ()) -> tuple[DeltaGenerator
     st.session_state[shown] = turn + (place != before), place
     slide = slider(knob.path)
     st.session_state[slide] = place
-    left, right = st.columns((5, 2), vertical_alignment="top")
-    left.select_slider(
+    with st.container(horizontal=True, vertical_alignment="center", key=f"line {knob.path}"):
+        st.markdown(plain(knob.title), help=_help(knob), width="stretch")
+        beside = st.container(width="content")
+        st.text_input(f"{knob.title}, exact", st.session_state[exact], key=exact, label_visibility="collapsed", width=EXACT_WIDTH)
+    below = st.container(gap=None)
+    below.select_slider(
         knob.title,
         tuple(options),
         place,
         key=slide,
-        help=_help(knob),
+        label_visibility="collapsed",
         on_change=_take_over,
         args=(knob.path, slide),
         format_func=options.__getitem__,
     )
-    right.text_input(f"{knob.title}, exact", st.session_state[exact], key=exact, label_visibility="collapsed")
-    return left, right
+    return below, beside
 
 
 def slider(path: str) -> str:
@@ -173,4 +178,5 @@ def _extent(knob: Knob) -> str:
 
 
 MAIN = tuple(knob for knob in KNOBS.values() if knob.main)
+EXACT_WIDTH = 110  # pixels of the field for the exact value
 BAR_KNOBS = ("system",)  # those that stand in the bar on top

@@ -1,5 +1,7 @@
 """One colour per training system, stage and device, the same on every chart, in light and dark."""
 
+from functools import cache
+
 from engine import registry
 from engine.core.graph import STAGES
 
@@ -34,6 +36,12 @@ def systems() -> tuple[str, ...]:
     """Return all training systems: the known ones in the order of their papers, then any new file's."""
     found = registry.names("systems")
     return (*(name for name in SYSTEMS if name in found), *(name for name in found if name not in SYSTEMS))
+
+
+@cache
+def system_titles() -> dict[str, str]:
+    """Return the title of each training system, under which pages and charts show it."""
+    return {name: str(registry.load("systems", name).title) for name in systems()}
 
 
 def family(system: str) -> tuple[str, ...]:

@@ -7,9 +7,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import count as count_of
 from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
+from pages.graphics import chart
 from pages.search_page.points import (
     pinned,
     sweep_figures,
@@ -57,17 +59,26 @@ def _pick(key: str) -> None:
         pinned.pick(int(found[0]["point"]))
 
 
-def _drawn(figure: Figure, key: str, more: str = "", on_select: Callable[[], None] | None = None) -> Figure:
-    """Draw a figure whose points can be picked, with what to know about it."""
+def _drawn(
+    figure: Figure, key: str, view: View, more: str = "", on_select: Callable[[], None] | None = None, title: str = ""
+) -> Figure:
+    """Draw a figure whose points can be picked, under the finding or a `title`, with what to know about it."""
     if figure.marks.empty:
         st.caption("No point here has this result.")
         return figure
     alt = f"{figure.alt}; the table below has the same numbers"
     spec = {**figure.spec, **CANVAS} if len(figure.marks) > MOST_NODES else figure.spec
-    st.vega_lite_chart(figure.marks, spec, key=key, on_select=on_select or (lambda: _pick(key)), alt=alt)
-    note = f"{figure.note} {more}".strip()
-    if note:
-        st.caption(plain(note))
+    chart.draw(
+        figure.marks,
+        spec,
+        key=key,
+        title=title or sweep_findings.finding(view.rows, view.axes, view.metric, None),
+        subtitle=f"{figure.alt}. {figure.note}".strip(),
+        alt=alt,
+        on_select=on_select or (lambda: _pick(key)),
+    )
+    if more:
+        st.caption(plain(more))
     return figure
 
 
@@ -105,16 +116,16 @@ def heat_map(view: View) -> Figure | None:
     """Draw the metric over two knobs."""
     drawn = _two(view)
     if len(drawn) == 1:
-        return _drawn(sweep_figures.lines(view.rows, drawn, view.metric, BEST), "lines")
+        return _drawn(sweep_figures.lines(view.rows, drawn, view.metric, BEST), "lines", view)
     rows, how = _rest(view, drawn)
-    return _drawn(sweep_figures.heat_map(rows, (drawn[0], drawn[1]), view.metric, how, len(view.axes) > 2), "heat map")
+    return _drawn(sweep_figures.heat_map(rows, (drawn[0], drawn[1]), view.metric, how, len(view.axes) > 2), "heat map", view)
 
 
 def lines(view: View) -> Figure | None:
     """Draw the metric over one knob, a line for each value of a second one."""
     drawn = _two(view)
     rows, how = _rest(view, drawn)
-    return _drawn(sweep_figures.lines(rows, drawn, view.metric, how), "lines")
+    return _drawn(sweep_figures.lines(rows, drawn, view.metric, how), "lines", view)
 
 
 def pareto(view: View) -> Figure | None:
@@ -138,8 +149,8 @@ def pareto(view: View) -> Figure | None:
     on_front = figure.marks.loc[figure.marks["front"], ["x", "y"]]
     places, count = len(on_front.drop_duplicates()), len(on_front)
     equal = f" ({count:,} points, some of them equal)" if count > places else ""
-    st.markdown(f"**{places:,} result{'s' * (places != 1)} on the front{equal}:** no other is better in both.")
-    return _drawn(figure, key, "Drag a box to keep its points in the table below.", lambda: _boxed(key, x, y))
+    front = f"{count_of(places, 'result')} on the front{equal}: no other is better in both"
+    return _drawn(figure, key, view, "Drag a box to keep its points in the table below.", lambda: _boxed(key, x, y), front)
 
 
 def _boxed(key: str, x: str, y: str) -> None:
@@ -176,7 +187,7 @@ def parallel(view: View) -> Figure | None:
             sweep_filters.add(sweep_parallel.brushed(scales, box))
             st.session_state[TURN] += 1  # a fresh chart, without the box
 
-    return _drawn(figure, key, "Drag up or down over a scale to keep what crosses it there.", brushed)
+    return _drawn(figure, key, view, "Drag up or down over a scale to keep what crosses it there.", brushed)
 
 
 def matters(view: View) -> Figure | None:
@@ -185,10 +196,11 @@ def matters(view: View) -> Figure | None:
     if not shares or not shares[0].high:
         st.caption(f"This result is the same {among or 'everywhere'}, so no knob matters.")
         return None
-    st.markdown(plain(" ".join(share.sentence(view.metric, among) for share in shares[:2])))
-    figure = sweep_figures.matters(shares, view.metric)
-    st.vega_lite_chart(figure.marks, figure.spec, key="matters", alt=figure.alt)
-    st.caption(figure.note)
+    figure, title = (
+        sweep_figures.matters(shares, view.metric),
+        " ".join(share.sentence(view.metric, among) for share in shares[:2]),
+    )
+    chart.draw(figure.marks, figure.spec, key="matters", title=title, subtitle=f"{figure.alt}. {figure.note}", alt=figure.alt)
     return figure
 
 
