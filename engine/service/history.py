@@ -90,10 +90,9 @@ def _told_apart(store: sqlite3.Connection, found: list[Entry]) -> list[Entry]:
             differ = [path for path in every if len({held.get(path) for held in texts.values()}) > 1]
             said = {one: _differences(held, differ) for one, held in texts.items()}
             counts = Counter(said.values())
-            names |= {
-                one: f"{title}, {text}" if text and counts[text] == 1 else f"{title}{', ' * bool(text)}{text} (#{one})"
-                for one, text in said.items()
-            }
+            for one, text in said.items():
+                alone = bool(text) and counts[text] == 1
+                names[one] = ", ".join(filter(None, (title, text))) + f" (#{one})" * (not alone)
     return [replace(entry, title=names.get(entry.request, entry.title)) for entry in found]
 
 

@@ -9,10 +9,11 @@ import streamlit as st
 from engine.analysis.verdict.decide import Verdict
 from engine.analysis.verdict.outlook.axes import AXES
 from engine.analysis.verdict.outlook.territory import USUAL, Territory
+from engine.core.figures import figure, percent
 from pages.answers import later
 from pages.decide_page import decide_charts, decide_tables, questions
-from pages.ui import downloads, session
-from pages.ui.plain import plain
+from pages.graphics import chart
+from pages.ui import session
 
 ACROSS, UP, DRAWN, STOPPED = "map across", "map up", "map drawn", "map stopped"
 LABELS = {
@@ -63,26 +64,27 @@ def draw(verdict: Verdict, known: Territory | None, more: Future[Any] | None) ->
     if known is None:
         st.markdown("**Who wins where?** The map begins once the rows above are whole.")
         return
-    st.markdown(
-        f"**{plain(finding(known, verdict))}**" if known.whole else "**Who wins where?** Cells appear as they are computed."
-    )
     across, up = AXES[known.across], AXES[known.up]
     frame = decide_tables.map_cells(known, verdict)
     if more is not None:
         with st.container(horizontal=True, vertical_alignment="center", key="says-map"):
-            st.progress(known.share, f"{known.share:.0%} of the map is known")
+            st.progress(known.share, f"{percent(known.share)} of the map is known")
             st.button("Stop", key="map stop", on_click=_stop, type="tertiary")
     families = decide_charts.known_families(known)
     spec = decide_charts.winners_map(across.title, up.title, across.log, up.log, families)
-    st.vega_lite_chart(frame, spec, key="winners", alt=f"Map of the cheapest family over {across.title} and {up.title}")
+    chart.draw(
+        frame,
+        spec,
+        key="winners",
+        title=finding(known, verdict) if known.whole else "Who wins where?",
+        subtitle=f"The cheapest family over {across.title} and {up.title}",
+        columns=COLUMNS | {"x": across.title, "y": up.title},
+    )
     with st.container(horizontal=True, vertical_alignment="bottom", key="map-axes"):
         for key, name, label in ((ACROSS, known.across, "Across"), (UP, known.up, "Up")):
             st.session_state.setdefault(key, name)
             names = list(AXES)
             st.selectbox(label, names, session.place(names, key), key=key, format_func=LABELS.__getitem__, on_change=_restart)
-        titles = COLUMNS | {"x": across.title, "y": up.title}
-        cells = frame[frame["family"].notna()]
-        downloads.rows(cells, "emberpool-map", "Map as CSV", titles)
 
 
 def finding(known: Territory, verdict: Verdict) -> str:
@@ -103,7 +105,7 @@ def finding(known: Territory, verdict: Verdict) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return figure(value)
 
 
 def _stop() -> None:

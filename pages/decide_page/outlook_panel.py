@@ -11,6 +11,7 @@ from engine.analysis.verdict.outlook.variants import Varied
 from engine.analysis.verdict.report.sentences import tipping_words
 from engine.insight.running_costs import assumptions, running_dollars
 from pages.decide_page import decide_charts, decide_tables
+from pages.graphics import chart
 from pages.ui import downloads, session
 from pages.ui.plain import plain
 
@@ -30,14 +31,11 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
     else:
         unit = f"Cost of a billion samples [{running_dollars(verdict.question.base)}]"
         best = verdict.families[0]
-        st.markdown(
-            f"**{plain(best.family)} is cheapest: what a billion samples that count cost**"
-            if best.meets
-            else "**What a billion samples cost**"
-        )
         order, parts = (tuple(dict.fromkeys(frame[name])) for name in ("family", "part"))
         spec = decide_charts.family_bars(unit, order, parts)
-        st.vega_lite_chart(frame, spec, key="families", alt="Cost of a billion samples by family")
+        title = f"{best.family} is cheapest" if best.meets else "No family meets what is asked"
+        subtitle = f"{unit}, of the samples that count, each family's best machine"
+        chart.draw(frame, spec, key="families", title=title, subtitle=subtitle)
     for line in decide_tables.dearer_families(verdict):
         st.caption(plain(line))
 

@@ -64,8 +64,8 @@ def button(app: AppTest, label: str) -> Any:
 
 def test_an_empty_history_says_what_will_stand_there() -> None:
     app = page()
-    assert not app.exception and app.header[0].value == "What did I run?"
-    assert app.info[0].value.startswith("Nothing yet. Train one system or several on Design") and not app.dataframe
+    assert not app.exception and app.header[0].value == "Nothing has been run yet"
+    assert app.markdown[0].value.startswith("Nothing yet. Train one system or several on Design") and not app.dataframe
 
 
 def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
@@ -76,25 +76,23 @@ def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
     shown = app.dataframe[0].value
     assert list(shown["What"]) == [history.entries(DEFAULT)[0].title, "Three *points*"]
     assert list(shown["How"]) == ["estimated", "estimated"]
-    assert list(shown["State"]) == ["running, 33%", "done"] and list(shown["Points"]) == ["2 of 6", "3"]
-    assert any(caption.value.startswith("The store holds 4 results in 0.") for caption in app.caption)
+    assert list(shown["State"]) == ["running, 33.3 %", "done"] and list(shown["Points"]) == ["2 of 6", "3"]
+    assert "The store holds 4 results in " in apps.text(app.markdown)
     app.text_input(key="history words").input("three DONE").run()
     assert list(app.dataframe[0].value["What"]) == ["Three *points*"]
     assert any(one.label == "Pin" for one in app.button)  # the only one left is chosen
     app.text_input(key="history words").input("#1 #2").run()
     assert any("2 requests chosen" in text.value for text in app.markdown)
     app.text_input(key="history words").input("nothing like it").run()
-    assert "None of 2 requests" in app.info[0].value
+    assert "None of 2 requests" in app.markdown[0].value
 
 
 def test_chosen_requests_are_compared_point_by_point() -> None:
     one, other = asked(range(10, 14)), asked(range(12, 20))
     app = panel(one, other)
     assert not app.exception
-    assert any(
-        f"#{one} reaches the lowest step time, 10 ms with Data seed 10; #{other} 12 ms" in text.value.replace("\\", "")
-        for text in app.markdown
-    )
+    said = apps.chart_words(app)["compared"]
+    assert f"#{one} reaches the lowest step time, 10" in said and f"with Data seed 10; #{other} 12" in said
     assert app.selectbox(key="history across").options == [history_tables.RANK, "Data seed"]
     shown = app.dataframe[0].value
     assert list(shown["Request"][:4]) == [f"#{one}", f"#{one}", f"#{other}", f"#{one}"]

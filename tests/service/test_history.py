@@ -25,7 +25,7 @@ def test_the_newest_request_comes_first_and_says_how_it_stands(path: Path) -> No
     assert (newest.request, newest.state, newest.total, newest.kept, newest.failed) == (second, "queued", 3, 2, 0)
     assert (oldest.request, oldest.state, oldest.total, oldest.kept) == (first, "done", 3, 3)
     assert oldest.created <= newest.created and oldest.seconds is not None and newest.seconds is None
-    assert history.entries(path, most=1) == [newest] and usage(path).requests == 2
+    assert [entry.request for entry in history.entries(path, most=1)] == [newest.request] and usage(path).requests == 2
 
 
 def test_a_request_whose_points_are_still_arriving_is_not_listed(path: Path) -> None:
@@ -144,3 +144,14 @@ def test_a_damaged_request_does_not_hide_the_others(path: Path) -> None:
         f"2 full runs of {Scenario().model.name}",
     ]
     assert history.places(path, damaged) == {"data.seed": ["", "3"]}
+
+
+def test_no_two_requests_have_one_title(path: Path) -> None:
+    machine = "machine.cxl_bandwidth_GBps"
+    for value in (16.0, 32.0, 32.0):
+        requests.submit(path, [with_values(Scenario(), {machine: value})], "full")
+    requests.submit(path, [Scenario()], "full", title="Mine")
+    requests.submit(path, [with_values(Scenario(), {"data.batch_size": 256})], "full", title="Mine")
+    titles = [entry.title for entry in history.entries(path)]
+    assert len({*titles}) == len(titles) and sum("16" in title for title in titles) == 1
+    assert any("batch" in title.lower() and "256" in title for title in titles)
