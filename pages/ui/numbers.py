@@ -7,6 +7,7 @@ from engine.core.figures import count, duration, factor, figure, percent
 from engine.results.metrics import metrics
 
 __all__ = ["better", "change", "duration", "grouped", "label", "milliseconds", "percent", "readable", "size", "unit"]
+MOST_WHOLE = 1000
 ALIKE = 5e-4  # a smaller change is "same"
 
 
@@ -21,7 +22,9 @@ def label(name: str) -> str:
 
 
 def readable(value: float | None, unit: str = "") -> str:
-    """Return a result in three significant digits with the unit that fits; "n/a" for None."""
+    """Return a result in three significant digits with the unit that fits, a count of things whole; "n/a" for None."""
+    if value is not None and not unit and abs(value) < MOST_WHOLE and value == round(value):
+        return count(value)
     return percent(None if value is None else value / 100) if unit == "%" else figure(value, unit)
 
 

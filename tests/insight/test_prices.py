@@ -212,13 +212,13 @@ def test_run_says_the_year_of_its_dollars(capsys):
     said = capsys.readouterr().out
     assert "Capital cost" in said and f"{figure(bill(OPTANE, 2026), 'USD (2026)')}" in said and "of 2019 to 2023" in said
     assert main(["run", "--preset", "tiny", "--estimate", "--set", "machine.prices=recorded"]) == 0
-    assert f"{bill(OPTANE):,.1f}  USD of 2019 to 2023" in capsys.readouterr().out
+    assert figure(bill(OPTANE), "USD of 2019 to 2023") in capsys.readouterr().out
 
 
 def test_a_tile_says_the_year_of_its_dollars():
     app = apps.opened("design")
     tiles = {one.label: one.value for one in app.metric}
-    assert tiles["Capital cost"] == f"{bill(on_sale(1), 2026) / 1e3:.1f}k USD (2026)"
+    assert tiles["Capital cost"] == figure(bill(on_sale(1), 2026), "USD (2026)")
     assert tiles["Electricity a month"].endswith("USD (2026)") and tiles["Per billion samples"].endswith("USD (2026)")
 
 
