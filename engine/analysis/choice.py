@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short
+from ..core.figures import count, exact
+from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short, unit_of
 
 COST = "Capital cost [USD]"
 
@@ -37,8 +38,8 @@ def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = CO
     asked = ", ".join(_asked(one) for one in constraints) or f"a {short(cost).lower()}"
     price = formatted(cost, float(numbers(columns, cost)[best]))
     unpriced = int((kept(columns, constraints) & ~np.isfinite(numbers(columns, cost))).sum())
-    left = f" {unpriced:,} more have no price and are left out." if unpriced else ""
-    return Choice(best, f"{int(keeps.sum()):,} of {many:,} points have {asked}; the cheapest costs {price}.{left}")
+    left = f" {count(unpriced)} more have no price and are left out." if unpriced else ""
+    return Choice(best, f"{count(int(keeps.sum()))} of {count(many, 'point')} have {asked}; the cheapest costs {price}.{left}")
 
 
 def _none(columns: Columns, constraints: Sequence[Constraint], many: int) -> str:
@@ -46,12 +47,12 @@ def _none(columns: Columns, constraints: Sequence[Constraint], many: int) -> str
     for one in constraints:
         found = numbers(columns, one.name)
         if not np.isfinite(found).any():
-            return f"None of {many:,} points has a {short(one.name).lower()}, so none keeps {one}."
+            return f"None of {count(many, 'point')} has a {short(one.name).lower()}, so none keeps {one}."
         if not one.holds(columns).any():
             nearest = found[np.nanargmin(one.excess(columns))]
-            return f"None of {many:,} points has {_asked(one)}: the nearest has {formatted(one.name, float(nearest))}."
-    return f"None of {many:,} points has {', '.join(_asked(one) for one in constraints)} at once; each alone can be had."
+            return f"None of {count(many, 'point')} has {_asked(one)}: the nearest has {formatted(one.name, float(nearest))}."
+    return f"None of {count(many, 'point')} has {', '.join(_asked(one) for one in constraints)} at once; each alone can be had."
 
 
 def _asked(one: Constraint) -> str:
-    return f"{short(one.name)} {one.sign} {formatted(one.name, one.bound)}"
+    return f"{short(one.name)} {one.sign} {exact(one.bound, unit_of(one.name))}"

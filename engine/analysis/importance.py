@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core import figures
 from ..scenario.scenario import KNOBS, known
 from ..sweep.sweep import Sweep
 from .objective import Array, short
@@ -87,4 +88,4 @@ def _between(level: Array, found: Array, noisy: bool = False) -> float:
 
 
 def _percent(share: float) -> str:
-    return "less than 1 %" if share < 0.01 else f"{100 * share:.0f} %"
+    return "less than 1 %" if share < 0.01 else figures.percent(share)

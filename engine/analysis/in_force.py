@@ -6,6 +6,7 @@ from typing import Any
 
 from ..campaign import fault_stream
 from ..campaign.simulate import terms_of
+from ..core import figures
 from ..core.catalog import content
 from ..errors import BadKnob, EmberpoolError
 from ..faults.fault import mtbf
@@ -79,10 +80,10 @@ def brought(scenario: Scenario) -> str:
         return ""
     settled, asked = sized_scenario(scenario).machine, scenario.machine.pmem_capacity_GB
     capacity, watts = settled.pmem_capacity_GB or 0.0, load("devices", "pmem").build(settled).idle_watts
-    rounded = f"{asked:,.15g} GB rounded up to " if asked not in (None, capacity) else ""
+    rounded = f"{figures.exact(asked)} GB rounded up to " if asked not in (None, capacity) else ""
     where = f" in each of {nodes(settled)} nodes" if nodes(settled) > 1 else ""
-    rate = f"{read_rate(settled) / GB:.3g} GB/s read, {watts:.3g} W idle"
-    return f"{rounded}{told_modules(settled)} = {capacity:,.15g} GB{where}, {rate}"
+    rate = f"{figures.figure(read_rate(settled) / GB, 'GB/s')} read, {figures.figure(watts, 'W')} idle"
+    return f"{rounded}{told_modules(settled)} = {figures.exact(capacity)} GB{where}, {rate}"
 
 
 def _told(knob: knobs.Knob, value: Any) -> str:
@@ -106,7 +107,7 @@ def _capacity(s: Scenario) -> InForce:
 
 
 def _modules(count: int) -> str:
-    return f"{count:,} module{'s' if count > 1 else ''}"
+    return figures.count(count, "module")
 
 
 def _dram(path: str, what: str, channels: Callable[[MachineKnobs], int]) -> Callable[[Scenario], InForce]:
@@ -115,7 +116,9 @@ def _dram(path: str, what: str, channels: Callable[[MachineKnobs], int]) -> Call
     def found(s: Scenario) -> InForce:
         machine = sized_scenario(s).machine
         size, number = getattr(machine, path.partition(".")[2]), channels(machine)
-        return InForce(size, f"{number} × {size / number:g} GiB, the smallest like DIMMs in all channels that hold {what}")
+        return InForce(
+            size, f"{number} × {figures.exact(size / number)} GiB, the smallest like DIMMs in all channels that hold {what}"
+        )
 
     return found
 
@@ -149,7 +152,7 @@ def _cards(s: Scenario) -> InForce:
 def _card_size(s: Scenario) -> InForce:
     machine = sized_scenario(s).machine
     count, size = expanders(machine), machine.expander_dram_GiB or 0.0
-    return InForce(size, f"{count} × {size / count * GiB / GB:g} GB of {_brought_by(s)}, as many as hold the tables")
+    return InForce(size, f"{count} × {figures.exact(size / count * GiB / GB)} GB of {_brought_by(s)}, as many as hold the tables")
 
 
 def _no_target(s: Scenario) -> InForce:
@@ -227,7 +230,7 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},
     SHARDING: _sharding,
     "policy.checkpoint_minutes": _period,
-    "run.passes": lambda s: InForce(None, f"the run is counted in batches, {s.run.batches:,}"),
+    "run.passes": lambda s: InForce(None, f"the run is counted in batches, {figures.count(s.run.batches)}"),
     "model.cross_rank": lambda s: InForce(None, "each cross layer has a full matrix"),
     "model.embedding_learning_rate": lambda s: InForce(s.model.learning_rate, "the learning rate of the MLPs"),
 }

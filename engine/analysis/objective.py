@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.figures import exact, figure, percent
 from ..errors import BadInput, nearest
 from ..results.metrics import metrics
 from ..scenario.scenario import KNOBS
@@ -26,6 +27,7 @@ SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 }
 WAYS = {"min": False, "max": True}
 BOUND = re.compile(r"([^<>=≤≥]*)(<=|>=|<|>|=|≤|≥)([^<>=≤≥]*)")
+COUNTED = ("", "batches")  # units of results that may be whole things
 NUMERIC = ("float", "int")
 
 
@@ -129,10 +131,18 @@ def short(name: str) -> str:
     return KNOBS[name].label if name in KNOBS else name.split(" [")[0]
 
 
+def unit_of(name: str) -> str:
+    """Return the unit of a column, "" for none: a result has it in brackets, a knob declares it."""
+    return KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
+
+
 def formatted(name: str, value: float) -> str:
     """Return a value of a column as a sentence says it, with its unit."""
-    unit = KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
-    return f"{value:,.4g} {unit}".rstrip() if abs(value) < 1e4 else f"{value:,.0f} {unit}".rstrip()
+    unit = unit_of(name)
+    if unit == "%":
+        return percent(value / 100)
+    whole = unit in COUNTED and value == round(value, 0)
+    return exact(value, unit) if whole or name in KNOBS else figure(value, unit)
 
 
 def _highest(name: str) -> bool:

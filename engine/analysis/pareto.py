@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.arrays import Floats, Index, Ints, Words
+from ..core.figures import count
 from ..core.jit import entry, inner
 from .choice import COST, kept
 from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short
@@ -54,8 +55,10 @@ def finding(columns: Columns, objectives: Sequence[Objective], rank: Array) -> s
     ends = [f"{short(one.name)} from {_told(columns, one, first)}" for one, first in zip(objectives, firsts, strict=True)]
     at = [_told(columns, one, best) for one in objectives]
     unlike = len(different(columns, objectives, rank))
-    equal = f", {unlike:,} of them different," if unlike < len(front) else ""
-    many = f"{len(front):,} of {ranked:,} points{equal} are" if len(front) > 1 else f"1 of {ranked:,} points is"
+    equal = f", {count(unlike)} of them different," if unlike < len(front) else ""
+    many = (
+        f"{count(len(front))} of {count(ranked, 'point')}{equal} are" if len(front) > 1 else f"1 of {count(ranked, 'point')} is"
+    )
     best_of = f"{', '.join(ends)}; nearest to the best of all: {_all(at)}"
     return f"{many} on the Pareto front of {_all(names)}: {best_of}.{_unpriced(columns, objectives)}"
 
@@ -65,7 +68,7 @@ def _unpriced(columns: Columns, objectives: Sequence[Objective]) -> str:
     lacking = [np.isnan(one.losses(columns)) for one in objectives if one.name == COST]
     others = [np.isfinite(one.losses(columns)) for one in objectives if one.name != COST]
     many = int(np.logical_and.reduce([*lacking, *others]).sum()) if lacking else 0
-    return f" {many:,} more have no price and are left out." if many and others else ""
+    return f" {count(many)} more have no price and are left out." if many and others else ""
 
 
 def different(columns: Columns, objectives: Sequence[Objective], rank: Array) -> Array:

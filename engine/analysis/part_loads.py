@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.figures import figure, percent
 from ..estimates import estimates
 from ..registry import load, names
 from ..scenario.scenario import Scenario, with_values
@@ -129,10 +130,14 @@ def sentence(found: PartLoads) -> str:
     if not found.loads:
         return f"Every {found.title} has an even share of all tables: perfect balance."
     worst = found.slowest
-    who, lasts = f"{found.title[0].upper()}{found.title[1:]} {worst.part}", f"{sum(worst.seconds) / MS:.3g} ms a batch"
-    start = f"{who} is the slowest: {lasts} for its tables, {found.times:.3g} times an even share."
+    who, lasts = f"{found.title[0].upper()}{found.title[1:]} {worst.part}", f"{figure(sum(worst.seconds) / MS, 'ms')} a batch"
+    start = f"{who} is the slowest: {lasts} for its tables, {figure(found.times)} times an even share."
     if balanced is None:
         return start
-    saved = 100 * (1 - balanced / step)
-    brings = f"a step of {balanced:.3g} ms instead of {step:.3g}, {saved:.2g} % less" if saved > 0.05 else "nothing here"
+    saved = 1 - balanced / step
+    brings = (
+        f"a step of {figure(balanced, 'ms')} instead of {figure(step, 'ms')}, {percent(saved)} less"
+        if saved > 0.0005
+        else "nothing here"
+    )
     return f"{start} Perfect balance would bring {brings}."

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.enough.question import Target
+from ..core import figures
 from ..errors import BadInput, nearest
 from ..registry import names
 from ..sweep.sweep import Sampling, sampling
@@ -28,7 +29,8 @@ def workers(jobs: Any) -> int:
         count = 0
     if isinstance(jobs, bool) or not (count == EVERY_CORE or 1 <= count <= MOST_WORKERS):
         raise BadInput(
-            f"jobs={shown(jobs)} is no number of workers; write one from 1 to {MOST_WORKERS:,}, or -1 for one per core."
+            f"jobs={shown(jobs)} is no number of workers; write one from 1 to {figures.count(MOST_WORKERS)}, "
+            "or -1 for one per core."
         )
     return count
 
@@ -46,7 +48,7 @@ def target(within_percent: Any, within: Any, step_ms: Any, stacklevel: int = 3) 
         return Target(number("within_percent", percent, "percent, such as within_percent=10", percent=1.0) / 100)
     share = number("within", within, "a share, or better within_percent=10", percent=100.0)
     warnings.warn(
-        f"within={shown(within)} is a share, {100 * share:,.6g} %, and goes in the next minor version; "
+        f"within={shown(within)} is a share, {figures.exact(100 * share)} %, and goes in the next minor version; "
         f"write within_percent={100 * share:.6g}.",
         DeprecationWarning,
         stacklevel=stacklevel,

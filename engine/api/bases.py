@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis import linked
+from ..core.figures import count
 from ..core.part_files.use import changed
 from ..errors import BadInput
 from ..paths import written_path
@@ -53,13 +54,13 @@ def _scenario_of(base: Base, stacklevel: int) -> Scenario:
     if isinstance(base, os.PathLike):
         return scenario_file(written_path(Path(base)))
     if hasattr(base, "iterrows"):
-        raise BadInput(f"A frame of {len(base):,} rows is no scenario; take one, such as frame.iloc[0].")
+        raise BadInput(f"A frame of {count(len(base), 'row')} is no scenario; take one, such as frame.iloc[0].")
     if isinstance(base, Mapping) or (hasattr(base, "index") and hasattr(base, "attrs")):  # a dict or a row of pandas
         return _of_row(dict(base.items()), getattr(base, "attrs", {}).get(ATTRS))
     if isinstance(base, Sequence) and not isinstance(base, bytes) and all(isinstance(one, Result) for one in base):
         if len(base) == 1:
             return base[0].scenario  # type: ignore[no-any-return]
-        raise BadInput(f"A table of {len(base):,} points is no one scenario; take a point, such as table[0].")
+        raise BadInput(f"A table of {count(len(base), 'point')} is no one scenario; take a point, such as table[0].")
     raise BadInput(f"{shown(base)} is no scenario; {EXPECTED}.")
 
 

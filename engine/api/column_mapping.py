@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
+from ..core.figures import count
 from ..errors import BadInput, nearest
 from ..workload.readers.guess import WORDS, Guess
 from ..workload.readers.mapping import MOST_COLUMNS
@@ -41,7 +42,7 @@ def _value(key: str, value: Any) -> Any:
         return _single(key, value)
     names = list(islice(value, MOST_COLUMNS + 1))
     if len(names) > MOST_COLUMNS:
-        raise BadInput(f"mapping gives {key!r} more than {MOST_COLUMNS:,} values; write the names of columns, {EXAMPLE}.")
+        raise BadInput(f"mapping gives {key!r} more than {count(MOST_COLUMNS)} values; write the names of columns, {EXAMPLE}.")
     texts = [_single(key, name) for name in names]
     return sorted(texts, key=str) if isinstance(value, set | frozenset) else texts
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.figures import count
 from ..errors import BadInput, BadKnob
 from ..scenario import knobs
 from ..scenario.knobs import Knob
@@ -118,7 +119,7 @@ def plain(value: Any, path: str) -> Any:
         raise _strange(path, value)
     items = list(islice(value, MOST_POINTS + 1))
     if len(items) > MOST_POINTS:
-        raise BadKnob(f"{path} gets more than {MOST_POINTS:,} values; take fewer.")
+        raise BadKnob(f"{path} gets more than {count(MOST_POINTS)} values; take fewer.")
     found = [plain(one, path) for one in items]
     return tuple(found) if isinstance(value, tuple) else found
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from ..core.figures import count, figure
 from ..errors import BadInput, nearest
 from ..results.csv_table import csv_text
 from ..results.result import Result
@@ -111,11 +112,13 @@ class Table(Sequence[Result]):
         """Return a line: how many points, what varies, the range of step times, how many ran."""
         kind = "full run" if self.how == "full" else "estimate"
         steps = [step for one in self if (step := one.results.get(STEP)) is not None]
-        said = [f"{len(self):,} {kind}{'s' * (len(self) != 1)}"]
+        said = [count(len(self), kind)]
         said += [f"varying {', '.join(KNOBS[path].title for path in self.varied)}"] if self.varied else []
-        said += [f"{STEP} {min(steps):.6g} to {max(steps):.6g}"] if steps else []
+        said += [f"{STEP} {figure(min(steps))} to {figure(max(steps))}"] if steps else []
         ran = sum(one.ran for one in self)
-        said += [] if ran == len(self) else [f"{ran:,} ran; the first other: {next(one.outcome for one in self if not one.ran)}"]
+        said += (
+            [] if ran == len(self) else [f"{count(ran)} ran; the first other: {next(one.outcome for one in self if not one.ran)}"]
+        )
         return brief(f"Table({'; '.join(said)})")
 
     def _repr_html_(self) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cache
 
+from ..core import figures
 from ..registry import load
 from ..validation.studies import kept
 from ..validation.studies.findings import Finding, findings, label
@@ -46,7 +47,7 @@ def _nearest(kind: str, amount: float, unit: str) -> AccuracyEffect:
     known = {parsed(one.variant)[1] for one in stored() if parsed(one.variant)[0] == kind}
     best = min(known, key=lambda one: abs(one - amount))
     found = tuple(one for one in stored() if one.variant == f"{kind}-{best}")
-    far = f" A recovery here is about {amount:,.0f} {unit}, more than was measured." if amount > 2 * max(known) else ""
+    far = f" A recovery here is about {figures.count(amount)} {unit}, more than was measured." if amount > 2 * max(known) else ""
     return AccuracyEffect(False, f"Measured: {label(f'{kind}-{best}')}.{far}", found)
 
 
@@ -56,4 +57,4 @@ def _stale(age: int) -> AccuracyEffect:
     best = min(study.plan.changed, key=lambda one: abs(one - age))
     name = f"mlp-{best}"
     found = tuple(replace(one, variant=name) for one in findings(study) if one.variant == best)
-    return AccuracyEffect(False, f"Measured: {label(name)}; the log here is up to {age:,} old.", found)
+    return AccuracyEffect(False, f"Measured: {label(name)}; the log here is up to {figures.count(age)} old.", found)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from heapq import merge
 from itertools import takewhile
 
+from ..core import figures
 from ..errors import BadKnob, nearest
 from ..faults.fault import Hazard, instants, mtbf
 from ..hardware.device import gpus_in_node, nodes
@@ -25,7 +26,8 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
     expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     if expected > MOST_ARRIVALS:
         raise BadKnob(
-            f"A campaign of {seconds / HOUR:g} h would be struck {expected:.3g} times, more than {MOST_ARRIVALS:,}; shorten it, "
+            f"A campaign of {figures.exact(seconds / HOUR)} h would be struck {figures.count(round(expected))} times, "
+            f"more than {figures.count(MOST_ARRIVALS)}; shorten it, "
             "or lengthen the mean time between faults."
         )
     streams = (_stream(scenario, name, hazards[name], seed) for name in sorted(hazards))

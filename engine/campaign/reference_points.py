@@ -7,6 +7,7 @@ either: the time between faults is set to where full checkpoints cost what is pu
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ..core import figures
 from ..core.constants import Constant
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
@@ -67,9 +68,11 @@ class Prediction:
     def sentence(self) -> str:
         """The prediction with what it assumes."""
         return (
-            f"Llama 3's one interruption in {LLAMA_MTBF / HOUR:.2f} h, with {LLAMA_STATE / 1e12:.2f} TB of state written at "
-            f"{LLAMA_STORE / 1e12:g} TB/s every {self.period:.0f} s, gives {self.usual:.1%} if faults take {DETECT.value:g} s to "
-            f"notice and {RESTART.value:g} s to restart, and {self.worst:.1%} if {DETECT.high:g} and {RESTART.high:g} s; "
+            f"Llama 3's one interruption in {figures.figure(LLAMA_MTBF, 's')}, with {figures.figure(LLAMA_STATE, 'B')} of state "
+            f"written at {figures.exact(LLAMA_STORE / 1e12)} TB/s every {figures.figure(self.period, 's')}, gives "
+            f"{figures.percent(self.usual)} if faults take {figures.exact(DETECT.value)} s to notice and "
+            f"{figures.exact(RESTART.value)} s to restart, and {figures.percent(self.worst)} if "
+            f"{figures.exact(DETECT.high)} and {figures.exact(RESTART.high)} s; "
             "more than 90 % is published."
         )
 
@@ -105,7 +108,9 @@ def _beside_full(gpus: int) -> float:
 
 def _within(group: str, name: str, ours: float, ends: tuple[float, float]) -> Figure:
     low, high = ends
-    return Figure(group, name, ours, f"{low:g}-{high:g}", low, high, low, OUT_OF_SAMPLE, FAULTS, number_to=high)
+    return Figure(
+        group, name, ours, f"{figures.exact(low)}-{figures.exact(high)}", low, high, low, OUT_OF_SAMPLE, FAULTS, number_to=high
+    )
 
 
 def _plan(scenario: Scenario, protection: str, mtbf: float | None) -> ProtectionPlan:

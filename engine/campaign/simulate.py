@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
 
+from ..core.figures import exact, figure
 from ..errors import BadKnob, nearest
 from ..faults.fault import Hazard
 from ..registry import load, names
@@ -75,7 +76,7 @@ def campaign(
     """Simulate `hours` of training, `period` seconds between checkpoints (None: the best). Raises BadKnob and CannotRun."""
     terms, where = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     if not 0 < hours <= MOST_HOURS:
-        raise BadKnob(f"A campaign of {hours:g} h is not possible; give more than 0 and at most {MOST_HOURS:g} h.")
+        raise BadKnob(f"A campaign of {figure(hours, 'h')} is not possible; give more than 0 and at most {exact(MOST_HOURS)} h.")
     arrivals = fault_stream.fault_arrivals(scenario, hazards, seed, hours * HOUR)
     return campaign_under(terms, where, arrivals, hours * HOUR)
 
@@ -103,7 +104,9 @@ def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: fl
     if protection not in names("protections"):
         raise BadKnob(f"protection={protection!r} is not known; {nearest(protection, names('protections'), 'protections')}")
     if period is not None and not 0 < period < MOST_HOURS * HOUR:
-        raise BadKnob(f"A checkpoint period of {period:g} s is not possible; give more than 0 s, or nothing for the best one.")
+        raise BadKnob(
+            f"A checkpoint period of {figure(period, 's')} is not possible; give more than 0 s, or nothing for the best one."
+        )
     chosen: Protection = load("protections", protection)
     logged = batch_costs.logged_costs(scenario, chosen.log(scenario)) if chosen.log else None
     where = site(scenario, logged, mtbf, period)

@@ -4,6 +4,7 @@ import argparse
 from functools import partial
 from typing import Any
 
+from ..core.figures import figure
 from ..crashcheck import bugs, replay_line
 from ..crashcheck.exploration import check
 from ..crashcheck.report import CrashReport
@@ -64,8 +65,8 @@ def _tell(arguments: argparse.Namespace, report: CrashReport, more: dict[str, An
 def report_text(report: CrashReport, more: dict[str, Any]) -> str:
     """Write the report for people."""
     lines = [
-        f"{report.unique_states} unique states of {report.raw_states} at {report.points} points in {report.seconds:.1f} s: "
-        f"{report.inconsistent} inconsistent.",
+        f"{report.unique_states} unique states of {report.raw_states} at {report.points} points "
+        f"in {figure(report.seconds, 's')}: {report.inconsistent} inconsistent.",
         f"{len(report.configurations)} configurations under {', '.join(sorted(report.models))}; power lost up to {report.depth} "
         f"times in a row; {report.resumed} runs resumed to the end; {report.damaged} damages; {report.refused} honest refusals.",
         report.not_explored(),

@@ -26,6 +26,7 @@ from ..analysis.verdict.report.sentences import (
 )
 from ..analysis.verdict.requirement import OBJECTIVES
 from ..analysis.verdict.space import KNOBS, RESET
+from ..core.figures import figure
 from ..insight.running_costs import assumptions
 from ..results import csv_table
 from ..scenario.presets import DEFAULT
@@ -151,8 +152,8 @@ def _line(row: Row) -> str:
         return f"{head}{'-':>17}{'-':>12}{'-':>12}{'-':>8}  {row.reason}"
     results, cost, capital = row.result.results, row.cost, row.capital
     numbers = (
-        f"{cost.total:17,.4g}" if cost else f"{'-':>17}",
-        "-".rjust(12) if capital is None else f"{capital:12,.0f}",
-        f"{results['Throughput [samples/s]']:12,.4g}{results['Average power [W]']:8,.0f}",
+        f"{figure(cost.total):>17}" if cost else f"{'-':>17}",
+        "-".rjust(12) if capital is None else f"{figure(capital):>12}",
+        f"{figure(results['Throughput [samples/s]']):>12}{figure(results['Average power [W]']):>8}",
     )
     return f"{head}{''.join(numbers)}  {' '.join(filter(None, (row.reason or machine_words(row), not_on_sale(row))))}"

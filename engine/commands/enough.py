@@ -12,6 +12,7 @@ from ..analysis.enough.drawn import bands
 from ..analysis.enough.question import Question, Target, ask, baseline_of
 from ..analysis.enough.smallest import Enough, enough
 from ..analysis.enough.told import told
+from ..core import figures
 from ..hardware.prices import unpriced
 from ..insight.knob_strips import Strip, strips
 from ..insight.running_costs import assumptions, dollars, electricity_dollars, running_costs, running_dollars
@@ -38,7 +39,7 @@ def add(commands: Subparsers) -> None:
     target = parser.add_mutually_exclusive_group()
     percent = partial(percentage, least=-99, most=100_000)
     target.add_argument(
-        "--within-percent", type=percent, default=USUAL, metavar="P", help=f"of the baseline's step time ({USUAL:g})"
+        "--within-percent", type=percent, default=USUAL, metavar="P", help=f"of the baseline's step time ({figures.exact(USUAL)})"
     )
     target.add_argument("--within", type=percent, metavar="P", help=argparse.SUPPRESS)
     step = partial(amount, what="milliseconds", least=1e-6, most=1e9)
@@ -52,7 +53,7 @@ def call(arguments: argparse.Namespace) -> int:
     percent = arguments.within_percent
     if arguments.within is not None:
         percent = arguments.within
-        print(f"--within goes in the next minor version; write --within-percent {percent:g}.", file=sys.stderr)
+        print(f"--within goes in the next minor version; write --within-percent {figures.exact(percent)}.", file=sys.stderr)
     scenario = scenario_arguments.chosen(arguments).scenario
     question = ask(scenario, baseline_of(scenario, arguments.baseline), Target(percent / 100, arguments.step_ms))
     answer = enough(question)
@@ -117,12 +118,13 @@ def _costs(question: Question, answer: Enough) -> Iterator[str]:
     for name, result in _machines(question, answer).items():
         if found := running_costs(result):
             s = result.scenario
-            month = f"{found.kwh_month:,.0f} kWh a month for {found.electricity_month:,.0f} {electricity_dollars(s)}"
+            paid = figures.figure(found.electricity_month, electricity_dollars(s))
+            month = f"{figures.figure(found.kwh_month, 'kWh a month')} for {paid}"
             if found.capital is None or found.billion is None:
                 yield f"{name.replace('Cheapest', 'Smallest')}: {' '.join(_unpriced(result))} {month}."
             else:
-                each = f"{found.billion:,.3g} {running_dollars(s)} for a billion samples"
-                yield f"{name}: {found.capital:,.0f} {dollars(s)}, {month}, {each}."
+                each = f"{figures.figure(found.billion, running_dollars(s))} for a billion samples"
+                yield f"{name}: {figures.figure(found.capital, dollars(s))}, {month}, {each}."
     yield assumptions(question.scenario)
 
 

@@ -10,6 +10,7 @@ from .. import registry
 from ..caches import policy
 from ..core import catalog
 from ..core.constants import Constant
+from ..core.figures import exact, figure
 from ..core.part_files.tables import Availability
 from ..faults.fault import mtbfs, published
 from ..paths import written_path
@@ -167,14 +168,14 @@ def _sources(device: str, one: Entry) -> Iterator[str]:
 
 
 def _line(device: str, part: str, name: str, one: Entry) -> str:
-    extent = f"{one['low']:g} to {one['high']:g}, {one['confidence']}: {one['source']}"
+    extent = f"{exact(one['low'])} to {exact(one['high'])}, {one['confidence']}: {one['source']}"
     return f"{device:19} {part:15} {name:44} {one['value']:>10g} {one['unit']:12} {extent}"
 
 
 def _cell(entry: Entry, column: str) -> str:
     value = entry[column]
     if column == "mtbf_hours":
-        return f"{value:.4g} h"
+        return figure(value, "h")
     return knobs.write(KNOBS[entry["path"]], value) if column == "default" else str(value)
 
 

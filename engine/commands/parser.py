@@ -7,6 +7,7 @@ from math import nan
 from typing import Any, NoReturn
 
 from ..core.catalog import VARIABLE
+from ..core.figures import exact
 from ..errors import BadInput
 from ..paths import written_path
 from ..store.database import DEFAULT
@@ -62,7 +63,7 @@ def number(text: str) -> float:
 def amount(text: str, what: str, least: float, most: float) -> float:
     """Read a number of something from `least` to `most`."""
     if not least <= number(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from {least:g} to {most:g}".replace("e+0", "e"))
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from {exact(least)} to {exact(most)}")
     return number(text)
 
 
@@ -74,7 +75,7 @@ def percentage(text: str, least: float, most: float) -> float:
 def positive(text: str, what: str, most: float) -> float:
     """Read a number of something above 0 and up to `most`."""
     if not 0 < number(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} above 0 and up to {most:g}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} above 0 and up to {exact(most)}")
     return number(text)
 
 

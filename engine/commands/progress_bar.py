@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
+from ..core import figures
+
 
 def draw(share: float, text: str, width: int = 30) -> None:
     """Draw the bar over the last one; `share` is from 0 to 1."""
@@ -52,6 +54,4 @@ def duration(seconds: float | None) -> str:
     """Write a time left as people say it; None is not known yet."""
     if seconds is None:
         return "time left unknown"
-    if seconds < 90:
-        return f"{seconds:.0f} s left"
-    return f"{seconds / 60:.0f} min left" if seconds < 5400 else f"{seconds / 3600:.1f} h left"
+    return f"{figures.duration(seconds)} left"

@@ -9,6 +9,8 @@ from functools import partial
 
 from threadpoolctl import threadpool_limits
 
+from ..analysis.objective import formatted, short
+from ..core.figures import count, figure
 from ..errors import BadInput
 from ..insight.running_costs import dollars, price_note
 from ..results.csv_table import csv_text
@@ -52,7 +54,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 def _shown(draw: progress_bar.Paced, progress: Progress) -> bool:
     reads = progress.note.startswith(("reading", "sorting"))
-    draw(progress.share, progress.note if reads else f"batch {progress.done:,} of {progress.total:,} {progress.note}")
+    draw(progress.share, progress.note if reads else f"batch {count(progress.done)} of {count(progress.total)} {progress.note}")
     return False
 
 
@@ -62,16 +64,16 @@ def summary(result: Result) -> str:
     if result.finding and result.outcome and result.outcome != result.finding:
         lines.append(result.outcome)
     lines += [f"Note: {warning}" for warning in result.notes]
-    shown = {name: value for name, value in result.results.items() if value is not None}
+    shown = {short(name): (name, value) for name, value in result.results.items() if value is not None}
     width = max(map(len, shown), default=0)
-    lines += [f"  {name:<{width}}  {value:,.6g}{_year(result, name)}" for name, value in shown.items()]
+    lines += [f"  {words:<{width}}  {_value(result, name, value)}" for words, (name, value) in shown.items()]
     lines += [COUNTED[result.scenario.machine.energy_level], *filter(None, [price_note(result.scenario)])] if result.ran else []
     return "\n".join(lines) + "\n"
 
 
-def _year(result: Result, name: str) -> str:
-    """Return of which year an amount of money is, "" of other results."""
-    return f"  {dollars(result.scenario)}" if name.endswith("[USD]") else ""
+def _value(result: Result, name: str, value: float) -> str:
+    """Return a result with its unit; money with its year."""
+    return figure(value, dollars(result.scenario)) if name.endswith("[USD]") else formatted(name, value)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from ..analysis.objective import Constraint, Objective, constraint, objective
 from ..analysis.over_weeks import WEEKS, number
 from ..analysis.pareto import finding, knee
 from ..analysis.search import SearchedPoints, search
+from ..core.figures import count, percent
 from ..errors import BadInput, CannotRun
 from ..estimates import estimates
 from ..hardware.prices import with_year
@@ -91,7 +92,7 @@ def _searched(
     bounds: Sequence[Constraint],
 ) -> SearchedPoints:
     def watch(done: int) -> None:
-        progress_bar.draw(done / arguments.evaluations, f"{done:,} of {arguments.evaluations:,} estimates")
+        progress_bar.draw(done / arguments.evaluations, f"{count(done)} of {count(arguments.evaluations, 'estimate')}")
 
     with progress_bar.shown():
         found = search(chosen.start.scenario, axes, wanted, bounds, arguments.evaluations, tuple(chosen.settings.items()), watch)
@@ -136,12 +137,12 @@ def _say(found: SearchedPoints, axes: Sequence[Axis], full: Mapping[Scenario, Re
     place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
     stopped = "Interrupted; run it again for the whole search. " if found.interrupted else ""
     said = with_year(finding(found.columns, wanted, found.rank), swept_dollars(found.results[0].scenario, place))
-    print(f"{stopped}{len(found.results):,} estimates. {said}{sweep_arguments.position_text(place)}", file=sys.stderr)
+    print(f"{stopped}{count(len(found.results), 'estimate')}. {said}{sweep_arguments.position_text(place)}", file=sys.stderr)
     quick = {one.scenario: one for one in found.front}
     for one in [one for one in wanted if full and one.name not in WEEKS]:
         gaps = [_gap(quick[scenario], result, one.name) for scenario, result in full.items()]
         most = max(inf if gap is None else abs(gap) for gap in gaps)
-        print(f"{len(full)} full runs: {one.name} of the estimate is at most {most:.2g} % off.", file=sys.stderr)
+        print(f"{len(full)} full runs: {one.name} of the estimate is at most {percent(most / 100)} off.", file=sys.stderr)
 
 
 def _gap(quick: Result, full: Result, name: str) -> float | None:

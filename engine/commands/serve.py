@@ -4,6 +4,7 @@ import argparse
 import sys
 from functools import partial
 
+from ..core.figures import exact
 from ..service.service import IDLE_EXIT_SECONDS, serve
 from ..store import backups, quota
 from ..store.quota import DEFAULT_GiB
@@ -20,7 +21,10 @@ def add(commands: Subparsers) -> None:
         "--idle-exit", type=seconds, default=IDLE_EXIT_SECONDS, metavar="SECONDS", help="leave when idle for so long"
     )
     parser.add_argument(
-        "--quota-GiB", type=gibibytes, metavar="GiB", help=f"let the store use so much, now and later (at first {DEFAULT_GiB:g})"
+        "--quota-GiB",
+        type=gibibytes,
+        metavar="GiB",
+        help=f"let the store use so much, now and later (at first {exact(DEFAULT_GiB)})",
     )
     parser.add_argument(
         "--restore",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core import arithmetic
+from ..core.figures import count
 from ..errors import BadInput, CannotRun, EmberpoolError
 from ..results import csv_table
 from ..results.result import Result
@@ -61,7 +62,9 @@ def call(arguments: argparse.Namespace) -> int:
     how: How = "estimate" if arguments.estimate else "full"
     points = Sweep(chosen.start.scenario, sweep_arguments.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
     if how == "full" and not (arguments.axis or chosen.start.axes):
-        raise BadInput(f"Without --axis there are {len(points):,} points, too many for full runs; add --estimate, or name axes.")
+        raise BadInput(
+            f"Without --axis there are {count(len(points), 'point')}, too many for full runs; add --estimate, or name axes."
+        )
     if how == "full" and not arguments.no_sharing and (told := forecast.sharing(points)):
         print(told, file=sys.stderr)
     unkept = how == "estimate" and arguments.store is None and arguments.cluster is None
@@ -90,7 +93,7 @@ def _estimated(points: Sweep, asked: sweep_arguments.SweepQuestions) -> SweepEnd
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
         for done, result in enumerate(sweep_tables.estimated(scenarios, failed)):
             if done % sweep_tables.TOGETHER == 0:
-                progress_bar.draw(done / len(points), f"{done:,} of {len(points):,} points")
+                progress_bar.draw(done / len(points), f"{count(done)} of {count(len(points), 'point')}")
             if len(points) <= MOST_HELD:
                 held[result.scenario] = result
             yield result
@@ -163,7 +166,8 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
                 requests.renew(store, request)
                 now = status.status(store, request)
                 progress_bar.draw(
-                    now.done / now.total, f"{now.done:,} of {now.total:,} points, {progress_bar.duration(now.eta_seconds)}"
+                    now.done / now.total,
+                    f"{count(now.done)} of {count(now.total, 'point')}, {progress_bar.duration(now.eta_seconds)}",
                 )
 
     ticker = threading.Thread(target=tick, daemon=True)

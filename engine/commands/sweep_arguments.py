@@ -14,6 +14,7 @@ from ..analysis.importance import shares
 from ..analysis.objective import Array, Columns, Constraint, Objective, column, constraint, objective, objectives
 from ..analysis.over_weeks import WEEKS
 from ..analysis.pareto import finding, knee, ranks
+from ..core.figures import count
 from ..errors import BadInput
 from ..hardware.prices import with_year
 from ..insight.running_costs import swept_dollars
@@ -126,7 +127,7 @@ def print_answers(one: SweepQuestions, sweep: Sweep, columns: Columns, rank: Arr
         best = knee(columns, one.objectives, rank)
         print(with_year(finding(columns, one.objectives, rank), unit) + _at(sweep, best, fine), file=sys.stderr)
     keeps = kept(columns, one.bounds)
-    among = f"among the {int(keeps.sum()):,} points that keep the bounds" if one.bounds else ""
+    among = f"among the {count(int(keeps.sum()), 'point')} that keep the bounds" if one.bounds else ""
     for name in one.matters:
         for share in shares(sweep, np.where(keeps, np.asarray(columns[name], dtype=float), np.nan)[fine]):
             print(share.sentence(name, among), file=sys.stderr)

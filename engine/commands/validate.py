@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..campaign.reference_points import published_figures
+from ..core.figures import exact
 from ..errors import BadInput
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
@@ -51,7 +52,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 def scoreboard(found: Sequence[PublishedNumber]) -> str:
     """Write a line over all and for each family, out of sample only, with the roofline's median beside ours."""
-    head = f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {NEAR:g} %':>12} {'rank':>6}"
+    head = f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {exact(NEAR)} %':>12} {'rank':>6}"
     lines = [f"{head} {'n of roofline':>14} {'roofline':>10} {'ours there':>11}"]
     for line in score_lines(found):
         cells = [

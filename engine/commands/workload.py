@@ -8,6 +8,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ..core import figures
 from ..insight.fitting import told
 from ..insight.fitting.counting import MOST_SAMPLES
 from ..insight.fitting.fit import fit_file, lookups_of
@@ -37,7 +38,9 @@ def add(commands: Subparsers) -> None:
     fit.add_argument("--toml", metavar="FILE", help="write the fitted scenario for --scenario; - for standard output")
     fit.add_argument("--json", metavar="FILE", help="write tables and hit rates as JSON; - for standard output")
     samples = partial(amount, what="samples", least=1, most=10**10)
-    fit.add_argument("--samples", type=samples, default=MOST_SAMPLES, metavar="N", help=f"to count at most ({MOST_SAMPLES:,})")
+    fit.add_argument(
+        "--samples", type=samples, default=MOST_SAMPLES, metavar="N", help=f"to count at most ({figures.count(MOST_SAMPLES)})"
+    )
     fit.add_argument(
         "--rows", choices=("fitted", "seen"), default="fitted", help="of tables: those expected in the long run, or those seen"
     )
@@ -100,11 +103,11 @@ def described(arguments: argparse.Namespace) -> int:
 
 def description_report(description: "FileDescription") -> str:
     """Write a description for people."""
-    lines = [f"{description.name}: {description.format}, {description.records:,} records.", ""]
+    lines = [f"{description.name}: {description.format}, {figures.count(description.records, 'record')}.", ""]
     width = max(len(column.name) for column in description.columns)
     lines.append(f" {'column':{width}}  guess        distinct      missing  first values")
     for column in description.columns:
-        distinct = "many" if column.distinct is None else f"{column.distinct:,}"
+        distinct = "many" if column.distinct is None else figures.count(column.distinct)
         values = ", ".join(column.examples)[:60]
         lines.append(f" {column.name:{width}}  {column.guess:8} {distinct:>12} {column.missing:12,}  {values}")
     lines += ["", *description.notes] if description.notes else []

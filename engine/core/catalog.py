@@ -18,6 +18,7 @@ from ..paths import written_path
 from ..registry import every
 from ..version import PROGRAM
 from .constants import Constant
+from .figures import count
 from .part_files import known
 from .part_files.folder import NO_FOLDER, PartsFolder, Shelf, look
 from .part_files.known import BETWEEN, REFERENCE, OwnPart
@@ -312,7 +313,7 @@ def _content(path: Path) -> Table:
     """Return what a file says; raises BadFile."""
     try:
         if path.stat().st_size > MOST_BYTES:
-            refuse(path, f"is longer than {MOST_BYTES:,} bytes; a part takes a few thousand.")
+            refuse(path, f"is longer than {count(MOST_BYTES)} bytes; a part takes a few thousand.")
         return loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         refuse(path, f"cannot be read: {error.strerror}; make it a text file that you may read.")

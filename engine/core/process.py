@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from ..errors import NoRoom
 from ..units import GiB
+from .figures import figure
 
 # Of control groups, version 2 and 1, as a container sees its own.
 CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -31,7 +32,9 @@ def demand(nbytes: float, what: str, remedy: str) -> None:
     """Raise NoRoom if this computer cannot hold so many bytes at once; `what` takes them."""
     if nbytes > physical():
         here = physical() / GiB
-        raise NoRoom(f"{what} takes {nbytes / GiB:.3g} GiB of memory, and this computer has {here:.3g} GiB; {remedy}.")
+        raise NoRoom(
+            f"{what} takes {figure(nbytes / GiB, 'GiB')} of memory, and this computer has {figure(here, 'GiB')}; {remedy}."
+        )
 
 
 def single_thread() -> AbstractContextManager[object]:

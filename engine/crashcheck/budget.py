@@ -12,6 +12,7 @@ from time import thread_time
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
+from ..core.figures import exact
 from ..persistence.media import Media
 
 Arguments = ParamSpec("Arguments")
@@ -97,7 +98,7 @@ def processor_limited(run: Callable[Arguments, Value]) -> Callable[Arguments, Va
             now = thread_time()
             idle, last = (idle + 1 if now - last < WAITING_SECONDS else 0), now  # a stopped process gets one tick, not many
             if active and now - start >= PROCESSOR_SECONDS:
-                raise NoVerdict(f"after {PROCESSOR_SECONDS:g} s of processor time it is not known whether it ends")
+                raise NoVerdict(f"after {exact(PROCESSOR_SECONDS)} s of processor time it is not known whether it ends")
             if active and idle >= WAITING_TICKS:
                 raise NoVerdict("it waits for something, and takes no processor time")
 

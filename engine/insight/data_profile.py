@@ -7,6 +7,7 @@ import numpy as np
 
 from ..caches.stack_distance import curve
 from ..core.arrays import Floats, Ints
+from ..core.figures import count
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
 from ..scenario.storage import stored_bytes
@@ -67,8 +68,8 @@ def _bounded(laws: Sequence[Popularity]) -> None:
     classes = sum(len(spectrum(law).p) for law in unlike)
     if classes > MOST_CLASSES:
         raise CannotRun(
-            f"{len(unlike):,} unlike tables have {classes:,} classes of equally popular rows, and a profile takes at most "
-            f"{MOST_CLASSES:,}; give more tables the same rows and data.zipf_exponents, or lower model.num_tables."
+            f"{count(len(unlike))} unlike tables have {count(classes)} classes of equally popular rows, and a profile takes "
+            f"at most {count(MOST_CLASSES)}; give more tables the same rows and data.zipf_exponents, or lower model.num_tables."
         )
 
 
@@ -83,7 +84,7 @@ def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
     weight = np.array([part.lookups for part in parts]) / len(ids)
     own = np.array([part.hit_rate(SHARES * size) for part, size in zip(parts, tables, strict=True)])
     by_batch = [_counted_batch(scenario, batches, joined) for joined in (1, 4, 16) if joined * 2 <= len(batches)]
-    words = f"{len(batches):,} batches, {len(ids):,} lookups"
+    words = f"{count(len(batches), 'batch', 'batches')}, {count(len(ids), 'lookup')}"
     return _profile(scenario, words, by_batch, head, curve(batches).hit_rate(wanted), weight, own)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.figures import exact, figure
 from ..errors import BadInput
 from ..estimates import estimates
 from ..hardware.devices.cxl import products
@@ -178,7 +179,7 @@ def _marks(settled: Scenario, path: str) -> tuple[Mark, ...]:
     found: dict[float, list[str]] = {}
     if path == LINK:
         for name, raw, payload in products(settled.machine):
-            found.setdefault(round(payload / GB, 3), []).append(f"{name}, {raw / GB:.3g} GB/s raw")
+            found.setdefault(round(payload / GB, 3), []).append(f"{name}, {figure(raw / GB, 'GB/s')} raw")
     return tuple(Mark(value, " or ".join(some)) for value, some in found.items()) or tuple(
         Mark(value, text) for value, text in PRODUCTS.get(path, ())
     )
@@ -195,7 +196,7 @@ def _numbers(knob: Knob, row: Sequence[Stop], enough: int | None) -> str:
     if row[enough] is ran[0]:
         return f"From {four_digits(ran[0].value)} to {four_digits(ran[-1].value)}{unit} the step changes by less than 1 %."
     step = row[enough].seconds / MS
-    return f"Beyond {four_digits(row[enough].value)}{unit} the step of {step:.3g} ms changes by less than 1 %."
+    return f"Beyond {four_digits(row[enough].value)}{unit} the step of {figure(step, 'ms')} changes by less than 1 %."
 
 
 def _words(row: Sequence[Stop], own: Stop) -> str:
@@ -205,9 +206,9 @@ def _words(row: Sequence[Stop], own: Stop) -> str:
         return own.refused
     if _alike(own.seconds, best.seconds):
         return "No other value makes the step shorter by 1 %."
-    return f"With {best.text} the step takes {best.seconds / MS:.3g} ms instead of {own.seconds / MS:.3g} ms."
+    return f"With {best.text} the step takes {figure(best.seconds / MS, 'ms')} instead of {figure(own.seconds / MS, 'ms')}."
 
 
 def four_digits(value: float) -> str:
     """Return a number in four digits, with its thousands in groups."""
-    return f"{float(f'{value:.4g}'):,.15g}"
+    return exact(float(f"{value:.4g}"))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..core.constants import Constant
+from ..core.figures import exact, percent
 from ..hardware import prices
 from ..hardware.devices.wall import drawn_in_node, drawn_in_room
 from ..hardware.prices import LIFE, paid_prices
@@ -84,7 +85,7 @@ def static_energy(results: Mapping[str, float | None]) -> str:
     if share is None:
         return ""
     also = ", so that energy ranks machines as time does" if share >= TIME_ALONE else ""
-    return f", of which {share:.0f} % is static power{also}"
+    return f", of which {percent(share / 100)} is static power{also}"
 
 
 def dollars(scenario: Scenario) -> str:
@@ -127,11 +128,13 @@ def assumptions(scenario: Scenario) -> str:
     source = f" ({kwh.source})" if machine.electricity_USD_per_kWh is None else ""
     fewer = machine.training_hours_a_month < HOURS
     trains = (
-        f"{machine.training_hours_a_month:g} of {HOURS:g} hours a month, drawing nothing in others," if fewer else "all the time"
+        f"{exact(machine.training_hours_a_month)} of {exact(HOURS)} hours a month, drawing nothing in others,"
+        if fewer
+        else "all the time"
     )
     told = (
-        f"Assumed: the machine trains {trains} for {machine.service_life_years:g} years{life} and is then worth nothing; "
-        f"electricity, with fans, supplies and the room's cooling, costs {kwh.value:g} USD/kWh{source}.",
+        f"Assumed: the machine trains {trains} for {exact(machine.service_life_years)} years{life} and is then worth nothing; "
+        f"electricity, with fans, supplies and the room's cooling, costs {exact(kwh.value)} USD/kWh{source}.",
         "To train always would favour larger machines." if fewer else "",
         price_note(scenario),
     )

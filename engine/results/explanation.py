@@ -6,6 +6,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from ..core.figures import exact, figure, percent
 from ..core.memo import remembered
 from ..errors import CannotRun
 from ..faults.fault import Strike, strikes
@@ -126,7 +127,7 @@ def _short(batches: int) -> tuple[str, ...]:
 def _missed(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     """Return a sentence for each list of instants that goes on after the end."""
     late = {path: [at for at in listed if at >= elapsed] for path, listed in zip(AT, LISTED(asked), strict=True)}
-    told = f"is after the end of the run at {elapsed:.4g} s; it never struck."
+    told = f"is after the end of the run at {figure(elapsed, 's')}; it never struck."
     return tuple(f"{path}={min(some):g} {told}" for path, some in late.items() if some)
 
 
@@ -137,7 +138,7 @@ def rounded_up(asked: Scenario, machine: Machine) -> tuple[str, ...]:
         return ()
     return (
         f"machine.pmem_capacity_GB={wanted:.15g} is rounded up to whole modules: {told_modules(settled)}, which are "
-        f"{settled.pmem_capacity_GB:.15g} GB.",
+        f"{exact(settled.pmem_capacity_GB or 0.0)} GB.",
     )
 
 
@@ -156,9 +157,9 @@ def too_late(asked: Scenario, elapsed: float) -> tuple[str, ...]:
             break
         end += (2 * (strike.detect + strike.repair + asked.faults.restart_seconds) + elapsed) * strike.kind.stops
     late = {path: [at for at in listed if at >= end] for path, listed in zip(AT, LISTED(asked), strict=True)}
-    told = f"cannot strike, since the run ends before, after about {elapsed:.3g} s without faults"
+    told = f"cannot strike, since the run ends before, after about {figure(elapsed, 's')} without faults"
     remedy = "choose an earlier instant, or more batches."
-    return tuple(f"{KNOBS[path].label} {min(some):g} s {told}; {remedy}" for path, some in late.items() if some)
+    return tuple(f"{KNOBS[path].label} {exact(min(some))} s {told}; {remedy}" for path, some in late.items() if some)
 
 
 @remembered(most=64)
@@ -197,15 +198,15 @@ def findings(report: Report) -> Iterator[str]:
         device = machine.devices[name]
         first = (
             f"{stage} on {device.title} is exposed for {_milliseconds(longest)} of the "
-            f"{_milliseconds(seconds)} step ({longest / seconds:.0%}); {device.helps}."
+            f"{_milliseconds(seconds)} step ({percent(longest / seconds)}); {device.helps}."
         )
         yield f"{first} {_link(busy / seconds)}" if "cxl" in machine.devices and name != "cxl" else first
 
 
 def _link(share: float) -> str:
     hint = "more CXL bandwidth would change little" if share < 0.3 else "a slower link would soon show"
-    return f"The CXL link carries data for {share:.0%} of the time: {hint}."
+    return f"The CXL link carries data for {percent(share)} of the time: {hint}."
 
 
 def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.3g} µs"
+    return figure(seconds * 1e3, "ms")

@@ -7,6 +7,7 @@ from typing import Any
 from .. import version
 from ..core.arithmetic import arithmetic, elsewhere
 from ..core.arrays import Row
+from ..core.figures import figure
 from ..scenario.knobs import brief
 from ..scenario.scenario import Scenario, values, with_values
 from ..sweep import link_parts, links
@@ -52,7 +53,7 @@ class Result:
     def __repr__(self) -> str:
         """Return a line: system, model, step time, outcome; `as_json` has it all."""
         step = self.results.get("Step time [ms]")
-        took = "" if step is None else f"step time {step:.6g} ms; "
+        took = "" if step is None else f"step time {figure(step, 'ms')}; "
         noted = f"; {len(self.notes)} notes" if self.notes else ""
         return brief(f"Result({self.scenario.system}, model {self.scenario.model.name}: {took}{self.outcome}{noted})")
 

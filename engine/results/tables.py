@@ -6,6 +6,7 @@ from math import isnan
 import numpy as np
 
 from ..core.arrays import Row
+from ..core.figures import figure
 from ..faults.fault import Strike
 from ..run.cut import begun
 from ..run.run import Crash, Run
@@ -105,7 +106,7 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
         f"{found.embedding_batch - found.mlp_batch} batches older"
     )
     again = f"{crash.lost} {'batch is' if crash.lost == 1 else 'batches are'} run again"
-    what = f"recovered to {state}; {again}, restore took {crash.outage.restore / MS:.3g} ms"
+    what = f"recovered to {state}; {again}, restore took {figure(crash.outage.restore / MS, 'ms')}"
     yield {"Elapsed [s]": crash.outage.resumed, "Kind": "recovered", "Batch": found.embedding_batch, "What": what}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ..core.figures import count
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario, per_table
 from ..training.shape import full, step_flop
@@ -69,7 +70,7 @@ def sharing(scenarios: Sequence[Scenario]) -> str:
     needed = len(apart(trained))
     if needed == len(trained):
         return ""
-    return f"{len(trained):,} points share {needed:,} training{'' if needed == 1 else 's'}."
+    return f"{count(len(trained), 'point')} share {count(needed, 'training')}."
 
 
 def _laws(scenarios: Sequence[Scenario]) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from ..core.figures import count, figure
 from ..errors import CannotRun
 from ..faults.fault import Strike, strikes
 from ..scenario.scenario import Scenario
@@ -34,7 +35,8 @@ class UpcomingFaults:
         if len(self.passed) > MOST_PASSED or self._switched > MOST_SLOW:
             raise CannotRun(
                 f"Faults that do not stop the run, such as {strike.fault}, have "
-                f"struck {len(self.passed):,} times by {strike.at:.4g} s, more than can be followed; make faults rarer, or "
+                f"struck {count(len(self.passed))} times by {figure(strike.at, 's')}, more than can be followed; "
+                "make faults rarer, or "
                 "shorten faults.detect_seconds and faults.restart_seconds."
             )
 

@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, get_args
 
 from ..core.catalog import PartNames
+from ..core.figures import count, exact
 from ..errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
@@ -247,7 +248,9 @@ def _sequence(knob: Knob, value: Any) -> tuple[Any, ...]:
 def _counted(knob: Knob, items: int) -> None:
     """Refuse a list that is too long before anything is made of it."""
     if items > MOST_ITEMS[knob.kind]:
-        raise BadKnob(f"{knob.path} has {items:,} values; at most {MOST_ITEMS[knob.kind]:,} are allowed: leave some out.")
+        raise BadKnob(
+            f"{knob.path} has {count(items, 'value')}; at most {count(MOST_ITEMS[knob.kind])} are allowed: leave some out."
+        )
 
 
 @lru_cache(maxsize=256)
@@ -293,5 +296,5 @@ def _in_range(knob: Knob, value: Any) -> float | int:
 def _range(knob: Knob) -> str:
     unit = f" {knob.unit}" if knob.unit else ""
     if knob.low is not None and knob.high is not None:
-        return f" from {knob.low:g} to {knob.high:g}{unit}"
-    return f" of at least {knob.low:g}{unit}" if knob.low is not None else ""
+        return f" from {exact(knob.low)} to {exact(knob.high)}{unit}"
+    return f" of at least {exact(knob.low)}{unit}" if knob.low is not None else ""

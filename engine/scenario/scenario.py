@@ -10,6 +10,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, cast
 
+from ..core import figures
 from ..core.memo import Recorder
 from ..errors import BadKnob, nearest
 from ..registry import model_file, names
@@ -108,7 +109,8 @@ def _check_data(data: Data, tables: int) -> None:
     most = max(map(sum, zip(*(by_table(data, name, tables) for name in ("hottest_shares", "once_shares")), strict=True)))
     if most > 0.99:
         raise BadKnob(
-            f"data.hottest_shares and data.once_share take {most:g} of a table's lookups; leave 0.01 or more to the others."
+            f"data.hottest_shares and data.once_share take {figures.exact(most)} of a table's lookups; "
+            "leave 0.01 or more to the others."
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import compress
 
+from ..core import figures
 from .scenario import Scenario, per_table
 
 LONGEST_BAG = 1000  # lookups a sample in one table
@@ -19,7 +20,8 @@ def sequence_note(lengths: Sequence[float]) -> str:
     long = [length > LONGEST_BAG for length in lengths]
     return (
         f"{_tables(long)} {_range([*compress(lengths, long)])} lookups a sample, pooled here into one vector as a bag. "
-        f"A history of more than {LONGEST_BAG:,} events is a sequence: its vectors cross from memory to the GPU unpooled and "
+        f"A history of more than {figures.count(LONGEST_BAG)} events is a sequence: its vectors cross from memory to the GPU "
+        "unpooled and "
         "need attention, so time and memory of a sequence model come out far too low. "
         f"{REMEDY}"
     )
@@ -34,16 +36,16 @@ def _tables(long: Sequence[bool]) -> str:
     """Name the tables that are too long for a bag, with their verb."""
     count, first = sum(long), long.index(True) + 1
     if count == 1:
-        return "The only table has" if len(long) == 1 else f"Table {first} of {len(long):,} has"
+        return "The only table has" if len(long) == 1 else f"Table {first} of {figures.count(len(long))} has"
     if count == len(long):
-        return f"All {count:,} tables have"
-    return f"{count:,} of {len(long):,} tables, of which table {first} is the first, have"
+        return f"All {figures.count(count, 'table')} have"
+    return f"{figures.count(count)} of {figures.count(len(long), 'table')}, of which table {first} is the first, have"
 
 
 def _range(lengths: Sequence[float]) -> str:
     """Write the least and the most of some lengths; a mean just above the border is written above it."""
     least, most = (max(round(end, 1), LONGEST_BAG + 0.1) if end % 1 else end for end in (min(lengths), max(lengths)))
-    return f"{most:,.10g}" if least == most else f"{least:,.10g} to {most:,.10g}"
+    return figures.exact(most) if least == most else f"{figures.exact(least)} to {figures.exact(most)}"
 
 
 def sequence_notes(s: Scenario, lengths: Sequence[float] = ()) -> tuple[str, ...]:
@@ -64,4 +66,8 @@ def sequence_note_of_points(scenarios: Sequence[Scenario], times: Sequence[int] 
     longest = max((model for model, _ in above), key=lambda model: max(model.pooling))
     note = sequence_note(per_table(longest, "pooling"))
     some, every = sum(count for _, count in above), sum(counts)
-    return note if some == every else f"{some:,} of {every:,} points pool sequences, the longest of them this: {note}"
+    return (
+        note
+        if some == every
+        else f"{figures.count(some)} of {figures.count(every, 'point')} pool sequences, the longest of them this: {note}"
+    )

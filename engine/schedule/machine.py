@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from ..amounts.expected import dealt, expected_amounts, expected_traffic, unlike
+from ..core import figures
 from ..core.graph import check
 from ..core.memo import remembered
 from ..errors import CannotRun
@@ -195,6 +196,7 @@ def _size_on(scenario: Scenario, system: System, count: int) -> tuple[TablePlace
 def _too_much(scenario: Scenario, nodes: int, fastest: float) -> str:
     return (
         f"machine.target_throughput={scenario.machine.target_throughput:g} samples/s is out of reach: system={scenario.system} "
-        f"trains {fastest:.3g} samples/s on {nodes} node{'s' if nodes > 1 else ''}, and more do not help; lower it, or choose "
+        f"trains {figures.figure(fastest, 'samples/s')} on {figures.count(nodes, 'node')}, and more do not help; "
+        "lower it, or choose "
         "a faster network."
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import version
+from ..core.figures import count
 from ..errors import BadInput, EmberpoolError
 from ..results.result import Result
 from ..scenario import knobs
@@ -130,7 +131,7 @@ def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[st
 def described(how: How, total: int, first: Texts, varied: Iterable[str], preset: str = "") -> str:
     """Return a request's title: how it computes how many points, of what, and which knobs it varies."""
     what = {"full": "full run", "estimate": "estimate"}[how]
-    many = f"{total:,} {what}s" if total > 1 else what.capitalize()
+    many = count(total, what) if total > 1 else what.capitalize()
     of = preset or first.get("model.name", "an unknown model")
     labels = [KNOBS[path].title for path in varied if path in KNOBS and not path.startswith("model.")]
     named = "" if "system" in varied else f" with {first.get('system', 'an unknown system')}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from ..core import figures
 from ..errors import BadFile
 from ..units import GiB
 from . import kept, quota
@@ -56,7 +57,8 @@ class Care:
             for backup in backups(self.path):
                 backup.unlink(missing_ok=True)
             self._say(
-                f"{self.path} has no backup: there is no room for two of them in its quota of {allowed / GiB:g} GiB; raise it."
+                f"{self.path} has no backup: there is no room for two of them in its quota of "
+                f"{figures.exact(allowed / GiB)} GiB; raise it."
             )
             return
         newest = backups(self.path)[0]
@@ -130,14 +132,14 @@ class Restored:
     def __str__(self) -> str:
         """Say what has taken the store's place, and what that means for the results."""
         again = "is computed again when it is asked for"
-        gone = f"{self.gone:,} of its results and trainings were damaged: what is gone {again}." if self.gone else ""
+        gone = f"{figures.count(self.gone)} of its results and trainings were damaged: what is gone {again}." if self.gone else ""
         if self.aside is None:
             return gone or f"{self.path} is sound; nothing was changed."
         kept_as = f"{self.path} was damaged, and is kept whole as {self.aside}: delete it when nothing is missed."
         if self.saved is None:
             return f"{kept_as} There was no sound backup, and the store begins empty: whatever it held {again}."
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.saved))
-        holds = f"with {self.results:,} results and {self.requests:,} requests"
+        holds = f"with {figures.count(self.results, 'result')} and {figures.count(self.requests, 'request')}"
         return f"{kept_as} Its backup from {when}, {holds}, has taken its place: whatever is newer {again}. {gone}".rstrip()
 
 

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from .. import version
+from ..core.figures import count
 from ..core.part_files.known import OwnPart
 from ..core.part_files.use import carry
 from ..errors import BadInput
@@ -72,7 +73,9 @@ def submit(
     if not scenarios:
         raise BadInput("No scenario was given; a request needs at least one.")
     if len(scenarios) > limit.points:
-        raise BadInput(f"{len(scenarios):,} points are asked for and at most {limit.points:,} are taken at once; take fewer.")
+        raise BadInput(
+            f"{count(len(scenarios), 'point')} are asked for and at most {count(limit.points)} are taken at once; take fewer."
+        )
     base = written(scenarios[0])
     source = str(data.resolve()) if data else None
     with opened(path) as store:
@@ -116,7 +119,7 @@ def _listed(
         work += forecast.sweep_seconds(some, how)
         if work > limit.core_seconds:
             raise BadInput(
-                f"These points are likely to take more than {limit.core_seconds / HOUR:,.0f} hours of one core, and no more is "
+                f"These points are likely to take more than {count(limit.core_seconds / HOUR, 'hour')} of one core, and no more "
                 "taken at once; take fewer points or batches, or estimates."
             )
         rows = list(_points(request, position, some, base, how, sharing))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import figures
 from ..errors import BadKnob
 from ..scenario import knobs
 from ..scenario.knobs import Knob
@@ -98,7 +99,7 @@ def parse(text: str) -> Axis:
 def _listed(knob: Knob, text: str) -> tuple[Any, ...]:
     words = text.split(",", MOST_POINTS)
     if len(words) > MOST_POINTS:
-        raise BadKnob(f"axis {knob.path} lists more than {MOST_POINTS:,} values; take fewer.")
+        raise BadKnob(f"axis {knob.path} lists more than {figures.count(MOST_POINTS)} values; take fewer.")
     if not all(word.strip() for word in words):
         raise BadKnob(f"axis {knob.path}={text[:80]!r} has an empty value; write KNOB=V1,V2,... without gaps.")
     return tuple(knobs.parse(knob, word) for word in words)
@@ -137,7 +138,7 @@ def _bound(knob: Knob, text: str) -> float:
 def _count(knob: Knob, text: str) -> int:
     word = text.strip()
     if not word.isascii() or not word.isdigit() or not 1 <= int(word[:9]) <= MOST_POINTS or len(word) > 9:
-        raise BadKnob(f"axis {knob.path} has COUNT {text[:40]!r}; write a whole number from 1 to {MOST_POINTS:,}.")
+        raise BadKnob(f"axis {knob.path} has COUNT {text[:40]!r}; write a whole number from 1 to {figures.count(MOST_POINTS)}.")
     return int(word)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, overload
 
 import numpy as np
 
+from ..core import figures
 from ..errors import BadKnob, nearest
 from ..scenario import knobs
 from ..scenario.keys import digest, rows
@@ -38,7 +39,7 @@ class Sampling:
         if self.count is None and self.kind != "grid":
             raise BadKnob(f"sampling={self.kind} needs a number of points; write {self.kind}:256.")
         if self.count is not None and not 1 <= self.count <= MOST_POINTS:
-            raise BadKnob(f"sample={self.count} is not a number of points from 1 to {MOST_POINTS:,}.")
+            raise BadKnob(f"sample={self.count} is not a number of points from 1 to {figures.count(MOST_POINTS)}.")
 
     def __str__(self) -> str:
         """The sampling as links write it, such as sobol:256."""
@@ -236,4 +237,7 @@ def _check(axes: Sequence[Axis], how: Sampling) -> None:
             knobs.check(known(axis.path), value)
     size = prod(len(axis.values) for axis in axes)
     if how.kind == "grid" and size > MOST_POINTS:
-        raise BadKnob(f"The axes span {size:,} points; at most {MOST_POINTS:,} are allowed: take fewer values, or draw some.")
+        raise BadKnob(
+            f"The axes span {figures.count(size, 'point')}; at most {figures.count(MOST_POINTS)} are allowed: "
+            "take fewer values, or draw some."
+        )

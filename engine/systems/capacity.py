@@ -2,6 +2,7 @@
 
 from math import ceil
 
+from ..core import figures
 from ..errors import BadKnob
 from ..hardware.device import expanders, gpus_in_node, nodes
 from ..hardware.devices.chassis import MOST_PLACES, places
@@ -80,7 +81,7 @@ def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, given: 
             more = kind.more or (HOST if place == "dram" else EXPANDER if place == "expander-dram" else CAPACITY)
             asks = given if s.policy.plan or s.policy.sharding else "policy.sharding=auto"
             return (
-                f"{asks} puts {full[worst] / GB:.3g} GB on {who}, whose {place} has {have / GB:.3g} GB left for tables; "
+                f"{asks} puts {_gb(full[worst])} on {who}, whose {place} has {_gb(have)} left for tables; "
                 f"{other}, or raise {more}."
             )
     return ""
@@ -133,11 +134,11 @@ def _size(s: Scenario, path: str) -> float:
 
 
 def _gib(nbytes: float) -> str:
-    return f"{nbytes / GiB:.3g} GiB"
+    return figures.figure(nbytes / GiB, "GiB")
 
 
 def _gb(nbytes: float) -> str:
-    return f"{nbytes / GB:.3g} GB"
+    return figures.figure(nbytes / GB, "GB")
 
 
 def _raise(path: str, number: int, then: str) -> str:
@@ -159,7 +160,7 @@ def _pmem(s: Scenario, need: float) -> tuple[float, str]:
 
 def _largest(s: Scenario, need: float) -> tuple[float, str]:
     return MOST_GB * GB * nodes(s.machine), (
-        f"machine.pmem_capacity_GB=auto goes up to {MOST_GB:g}, but embedding tables and logs need {_gb(need)}; "
+        f"machine.pmem_capacity_GB=auto goes up to {figures.exact(MOST_GB)}, but embedding tables and logs need {_gb(need)}; "
         "lower model.num_embeddings, model.num_tables or model.embedding_dim."
     )
 
@@ -177,7 +178,8 @@ def _expander(s: Scenario, need: float) -> tuple[float, str]:
         _raise("machine.num_expanders", ceil(need / each - 1e-9), ", ") and f"set {EXPANDER} and machine.num_expanders to auto, "
     )
     return _size(s, EXPANDER) * GiB * (1 + 1e-9), (
-        f"{count:,} {s.machine.expander} of {_gb(each)} cannot hold {_gb(need)} of embedding tables; {more}choose a larger "
+        f"{figures.count(count)} {s.machine.expander} of {_gb(each)} cannot hold {_gb(need)} of embedding tables; {more}"
+        "choose a larger "
         "machine.expander, or lower model.num_embeddings."
     )
 
@@ -202,7 +204,7 @@ def _ssd(s: Scenario, need: float) -> tuple[float, str]:
 def _servers(s: Scenario, need: float) -> tuple[float, str]:
     servers, each = s.machine.embedding_servers, _size(s, SERVER)
     return servers * each * GiB, (
-        f"machine.embedding_servers={servers} of {each:g} GiB cannot hold {_gib(need)} of embedding tables; "
+        f"machine.embedding_servers={servers} of {figures.exact(each)} GiB cannot hold {_gib(need)} of embedding tables; "
         f"{_raise('machine.embedding_servers', ceil(need / each / GiB), ' or ')}lower model.num_embeddings."
     )
 
@@ -217,7 +219,7 @@ def _cache(s: Scenario) -> str:
     most = 0.995 * have / table_bytes(s)  # so that it still fits when written with three digits
     return (
         f"policy.cache_load_factor={s.policy.cache_load_factor:g} needs {_gib(need)} of DRAM, but {HOST}="
-        f"{_size(s, HOST):g}; lower the factor to {most:.3g} or raise the DRAM."
+        f"{figures.exact(_size(s, HOST))}; lower the factor to {most:.3g} or raise the DRAM."
     )
 
 
@@ -240,12 +242,14 @@ def _too_few(s: Scenario, dram: bool, have: int) -> str:
     if dram and (own := card(machine)):
         room, size = links * own.capacity.value * GB / GiB, _size(s, EXPANDER)
         more = _raise("machine.num_expanders", ceil(size / room * links - 1e-9), ", ")
-        said = f"{EXPANDER}={size:g} is more than the {room:.6g} GiB of {links} {machine.expander}; {more}or set either to auto."
+        said = f"{EXPANDER}={size:g} is more than the {figures.figure(room, 'GiB')} of {links} {machine.expander}; "
+        said += f"{more}or set either to auto."
         return said if size > room * (1 + 1e-9) else ""
     if dram or links < most or have <= links or not own_link(machine):
         return ""
     return (
-        f"machine.num_expanders={links} links do not reach {have:,} modules of {machine.pmem}, each with a link of its own; "
+        f"machine.num_expanders={links} links do not reach {figures.count(have, 'module')} of {machine.pmem}, "
+        "each with a link of its own; "
         "raise machine.pmem_module_GB, choose another medium, or lower model.num_embeddings."
     )
 
@@ -298,6 +302,7 @@ def too_small(s: Scenario, capacity: float, unique: float, who: str) -> str:
     remedy = f"raise it to {min(1.0, s.policy.cache_load_factor * 1.01 * unique / max(capacity, 1)):.3g}"
     fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
     return (
-        f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {int(capacity):,} rows, but {who} {int(unique):,} "
+        f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {figures.count(int(capacity), 'row')}, but {who} "
+        f"{figures.count(int(unique))} "
         f"different ones, which must be in the cache together; {remedy}, {fewer}or lower data.batch_size."
     )

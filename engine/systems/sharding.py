@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core import figures
 from ..core.arrays import Floats, Ints
 from ..core.jit import entry
 from ..errors import BadKnob
@@ -196,7 +197,9 @@ def _parts(text: str, entry: str, count: int) -> tuple[int, ...]:
             raise BadKnob(f"policy.plan names part {max(low, high)}, but the parts are numbered 0 to {count - 1}.")
         found += range(low, high + 1)
         if len(found) > SHARES:
-            raise BadKnob(f"policy.plan has the entry {entry[:40]!r} of more than {SHARES:,} shares; name fewer parts.")
+            raise BadKnob(
+                f"policy.plan has the entry {entry[:40]!r} of more than {figures.count(SHARES)} shares; name fewer parts."
+            )
     return tuple(found)
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..core import figures
 from ..core.arrays import Ints
 from ..core.work import cross_parameters
 from ..errors import CannotRun
@@ -171,8 +172,9 @@ def _narrowed(shape: Shape, scenario: Scenario) -> Shape:
         if flop <= budget * 1e9:
             return narrow
     raise CannotRun(
-        f"run.step_budget_GFLOP={budget:g} cannot hold a training step of {flop / 1e9:.3g} GFLOP, even with hidden widths of 1; "
-        f"raise it to {_ample(flop):g}, lower data.batch_size={batch_size}, or set run.training=off."
+        f"run.step_budget_GFLOP={budget:g} cannot hold a training step of {figures.figure(flop / 1e9, 'GFLOP')}, "
+        f"even with hidden widths of 1; raise it to {figures.exact(_ample(flop))}, lower data.batch_size={batch_size}, "
+        "or set run.training=off."
     )
 
 
@@ -214,7 +216,7 @@ def _folded(shape: Shape, scenario: Scenario, touched: Ints) -> Shape:
         if needed <= budget:
             return smaller
     raise CannotRun(
-        f"run.memory_budget_GiB={scenario.run.memory_budget_GiB:g} cannot hold {needed / GiB:.3g} GiB of weights, "
+        f"run.memory_budget_GiB={scenario.run.memory_budget_GiB:g} cannot hold {figures.figure(needed / GiB, 'GiB')} of weights, "
         "even with every table folded to one row; raise it, or set run.training=off."
     )
 

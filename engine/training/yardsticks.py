@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core.arrays import Floats, Ints
+from ..core.figures import count
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
 from ..workload import generator
@@ -99,7 +100,9 @@ def yardsticks(scenario: Scenario, path: Path | None = None) -> Yardsticks:
     bags = np.concatenate(([0], np.cumsum(per_table(scenario.model, "pooling"), dtype=np.int64)))
     lookups = batches * scenario.data.batch_size * int(bags[-1])
     if lookups > MOST_LOOKUPS:
-        raise CannotRun(f"A logistic regression on {lookups:,} lookups takes long; it is found for up to {MOST_LOOKUPS:,}.")
+        raise CannotRun(
+            f"A logistic regression on {count(lookups, 'lookup')} takes long; it is found for up to {count(MOST_LOOKUPS)}."
+        )
     rate, curve = max(_curves(scenario, origin, batches, bags), key=lambda found: found[1][-1][1])
     return Yardsticks(curve, rate, None if file else _teacher(scenario, origin.held_out()))
 

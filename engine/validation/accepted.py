@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from .. import version
+from ..core.figures import figure
 from ..errors import BadFile, BadInput
 from ..scenario.presets import FOLDER
 from .claims import Ends, ends_text
@@ -74,8 +75,10 @@ def _worse(accepted: Accepted | None, score: PublishedNumber) -> str:
         return f"{score.name}: published is {now} now, and was {before} when it was accepted."
     points = abs(score.error_percent) - abs(accepted.error_percent)
     if points != points or points > NOISE:
-        both = f": ours was {accepted.ours:.4g} and is {score.ours:.4g}, for {ends_text(score.ends)}" if points > FAR else ""
-        return f"{score.name}: {points:.2f} points further off than accepted{both}."
+        both = (
+            f": ours was {figure(accepted.ours)} and is {figure(score.ours)}, for {ends_text(score.ends)}" if points > FAR else ""
+        )
+        return f"{score.name}: {figure(points)} points further off than accepted{both}."
     return ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import log
 
+from ..core.figures import exact, figure, percent
 from ..errors import CannotRun
 from ..hardware.device import name_of
 from ..scenario.presets import preset
@@ -62,7 +63,7 @@ def _out_of_range(scenario: Scenario, assumed: tuple[tuple[str, float], ...]) ->
     for name, number in assumed:
         constant = known[name]
         if not constant.low <= number <= constant.high:
-            yield f"{name}={number:g} lies outside {constant.low:g} to {constant.high:g} {constant.unit}"
+            yield f"{name}={number:g} lies outside {exact(constant.low)} to {exact(constant.high)} {constant.unit}"
 
 
 def unexplained(ours: float, caused: float, ends: Ends) -> Iterator[str]:
@@ -70,7 +71,7 @@ def unexplained(ours: float, caused: float, ends: Ends) -> Iterator[str]:
     before, after = (_log_error(number, ends) for number in (ours, caused))
     share = 1 - after / before if before else 0.0
     if not share >= EXPLAINED:
-        yield f"it explains {max(0.0, 100 * share):.0f} % of the log error, less than half"
+        yield f"it explains {percent(max(0.0, share))} of the log error, less than half"
 
 
 def _log_error(ours: float, ends: Ends) -> float:
@@ -88,7 +89,9 @@ def _worsened(name: str, claim: Claim, measure: Measure) -> Iterator[str]:
             worse.append((float("inf"), f"{sibling.title!r} cannot run with it"))
             continue
         if not after <= before + NOISE:
-            worse.append((after - before, f"{sibling.title!r} is {after:.0f} % off with it and {before:.0f} % without"))
+            worse.append(
+                (after - before, f"{sibling.title!r} is {percent(after / 100)} off with it and {percent(before / 100)} without")
+            )
     if worse:
         many = f"{len(worse)} numbers of the set-up get" if len(worse) > 1 else "another number of the set-up gets"
         yield f"{many} worse: {max(worse)[1]}"
@@ -116,5 +119,5 @@ def _words(text: object) -> str:
 
 def cause_text(knobs: Knobs, caused: float, objected: tuple[str, ...]) -> str:
     """Return a cause as a clause: the experiment, the number it gives, and why it does not count where it does not."""
-    experiment = f"{', '.join(f'{path}={setting}' for path, setting in knobs)} gives {caused:.4g}"
+    experiment = f"{', '.join(f'{path}={setting}' for path, setting in knobs)} gives {figure(caused)}"
     return f"{experiment}; does not count: {'; '.join(objected)}" if objected else experiment

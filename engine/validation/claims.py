@@ -7,6 +7,7 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
+from ..core.figures import exact
 from ..core.graph import STAGES
 from ..errors import BadFile, nearest
 from ..registry import every, load, names
@@ -225,6 +226,6 @@ def _useless(claim: Claim, tolerances: int) -> Iterator[str]:
     if tolerances != 1:
         yield "a published value needs exactly one of `tolerance` (in its own unit) and `tolerance_percent`."
     elif allowed <= 0:
-        yield f"a tolerance of {allowed:g} lets nothing pass; make it positive, and absolute where 0 is published."
+        yield f"a tolerance of {exact(allowed)} lets nothing pass; make it positive, and absolute where 0 is published."
     elif 0 < size <= allowed:
-        yield f"a tolerance of {allowed:g} around {size:g} lets even 0 pass; lower it below the published value."
+        yield f"a tolerance of {exact(allowed)} around {exact(size)} lets even 0 pass; lower it below the published value."

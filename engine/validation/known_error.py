@@ -2,6 +2,7 @@
 
 from functools import cache, lru_cache
 
+from ..core.figures import percent
 from ..results.result import Result
 from ..scenario.presets import preset, preset_names
 from ..scenario.scenario import KNOBS, Scenario, values
@@ -32,7 +33,7 @@ def sentence(scenario: Scenario, metric: str) -> str:
         return "Nothing is published about this result; the band is the only bound."
     name, differing = near
     by_kind = {words: [abs(off) for claim, off in found if claim.kind == kind] for kind, words in KINDS.items()}
-    told = "; ".join(f"{len(off)} {words}, off by at most {max(off):.1f} %" for words, off in by_kind.items() if off)
+    told = "; ".join(f"{len(off)} {words}, off by at most {percent(max(off) / 100)}" for words, off in by_kind.items() if off)
     knobs = f"{differing} knob{'s differ' if differing > 1 else ' differs'}"
     where = f" The nearest is {preset(name).title}; {knobs} here." if differing else ""
     return f"{len(found)} published number{'s' if len(found) > 1 else ''} on these parts: {told}.{where}"

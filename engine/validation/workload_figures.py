@@ -14,6 +14,7 @@ from math import factorial, lgamma
 import numpy as np
 
 from ..caches.stack_distance import curve
+from ..core import figures
 from ..core.arrays import Floats
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
@@ -86,7 +87,7 @@ def acceptance() -> Iterator[Figure]:
 
 
 def _near(group: str, name: str, ours: float, published: float, tolerance: float, sample: str) -> Figure:
-    told, low, high = f"{published:g} ± {tolerance:g}", published - tolerance, published + tolerance
+    told, low, high = f"{figures.exact(published)} ± {figures.exact(tolerance)}", published - tolerance, published + tolerance
     return Figure(group, name, ours, told, low, high, published, sample)
 
 
@@ -127,7 +128,7 @@ def shares() -> Iterator[Figure]:
         found = 100 * seen_share(popularities(data_set(name)), samples, least, wanted)
         for (part, target), ours in zip(targets.items(), found, strict=True):
             group = f"Lookups of {name}'s hottest rows, ids seen {least} times or more"
-            yield _near(group, f"{part:g} %", ours, target, 0.5, sample)
+            yield _near(group, f"{figures.exact(part)} %", ours, target, 0.5, sample)
     scenario = data_set("kaggle")
     space = id_space(scenario)
     ours = 100 * float(head_mass(space, 0.01 * KAGGLE_ROWS))
@@ -236,4 +237,4 @@ def che() -> Iterator[Figure]:
         ours = 1 - expected_misses(scenario, capacities) / lookups(scenario).sum()
         gap = 100 * float(np.abs(ours - exact).max())
         group = "Largest gap of expected to exact hits of LRU caches"
-        yield Figure(group, f"locality {locality:g}", gap, f"at most {tolerance:g}", 0.0, tolerance)
+        yield Figure(group, f"locality {figures.exact(locality)}", gap, f"at most {figures.exact(tolerance)}", 0.0, tolerance)

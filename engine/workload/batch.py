@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Bytes, Index, Ints, Singles
+from ..core.figures import count
 from ..core.hashing import GOLDEN
 from ..core.jit import entry, inner
 from ..core.process import demand
@@ -76,7 +77,7 @@ def recent(model: Model, batch_size: int, room: Ints | None = None) -> Recent:
     most = np.minimum(lookups, per_table(model, "num_embeddings"))
     bits = np.ceil(np.log2(2 * most)).astype(np.int64)
     start = np.concatenate(([0], np.cumsum(2**bits)))
-    what = f"Counting the rows of batches of {batch_size:,} samples with {lookups.sum():,} lookups"
+    what = f"Counting the rows of batches of {count(batch_size, 'sample')} with {count(lookups.sum(), 'lookup')}"
     demand(SLOT_NBYTES * start[-1] + lookups.itemsize * lookups.sum(), what, "lower data.batch_size")
     rows = np.full((2, start[-1]), EMPTY, dtype=np.int64)
     return Recent(offsets(model), start, bits, rows, np.zeros(start[-1], dtype=np.uint8), np.zeros(1, dtype=np.int64))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Ints
+from ..core.figures import count
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry, inner
 from ..errors import BadInput
@@ -174,7 +175,9 @@ def num_batches(scenario: Scenario, file: Recording | None = None) -> int:
 def repeats(scenario: Scenario, origin: Source) -> str:
     """Return the sentence that a batch larger than its file holds samples several times; "" where it does not."""
     size, samples = scenario.data.batch_size, origin.training_samples or scenario.data.batch_size
-    short = f"Each batch of {size:,} samples repeats the file's {samples:,}; lower data.batch_size to see its own rows."
+    short = (
+        f"Each batch of {count(size, 'sample')} repeats the file's {count(samples)}; lower data.batch_size to see its own rows."
+    )
     return short if size > samples else ""
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from engine.core.figures import count, factor, percent
 from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario, with_values
@@ -22,10 +23,10 @@ def headline(result: Result, others: Mapping[str, Result]) -> str:
     title, model = system_title(result.scenario.system), model_name(result.scenario)
     against, sized = question.baseline_system(result.scenario), result.scenario.machine.target_throughput is not None
     base = others[against].results if against in others and result.scenario.system != against else {}
-    start = _on_nodes(result, title) if sized else f"{title} trains {model} in {readable(step)} ms a batch"
+    start = _on_nodes(result, title) if sized else f"{title} trains {model} in {readable(step, 'ms')} a batch"
     before, joules = base.get(STEP), base.get(ENERGY)
     if not before or not joules:
-        return f"{start}, at {readable(energy)} J{' a batch' if sized else ''}"
+        return f"{start}, at {readable(energy, 'J a batch' if sized else 'J')}"
     compared = node_comparison(result, base, against) if sized else f"{_pace(step, before)} {system_title(against)}"
     return f"{start}: {compared}, with {_share(energy / joules)} energy"
 
@@ -41,30 +42,28 @@ def model_name(scenario: Scenario) -> str:
     if all(getattr(scenario.model, knob) == getattr(like, knob) for knob in SHAPE):
         return scenario.model.name
     tables = scenario.model.num_tables
-    return f"your model ({tables:,} table{'s' * (tables > 1)}, {size(table_bytes(scenario))})"
+    return f"your model ({count(tables, 'table')}, {size(table_bytes(scenario))})"
 
 
 def _share(ratio: float) -> str:
-    """Return energy against the baseline's in words: "76 % less", or "3.1× the" from double on."""
-    return f"{ratio:.3g}× the" if ratio >= 2 else f"{abs(1 - ratio):.0%} {'less' if ratio <= 1 else 'more'}"
+    """Return energy against the baseline's in words: "76.2 % less", or "3.10 × the" from double on."""
+    return f"{factor(ratio)} the" if ratio >= 2 else f"{percent(abs(1 - ratio))} {'less' if ratio <= 1 else 'more'}"
 
 
 def _pace(step: float, before: float) -> str:
     if abs(before / step - 1) < SAME:
         return "as fast as"
-    return f"{before / step:.1f}× faster than" if before >= step else f"{step / before:.1f}× slower than"
+    return f"{factor(before / step)} faster than" if before >= step else f"{factor(step / before)} slower than"
 
 
 def _on_nodes(result: Result, title: str) -> str:
-    return (
-        f"{title} trains {model_name(result.scenario)} on {node_count(result)} at {readable(result.results.get(RATE))} samples/s"
-    )
+    rate = readable(result.results.get(RATE), "samples/s")
+    return f"{title} trains {model_name(result.scenario)} on {node_count(result)} at {rate}"
 
 
 def node_count(result: Result) -> str:
     """Return a result's count of nodes in words."""
-    nodes = result.results.get(NODES) or 1.0
-    return f"{nodes:.0f} node{'s' if nodes > 1 else ''}"
+    return count(result.results.get(NODES) or 1.0, "node")
 
 
 def node_comparison(result: Result, base: Mapping[str, float | None], against: str) -> str:
@@ -73,5 +72,5 @@ def node_comparison(result: Result, base: Mapping[str, float | None], against: s
     if ours == theirs:
         return f"as many as {against} needs"
     if ours < theirs:
-        return f"{theirs / ours:.3g}× fewer than the {theirs:.0f} of {against}"
-    return f"{ours / theirs:.3g}× as many as the {theirs:.0f} of {against}"
+        return f"{factor(theirs / ours)} fewer than the {count(theirs)} of {against}"
+    return f"{factor(ours / theirs)} as many as the {count(theirs)} of {against}"

@@ -17,7 +17,7 @@ from engine.store.status import Status
 from engine.store.status import status as status_of
 from pages.answers import data_file
 from pages.ui import session as session_state
-from pages.ui.numbers import duration
+from pages.ui.numbers import duration, percent
 from pages.ui.plain import plain
 
 STORE = database.DEFAULT
@@ -109,7 +109,7 @@ def progress(status: Status, what: str = "points") -> None:
     points = f"{status.done} of {status.total} {what}, " if status.total > 1 else ""
     bar, stop = st.columns((6, 1), vertical_alignment="bottom")
     bar.progress(
-        min(share, 1.0), f"Running: {points}{share:.0%}{left}" if status.state == "running" else "Waiting for a free core"
+        min(share, 1.0), f"Running: {points}{percent(share)}{left}" if status.state == "running" else "Waiting for a free core"
     )
     stop.button("Cancel", key=f"cancel {status.request}", on_click=cancel, args=(status.request,), width="stretch")
 

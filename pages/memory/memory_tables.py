@@ -6,6 +6,7 @@ from math import log
 
 import pandas as pd
 
+from engine.core.figures import exact, figure, percent
 from engine.hardware.concurrency import LINE
 from engine.hardware.devices.cxl import link_latency
 from engine.insight.memory.latency import LATENCIES, LOSS, Curve, Sensitivity
@@ -60,7 +61,7 @@ def latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:
             rows.append({"system": one.system, "ns": ns, **dict(zip(("step", "fewest", "most"), steps, strict=True))})
         if one.own.loses:
             start = (1 + LOSS) * one.own.seconds[0]
-            rows.append({"system": one.system, "ns": one.own.loses, "step": start, "loses": f"{one.own.loses:,.0f} ns"})
+            rows.append({"system": one.system, "ns": one.own.loses, "step": start, "loses": f"{exact(one.own.loses)} ns"})
     frame = pd.DataFrame(rows, columns=["system", "ns", "step", "fewest", "most", "loses"])
     measures = ["step", "fewest", "most"]
     frame[measures] /= MS
@@ -90,9 +91,10 @@ def loses(one: Sensitivity) -> str:
     if one.own.loses:
         rate = one.in_flight * LINE / (one.fills * NS) / GB
         return (
-            f"{one.system} is {LOSS:.0%} slower from {one.own.loses:,.0f} ns on, with the fewest requests in flight "
-            f"{_at(one.fewest)}, with the most {_at(one.most)}: {one.work[0].task} waits for the link, which {one.in_flight:,g} "
-            f"lines in flight keep at {rate:.3g} GB/s only while an answer under load takes {one.fills:,.0f} ns at most."
+            f"{one.system} is {percent(LOSS)} slower from {exact(one.own.loses)} ns on, with the fewest requests in flight "
+            f"{_at(one.fewest)}, with the most {_at(one.most)}: {one.work[0].task} waits for the link, which "
+            f"{exact(one.in_flight)} lines in flight keep at {figure(rate, 'GB/s')} only while an answer under load takes "
+            f"{figure(one.fills, 'ns')} at most."
         )
     busy, waited = sum(task.busy for task in one.work), sum(task.exposed for task in one.work)
     hidden = sorted(one.work, key=lambda task: task.exposed - task.busy)[:2]
@@ -100,13 +102,13 @@ def loses(one: Sensitivity) -> str:
     waits = f"waited for {milliseconds(waited)}" if waited else "nobody waits for it"
     fewest = f", with the fewest requests in flight {_at(one.fewest)}" if one.fewest.loses else ""
     return (
-        f"{one.system} loses less than {LOSS:.0%} up to {LATENCIES[-1]:,.0f} ns{fewest}: its link is busy for "
+        f"{one.system} loses less than {percent(LOSS)} up to {exact(LATENCIES[-1])} ns{fewest}: its link is busy for "
         f"{milliseconds(busy)} a batch then and {waits}; hidden are {parts}."
     )
 
 
 def _at(curve: Curve) -> str:
-    return f"from {curve.loses:,.0f} ns" if curve.loses else "never"
+    return f"from {exact(curve.loses)} ns" if curve.loses else "never"
 
 
 def near_data(found: tuple[Pair, ...]) -> pd.DataFrame:
@@ -130,7 +132,7 @@ def near_data(found: tuple[Pair, ...]) -> pd.DataFrame:
 def sign(found: tuple[Pair, ...]) -> tuple[str, ...]:
     """Return where near-data compute turns from a saving to a cost, and why it costs most where it does."""
     best, worst = (pick(found, key=lambda one: round(one.costs, 6)) for pick in (min, max))
-    saves = f"saves at most {-best.costs:.1%} of a step, with {_machine(best)}" if best.costs < -TELLING else "saves nothing"
+    saves = f"saves at most {percent(-best.costs)} of a step, with {_machine(best)}" if best.costs < -TELLING else "saves nothing"
     if worst.costs < TELLING:
         return (f"Near-data compute {saves}, and costs nothing on any machine here.",)
     why = (
@@ -139,7 +141,7 @@ def sign(found: tuple[Pair, ...]) -> tuple[str, ...]:
         if worst.crosses
         else f"logic at each controller passes every lookup, {milliseconds(worst.logic)} a batch, and the memory is faster"
     )
-    whole = f"Near-data compute {saves}; it costs most, {worst.costs:.1%}, with {_machine(worst)}: {why}."
+    whole = f"Near-data compute {saves}; it costs most, {percent(worst.costs)}, with {_machine(worst)}: {why}."
     turns = []
     for memory in dict.fromkeys(one.memory for one in found):
         telling = [one for one in found if one.memory == memory and abs(one.costs) > TELLING]

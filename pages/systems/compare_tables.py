@@ -72,7 +72,7 @@ def timelines(results: Mapping[str, Result]) -> pd.DataFrame:
     for system, step in steps.items():
         cut = " (cut)" if step > most else ""
         doubt = ", headline only" if "headline" in palette.known_by(system) else ""
-        says = f"{system}, {readable(step)} ms{cut}{doubt}"
+        says = f"{system}, {readable(step, 'ms')}{cut}{doubt}"
         rows.append({"lane": system, "says": says, "system": system, "part": system, "start": 0.0, "end": min(step, most)})
         rows += _sorted_lanes(_bars(results[system], of(results[system].scenario), min(step, most)))
     return pd.DataFrame(rows, columns=LANES)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from engine.core import figures
 from engine.insight import running_costs
 from engine.registry import load
 from engine.results.result import Result
@@ -38,13 +39,13 @@ def headline(results: Results, scenario: Scenario) -> str:
     first, step = best(ran, STEP), min(values(ran, STEP).values())
     if len(ran) == 1:
         only = f", the only one of {len(results)} that can" if len(results) > 1 else ""
-        return f"{system_title(first[0])} trains {model} in {readable(step)} ms a batch{only}"
+        return f"{system_title(first[0])} trains {model} in {readable(step, 'ms')} a batch{only}"
     if found := _by_nodes(ran, scenario):
         return found
-    start = f"{_trains(first)} {model} fastest of {len(ran)}: {readable(step)} ms a batch"
+    start = f"{_trains(first)} {model} fastest of {len(ran)}: {readable(step, 'ms')} a batch"
     other = _beaten(ran, first, base)
     most = ", the slowest" if base in first else ""
-    return f"{start}, {values(ran, STEP)[other] / step:.1f}× faster than {other}{most}" if other else start
+    return f"{start}, {figures.factor(values(ran, STEP)[other] / step)} faster than {other}{most}" if other else start
 
 
 def _beaten(ran: Results, first: list[str], base: str) -> str:
@@ -63,13 +64,15 @@ def why(results: Results, scenario: Scenario) -> str:
     ours, step = _waits(ran[first[0]]), values(ran, STEP)[first[0]]
     longest = max(ours, key=ours.__getitem__, default="")
     itself = (
-        f"waits longest for {longest}, {readable(ours[longest])} of its {readable(step)} ms" if longest else "waits for nothing"
+        f"waits longest for {longest}, {readable(ours[longest], 'ms')} of its {readable(step, 'ms')}"
+        if longest
+        else "waits for nothing"
     )
     if not other:
         return f"{first[0]} {itself}."
     more = {what: amount - ours.get(what, 0.0) for what, amount in _waits(ran[other]).items()}
     lost = sorted((what for what, amount in more.items() if amount > TELLING * sum(more.values())), key=lambda what: -more[what])
-    told = listed(f"{readable(more[what])} ms for {what}" for what in lost[:3])
+    told = listed(f"{readable(more[what], 'ms')} for {what}" for what in lost[:3])
     start = "Why" if scenario.machine.target_throughput is None else "In a batch on those nodes"
     return f"{start}: {other} waits longer, {told}; {first[0]} {itself}." if told else f"{first[0]} {itself}."
 
@@ -94,12 +97,13 @@ def _by_nodes(ran: dict[str, Result], scenario: Scenario) -> str:
     if target is None or len(able) < 2:
         return ""
     first, count = best(able, NODES), values(able, NODES)
-    start = f"{_trains(first)} {model_name(scenario)} at {readable(target)} samples/s"
+    start = f"{_trains(first)} {model_name(scenario)} at {readable(target, 'samples/s')}"
     if len(first) == len(able):
         return f"{start} on {node_count(able[first[0]])}{' each' * (len(first) > 1)}: none of these {len(able)} needs fewer"
     base = against(able, scenario)
     other = base if base not in first else max(able, key=count.__getitem__)
-    return f"{start} on the fewest nodes, {count[first[0]]:.0f}: {node_comparison(able[first[0]], able[other].results, other)}"
+    compared = node_comparison(able[first[0]], able[other].results, other)
+    return f"{start} on the fewest nodes, {figures.count(count[first[0]])}: {compared}"
 
 
 def details(results: Results) -> list[str]:
@@ -113,14 +117,14 @@ def details(results: Results) -> list[str]:
     first, logged = best(ran, STEP), {name: result for name, result in ran.items() if policies(result.scenario).log}
     if logged and not set(first) & set(logged):
         fastest = best(logged, STEP)
-        step = readable(values(logged, STEP)[fastest[0]])
+        step = readable(values(logged, STEP)[fastest[0]], "ms")
         again = f"{listed(first)} start{'s' * (len(first) == 1)} again"
-        found.append(f"After a power loss {again}; fastest that recovers: {listed(fastest)}, {step} ms.")
+        found.append(f"After a power loss {again}; fastest that recovers: {listed(fastest)}, {step}.")
     for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "")):
         names = best(ran, name)
         unit = unit or running_costs.dollars(ran[names[0]].scenario if names else next(iter(ran.values())).scenario)
         also = running_costs.static_energy(ran[names[0]].results) if name == ENERGY and names else ""
-        found += [f"{words}: {listed(names)}, {readable(values(ran, name)[names[0]])} {unit}{also}."] if names else []
+        found += [f"{words}: {listed(names)}, {readable(values(ran, name)[names[0]], unit)}{also}."] if names else []
     left = [system for system in ran if system not in values(ran, COST)]
     return [*found, *([f"No price is published for a part of {listed(left)}: left out of Cheapest."] if left else [])]
 

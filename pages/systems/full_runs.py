@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from engine.core.arrays import Row
+from engine.core.figures import count
 from engine.results.result import Result
 from pages.systems.comparison import best, listed, values
 from pages.ui import palette, tables
@@ -50,10 +51,10 @@ def finding(results: Results) -> str:
     if any(lost.values()):
         least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
         told = [least, most] if lost[least] < lost[most] else [least]
-        taken = ", ".join(f"{name} runs {lost[name]:,.0f} batch{'' if lost[name] == 1 else 'es'} again" for name in told)
+        taken = ", ".join(f"{name} runs {count(lost[name], 'batch', 'batches')} again" for name in told)
         taken += " and so do all others" * (len(told) == 1 < len(lost))
     else:
-        taken = f"{listed(best(done, ELAPSED))} first, after {readable(min(values(done, ELAPSED).values()))} s"
+        taken = f"{listed(best(done, ELAPSED))} first, after {readable(min(values(done, ELAPSED).values()), 's')}"
     return f"{_learned(done)}: {taken}" if values(done, AUC) else f"{len(done)} ran to the end: {taken}"
 
 
@@ -78,7 +79,7 @@ def alike(results: Results) -> str:
     start = f"{listed(same)} train the same to the bit: losses, AUC and accuracy agree in every digit."
     if len(same) == 1:
         start = f"No two of them train the same to the bit; held-out losses are measured against {same[0]}'s."
-    off = [f"{listed(group)} {_apart(results[group[0]], results[same[0]]):.2g}" for group in others]
+    off = [f"{listed(group)} {readable(_apart(results[group[0]], results[same[0]]))}" for group in others]
     return f"{start} Loss apart from theirs: {'; '.join(off)}." if off else start
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 from joblib import cpu_count
 
 from engine.core.arrays import Row
+from engine.core.figures import figure
 from engine.errors import BadKnob
 from engine.faults.fault import strikes_of
 from engine.results.result import Result
@@ -45,22 +46,24 @@ def _faults(seconds: Mapping[str, float]) -> None:
     """Draw when power is lost: a second field for the knob, and the half of the shortest run as a choice."""
     quickest = min(seconds, key=seconds.__getitem__)
     half = _round(seconds[quickest] / 2)
+    once = knobs.write(KNOBS[FAULTS], (half,))
     st.session_state[FIELD] = held = str(session.held(FAULTS))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Lose power at [s]",
             key=FIELD,
             on_change=lambda: _set(FAULTS, st.session_state[FIELD]),
-            placeholder=f"never; {half:g} or {half:g};{2 * half:g}",
+            placeholder=f"never; {once} or {once};{knobs.write(KNOBS[FAULTS], (2 * half,))}",
             help="Simulated instants, ';' between them, the same for all systems; the knob of that name under Faults.",
             width=260,
         )
-        st.button(f"Lose it once, at {half:g} s", on_click=_set, args=(FAULTS, knobs.write(KNOBS[FAULTS], (half,))))
+        st.button(f"Lose it once, at {once} s", on_click=_set, args=(FAULTS, once))
         st.button("Never", on_click=_set, args=(FAULTS, ""), disabled=not held)
     try:
         knobs.parse(KNOBS[FAULTS], held)
         st.caption(
-            f"The shortest of these runs, {quickest}'s, takes some {seconds[quickest]:.3g} simulated seconds without faults."
+            f"The shortest of these runs, {quickest}'s, takes some {figure(seconds[quickest], 's')} of simulated time "
+            "without faults."
         )
     except BadKnob as error:
         st.caption(f":red[{plain(str(error))}]")

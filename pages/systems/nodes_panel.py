@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import factor
 from engine.registry import load
 from engine.scenario.scenario import Scenario, with_values
 from pages.answers import estimates
@@ -64,7 +65,7 @@ def finding(found: pd.DataFrame, systems: Sequence[str]) -> str:
     at = ratio.idxmax()
     if ratio[at] <= 1:
         return "All of them need as many nodes, whatever throughput is asked for"
-    start = f"{frugal} needs up to {ratio[at]:.3g}× fewer nodes than {wide.loc[at].idxmax()}, at {readable(at)} samples/s"
+    start = f"{frugal} needs up to {factor(ratio[at])} fewer nodes than {wide.loc[at].idxmax()}, at {readable(at, 'samples/s')}"
     even = ratio[ratio <= 1].index
     return (
         f"{start}; from {readable(min(even))} on none fewer"

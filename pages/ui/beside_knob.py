@@ -6,6 +6,7 @@ from functools import cache
 import streamlit as st
 
 from engine.core.constants import Constant
+from engine.core.figures import exact
 from engine.registry import every
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.systems.system import constants
@@ -53,5 +54,5 @@ def _line(one: Constant) -> str:
     colour = DOUBTFUL.get(one.confidence)
     sure = f":{colour}-badge[{one.confidence}]" if colour else one.confidence
     source = f"{one.source}; {one.note}" if one.note else one.source
-    extent = f"{one.low:g} to {one.high:g}" if one.low < one.high else "no range"
-    return f"{plain(one.name)} **{plain(f'{one.value:g} {one.unit}')}** ({extent})  \n{sure}: {plain(source)}"
+    extent = f"{exact(one.low)} to {exact(one.high)}" if one.low < one.high else "no range"
+    return f"{plain(one.name)} **{plain(exact(one.value, one.unit))}** ({extent})  \n{sure}: {plain(source)}"

@@ -11,6 +11,7 @@ from engine import registry
 from engine.analysis.in_force import caption, in_force
 from engine.core import catalog
 from engine.core.catalog import PartNames
+from engine.core.figures import exact
 from engine.errors import BadKnob
 from engine.hardware.devices.pmem import module_bytes
 from engine.insight.knob_stops import CAPACITY, settled_or_asked, stops
@@ -144,10 +145,10 @@ def places(knob: Knob, held: Any, given: Sequence[float] = ()) -> dict[str, str]
 def stop_label(knob: Knob, value: float) -> str:
     """Return how a value reads on a slider: whole PMEM modules as 4 × 128 GB, other numbers without their unit."""
     if knob.path != CAPACITY:
-        return f"{value:.15g}"
+        return exact(value)
     module = module_bytes(session.scenario().machine) / GB
     count = value / module
-    return f"{count:,.0f} × {module:g} GB" if count == int(count) else f"{value:,.15g} GB"
+    return f"{exact(count)} × {exact(module)} GB" if count == int(count) else exact(value, "GB")
 
 
 def _good(knob: Knob, text: str) -> Any:
@@ -173,7 +174,7 @@ def _not_on_sale(knob: Knob) -> str:
 
 def _extent(knob: Knob) -> str:
     """Return the range as a sentence for the help, and "auto" where it is allowed."""
-    extent = f" From {knob.low:g} to {knob.high:g}." if knob.low is not None and knob.high is not None else ""
+    extent = f" From {exact(knob.low)} to {exact(knob.high)}." if knob.low is not None and knob.high is not None else ""
     return extent + (" May be auto." if knob.optional else "")
 
 

@@ -1,12 +1,14 @@
-"""Numbers for reading: three digits, a unit that fits, and a change against a baseline."""
+"""Numbers of results on pages: `engine.core.figures` for a name, a unit, and a change against a baseline."""
 
 import re
 
 from engine.analysis.over_weeks import WEEKS
+from engine.core.figures import count, duration, factor, figure, percent
 from engine.results.metrics import metrics
 
-NOISE = 1e-6
-PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+__all__ = ["better", "change", "duration", "grouped", "label", "milliseconds", "percent", "readable", "size", "unit"]
+MOST_WHOLE = 1000
+ALIKE = 5e-4  # a smaller change is "same"
 
 
 def unit(name: str) -> str:
@@ -20,35 +22,25 @@ def label(name: str) -> str:
 
 
 def readable(value: float | None, unit: str = "") -> str:
-    """Return three significant digits with a prefix where the number is large; "n/a" for None."""
-    if value is None:
-        return "n/a"
-    for size, prefix in PREFIXES:
-        if abs(value) >= size:
-            return f"{value / size:.3g}{prefix} {unit}".rstrip()
-    return f"{value:.3g} {unit}".rstrip()
+    """Return a result in three significant digits with the unit that fits, a count of things whole; "n/a" for None."""
+    if value is not None and not unit and abs(value) < MOST_WHOLE and value == round(value):
+        return count(value)
+    return percent(None if value is None else value / 100) if unit == "%" else figure(value, unit)
 
 
 def size(nbytes: float) -> str:
-    """Return a number of bytes in three digits: "1.94 GB", "21.6 MB"."""
-    value, prefix = next(((nbytes / by, prefix) for by, prefix in PREFIXES if nbytes >= by), (nbytes, ""))
-    return f"{value:.3g} {prefix}B"
+    """Return a number of bytes: "1.94 GB", "21.6 MB"."""
+    return figure(nbytes, "B")
 
 
 def change(ours: float | None, other: float | None) -> str:
-    """Return the change against another value in percent, or as a factor from double on, or "same"; "" without one."""
+    """Return the change against another value: "+0.53 %", from double on "4.28 ×", or "same"; "" without one."""
     if ours is None or not other:
         return ""
     ratio = ours / other
-    if abs(ratio - 1) < 5e-4:
+    if abs(ratio - 1) < ALIKE:
         return "same"
-    off = (ratio - 1) * 100
-    return f"{ratio:.3g}×" if ratio >= 2 else f"{off:+.0f} %" if abs(off) >= 10 else f"{off:+.2g} %"
-
-
-def percent(share: float) -> str:
-    """Return a share in percent in two digits; less than a ten-thousandth of one is noise of rounding: "0 %"."""
-    return f"{float(f'{100 * share:.2g}') if abs(share) >= NOISE else 0:,.10g} %"
+    return factor(ratio) if ratio >= 2 else f"{'+' * (ratio > 1)}{percent(ratio - 1)}"
 
 
 def better(name: str) -> str:
@@ -58,20 +50,11 @@ def better(name: str) -> str:
     return next((metric.better for metric in metrics() if metric.name == name), "neither")
 
 
-def duration(seconds: float) -> str:
-    """Return a time to wait for, coarse enough to be true: "a moment", "12 s", "3 min", "2.5 h"."""
-    if seconds < 1.5:
-        return "a moment"
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def grouped(text: str) -> str:
     """Return a text with its long whole numbers in groups of three digits: "5,000,000"."""
-    return re.sub(r"\b\d{5,15}\b", lambda found: f"{int(found[0]):,}", text)
+    return re.sub(r"\b\d{5,15}\b", lambda found: count(int(found[0])), text)
 
 
 def milliseconds(seconds: float) -> str:
-    """Return a time for a sentence: three digits, in ms, or in µs below 0.1 ms."""
-    return f"{seconds * 1e3:.3g} ms" if abs(seconds) >= 1e-4 or not seconds else f"{seconds * 1e6:.3g} µs"
+    """Return seconds as a time of a batch is told: in ms, or what fits."""
+    return figure(seconds * 1e3, "ms")

@@ -2,6 +2,7 @@
 
 from math import isinf
 
+from engine.core.figures import count, exact, factor, figure, percent
 from engine.core.graph import STAGES
 from engine.insight.decomposition import SWAPPED, Change, Decomposition
 from engine.insight.relaxation import FASTEST, HUNDRED, SLACK, WIDEST, Relaxation
@@ -19,9 +20,9 @@ def headline(found: Decomposition) -> str:
     """Return the finding: the whole, and the step that saves most of it, or the pair of which either would."""
     most = max(found.steps, key=lambda step: step.saved.seconds)
     if found.speedup < 1:
-        whole = f"CXL is {1 / found.speedup:.2f}× slower than PMEM"
+        whole = f"CXL is {factor(1 / found.speedup)} slower than PMEM"
     else:
-        whole = f"CXL is {found.speedup:.2g}× faster than PMEM" if found.speedup >= 1.05 else "CXL is hardly faster than PMEM"
+        whole = f"CXL is {factor(found.speedup)} faster than PMEM" if found.speedup >= 1.05 else "CXL is hardly faster than PMEM"
     if most.saved.seconds <= 0:
         return f"{whole}; no step saves time"
     both = _pair(found, most) if most.apart > EITHER * most.saved.seconds else (most,)
@@ -37,7 +38,7 @@ def order_matters(found: Decomposition) -> str:
     # Two steps that change places differ by the same; the last bits, which follow the processor, must not choose.
     largest = max(both, key=lambda step: round(step.apart / found.start.seconds, 9))
     if largest.apart <= HARDLY * found.start.seconds:
-        return f"The other order of steps changes none of them by more than {HARDLY:.1%} of the pmem step."
+        return f"The other order of steps changes none of them by more than {percent(HARDLY)} of the pmem step."
     pair = _pair(found, largest)
     neighbour = pair[1] if pair[0] is largest else pair[0]
     other = (largest.swapped or largest).saved
@@ -83,44 +84,51 @@ def _lower(name: str) -> str:
 
 def relaxation_sentence(found: Relaxation) -> tuple[str, ...]:
     """Return the finding: what the log needs now, what relaxing it saves, and at which log bandwidths that changes."""
-    now, rate, limit = found.now, f"{found.now.rate / GB:.3g} GB/s", LIMIT[found.now.limit]
+    now, rate, limit = found.now, figure(found.now.rate / GB, "GB/s"), LIMIT[found.now.limit]
     log = f"At the {rate} of {limit} an MLP log takes {milliseconds(now.writing)}"
     needs = f"a staleness of {counted(now.needed)}"
     if not now.pays:
-        first = f"{log}, and a strict one costs less than {SLACK:.0%} of a step: relaxing it pays nothing."
+        first = f"{log}, and a strict one costs less than {percent(SLACK)} of a step: relaxing it pays nothing."
     elif isinf(now.batches):
         first = f"{log} and gets no time beside the top MLP, as {limit} is busy throughout; {needs} spreads it thin enough."
     else:
         first = f"{log} and gets {milliseconds(now.gate)} of each batch: it needs {needs}."
-    share = f"{abs(now.saved) / now.strict:.0%}"
+    share = percent(abs(now.saved) / now.strict)
     verb = "saves" if now.saved >= 0 else "costs"
     own = f"The bound of {counted(found.bound)} {verb} {milliseconds(abs(now.saved))} ({share}) of a strict step."
     below = found.hundreds_below
-    slower = f"Below {below / GB:.2g} GB/s it needs {HUNDRED} batches and more." if below is not None else ""
+    slower = f"Below {figure(below / GB, 'GB/s')} it needs {HUNDRED} batches and more." if below is not None else ""
     return tuple(text for text in (first, own if found.bound and now.pays else "", _faster(found), slower) if text)
 
 
 def counted(batches: int) -> str:
     """Return a number of batches in words that agree."""
-    return f"{batches:,} batch{'' if batches == 1 else 'es'}"
+    return count(batches, "batch", "batches")
 
 
 def _faster(found: Relaxation) -> str:
     if found.enough is None:
         last = [one for one in found.curves if one.limit == found.now.limit][-1]
         left = milliseconds(last.strict - last.unlimited)
-        return f"Even at {FASTEST:g} GB/s a strict log costs {left} a batch, as it can only begin after the row log."
-    return f"From {found.enough / GB:.3g} GB/s on, a strict log is as fast and relaxing pays nothing." if found.now.pays else ""
+        return f"Even at {exact(FASTEST)} GB/s a strict log costs {left} a batch, as it can only begin after the row log."
+    return (
+        f"From {figure(found.enough / GB, 'GB/s')} on, a strict log is as fast and relaxing pays nothing."
+        if found.now.pays
+        else ""
+    )
 
 
 def saturation_sentence(found: Saturation) -> str:
     """Return the finding for one system: where the link stops to matter, what then does, and what hides the link."""
     title = load("systems", found.system).title
     if found.enough is None:
-        where, then = f"each doubling of the CXL link, as far as it goes, saves {GAIN:.0%} or more", f"At {WIDEST:g} GB/s"
+        where, then = (
+            f"each doubling of the CXL link, as far as it goes, saves {percent(GAIN)} or more",
+            f"At {exact(WIDEST)} GB/s",
+        )
     else:
-        least = f"already at {found.enough:g} GB/s" if found.enough == LOWEST else f"from {found.enough:.3g} GB/s on"
-        where, then = f"{least}, doubling the CXL link saves less than {GAIN:.0%}", "Then"
+        least = f"already at {exact(found.enough)} GB/s" if found.enough == LOWEST else f"from {figure(found.enough, 'GB/s')} on"
+        where, then = f"{least}, doubling the CXL link saves less than {percent(GAIN)}", "Then"
     pace = f"{found.stage} on {found.device} is exposed for {milliseconds(found.exposed)} of {milliseconds(found.step)}"
     waited = f"waited for {milliseconds(found.waits)}" if found.waits else "nobody waits for it"
     link = f"the link is busy for {milliseconds(found.busy)} and {waited}"

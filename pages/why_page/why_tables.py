@@ -4,6 +4,7 @@ from math import isinf
 
 import pandas as pd
 
+from engine.core.figures import percent, signed
 from engine.hardware.devices.cxl import payload_rate
 from engine.insight.cost import BatchCost
 from engine.insight.decomposition import Decomposition
@@ -47,8 +48,8 @@ def _amount(cost: BatchCost, of: str) -> float:
 def finding(found: Decomposition, of: str) -> str:
     """Return from how much to how much, and the change in percent."""
     start, end, unit = _amount(found.start, of), _amount(found.end, of), UNITS[of]
-    change = f"{abs(1 - end / start):.0%} {'less' if end <= start else 'more'}"
-    return f"From {readable(start)} to {readable(end)} {unit} a batch, {change}."
+    change = f"{percent(abs(1 - end / start))} {'less' if end <= start else 'more'}"
+    return f"From {readable(start, unit)} to {readable(end, f'{unit} a batch')}, {change}."
 
 
 def waterfall(found: Decomposition, of: str) -> pd.DataFrame:
@@ -58,8 +59,8 @@ def waterfall(found: Decomposition, of: str) -> pd.DataFrame:
     for step in found.steps:
         before, after = _amount(step.before, of), _amount(step.after, of)
         change = after - before
-        share = f" ({change / total:+.0%})" if abs(change) >= 0.005 * total else ""
-        label = "not taken" if step.refused else f"{'+' if change > 0 else ''}{readable(change)} {UNITS[of]}{share}"
+        share = f" ({'+' * (change > 0)}{percent(change / total)})" if abs(change) >= 0.005 * total else ""
+        label = "not taken" if step.refused else f"{signed(change, UNITS[of])}{share}"
         rows.append(
             {
                 "name": step.name,
@@ -76,7 +77,7 @@ def waterfall(found: Decomposition, of: str) -> pd.DataFrame:
 
 def _whole(system: str, cost: BatchCost, of: str, says: str) -> dict[str, object]:
     high = _amount(cost, of)
-    label = f"{readable(high)} {UNITS[of]}"
+    label = f"{readable(high, UNITS[of])}"
     return {"name": system, "system": system, "low": 0.0, "high": high, "label": label, "says": says, "costs": False}
 
 

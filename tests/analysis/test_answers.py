@@ -72,8 +72,8 @@ def test_the_knee_is_nearest_to_the_best_of_all_whatever_the_units() -> None:
     rank = ranks(columns, wanted)
     assert rank.tolist() == [1, 1, 1, 2] and knee(columns, wanted, rank) == 1
     assert finding(columns, wanted, rank) == (
-        "3 of 4 points are on the Pareto front of Step time and Capital cost: Step time from 1 ms, "
-        "Capital cost from 1,000,000 USD; nearest to the best of all: 2 ms and 2,000,000 USD."
+        "3 of 4 points are on the Pareto front of Step time and Capital cost: Step time from 1.00 ms, "
+        "Capital cost from 1,000,000 USD; nearest to the best of all: 2.00 ms and 2,000,000 USD."
     )
     assert "no Pareto front" in finding({TIME: [None]}, wanted, np.zeros(1, int))
 
@@ -146,7 +146,7 @@ def test_the_cheapest_point_keeps_the_bounds_and_of_equally_cheap_ones_is_the_be
 def test_a_target_that_no_machine_meets_says_how_near_the_nearest_comes() -> None:
     columns = {TIME: [1.0, 4.0], AUC: [0.5, 0.8], COST: [1.0, 2.0]}
     for texts, sentence in (
-        (["step time<=0.5"], "None of 2 points has Step time <= 0.5 ms: the nearest has 1 ms."),
+        (["step time<=0.5"], "None of 2 points has Step time <= 0.5 ms: the nearest has 1.00 ms."),
         (["step time<=1", "auc>=0.8"], "None of 2 points has Step time <= 1 ms, AUC >= 0.8 at once; each alone can be had."),
         (["loss<=1"], "None of 2 points has a loss, so none keeps Loss<=1."),
     ):

@@ -5,6 +5,7 @@ import pytest
 from engine.analysis.in_force import brought, caption, in_force
 from engine.campaign import fault_stream
 from engine.campaign.simulate import terms_of
+from engine.core.figures import figure
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.estimates import estimates
@@ -119,7 +120,7 @@ def test_links_are_those_of_the_modules_or_cards_that_bring_them(system, knobs, 
 def test_capacity_is_whole_modules_and_what_they_bring_stands_beside_it(asked, modules, told):
     """A module of Optane's first series reads 6.6 GB/s and idles at 5.2 W."""
     scenario = with_values(Scenario(), {CAPACITY: asked})
-    assert caption(scenario, CAPACITY) == f"{told}, {6.6 * modules:.3g} GB/s read, {5.2 * modules:.3g} W idle."
+    assert caption(scenario, CAPACITY) == f"{told}, {figure(6.6 * modules, 'GB/s')} read, {figure(5.2 * modules, 'W')} idle."
     found = estimate(scenario)
     assert found.results["PMEM modules"] == modules
     whole = asked == 128 * modules

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.analysis.part_loads import PLAN, WAY, divided, part_loads, sentence
+from engine.core.figures import figure, percent
 from engine.estimate import estimate
 from engine.scenario.scenario import with_values
 from engine.workload.accesses import expected
@@ -29,7 +30,7 @@ def test_what_balance_would_bring_is_the_difference_of_two_estimates():
     step, even = (estimate(one).results[STEP] for one in (s, with_values(s, {WAY: "interleaved", PLAN: ""})))
     told = sentence(part_loads(s))
     assert told.startswith("GPU 1 is the slowest: ")
-    assert told.endswith(f"a step of {even:.3g} ms instead of {step:.3g}, {100 * (1 - even / step):.2g} % less.")
+    assert told.endswith(f"a step of {figure(even, 'ms')} instead of {figure(step, 'ms')}, {percent(1 - even / step)} less.")
     assert {way.name: way.step for way in part_loads(s).ways}[PLAN] == step
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from engine import api
+from engine.core.figures import figure
 from engine.scenario.presets import preset, preset_names
 from scripts import notebook
 
@@ -49,10 +50,10 @@ def test_a_value_is_shown_in_a_screen(table: api.Table) -> None:
         assert repr(scenario).startswith(f"Scenario({scenario.system}, model {scenario.model.name}")
     assert repr(table) == (
         "Table(6 estimates; varying Training system, CXL bandwidth [GB/s]; "
-        f"Step time [ms] {table.frame['Step time [ms]'].min():.6g} to {table.frame['Step time [ms]'].max():.6g})"
+        f"Step time [ms] {figure(table.frame['Step time [ms]'].min())} to {figure(table.frame['Step time [ms]'].max())})"
     )
     step = table[0].results["Step time [ms]"]
-    assert repr(table[0]) == f"Result(pmem, model tiny: step time {step:.6g} ms; {table[0].outcome})"
+    assert repr(table[0]) == f"Result(pmem, model tiny: step time {figure(step, 'ms')}; {table[0].outcome})"
     full = api.estimate("dlrm-terabyte", system="all-hbm")
     assert "0 ran; the first other: machine.num_gpus=1" in repr(full) and len(repr(full)) <= 400 >= len(repr(full[0]))
 

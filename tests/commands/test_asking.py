@@ -13,6 +13,7 @@ from engine.analysis.objective import objectives
 from engine.campaign.fault_stream import hazards_of
 from engine.campaign.simulate import campaign
 from engine.commands import sweep, sweep_arguments, sweep_tables
+from engine.core.figures import figure
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
@@ -65,7 +66,7 @@ def test_rows_are_ranked_bounded_ordered_and_cut_and_the_answers_are_said(
     assert [float(row[COST]) for row in kept] == prices[:2]
     said = capsys.readouterr().err
     own = "USD of each part's own year (machine.prices=recorded)"
-    assert f"the cheapest costs {prices[0]:,.0f} {own}. It is at system=" in said
+    assert f"the cheapest costs {figure(prices[0], own)}. It is at system=" in said
     left = len([row for row in plain if row[TIME] and float(row[TIME]) <= bound])
     assert "Training system explains" in said and f"of the variance of step time among the {left} points that keep the" in said
 

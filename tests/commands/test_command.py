@@ -89,7 +89,7 @@ def test_run_prints_a_summary_and_writes_files(tmp_path: Path, capsys: pytest.Ca
     files = ["--csv", str(tmp_path / "t.csv"), "--json", str(tmp_path / "r.json"), "--trace", str(tmp_path / "trace.json")]
     assert main(["run", "--preset", "tiny", "--set", "data.seed=14", *files]) == 0
     out = capsys.readouterr().out
-    assert "It completed." in out and "Step time [ms]  2" in out and "AUC" not in out
+    assert "It completed." in out and "Step time  2.00 ms" in out and "AUC" not in out
     (row,) = csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text()))
     assert row["Step time [ms]"] == "2.0" and row["data.seed"] == "14"
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"] == []

@@ -7,6 +7,7 @@ import pytest
 from engine import api
 from engine.__main__ import main
 from engine.commands import parser
+from engine.core.figures import figure
 
 TINY = ("enough", "--preset", "tiny")
 
@@ -36,7 +37,7 @@ def test_the_json_has_the_machine_that_the_sentences_name(capsys: pytest.Capture
     assert again.results == machine["results"] and found["meets"]
     assert found["target_step_ms"] == pytest.approx(1.25 * found["baseline_step_ms"]) and found["within_percent"] == 25
     assert machine["results"]["Step time [ms]"] <= found["target_step_ms"]
-    assert f"{found['costs']['Cheapest']['capital_usd']:,.0f} USD" in found["sentences"]["both"]
+    assert figure(found["costs"]["Cheapest"]["capital_usd"], "USD") in found["sentences"]["both"]
     assert found["step_ms"] == api.estimate(found["link"])[0].results["Step time [ms]"]
 
 

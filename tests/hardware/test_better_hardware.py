@@ -187,7 +187,7 @@ def test_what_does_not_fit_is_an_outcome_with_numbers_and_each_of_its_remedies_w
     refused = answer(asked)
     assert not refused.ran
     assert set(refused.results.values()) == {None}
-    assert len(re.findall(r"\d+ Gi?B|=[\d.]+", refused.outcome)) >= 2
+    assert len(re.findall(r"\d+ [GMT]i?B|=[\d.]+", refused.outcome)) >= 2
     proposed = remedies(refused.outcome)
     assert len(proposed) >= 2, refused.outcome
     for change in proposed:

@@ -166,7 +166,11 @@ def test_a_strangers_medium_wears_as_its_file_says_and_one_that_says_nothing_nev
 
 READ = "[read-rate]\nvalue = 6.6"
 WRONG = [
-    ("value = 6.6\n", 'value = "6.6"\n', r"read-rate\.value = '6\.6'; write a number above 0 and up to 1e\+12, in GB/s"),
+    (
+        "value = 6.6\n",
+        'value = "6.6"\n',
+        r"read-rate\.value = '6\.6'; write a number above 0 and up to 1,000,000,000,000, in GB/s",
+    ),
     ("value = 6.6\n", "value = nan\n", r"read-rate\.value = nan; write a number above 0"),
     ("value = 6.6\n", "value = 0\n", r"read-rate\.value = 0; write a number above 0"),
     ("value = 6.6\n", "value = true\n", r"read-rate\.value = True; write a number"),

@@ -17,6 +17,7 @@ from engine.analysis.pareto import finding, ranks
 from engine.analysis.uncertainty import bands, draws, tornado, turns, uncertain
 from engine.core import catalog
 from engine.core.constants import Constant
+from engine.core.figures import figure
 from engine.core.part_files import tables
 from engine.errors import BadFile, BadKnob, CannotRun
 from engine.estimate import estimate
@@ -177,7 +178,7 @@ def test_a_tornado_of_money_without_a_price_is_refused(unpriced):
 def test_what_has_no_price_is_never_the_cheapest(unpriced):
     step = constraint("Step time [ms]<=5")
     found = cheapest({"Step time [ms]": [1.0, 2.0, 3.0], COST: [None, 9.0, 8.0]}, (step,))
-    assert found.index == 2 and found.sentence.endswith("8 USD. 1 more have no price and are left out.")
+    assert found.index == 2 and found.sentence.endswith("8.00 USD. 1 more have no price and are left out.")
     rows = {"Step time [ms]": np.array([1.0, 2.0, 3.0]), COST: np.array([np.nan, 9.0, 8.0])}
     wanted = objectives(f"Step time [ms],{COST}")
     assert finding(rows, wanted, ranks(rows, wanted)).endswith(" 1 more have no price and are left out.")
@@ -203,21 +204,21 @@ def test_the_command_enough_says_years_and_what_has_no_price(capsys):
     assert main(["enough", "--preset", "dlrm-kaggle", "--set", "machine.gpu=b200"]) == 0
     text = capsys.readouterr().out
     assert "Smallest: GPU b200 has no published price: money is left out" in text and "Cheapest" not in text
-    assert re.search(r"kWh a month for [0-9,]+ USD \(2026\)\.", text)
+    assert re.search(r"Wh a month for [0-9.,]+ USD \(2026\)\.", text)
 
 
 def test_run_says_the_year_of_its_dollars(capsys):
     assert main(["run", "--preset", "tiny", "--estimate"]) == 0
     said = capsys.readouterr().out
-    assert "Capital cost [USD]" in said and f"{bill(OPTANE, 2026):,.1f}  USD (2026)" in said and "of 2019 to 2023" in said
+    assert "Capital cost" in said and f"{figure(bill(OPTANE, 2026), 'USD (2026)')}" in said and "of 2019 to 2023" in said
     assert main(["run", "--preset", "tiny", "--estimate", "--set", "machine.prices=recorded"]) == 0
-    assert f"{bill(OPTANE):,.1f}  USD of 2019 to 2023" in capsys.readouterr().out
+    assert figure(bill(OPTANE), "USD of 2019 to 2023") in capsys.readouterr().out
 
 
 def test_a_tile_says_the_year_of_its_dollars():
     app = apps.opened("design")
     tiles = {one.label: one.value for one in app.metric}
-    assert tiles["Capital cost"] == f"{bill(on_sale(1), 2026) / 1e3:.1f}k USD (2026)"
+    assert tiles["Capital cost"] == figure(bill(on_sale(1), 2026), "USD (2026)")
     assert tiles["Electricity a month"].endswith("USD (2026)") and tiles["Per billion samples"].endswith("USD (2026)")
 
 

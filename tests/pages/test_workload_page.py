@@ -136,7 +136,7 @@ def test_the_way_from_the_planner_to_the_hits_multiplies_up_and_small_tables_are
     assert len(frame) == 26 * len(SHARES) and frame.rows.is_monotonic_decreasing
 
 
-@each(("nbytes", "words"), [(0, "0 B"), (21.6e6, "21.6 MB"), (1.944e9, "1.94 GB"), (2.0e12, "2 TB"), (640, "640 B")])
+@each(("nbytes", "words"), [(0, "0 B"), (21.6e6, "21.6 MB"), (1.944e9, "1.94 GB"), (2.0e12, "2.00 TB"), (640, "640 B")])
 def test_sizes_are_read_in_three_digits(nbytes, words):
     assert numbers.size(nbytes) == words
 

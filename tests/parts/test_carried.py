@@ -239,9 +239,9 @@ def test_a_module_s_link_is_of_a_known_generation_and_counts_are_whole(folder):
     for one in (scenario, with_values(preset("dlrm-kaggle").scenario, {"machine.assume": (("pmem.link-generation", 7.0),)})):
         with pytest.raises(BadKnob, match=r"pmem\.link-generation=7 is of no CXL link; 4, 5 and 6 are known"):
             estimate(one)
-    with pytest.raises(BadInput, match=r"link-lanes\.value = 0\.4; write a number 0, or from 1 to 1e\+12, in lanes"):
+    with pytest.raises(BadInput, match=r"link-lanes\.value = 0\.4; write a number 0, or from 1 to 1,000,000,000,000, in lanes"):
         use.accept((said("link-lanes", 0.4),))
-    with pytest.raises(BadInput, match=r"interleave-set\.value = 0\.4; write a number from 1 to 1e\+12, in modules"):
+    with pytest.raises(BadInput, match=r"interleave-set\.value = 0\.4; write a number from 1 to 1,000,000,000,000, in modules"):
         use.accept((text_of(content | {"interleave-set": content["link-lanes"] | {"value": 0.4, "unit": "modules"}}, "media"),))
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.analysis.over_weeks import WEEKS
+from engine.core.figures import exact
 from engine.errors import BadInput, BadKnob
 from engine.results.metrics import metrics
 from engine.scenario import knobs
@@ -73,7 +74,7 @@ def test_a_number_outside_the_range_is_refused_with_the_range(knob):
     below, above = knob.low - max(1.0, abs(knob.low)), knob.high * 2
     for number in (below, above):
         sentence = refusal(knob, repr(int(number) if number == int(number) else number))
-        assert f"{knob.low:g}" in sentence and f"{knob.high:g}" in sentence and knob.unit in sentence
+        assert exact(knob.low) in sentence and exact(knob.high) in sentence and knob.unit in sentence
 
 
 @every_numeric_knob

@@ -45,7 +45,7 @@ def test_counting_is_refused_where_it_takes_more_than_the_computer_has(
     monkeypatch.setattr(process, "physical", lambda: least)
     assert main(["run", "--preset", "tiny"]) == 3
     said = capsys.readouterr().err
-    assert said.startswith("Counting the rows of batches of 16 samples") and said.endswith("GiB; lower data.batch_size.\n")
+    assert said.startswith("Counting the rows of batches of 16 samples") and said.endswith("KiB; lower data.batch_size.\n")
     monkeypatch.setattr(process, "physical", lambda: 2 * least)
     assert main(["run", "--preset", "tiny"]) == 0
 

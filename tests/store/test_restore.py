@@ -34,7 +34,7 @@ def test_the_command_puts_the_newest_backup_in_a_damaged_store_s_place_and_says_
     assert main(["serve", "--restore", "--store", str(backed)]) == 3
     said = capsys.readouterr().err
     assert "store.sqlite was damaged, and is kept whole as" in said and "store.sqlite.damaged-1" in said
-    assert "Its backup from 2001-09-09 01:46:40 UTC, with 30 results and 1 requests, has taken its place" in said
+    assert "Its backup from 2001-09-09 01:46:40 UTC, with 30 results and 1 request, has taken its place" in said
     assert "whatever is newer is computed again when it is asked for" in said
     assert Path(f"{backed}.damaged-1").read_bytes() == damaged
     assert left(backed, range(35)) == list(SEEDS)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.amounts.counted import counted_traffic
 from engine.amounts.expected import expected_traffic
+from engine.core.figures import figure
 from engine.core.work import Pool, RowUpdates
 from engine.estimate import estimate
 from engine.hardware.device import seconds
@@ -391,13 +392,13 @@ def test_interleaved_is_faster_than_any_plan_and_energy_counts_all_parts():
         ),
         (
             {"policy.plan": "0;1;2;2", "machine.assume": (("gpu.memory", 0.011),)},
-            f"policy.plan=0;1;2;2 puts 0.0102 GB on GPU 1, whose hbm has {ROOM:.3g} GB left for tables; give it fewer tables, "
-            "or raise machine.num_gpus.",
+            f"policy.plan=0;1;2;2 puts 10.2 MB on GPU 1, whose hbm has {figure(ROOM, 'GB')} left for tables; give it fewer "
+            "tables, or raise machine.num_gpus.",
         ),
         (
             {"policy.plan": "1;0+1+2;1;1", "system": "dram-hbm-nodes", "machine.assume": (("gpu.memory", 0.006),)},
-            "policy.plan=1;0+1+2;1;1 puts 0.00238 GB on GPU 1, whose hbm has 0.00157 GB left for tables; give it fewer tables, "
-            "or raise machine.num_gpus.",
+            "policy.plan=1;0+1+2;1;1 puts 2.38 MB on GPU 1, whose hbm has 1.57 MB left for tables; give it fewer "
+            "tables, or raise machine.num_gpus.",
         ),
     ],
 )

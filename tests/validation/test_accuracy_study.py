@@ -99,9 +99,9 @@ def test_differences_are_stale_minus_fault_free_in_points_and_the_spread_is_betw
 @pytest.mark.parametrize(
     ("loss_at_end", "words"),
     [
-        ((0.004, 0.02), "holds for MLP logs 10 batches old and is exceeded for 300, by 0.010."),
+        ((0.004, 0.02), "holds for MLP logs 10 batches old and is exceeded for 300, by 0.0100."),
         ((0.004, 0.006), "accuracy holds for MLP logs 10 or 300 batches old. An"),
-        ((0.03, 0.05), "accuracy is exceeded for 10 or 300, by 0.040. An"),
+        ((0.03, 0.05), "accuracy is exceeded for 10 or 300, by 0.0400. An"),
     ],
 )
 def test_the_sentence_says_for_which_ages_the_bound_holds(loss_at_end, words):
@@ -115,7 +115,7 @@ def test_the_sentence_does_not_decide_what_the_interval_leaves_open():
     scores = [{0: Score(0.7, 75.0, 0.5), 10: Score(0.7, 75 - loss, 0.5)} for loss in (0.0, 0.03)]
     seeds = {n: Seed(n, "", one, one) for n, one in enumerate(scores)}
     said = findings.sentence(kept.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10)), "2026-11-21", "0.2", seeds))
-    assert "is neither confirmed nor refuted for 10. An" in said and "-0.015 ± 0.191" in said
+    assert "is neither confirmed nor refuted for 10. An" in said and "-0.0150 ± 0.191" in said
 
 
 def study(out: Path, seeds: int, *more: str) -> int:

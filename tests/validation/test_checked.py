@@ -6,6 +6,7 @@ from statistics import fmean, geometric_mean
 import pytest
 
 from engine.__main__ import main
+from engine.core.figures import percent
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -32,7 +33,7 @@ def test_the_worst_calibrated_step_time_is_the_one_that_the_page_names():
     totals = [(name, c) for name in PROTOTYPES for c in claims(name) if c.metric == STEP and c.kind == "calibrated"]
     worst = max(off(name, claim) for name, claim in totals)
     said = sentence(preset("trainingcxl-rm1").scenario, STEP)
-    assert f"{len(totals)} calibrated to, off by at most {worst:.1f} %" in said and "differ" not in said
+    assert f"{len(totals)} calibrated to, off by at most {percent(worst / 100)}" in said and "differ" not in said
 
 
 def test_a_published_mean_is_held_against_the_mean_of_the_estimates():
@@ -43,7 +44,9 @@ def test_a_published_mean_is_held_against_the_mean_of_the_estimates():
     arithmetic, geometric = 100 * (1 - fmean(ratios)), 100 * (1 - geometric_mean(ratios))
     worst = 100 * max(abs(arithmetic / 72.6 - 1), abs(geometric / 76.6 - 1))
     said = sentence(preset("trainingcxl-rm3").scenario, "Energy per batch [J]")
-    assert said.startswith("2 published numbers on these parts: 2 headlines") and said.endswith(f"at most {worst:.1f} %.")
+    assert said.startswith("2 published numbers on these parts: 2 headlines") and said.endswith(
+        f"at most {percent(worst / 100)}."
+    )
 
 
 def test_a_machine_of_other_parts_has_no_published_number():

@@ -101,7 +101,7 @@ def test_what_is_as_wrong_as_accepted_or_less_is_nothing_new_and_what_is_worse_i
     (little,) = accepted.worse(held, [replace(ONE, ours=12.3)], every=True)
     assert "3.00 points further off" in little and "ours was" not in little
     (much,) = accepted.worse(held, [replace(ONE, ours=13.0)], every=True)
-    assert "10.00 points" in much and "ours was 12 and is 13, for 10" in much
+    assert "10.0 points" in much and "ours was 12.0 and is 13.0, for 10" in much
     assert accepted.worse(held, [replace(ONE, ours=float("nan"))], every=True)
 
 

@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 from math import inf, isfinite, nan
 from typing import Any
 
+from ...core.figures import exact, figure
 from ...errors import BadInput, CannotRun
 from ...estimates import estimates, step_seconds
 from ...insight.decomposition import BOUND, NEAR, RELAXED
@@ -36,18 +37,20 @@ class Target:
     def __post_init__(self) -> None:
         """Refuse what no step can meet; raises BadInput."""
         if not (isfinite(self.within) and LEAST <= self.within <= MOST):
-            raise BadInput(f"A step within {100 * self.within:g} % of the baseline's is no target; choose from -99 to 100,000 %.")
+            raise BadInput(
+                f"A step within {figure(100 * self.within)} % of the baseline's is no target; choose from -99 to 100,000 %."
+            )
         if self.milliseconds is not None and not (isfinite(self.milliseconds) and self.milliseconds > 0):
-            raise BadInput(f"A step of {self.milliseconds:g} ms is no target; choose more than 0 ms.")
+            raise BadInput(f"A step of {figure(self.milliseconds)} ms is no target; choose more than 0 ms.")
 
     def against(self, system: str) -> str:
         """Say the target in words that follow those for a machine: within 10 % of DRAM."""
         title = load("systems", system).title
         if self.milliseconds is not None:
-            return f"at {self.milliseconds:,.6g} ms a batch or less"
+            return f"at {exact(self.milliseconds)} ms a batch or less"
         if self.within < 0:
-            return f"at {100 * (1 + self.within):.4g} % of {title}'s step or less"
-        return f"within {100 * self.within:.4g} % of {title}" if self.within else f"as fast as {title}"
+            return f"at {exact(100 * (1 + self.within))} % of {title}'s step or less"
+        return f"within {exact(100 * self.within)} % of {title}" if self.within else f"as fast as {title}"
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Candidate:
     @property
     def spent(self) -> str:
         """The price with its year in words, or that there is none."""
-        known = f"{self.dollars:,.0f} {dollars(self.result.scenario)}"
+        known = figure(self.dollars, dollars(self.result.scenario))
         return known if isfinite(self.dollars) else NO_PRICE
 
 

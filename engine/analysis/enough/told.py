@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import inf, isfinite, nan
 
+from ...core import figures
 from ...estimates import steady_states
 from ...hardware.devices.chassis import CHASSIS, USUAL
 from ...insight.decomposition import BOUND, NEAR, RELAXED
@@ -69,7 +70,7 @@ def _now(q: Question) -> str:
     if not q.own.ran:
         return f"As it is it cannot run: {q.own.outcome} For a batch {against}."
     own = (q.own.results["Step time [ms]"] or 0.0) * MS
-    met = "which it meets" if own <= q.goal else f"of which it takes {own / q.goal:.3g} times as much"
+    met = "which it meets" if own <= q.goal else f"of which it takes {figures.figure(own / q.goal)} times as much"
     return f"A batch takes {ms(own)}; {against}, {met}."
 
 
@@ -83,7 +84,11 @@ def _alone(q: Question, found: Found | None, band: Band | None, kept: str, what:
     if found.meets:
         said = f"With {kept} as it is, {sized} {verb(q, machine, 'meet')} the target: {ms(machine.seconds)}."
     else:
-        most = f"{modules_of(q.scenario):,} modules" if what == "capacity" else f"{links_of(q.scenario)[-1]:.3g} GB/s"
+        most = (
+            figures.count(modules_of(q.scenario), "module")
+            if what == "capacity"
+            else figures.figure(links_of(q.scenario)[-1], "GB/s")
+        )
         said = (
             f"With {kept} as it is, no {what} up to {most} meets the target: {sized} {verb(q, machine, 'come')} as near as "
             f"{times(q, machine, sure)}. {machine.result.finding}"
@@ -103,7 +108,7 @@ def _both(answer: Enough, band: Band | None) -> str:
     sized = (size(q, machine, sure if answer.both.meets else "") or "the machine as it is") + _switched(answer)
     if answer.both.meets:
         static = static_energy(machine.result.results)
-        spent = f"{machine.spent}, {ms(machine.seconds)} and {machine.joules:.3g} J a batch{static}"
+        spent = f"{machine.spent}, {ms(machine.seconds)} and {figures.figure(machine.joules, 'J a batch')}{static}"
         return f"{'Cheapest' if isfinite(machine.dollars) else 'Smallest'} {aim}: {sized}: {spent}."
     return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, sure)}. {machine.result.finding}"
 
@@ -120,7 +125,11 @@ def _chassis(answer: Enough) -> str:
     for name, other in sorted(CHASSIS.items(), key=lambda each: each[1].price.value if each[1].price else inf):
         if other.gpus.value and not does_not_fit(settle(with_values(machine.scenario, {"machine.chassis": name}))):
             more = other.price.value - own.price.value if other.price and own.price else nan
-            return f"Its parts need the chassis {name}, for {more:,.0f} USD more." if more == more else f"Its parts need {name}."
+            return (
+                f"Its parts need the chassis {name}, for {figures.figure(more, 'USD')} more."
+                if more == more
+                else f"Its parts need {name}."
+            )
     return f"But it cannot be built: {lacking[0][0].lower() + lacking[0][1:]}"
 
 
@@ -143,14 +152,17 @@ def _why(answer: Enough) -> str:
     else:
         cause = _cause(q, best, less)
         said.append(
-            f"With {less.modules:,} modules the step of {ms(less.seconds)} misses the target{cause and ', since '}{cause}."
+            f"With {figures.count(less.modules or 0, 'module')} the step of {ms(less.seconds)} misses the target"
+            f"{cause and ', since '}{cause}."
         )
     twice = capacity(q.scenario, min(2 * (best.modules or 1), modules_of(q.scenario)))
     (more,) = steady_states([with_values(q.scenario, {**best.changes, CAPACITY: twice})])
     if not isinstance(more, NotScheduled):
         saved = 1 - more.step / best.seconds
-        changed = f"shorten the step by {saved:.0%}" if saved >= CHANGE else "change the step by less than 1 %"
-        said.append(f"Twice as many modules would {changed if saved > -CHANGE else f'lengthen the step by {-saved:.0%}'}.")
+        changed = f"shorten the step by {figures.percent(saved)}" if saved >= CHANGE else "change the step by less than 1 %"
+        said.append(
+            f"Twice as many modules would {changed if saved > -CHANGE else f'lengthen the step by {figures.percent(-saved)}'}."
+        )
     return " ".join(said)
 
 
@@ -183,7 +195,7 @@ def _dearer(one: Candidate, best: Candidate) -> str:
     if not (isfinite(one.dollars) and isfinite(best.dollars)):
         return ""
     more = one.dollars - best.dollars
-    return f" for {more:,.0f} {dollars(best.result.scenario)} more" if round(more) else " at the same price"
+    return f" for {figures.figure(more, dollars(best.result.scenario))} more" if round(more) else " at the same price"
 
 
 def _flip(q: Question, best: Candidate, flipped: Candidate, back: str) -> str:
@@ -201,8 +213,8 @@ def _slower(answer: Enough, path: str) -> str:
     count = answer.slower_from[path]
     if count is None:
         return ""
-    start = f"From {count:,} modules on" if count > 1 else "At any capacity"
-    link = "" if answer.both.machine.gbps is None else f" over a link of {answer.both.machine.gbps:.3g} GB/s"
+    start = f"From {figures.count(count, 'module')} on" if count > 1 else "At any capacity"
+    link = "" if answer.both.machine.gbps is None else f" over a link of {figures.figure(answer.both.machine.gbps, 'GB/s')}"
     return f"{start}{link} it costs time."
 
 
@@ -215,10 +227,11 @@ def _staleness(answer: Enough) -> str:
     label, slow = KNOBS[BOUND].label, f"a strict log's step takes {ms(tried[strict].seconds)}"
     if enough is None:
         saved = 1 - best.seconds / tried[strict].seconds
-        return f"{label} up to {max(tried):,} batches does not meet the target; it saves at most {saved:.1%} of a strict step."
+        bound = figures.count(max(tried), "batch", "batches")
+        return f"{label} up to {bound} does not meet the target; it saves at most {figures.percent(saved)} of a strict step."
     if enough == strict:
         return f"{label} is not needed: {slow}."
-    return f"{label} of at least {enough:,} batch{'es' if enough > 1 else ''} is needed: {slow}."
+    return f"{label} of at least {figures.count(enough, 'batch', 'batches')} is needed: {slow}."
 
 
 def _cause(q: Question, fast: Candidate, slow: Candidate) -> str:

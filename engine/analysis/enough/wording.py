@@ -2,6 +2,7 @@
 
 from math import isfinite
 
+from ...core import figures
 from ...hardware.device import expanders, nodes
 from ...hardware.devices.pmem import module_bytes
 from ...registry import load
@@ -24,13 +25,17 @@ def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) 
     if machine.modules is not None:
         each = module_bytes(q.scenario.machine) / GB
         where = f" on each of {nodes(q.scenario.machine)} nodes" if nodes(q.scenario.machine) > 1 else ""
-        total = f"{machine.modules * each:,.15g} GB" if machine.modules > 1 else ""
-        words.append(f"{machine.modules:,} × {each:g} GB of PMEM{_bracketed(total, sure)}{where}")
+        total = f"{figures.exact(machine.modules * each)} GB" if machine.modules > 1 else ""
+        words.append(f"{figures.count(machine.modules)} × {figures.exact(each)} GB of PMEM{_bracketed(total, sure)}{where}")
     if machine.gbps is not None:
         card, count = product(q.scenario, machine.gbps) if carded else None, _links(q, machine)
-        links = f"{count} CXL links of {machine.gbps:.3g} GB/s each" if count > 1 else f"a CXL link of {machine.gbps:.3g} GB/s"
+        links = (
+            f"{count} CXL links of {figures.figure(machine.gbps, 'GB/s')} each"
+            if count > 1
+            else f"a CXL link of {figures.figure(machine.gbps, 'GB/s')}"
+        )
         same = card and card[1] <= SAME * machine.gbps
-        told = "" if not card else card[0] if same else f"{card[0]} has {card[1]:.3g} GB/s"
+        told = "" if not card else card[0] if same else f"{card[0]} has {figures.figure(card[1], 'GB/s')}"
         words.append(f"{links}{_bracketed(told, '' if words else sure)}")
     return " and ".join(words)
 
@@ -54,12 +59,12 @@ def times(q: Question, machine: Candidate, sure: str = "") -> str:
     """Return how many times the reference a machine's step is, with its own time, and how sure that is."""
     base = load("systems", q.baseline.scenario.system).title
     what = f"{base}'s step" if q.target.milliseconds is None else "the target"
-    return f"{machine.seconds / q.reference:.3g} times {what}{_bracketed(ms(machine.seconds), sure)}"
+    return f"{figures.figure(machine.seconds / q.reference)} times {what}{_bracketed(ms(machine.seconds), sure)}"
 
 
 def longer(best: Candidate, large: Candidate) -> str:
     """Return by how much the larger machine's step is longer."""
-    return f"{large.seconds / best.seconds - 1:.0%} longer"
+    return f"{figures.percent(large.seconds / best.seconds - 1)} longer"
 
 
 def spread(band: Band | None, unit: str) -> str:
@@ -69,15 +74,17 @@ def spread(band: Band | None, unit: str) -> str:
     low, high = (_counted(one, unit) for one in (band.low, band.high))
     if isfinite(band.low) and not isfinite(band.high):
         return f"{low} or more, some beyond its range, in 9 of 10 draws"
-    ends = low if low == high else f"{low.split()[0]} to {high}"
+    alike = low.split()[1:] == high.split()[1:] or unit == " modules"
+    ends = low if low == high else f"{low.split()[0] if alike else low} to {high}"
     return f"{ends} in 9 of 10 draws"
 
 
 def _counted(number: float, unit: str) -> str:
     if not isfinite(number):
         return "more than is in range"
-    digits = f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
-    return f"{digits} module" if (digits, unit) == ("1", " modules") else f"{digits}{unit}"
+    if unit == " modules":
+        return figures.count(number, "module")
+    return figures.figure(number, unit.strip())
 
 
 def lowered(path: str) -> str:
@@ -88,4 +95,4 @@ def lowered(path: str) -> str:
 
 def ms(seconds: float) -> str:
     """Return seconds as milliseconds."""
-    return f"{seconds / MS:,.3g} ms"
+    return figures.figure(seconds / MS, "ms")

@@ -9,6 +9,7 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
+from ...core.figures import count, figure, percent
 from ...errors import CannotRun
 from ...estimates import estimates, step_seconds
 from ...hardware.device import nodes
@@ -242,13 +243,14 @@ class SystemSearch:
         short = aim.shortfalls(found, guard)
         worst = max(short, key=lambda limit: short[limit])
         if worst == "lose":
-            lost = f"{guard.lost_batches:,.0f} batches, {guard.lost_minutes:,.3g} minutes"
+            lost = f"{count(guard.lost_batches, 'batch', 'batches')}, {figure(60 * guard.lost_minutes, 's')}"
             return f"Under {load('protections', guard.name).title}, {guard.worst_fault} loses {lost}."
         if worst == "budget" and one.capital is not None:
-            return f"It costs {one.capital:,.0f} USD, {short[worst]:.3g} times the budget of {aim.requirement.budget:,.0f} USD."
+            budget = figure(aim.requirement.budget, "USD")
+            return f"It costs {figure(one.capital, 'USD')}, {figure(short[worst])} times the budget of {budget}."
         asked = max(aim.throughput, aim.requirement.least_kept)
         own *= guard.share if worst == "days" else 1.0
-        return f"It trains {own:,.4g} of the {asked:,.4g} samples/s that are asked for, {100 * own / asked:.2g} %."
+        return f"It trains {figure(own)} of the {figure(asked, 'samples/s')} that are asked for, {percent(own / asked)}."
 
 
 def _refused(system: str, found: Estimated) -> Row:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any, Literal, get_args
 
+from ...core.figures import exact
 from ...errors import BadInput, nearest
 from ...registry import names
 from ...units import DAY, MS
@@ -109,7 +110,7 @@ def _amount(name: str, text: str, least: float = 1e-12) -> float:
     except ValueError:
         number = inf
     if not (isfinite(number) and least <= number <= MOST):
-        raise BadInput(f"{name}={text[:40]!r} is no amount; write a number above 0 and up to {MOST:g}, such as 1e6.")
+        raise BadInput(f"{name}={text[:40]!r} is no amount; write a number above 0 and up to {exact(MOST)}, such as 1e6.")
     return number
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from ...core.constants import Constant
+from ...core.figures import figure
 from ...errors import BadKnob
 from ...units import HOUR, GiB
 from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Keeps, Protection, ProtectionPlan, Site
@@ -32,8 +33,8 @@ def plan(site: Site) -> ProtectionPlan:
     need, have = COPIES * site.state, room(site)
     if need > have:
         raise BadKnob(
-            f"protection=peer needs {need / GiB:.3g} GiB of host memory for two copies of all state, but "
-            f"{have / GiB:.3g} GiB are free; raise machine.host_dram_GiB, or choose protection=check-n-run."
+            f"protection=peer needs {figure(need / GiB, 'GiB')} of host memory for two copies of all state, but "
+            f"{figure(have / GiB, 'GiB')} are free; raise machine.host_dram_GiB, or choose protection=check-n-run."
         )
     step, sent = site.bare.step, site.state / min(site.network.write, site.home.read)
     idle = step - site.bare.network

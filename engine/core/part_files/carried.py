@@ -12,6 +12,7 @@ from functools import lru_cache
 from tomllib import loads
 from typing import Any
 
+from ...core.figures import count
 from ...errors import BadInput
 from . import known
 from .canonical import canonical, digest
@@ -58,7 +59,7 @@ def _unpacked(where: str, packed: str) -> str:
     try:
         plain = unpacking.decompress(urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), MOST_TEXT + 1)
         if len(plain) > MOST_TEXT:
-            raise BadInput(f"{where} is longer than {MOST_TEXT:,} bytes, and a part takes a few thousand; {AGAIN}")
+            raise BadInput(f"{where} is longer than {count(MOST_TEXT)} bytes, and a part takes a few thousand; {AGAIN}")
         if not unpacking.eof or unpacking.unused_data:
             raise ValueError("cut off, or with more behind it")
         return plain.decode()

@@ -11,6 +11,7 @@ from pathlib import Path
 from tomllib import loads
 from typing import Any
 
+from ...core.figures import count
 from ...errors import BadFile, nearest
 from ..file_state import FileState, file_state
 from . import known
@@ -98,7 +99,7 @@ def _files(path: Path, kinds: tuple[str, ...]) -> tuple[dict[Key, Path], list[Ba
     except OSError as error:
         misplaced = [BadFile(f"{path} cannot be read as a folder of parts: {error.strerror}; give a folder that you may read.")]
     if len(found) > MOST_FILES:
-        return {}, [BadFile(f"{path} has {len(found):,} parts; at most {MOST_FILES} can be used: move some elsewhere.")]
+        return {}, [BadFile(f"{path} has {count(len(found))} parts; at most {MOST_FILES} can be used: move some elsewhere.")]
     return found, misplaced
 
 
@@ -149,7 +150,7 @@ class _Reading:
         self.shelf.check(kind, path, content)
         text = canonical(content)
         if len(text.encode()) > MOST_TEXT:
-            raise BadFile(f"{path} is longer than {MOST_TEXT:,} bytes; a part takes a few thousand.")
+            raise BadFile(f"{path} is longer than {count(MOST_TEXT)} bytes; a part takes a few thousand.")
         return OwnPart(kind, name, digest(text), text, str(path), tuple(uses))
 
     def _used(self, path: Path, key: Key) -> OwnPart:
@@ -164,7 +165,7 @@ def parsed(path: Path) -> Table:
     """Return what a file of one's own says; raises BadFile."""
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise BadFile(f"{path} is longer than {MOST_BYTES:,} bytes; a part takes a few thousand.")
+            raise BadFile(f"{path} is longer than {count(MOST_BYTES)} bytes; a part takes a few thousand.")
         return loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; make it a text file that you may read.") from error

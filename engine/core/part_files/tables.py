@@ -8,6 +8,7 @@ from typing import Any, NoReturn, get_args
 
 from ...errors import BadFile, nearest
 from ..constants import COUNTS, Confidence, Constant, Said, least_of
+from ..figures import exact
 
 MOST = 1e12
 MOST_BYTES, MOST_LETTERS = 1_000_000, 300
@@ -151,7 +152,7 @@ def _numbers(path: Path | str, one: Quantity, key: str, table: Table) -> tuple[f
         number, least = table[word], _from(one)
         right = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
         if not right or (number == 0 and not one.zero) or 0 < number < least_of(one.unit):
-            refuse(path, f"gives {key}.{word} = {number!r}; write a number {least} to {MOST:g}, in {one.unit}.")
+            refuse(path, f"gives {key}.{word} = {number!r}; write a number {least} to {exact(MOST)}, in {one.unit}.")
     value, low, high = (table[word] for word in NUMBERS)
     if not low <= value <= high:
         refuse(path, f"gives {key} = {value} {one.unit} outside its range of {low} to {high}; widen low to high around it.")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core import figures
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity, words
@@ -136,7 +137,7 @@ def build(machine: MachineKnobs) -> Device:
     idle = count * link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)
     return Device(
         name="cxl",
-        title=f"CXL link, {f'{count} x ' if count > 1 else ''}{rate / count / GB:.3g} GB/s",
+        title=f"CXL link, {f'{count} x ' if count > 1 else ''}{figures.figure(rate / count / GB, 'GB/s')}",
         helps="a faster CXL link would shorten it",
         rates=rates,
         seconds=SECONDS,

@@ -10,6 +10,7 @@ import numpy as np
 from ...core import catalog
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.figures import exact
 from ...core.part_files.tables import optional_price, quantity
 from ...core.work import By, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
@@ -116,7 +117,7 @@ def build(machine: MachineKnobs) -> Device:
     static = channels * ceil(capacity / channels / DIMMS_GiB[-1]) * assumed_value(machine, "host", HOSTS[machine.host].dimm)
     return Device(
         name="dram",
-        title=f"Host DRAM, {capacity:g} GiB on {channels} channels",
+        title=f"Host DRAM, {exact(capacity)} GiB on {channels} channels",
         helps="more DRAM channels would shorten it",
         rates=rates,
         seconds=SECONDS,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from ...core.catalog import Catalogue
 from ...core.constants import LEAST, Constant
+from ...core.figures import exact
 from ...core.part_files.tables import Quantity, optional_price, quantity
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
@@ -68,7 +69,8 @@ def build(machine: MachineKnobs) -> Device:
     static = own.power.value / own.capacity.value if own else memory.background.value
     return Device(
         name="expander-dram",
-        title=f"Expander DRAM, {gigabytes * GB / GiB:g} GiB on {channels} channels" + (f" of {machine.expander}" if own else ""),
+        title=f"Expander DRAM, {exact(gigabytes * GB / GiB)} GiB on {channels} channels"
+        + (f" of {machine.expander}" if own else ""),
         helps="more expander channels would shorten it",
         rates=rates,
         seconds=SECONDS,

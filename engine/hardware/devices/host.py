@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...core.constants import Constant
+from ...core.figures import exact
 from ...core.work import (
     BottomMLP,
     CacheSoftware,
@@ -106,7 +107,7 @@ def build(machine: MachineKnobs) -> Device:
     )
     return Device(
         name="host",
-        title=f"Host, {machine.host}, {threads(machine):g} threads",
+        title=f"Host, {machine.host}, {exact(threads(machine))} threads",
         helps="less software on the host's CPU would shorten it, by near-data compute or a leaner machine.framework",
         rates=rates,
         seconds=SECONDS,

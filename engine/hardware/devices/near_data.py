@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ...core.figures import exact
 from ...core.work import Pool
 from ...scenario.machine import MachineKnobs
 from ..device import Cost, Device, DeviceKind, amount_price, assumed, expanders, fields_of
@@ -34,7 +35,7 @@ def build(machine: MachineKnobs) -> Device:
     room = machine.near_data_scratchpad_MB
     return Device(
         name="near-data",
-        title=f"Near-data logic, {rate / 1e9:g} GB/s{' at each controller' * each}, {room:g} MB scratchpad",
+        title=f"Near-data logic, {exact(rate / 1e9)} GB/s{' at each controller' * each}, {exact(room)} MB scratchpad",
         helps="wider or faster near-data logic would shorten it",
         rates=LogicRates(rates),
         seconds=SECONDS,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.figures import exact
 from ...core.part_files.tables import quantity
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
@@ -63,7 +64,7 @@ def build(machine: MachineKnobs) -> Device:
     )
     return Device(
         name="pcie",
-        title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
+        title=f"PCIe, {exact(machine.pcie_bandwidth_GBps)} GB/s copies",
         helps="fewer hand-offs or a faster copy path would shorten it",
         rates=rates,
         seconds=SECONDS,

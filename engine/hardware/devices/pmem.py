@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core import figures
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import Quantity, optional_price, quantity
@@ -113,7 +114,7 @@ def modules(machine: MachineKnobs) -> int:
 
 def told_modules(machine: MachineKnobs) -> str:
     """Return a node's settled modules in words: 4 × 128 GB."""
-    return f"{modules(machine):,} × {module_bytes(machine) / GB:g} GB"
+    return f"{figures.count(modules(machine))} × {figures.exact(module_bytes(machine) / GB)} GB"
 
 
 def interleave_set(machine: MachineKnobs) -> int:
@@ -279,7 +280,7 @@ def build(machine: MachineKnobs) -> Device:
     media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
     return Device(
         name="pmem",
-        title=f"PMEM, {count} x {module_bytes(machine) / GB:g} GB {machine.pmem}",
+        title=f"PMEM, {count} x {figures.exact(module_bytes(machine) / GB)} GB {machine.pmem}",
         helps="more PMEM modules would shorten it",
         rates=_rates(machine, media, count),
         seconds=SECONDS,

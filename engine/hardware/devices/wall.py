@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.figures import figure
 from ...core.part_files.tables import quantity
 from ...scenario.machine import MachineKnobs
 from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node
@@ -40,7 +41,7 @@ def build(machine: MachineKnobs) -> Device:
     drawn = drawn_in_room(machine) if room else drawn_in_node(machine)
     return Device(
         name="wall",
-        title=f"Fans, supplies{' and cooling' if room else ''}: {drawn:.3g} J for each joule of a device, counted with it",
+        title=f"Fans, supplies{' and cooling' if room else ''}: {figure(drawn, 'J')} for each joule of a device, counted with it",
         seconds={},
         drawn_per_joule=drawn,
         constants=fields_of(assumed(machine, "wall", ROOMS[USED])) if room else (),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core import figures
 from ...scenario.scenario import Scenario, per_table
 from ...workload.readers.digest_check import digest_check
 from ...workload.readers.file_tables import HASHED, SampleShape, differences
@@ -48,7 +49,9 @@ class FileShape:
         words = [f"hashed into fewer rows than there are ids in {hashed} of {len(pairs)} tables"] if hashed else []
         if fits:
             empty, sizes = sum(size - ids for ids, size in fits), sum(size for _, size in fits)
-            words.insert(0, f"numbered in the order first seen, and {empty:,} of {sizes:,} rows stay empty")
+            words.insert(
+                0, f"numbered in the order first seen, and {figures.count(empty)} of {figures.count(sizes, 'row')} stay empty"
+            )
         return f"Ids are {'; others are '.join(words)}." if words else ""
 
 

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...core.arrays import Floats, Ints, Words
+from ...core.figures import count
 from ...core.hashing import GOLDEN
 from ...workload.readers.mapped import mapped, touched
 from ...workload.readers.samples import Watch, temporary, too_large, unwatched
@@ -143,7 +144,7 @@ def tallies(file: Lookups, watch: Watch = unwatched) -> Iterator[Tallied]:
             high = min(low + AT_ONCE, file.samples)
             for table, tally in enumerate(every):
                 share = (low + (high - low) * table / file.tables) / file.samples
-                watch(0.9 * share, f"{low:,} of {file.samples:,} samples")
+                watch(0.9 * share, f"{count(low)} of {count(file.samples, 'sample')}")
                 tally.add(file.lookups(table, low, high))
     except OSError as error:
         raise too_large(file.name) from error

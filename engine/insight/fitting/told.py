@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.arrays import Row
+from ...core.figures import count, exact, figure, percent
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, values
 from ...scenario.sequences import sequence_note
@@ -52,7 +53,7 @@ def warnings(found: Fitted) -> Iterator[str]:
         yield sequences
     far = sorted((one for one in found.tables if one.file.apart(one.fit) > FAR), key=lambda one: -one.file.apart(one.fit))
     if far:
-        worst = ", ".join(f"{one.table + 1} by {100 * one.file.apart(one.fit):.0f}" for one in far[:NAMED])
+        worst = ", ".join(f"{one.table + 1} by {figure(100 * one.file.apart(one.fit))}" for one in far[:NAMED])
         more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
         instead = f"take the shares of `{PROGRAM} workload count`" if found.click_rate is None else "train on the file itself"
         yield (
@@ -62,29 +63,30 @@ def warnings(found: Fitted) -> Iterator[str]:
     apart = max(abs(of - fit) for of, fit in zip(*found.hits[:2], strict=True))
     if apart > FAR_HITS and found.counted >= FEW:
         yield (
-            f"An LRU cache hits up to {100 * apart:.1f} points more or less than on the file, at any locality; reuse follows "
+            f"An LRU cache hits up to {figure(100 * apart)} points more or less than on the file, at any locality; reuse follows "
             "another law there."
         )
     emptier = [one for one in found.tables if abs(one.bags.empty - one.bags.generated_empty) > FAR]
     if emptier:
         worst_bags = max(emptier, key=lambda one: abs(one.bags.empty - one.bags.generated_empty)).bags
         yield (
-            f"Bag lengths of {len(emptier)} tables follow another law: of one, {100 * worst_bags.empty:.0f} % of the bags are "
-            f"empty, and {100 * worst_bags.generated_empty:.0f} % as generated."
+            f"Bag lengths of {len(emptier)} tables follow another law: of one, {percent(worst_bags.empty)} of the bags are "
+            f"empty, and {percent(worst_bags.generated_empty)} as generated."
         )
     if found.counted < FEW:
-        yield f"Only {found.counted:,} samples were counted: rare rows and the rows of large tables are a guess; give more."
+        said = f"Only {count(found.counted, 'sample')} were counted"
+        yield f"{said}: rare rows and the rows of large tables are a guess; give more."
     new = [one for one in found.tables if one.law.rows > MANY_NEW * one.seen > 0]
     if new:
         worst_new = max(new, key=lambda one: one.law.rows)
         yield (
-            f"{len(new)} tables go on growing: table {worst_new.table + 1} has shown {worst_new.seen:,} rows, and as many as "
-            f"{worst_new.law.rows:,} are expected; say --rows seen to keep to those that were seen."
+            f"{len(new)} tables go on growing: table {worst_new.table + 1} has shown {count(worst_new.seen, 'row')}, and as many "
+            f"as {count(worst_new.law.rows)} are expected; say --rows seen to keep to those that were seen."
         )
     if found.together is not None and abs(found.together) > TOGETHER:
         yield (
-            f"Fields hang together in the file (their values' rarities correlate by {found.together:.2f}); generated fields do "
-            "not, so samples are more alike."
+            f"Fields hang together in the file (their values' rarities correlate by {figure(found.together)}); generated "
+            "fields do not, so samples are more alike."
         )
     if found.click_rate is None:
         batch = (
@@ -97,11 +99,11 @@ def warnings(found: Fitted) -> Iterator[str]:
 
 def report(found: Fitted) -> str:
     """Write the fit for people."""
-    some = f"{found.counted:,} of {found.samples:,}" if found.counted < found.samples else f"{found.samples:,}"
-    clicks = "" if found.click_rate is None else f", {100 * found.click_rate:.1f} % of them clicks"
+    some = f"{count(found.counted)} of {count(found.samples)}" if found.counted < found.samples else count(found.samples)
+    clicks = "" if found.click_rate is None else f", {percent(found.click_rate)} of them clicks"
     lines = [
         f"{found.name}: {found.format}, {some} samples counted{clicks}; order: {found.order}.",
-        f"Locality {found.locality:g}; one block in four was held back, and the pairs are its shares, file and fit [%].",
+        f"Locality {exact(found.locality)}; one block in four was held back, and the pairs are its shares, file and fit [%].",
         "",
         " table       rows  lookups  spread  exponent      shift  hottest     once"
         "     top .1 %       top 1 %      top 10 %   never seen  unique",
@@ -113,7 +115,9 @@ def report(found: Fitted) -> str:
         law = f"{s:9.3f} {q:10.4g} {hottest:8.3f} {once:8.3f}"
         lines.append(f"{one.table + 1:6} {one.law.rows:10,} {bags} {law}{shares}")
     lines += ["", "Hits of an LRU cache for each table, by the share of its rows that it holds [%]:"]
-    lines += ["  " + "   ".join(f"{name.partition(' [')[0]} {value:.4g}" for name, value in row.items()) for row in hits(found)]
+    lines += [
+        "  " + "   ".join(f"{name.partition(' [')[0]} {figure(value)}" for name, value in row.items()) for row in hits(found)
+    ]
     return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in warnings(found))]) + "\n"
 
 
@@ -133,7 +137,8 @@ def counts_report(file: Lookups, found: list[Tallied]) -> str:
     """Write exact counts for people."""
     lookups, seen = (sum(getattr(one, name) for one in found) for name in ("lookups", "seen"))
     lines = [
-        f"{file.name}: {file.samples:,} samples, {lookups:,} lookups of {seen:,} different rows, each counted. Shares are of a",
+        f"{file.name}: {count(file.samples, 'sample')}, {count(lookups, 'lookup')} of {count(seen)} different rows, "
+        "each counted. Shares are of a",
         "table's lookups: to its hottest row, to rows seen once, and to the hottest of the rows seen [%].",
         "",
         " table         lookups       rows seen  hottest     once   top .1 %    top 1 %   top 10 %",
@@ -148,7 +153,7 @@ def toml(found: Fitted, base: Scenario, preset_name: str) -> str:
     """Write the fitted scenario as a file that `--scenario` takes: a preset, and what differs from it."""
     usual = values(preset(preset_name).scenario)
     differs = {path: value for path, value in values(found.scenario(base)).items() if value != usual[path]}
-    title = f"Fitted to {found.counted:,} samples of {found.name}"
+    title = f"Fitted to {count(found.counted, 'sample')} of {found.name}"
     head = [f"title = {_written(title)}", f"preset = {_written(preset_name)}", "", "[knobs]"]
     return "\n".join([*head, *(f"{path} = {_written(value)}" for path, value in differs.items())]) + "\n"
 

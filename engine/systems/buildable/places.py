@@ -7,7 +7,7 @@ that a chassis has beside them, its network cards and its boot drives.
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ...core import catalog
+from ...core import catalog, figures
 from ...hardware.device import assumed_value, expanders, gpus_in_node, nodes
 from ...hardware.devices.chassis import MOST_PLACES, USUAL, Chassis, chassis, forms
 from ...hardware.devices.dram import DIMMS_GiB
@@ -114,7 +114,7 @@ def _host(node: Node) -> Iterator[str]:
         yield f"Host DRAM {_need(channels, 'channel', 1)}; {short(machine.host)} has {own}."
     gib, most = machine.host_dram_GiB or 0.0, most_dimms(channels)
     if "dram" in node.devices and gib > most:
-        yield f"{gib:g} GiB of host DRAM need larger DIMMs; {_largest(channels)}."
+        yield f"{figures.exact(gib)} GiB of host DRAM need larger DIMMs; {_largest(channels)}."
 
 
 def _dimms(node: Node) -> Iterator[str]:
@@ -181,7 +181,8 @@ def _supplies(node: Node) -> Iterator[str]:
     gpus = gpus_in_node(machine) * most_watts(machine) if "gpu" in devices else 0.0
     watts, have = rest + gpus + assumed_value(machine, "host", HOSTS[machine.host].active), node.chassis.rating.value
     if watts > have:
-        yield f"GPUs, CPUs and all else of a node need {watts:,.0f} W; the supplies of {node.called} give {have:,.0f} W."
+        need = f"GPUs, CPUs and all else of a node need {figures.figure(watts, 'W')}"
+        yield f"{need}; the supplies of {node.called} give {figures.figure(have, 'W')}."
 
 
 def _servers(node: Node) -> Iterator[str]:
@@ -189,7 +190,7 @@ def _servers(node: Node) -> Iterator[str]:
     channels = host_channels(node.machine)
     gib, most = node.machine.server_dram_GiB or 0.0, most_dimms(channels)
     if "remote" in node.devices and gib > most:
-        yield f"{gib:g} GiB of an embedding server need larger DIMMs; {_largest(channels)}."
+        yield f"{figures.exact(gib)} GiB of an embedding server need larger DIMMs; {_largest(channels)}."
 
 
 RULES: tuple[Callable[[Node], Iterator[str]], ...] = (
@@ -215,7 +216,7 @@ def _need(number: int, what: str, needing: int = 0) -> str:
 
 
 def _largest(channels: int) -> str:
-    return f"{PER_CHANNEL * channels} of {DIMMS_GiB[-1]} GiB are {most_dimms(channels):g} GiB"
+    return f"{PER_CHANNEL * channels} of {DIMMS_GiB[-1]} GiB are {figures.exact(most_dimms(channels))} GiB"
 
 
 def _of(number: int, name: str) -> str:

@@ -6,9 +6,10 @@ from itertools import product
 from statistics import stdev
 from typing import Any
 
+from ...core import figures
 from .kept import KINDS, Study
 from .paired import Paired, paired
-from .protections import WORDS, parsed
+from .protections import NOUNS, WORDS, parsed
 
 MOMENTS = {"at_recovery": "right after recovery", "at_end": "at the end"}
 # Field of a score: its title, the factor to the unit that it is shown in, and that unit.
@@ -52,7 +53,7 @@ def findings(study: Study) -> tuple[Finding, ...]:
 def label(variant: str) -> str:
     """Return what a variant of the study of lossy protections does, as a clause."""
     kind, amount = parsed(variant)
-    return WORDS[kind].format(amount)
+    return WORDS[kind].format(figures.count(amount, *NOUNS[kind]))
 
 
 def sentence(study: Study) -> str:
@@ -64,9 +65,9 @@ def sentence(study: Study) -> str:
     judged = _judged({g: found["at_end", "accuracy", g] for g in ages})
     later = study.plan.batches - study.plan.crash_at
     return (
-        f"{later:,} batches after recovery, the paper's bound of {PAPER_POINTS:g} percentage points "
-        f"of accuracy {judged}. An MLP log {told:,} batches old changes accuracy by {first} points right after recovery "
-        f"and by {last} at the end, AUC by {first_auc} and {last_auc}."
+        f"{figures.count(later, 'batch', 'batches')} after recovery, the paper's bound of {figures.exact(PAPER_POINTS)} "
+        f"percentage points of accuracy {judged}. An MLP log {figures.count(told, 'batch', 'batches')} old changes accuracy "
+        f"by {first} points right after recovery and by {last} at the end, AUC by {first_auc} and {last_auc}."
     )
 
 
@@ -78,13 +79,15 @@ def _judged(found: Mapping[int, Paired]) -> str:
     parts = [
         f"holds for MLP logs {_either(holds)} batches old" if holds else "",
         f"is neither confirmed nor refuted for {_either(open_still)}" if open_still else "",
-        f"is exceeded for {_either(exceeded)}, by {-PAPER_POINTS - min(found[g].mean for g in exceeded):.3f}" if exceeded else "",
+        f"is exceeded for {_either(exceeded)}, by {figures.figure(-PAPER_POINTS - min(found[g].mean for g in exceeded))}"
+        if exceeded
+        else "",
     ]
     return _listed([part for part in parts if part], "and")
 
 
 def _either(ages: Sequence[int]) -> str:
-    return _listed([f"{age:,}" for age in ages], "or")
+    return _listed([figures.count(age) for age in ages], "or")
 
 
 def _listed(words: Sequence[str], last: str) -> str:
@@ -92,7 +95,7 @@ def _listed(words: Sequence[str], last: str) -> str:
 
 
 def _points(found: Paired) -> str:
-    return f"{found.mean:+.3f} ± {found.half:.3f}"
+    return f"{figures.signed(found.mean)} ± {figures.figure(found.half)}"
 
 
 def table(study: Study) -> str:
@@ -100,8 +103,9 @@ def table(study: Study) -> str:
     plan, aged = study.plan, study.which == "accuracy"
     struck, head = ("power lost", f"{'MLP log [batches]':>18}") if aged else ("struck", f"{'recovery':48}")
     lines = [
-        f"{plan.preset}: {struck} in batch {plan.crash_at:,} of {plan.batches:,}, {plan.held_out_samples:,} held-out samples, "
-        f"{len(study.seeds)} seeds, model version {study.model}, {study.date}",
+        f"{plan.preset}: {struck} in batch {figures.count(plan.crash_at)} of {figures.count(plan.batches)}, "
+        f"{figures.count(plan.held_out_samples)} held-out samples, {len(study.seeds)} seeds, "
+        f"model version {study.model}, {study.date}",
         f"{'moment':22}{'measure':30}{head}{'difference':>12}{'95 % interval':>24}{'seed spread':>13}",
     ]
     for one in findings(study):

@@ -24,10 +24,11 @@ from .accuracy import Seed, begun, scenario_of, score
 
 SHARDS = 8
 WORDS = {
-    "cpr": f"rows of one shard in {SHARDS} go back {{:,}} batches",
-    "bits": "all rows rounded to {} bits a weight",
-    "mlp": "the MLPs go back {:,} batches",
+    "cpr": f"rows of one shard in {SHARDS} go back {{}}",
+    "bits": "all rows rounded to {} a weight",
+    "mlp": "the MLPs go back {}",
 }
+NOUNS = {"cpr": ("batch", "batches"), "bits": ("bit", "bits"), "mlp": ("batch", "batches")}
 NOTHING = "none"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
+from ...core.figures import count
 from ...errors import BadFile, Undescribed
 from . import conversions, zipped
 from .columns import Rows, samples_of
@@ -58,7 +59,7 @@ def _opened(
     wanted = {column: _place(name, layout, headers, column) for column in layout.wanted}
     lengths = {array: headers[array].shape[0] for array, _ in wanted.values()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{array} {length:,}" for array, length in list(lengths.items())[:6])
+        said = ", ".join(f"{array} {count(length)}" for array, length in list(lengths.items())[:6])
         raise BadFile(f"{name} has arrays of unlike lengths ({said}); a sample has a row in each that is mapped.")
     if not next(iter(lengths.values())):
         raise BadFile(f"{name} has 0 samples; give arrays that have some.")
@@ -108,7 +109,7 @@ def _place(name: str, layout: Layout, headers: Mapping[str, Header], column: str
 
 
 def _said(found: Header) -> str:
-    return f"{' x '.join(f'{length:,}' for length in found.shape) or 'one'} of {found.kind}"
+    return f"{' x '.join(f'{count(length)}' for length in found.shape) or 'one'} of {found.kind}"
 
 
 def _spread(layout: Layout, headers: Mapping[str, Header], places: Mapping[str, tuple[str, int | None]]) -> Layout:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from ...core.figures import count
 from ...errors import BadFile
 from . import conversions, mapping, zipped
 from .blocks import opened
@@ -103,7 +104,7 @@ def _check_values(name: str, array: Any, good: Callable[[Any], Any], what: str) 
         touched(array[start : start + AT_ONCE].nbytes)
         if not part.all():
             row = start + int(np.argmin(part.reshape(len(part), -1).all(axis=1)))
-            raise BadFile(f"{name}: sample {row:,} has {what}.")
+            raise BadFile(f"{name}: sample {count(row)} has {what}.")
 
 
 def _mapped(path: Path, kinds: str) -> Any:
@@ -118,7 +119,7 @@ def _mapped(path: Path, kinds: str) -> Any:
         raise BadFile(f"{path.name} cannot be read: {error.strerror or error}; give a readable file.") from error
     if found.size > left:
         raise BadFile(
-            f"{path.name} says that it holds {found.shape} of {found.kind}, which its {left:,} bytes do not; copy it again."
+            f"{path.name} says that it holds {found.shape} of {found.kind}, which its {count(left)} bytes do not; copy it again."
         )
     return zipped.whole(path, found, found.nbytes)
 

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ...core.figures import count
 from ...errors import BadFile
 
 READ = 1 << 22
@@ -50,7 +51,7 @@ class Blocks:
             if len(held) - end > LONGEST_LINE:
                 line = self.line + held.count(b"\n")
                 raise BadFile(
-                    f"{self.name}:{line}: the line{_foreign(held[end:])} is longer than {LONGEST_LINE:,} bytes; "
+                    f"{self.name}:{line}: the line{_foreign(held[end:])} is longer than {count(LONGEST_LINE)} bytes; "
                     "write one sample per line."
                 )
             if end:

@@ -9,6 +9,7 @@ import numpy as np
 from pyarrow import array, compute, types
 
 from ...core.arrays import Flags, Ints, Words
+from ...core.figures import count
 from ...errors import BadFile
 from . import cells
 from .ids import Place, tokens
@@ -183,7 +184,9 @@ def _bags(rows: Rows, column: str, lists: ListTexts | None) -> tuple[Any, Ints]:
     sizes = np.asarray(compute.list_value_length(held).fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
     if sizes.max(initial=0) > MOST_LENGTH:
         row = int(sizes.argmax())
-        raise BadFile(f"{rows.place(column, row)} has {sizes[row]:,} ids; a sample has at most {MOST_LENGTH:,}: cut them.")
+        raise BadFile(
+            f"{rows.place(column, row)} has {count(sizes[row], 'id')}; a sample has at most {count(MOST_LENGTH)}: cut them."
+        )
     return held.flatten(), sizes
 
 

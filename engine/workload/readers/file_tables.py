@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import figures
 from ...core.arrays import Ints, Words
 from ...core.hashing import GOLDEN, mix
 from ...core.jit import entry
@@ -143,11 +144,15 @@ def numbering_note(scenario: Scenario, file: Recording) -> str:
     words = [f"Ids are rows in the order first seen in {_tables(len(ordered), len(every))}"] if ordered else []
     words += [f"{'they are' if ordered else 'Ids are'} hashed into rows in {_tables(len(hashed), len(every))}"] if hashed else []
     merged = sum(max((one.distinct or 0) - (one.used or 0), 0) for one in counted)
-    words += [f"{merged:,} of {sum(one.distinct or 0 for one in counted):,} ids share another id's row"] if merged else []
+    words += (
+        [f"{figures.count(merged)} of {figures.count(sum(one.distinct or 0 for one in counted), 'id')} share another id's row"]
+        if merged
+        else []
+    )
     if len(counted) < len(every):
         words.append(f"{_tables(len(every) - len(counted), len(every))} have more ids than are counted")
     empty, rows = sum(one.rows - (one.used or 0) for one in counted), sum(one.rows for one in counted)
-    return "; ".join(words) + (f"; {empty:,} of {rows:,} rows stay empty." if counted else ".")
+    return "; ".join(words) + (f"; {figures.count(empty)} of {figures.count(rows, 'row')} stay empty." if counted else ".")
 
 
 def _tables(some: int, whole: int) -> str:

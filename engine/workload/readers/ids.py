@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from pyarrow import ArrowException, compute, types
 
+from ...core import figures
 from ...core.arrays import Bytes, Ints, Words
 from ...core.jit import entry, inner
 from ...errors import BadFile
@@ -94,7 +95,7 @@ def _texts(texts: Any, place: Place, longest: int, mode: int = AS_TEXT) -> Words
     bad = _hash(np.frombuffer(characters or b"", np.uint8), starts, found, longest, mode)
     if bad >= 0:
         cell = str(texts[bad].as_py()).strip()
-        long = f" of {len(cell):,} characters" if len(cell) > 40 else ""
+        long = f" of {figures.count(len(cell), 'character')}" if len(cell) > 40 else ""
         raise BadFile(f"{place(bad)}={cell[:40]!r}{long} is not an id; write up to {longest} hexadecimal digits, or nothing.")
     return found
 

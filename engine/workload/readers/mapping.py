@@ -26,6 +26,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
+from ...core.figures import count
 from ...core.file_state import FileState, file_state
 from ...errors import BadFile, nearest
 from .layouts import Layout
@@ -227,7 +228,7 @@ def refuse_idle(path: Path, given: dict[str, Any], what: str, idle: Sequence[str
 def _texts(name: str, key: str, given: Any) -> tuple[str, ...]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or len(texts) > MOST_COLUMNS or not all(isinstance(one, str) and one for one in texts):
-        raise BadFile(f'{name}: {key} is no list of at most {MOST_COLUMNS:,} column names; write {key} = ["COLUMN", ...].')
+        raise BadFile(f'{name}: {key} is no list of at most {count(MOST_COLUMNS)} column names; write {key} = ["COLUMN", ...].')
     return tuple(texts)
 
 

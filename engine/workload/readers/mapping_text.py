@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from ...core.figures import count
 from .guess import Guess, Role, guesses
 from .mapping import MOST_COLUMNS
 from .records import QUOTED
@@ -52,7 +53,7 @@ def left_out(guessed: Sequence[Guess]) -> Iterator[str]:
             why = f"its lists are parted by {column.separator!r}, others by {mark!r}, and a mapping names one"
             yield f"{column.name} is left out: {why}."
         elif column.role != "text" and of[column.name].role == "text":
-            most = f"{MOST_COLUMNS:,} columns, of at most {LONGEST_NAME} letters each"
+            most = f"{count(MOST_COLUMNS)} columns, of at most {LONGEST_NAME} letters each"
             yield f"{column.name[:40]!r} is left out: a mapping names at most {most}."
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import figures
 from ...core.arrays import Ints, Words
 from ...core.hashing import GOLDEN, mix
 from ...core.jit import entry, inner
@@ -76,7 +77,9 @@ class IdIndex:
     def numbers_or_refusal(self, tokens: Words, column: str) -> Words:
         """Return the numbers of tokens; raises BadFile, naming the column, once there are too many to number."""
         if self.full:
-            raise BadFile(f'{column} has more than {MOST_SEEN:,} different ids, too many to number; say rows = "{HASHED}".')
+            raise BadFile(
+                f'{column} has more than {figures.count(MOST_SEEN)} different ids, too many to number; say rows = "{HASHED}".'
+            )
         return self.numbers(tokens)
 
     def tokens(self) -> Words:

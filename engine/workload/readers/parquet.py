@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
+from ...core.figures import count, figure
 from ...errors import BadFile
 from .blocks import EXPANSION, FREE_TEXT
 from .columns import Rows, samples_of
@@ -66,12 +67,14 @@ def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
             raise BadFile(f"{name} has {has} {column[:40]!r}, which {layout.name} needs once; its columns are {named(there)}.")
     rows = file.metadata.num_rows
     if rows > FREE_ROWS + nbytes:
-        raise BadFile(f"{name} says that its {nbytes:,} bytes hold {rows:,} rows, as no log of clicks does; write fewer.")
+        raise BadFile(
+            f"{name} says that its {count(nbytes, 'byte')} hold {count(rows, 'row')}, as no log of clicks does; write fewer."
+        )
     for group in range(file.metadata.num_row_groups):
         held = file.metadata.row_group(group).total_byte_size
         if held > min(MOST_GROUP_NBYTES, FREE_TEXT + EXPANSION * nbytes):
             raise BadFile(
-                f"{name} has a row group of {held / 2**20:,.0f} MiB, more than {EXPANSION} times the file or than "
+                f"{name} has a row group of {figure(held / 2**20, 'MiB')}, more than {EXPANSION} times the file or than "
                 f"{MOST_GROUP_NBYTES >> 30} GiB; write it again with smaller row groups."
             )
 
@@ -100,4 +103,6 @@ def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows
         row += batch.num_rows
         watch(row / (file.metadata.num_rows + 1), f"reading {name}")
     if row - 1 != file.metadata.num_rows:
-        raise BadFile(f"{name} says that it has {file.metadata.num_rows:,} rows, but {row - 1:,} were read; write it again.")
+        raise BadFile(
+            f"{name} says that it has {count(file.metadata.num_rows, 'row')}, but {count(row - 1)} were read; write it again."
+        )

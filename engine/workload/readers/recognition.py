@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ...core.figures import count
 from ...errors import BadFile, Undescribed
 from ...version import PROGRAM
 from . import conversions as ways
@@ -63,7 +64,7 @@ def _check_plain(name: str, head: bytes, first: str, rows: FirstRows, packed: bo
     except UnicodeDecodeError as error:
         line = 1 + head.count(b"\n", 0, error.start)
         raise foreign.not_utf8(f"{name}:{line}", name, head, error, packed) from error
-    long = f"is longer than {HEAD:,} bytes" if b"\n" not in head and len(head) == HEAD else ""
+    long = f"is longer than {count(HEAD)} bytes" if b"\n" not in head and len(head) == HEAD else ""
     if b"\0" in head:
         line = 1 + head.count(b"\n", 0, head.index(b"\0"))
         also = f"has NUL bytes, which are no text, and {long}" if long else "has a NUL byte"

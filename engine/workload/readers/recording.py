@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Ints, Singles, Words
+from ...core.figures import count, exact
 from ...errors import BadFile
 from ..bags import spread
 from .lists import runs
@@ -137,7 +138,7 @@ def check_samples(
     `records` are those of the file, of which a layout may leave some out; `values` are the first of the label's column.
     """
     if len(labels) < FEWEST:
-        among = f" among {records:,} records" if records is not None and records > len(labels) else ""
+        among = f" among {count(records, 'record')}" if records is not None and records > len(labels) else ""
         raise BadFile(
             f"{name} has {len(labels)} samples{among}; at least {FEWEST} are needed, of which the last 20 or more are held out."
         )
@@ -145,7 +146,7 @@ def check_samples(
         shown = ", ".join(repr(value[:24]) for value in sorted(values[:12])) + (", ..." if len(values) > 12 else "")
         rule = f"; the label's column has {shown}: mend the rule" if values else ""
         raise BadFile(
-            f"{name} has one label only: all {len(labels):,} samples have {labels[0]:g}{rule}; "
+            f"{name} has one label only: all {count(len(labels), 'sample')} have {exact(labels[0])}{rule}; "
             "give a file with clicks (1) and others (0), or nothing can be learned."
         )
 

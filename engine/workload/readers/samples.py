@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ...core import figures
 from ...core.process import physical
 from ...errors import BadFile
 from .mapped import mapped, touched
@@ -101,7 +102,7 @@ class Samples:
             alone = at and edges[at - 1] in marks
             for some in ([one] for one in _pieces(parts)) if alone else [parts] if parts else []:
                 self._take(found, some, None if alone else by)
-            watch(self.count / max(total, 1), f"sorting {total:,} samples")
+            watch(self.count / max(total, 1), f"sorting {figures.count(total, 'sample')}")
         return self.whole()
 
     def _take(self, found: list[Any], parts: list[tuple[int, int]], by: int | None) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow
 from pyarrow import csv
 
+from ...core.figures import count
 from ...errors import BadFile
 from . import foreign
 from .blocks import LONGEST_LINE, MARK, Blocks
@@ -176,7 +177,7 @@ def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[s
         ) from error
     if found.num_rows != len(lines):
         raise BadFile(
-            f"{name}:{lines[0]}: {len(lines):,} records begin here, but {found.num_rows:,} were parsed; say quotes = "
+            f"{name}:{lines[0]}: {count(len(lines), 'record')} begin here, but {count(found.num_rows)} were parsed; say quotes = "
             f'"{LITERAL}" in {name}.toml, or write the text again without quotation marks and carriage returns.'
         )
     return Rows(name, lines, {one: found[one].combine_chunks() for one in layout.wanted})

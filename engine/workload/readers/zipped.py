@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
+from ...core import figures
 from ...errors import BadFile
 from .mapped import mapped
 from .samples import Watch, temporary, too_large, unwatched
@@ -72,7 +73,8 @@ def headers(path: Path) -> Mapping[str, Header]:
         infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
         size, unpacked = path.stat().st_size, sum(info.file_size for info in infos)
         if unpacked > max(EXPANSION * size, FREE) or len(infos) > MOST_MEMBERS:
-            what = f"{path.name} says that its {size:,} bytes unpack to {unpacked:,}, more than {EXPANSION} times as many"
+            what = f"{path.name} says that its {figures.count(size, 'byte')} unpack to {figures.count(unpacked)}"
+            what += f", more than {EXPANSION} times as many"
             raise BadFile(f"{what}, as no log of clicks does; if it is one, store its arrays uncompressed (numpy.savez).")
         return {info.filename.removesuffix(".npy"): _member(path, archive, info)[0] for info in infos}
 
@@ -112,7 +114,8 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tupl
         found = header(file, name)  # type: ignore[arg-type]
     if found.nbytes + found.size > info.file_size:
         raise BadFile(
-            f"{name} says that it holds {found.shape} of {found.kind}, which its {info.file_size:,} bytes do not; copy it again."
+            f"{name} says that it holds {found.shape} of {found.kind}, which its {figures.count(info.file_size)} bytes do not; "
+            "copy it again."
         )
     if info.compress_type != zipfile.ZIP_STORED:
         return found, None
@@ -129,9 +132,10 @@ def _unpack(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: B
     folder = tempfile.gettempdir()
     free = shutil.disk_usage(folder).free
     if info.file_size + SPARE > free:
-        needed = f"{info.file_size / 2**30:,.1f} GiB to unpack {info.filename[:40]} in {folder}"
+        needed = f"{figures.figure(info.file_size / 2**30, 'GiB')} to unpack {info.filename[:40]} in {folder}"
         raise BadFile(
-            f"{path.name} needs {needed}, where {free / 2**30:,.1f} are free; make room there, or name another folder as TMPDIR."
+            f"{path.name} needs {needed}, where {figures.figure(free / 2**30, 'GiB')} are free; "
+            "make room there, or name another folder as TMPDIR."
         )
     with archive.open(info) as packed:
         while piece := packed.read(PIECE):

@@ -36,7 +36,7 @@ def test_the_page_compares_the_family_and_its_table_holds_the_estimates():
     for system in found.index:
         assert found[STEP][system] == estimate(scenario("optane-kaggle", system)).results[STEP]
     assert found["Step time, change"]["dram"] == "same" and found["Step time, change"]["cxl"] == "+3.2 %"
-    assert "**DRAM trains dlrm-kaggle fastest of 7: 0.234 ms a batch, 7.1× faster than ssd, the slowest**" in text(app.markdown)
+    assert "**DRAM trains dlrm-kaggle fastest of 7: 0.234 ms a batch, 7.14 × faster than ssd, the slowest**" in text(app.markdown)
     assert "After a power loss dram starts again; fastest that recovers: cxl, 0.242 ms." in text(app.markdown)
 
 
@@ -132,14 +132,14 @@ def test_timelines_stand_on_one_clock_and_span_each_systems_step():
     assert lanes[lanes.part == "hotline"].says.item().endswith("headline only")
     update = lanes[(lanes.system == "cxl") & (lanes.task == "Embedding update")]
     assert {lane.split("|")[1] for lane in update.lane} == {"pmem", "near-data", "cxl in"}
-    assert update.moves.iloc[0] == "pmem updated 98.8k B, near-data pooled 312k B, cxl in 213k B"
+    assert update.moves.iloc[0] == "pmem updated 98.8 kB, near-data pooled 312 kB, cxl in 213 kB"
 
 
 def test_a_step_that_dwarfs_all_others_is_cut_and_says_so():
     found = results_of("dlrm-kaggle", "cxl", "dram", "pcie")
     slow = replace(found["cxl"], results={**found["cxl"].results, STEP: 50.0})
     lanes = compare_tables.timelines({**found, "cxl": slow})
-    assert lanes[lanes.lane == "cxl"].says.item() == "cxl, 50 ms (cut)"
+    assert lanes[lanes.lane == "cxl"].says.item() == "cxl, 50.0 ms (cut)"
     assert lanes.end.max() == pytest.approx(tables.CUT * found["pcie"].results[STEP])
 
 

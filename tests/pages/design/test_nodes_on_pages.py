@@ -25,12 +25,12 @@ def at(target, systems=PAIR):
     [
         (
             460000.0,
-            "MTrainS trains terabyte-x24 on 2 nodes at 534k samples/s: 5.5× fewer than the 11 of dram-hbm-nodes",
-            "MTrainS trains terabyte-x24 at 460k samples/s on the fewest nodes, 2: 5.5× fewer than the 11 of dram-hbm-nodes",
+            "MTrainS trains terabyte-x24 on 2 nodes at 534,000 samples/s: 5.50 × fewer than the 11 of dram-hbm-nodes",
+            "MTrainS trains terabyte-x24 at 460,000 samples/s on the fewest nodes, 2: 5.50 × fewer than the 11 of dram-hbm-nodes",
         ),
         (
             1840000.0,
-            "MTrainS trains terabyte-x24 on 14 nodes at 1.9M samples/s: as many as dram-hbm-nodes needs",
+            "MTrainS trains terabyte-x24 on 14 nodes at 1,900,000 samples/s: as many as dram-hbm-nodes needs",
             "DRAM and HBM and MTrainS train terabyte-x24 at 1.84M samples/s on 14 nodes each: none of these 2 needs fewer",
         ),
     ],
@@ -41,11 +41,13 @@ def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
     assert told.startswith(explore + ", with ") and told.endswith(" energy")
     assert comparison.headline(found, scenario) == compare
     assert comparison.details(found)[0] == "MTrainS is known by its headline only."
-    assert headline.headline(found["dram-hbm-nodes"], found).endswith(" J a batch")
+    assert headline.headline(found["dram-hbm-nodes"], found).endswith("J a batch")
     nodes = {name: result.results["Nodes"] for name, result in found.items()}
-    assert headline.node_comparison(found["dram-hbm-nodes"], {"Nodes": 2.0 * nodes["dram-hbm-nodes"]}, "x").startswith("2× fewer")
+    assert headline.node_comparison(found["dram-hbm-nodes"], {"Nodes": 2.0 * nodes["dram-hbm-nodes"]}, "x").startswith(
+        "2.00 × fewer"
+    )
     assert headline.node_comparison(found["dram-hbm-nodes"], {"Nodes": nodes["dram-hbm-nodes"] / 2}, "x").startswith(
-        "2× as many as the "
+        "2.00 × as many as the "
     )
 
 
@@ -67,7 +69,7 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
         mine = found[found.target == times * asked].set_index("system")
         assert {name: mine.nodes[name] for name in PAIR} == {name: results[name].results["Nodes"] for name in PAIR}
         assert (mine.rate >= times * asked).all()
-    told = "mtrains needs up to 11× fewer nodes than dram-hbm-nodes, at 115k samples/s; from 1.84M on none fewer"
+    told = "mtrains needs up to 11.0 × fewer nodes than dram-hbm-nodes, at 115,000 samples/s; from 1,840,000 on none fewer"
     assert nodes_panel.finding(found, PAIR) == told
     assert nodes_panel.finding(found[found.target < 1e6], PAIR) == told.split(";")[0]
     even = found[found.target > 1e6]
@@ -86,12 +88,12 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
             ("pmem", "dram"),
             "Why: pmem waits longer, 0.508 ms for Embedding on host, 0.352 ms for Checkpoint on pmem and ",
         ),
-        ("optane-kaggle", ("pmem", "dram"), "dram waits longest for Top MLP on gpu, 0.133 of its 0.234 ms."),
-        ("optane-kaggle", ("cxl",), "cxl waits longest for Top MLP on gpu, 0.133 of its 0.242 ms."),
+        ("optane-kaggle", ("pmem", "dram"), "dram waits longest for Top MLP on gpu, 0.133 ms of its 0.234 ms."),
+        ("optane-kaggle", ("cxl",), "cxl waits longest for Top MLP on gpu, 0.133 ms of its 0.242 ms."),
         (
             "cached-embedding-kaggle",
             ("torchrec-uvm", "cached-embedding"),
-            "torchrec-uvm waits longest for Training loop on host, 12.4 of its 12.4 ms.",
+            "torchrec-uvm waits longest for Training loop on host, 12.4 ms of its 12.4 ms.",
         ),
     ],
 )

@@ -104,17 +104,23 @@ def test_a_curve_carries_its_faults_and_recoveries():
     assert list(frame.kind.dropna()) == ["fault", "recovered"] and list(frame[frame.kind.notna()].elapsed) == [1.0, 1.2]
 
 
-@each(("value", "text"), [(None, "n/a"), (0, "0"), (0.96934, "0.969"), (1234.5, "1.23k"), (2.5e9, "2.5G"), (-4321, "-4.32k")])
+@each(
+    ("value", "text"),
+    [(None, "n/a"), (0, "0"), (0.96934, "0.969"), (1234.5, "1,230"), (2.5e9, "2.50 billion"), (-4321, "-4,320")],
+)
 def test_a_number_is_short_enough_to_read(value, text):
     assert numbers.readable(value) == text
 
 
-@each(("ours", "other", "text"), [(1, 2, "-50 %"), (3, 1, "3×"), (1, 1, "same"), (1.052, 1, "+5.2 %"), (1, 0, ""), (None, 1, "")])
+@each(
+    ("ours", "other", "text"),
+    [(1, 2, "-50 %"), (3, 1, "3.00 ×"), (1, 1, "same"), (1.052, 1, "+5.2 %"), (1, 0, ""), (None, 1, "")],
+)
 def test_a_change_is_a_percentage_below_double_and_a_factor_from_there(ours, other, text):
     assert numbers.change(ours, other) == text
 
 
-@each(("share", "text"), [(1.7e-15, "0 %"), (0, "0 %"), (2e-6, "0.0002 %"), (0.01234, "1.2 %"), (1, "100 %"), (1.5, "150 %")])
+@each(("share", "text"), [(1.7e-15, "0 %"), (0, "0 %"), (2e-6, "0.0002 %"), (0.01234, "1.23 %"), (1, "100 %"), (1.5, "150 %")])
 def test_a_share_is_told_in_percent_without_exponents_and_noise_of_rounding_is_nothing(share, text):
     assert numbers.percent(share) == text
 

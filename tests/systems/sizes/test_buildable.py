@@ -1,6 +1,7 @@
 """Buildable: is a machine refused for just the part that ran out, fits with that many, and are its parts those it pays for?"""
 
 from engine.core import catalog
+from engine.core.figures import figure
 from engine.core.part_files import tables
 from engine.core.part_files.known import BETWEEN
 from engine.hardware.devices.dram import DIMMS_GiB
@@ -101,7 +102,7 @@ RULES = [
         of("host_dram_channels", 16),
         of("host_dram_GiB", 8192),
         of("host_dram_GiB", 8193),
-        "8193 GiB of host DRAM need larger DIMMs; 32 of 256 GiB are 8192 GiB.",
+        "8,193 GiB of host DRAM need larger DIMMs; 32 of 256 GiB are 8,192 GiB.",
     ),
     (
         "cpu-gpu",
@@ -193,7 +194,7 @@ RULES = [
         of("host_dram_channels", 16),
         of("server_dram_GiB", 8192),
         of("server_dram_GiB", 8193),
-        "8193 GiB of an embedding server need larger DIMMs; 32 of 256 GiB are 8192 GiB.",
+        "8,193 GiB of an embedding server need larger DIMMs; 32 of 256 GiB are 8,192 GiB.",
     ),
     (
         "mtrains",
@@ -225,14 +226,17 @@ def test_the_supplies_feed_gpus_at_their_limit_cpus_in_full_work_and_the_rest_at
     need = 2 * 350 + 700 + rest
     assert said("all-hbm", of("num_gpus", 2), of("assume", (("chassis.supply-rating", need + 1e-6),))) == ()
     (short,) = said("all-hbm", of("num_gpus", 2), of("assume", (("chassis.supply-rating", need - 1e-6),)))
-    assert short == f"GPUs, CPUs and all else of a node need {need:,.0f} W; the supplies of two-socket give {need:,.0f} W."
+    assert (
+        short
+        == f"GPUs, CPUs and all else of a node need {figure(need, 'W')}; the supplies of two-socket give {figure(need, 'W')}."
+    )
 
 
 def test_each_node_is_counted_by_itself():
     many = LARGE | of("num_gpus", 16)
     assert said("all-hbm", many) == () and parts_of(settled("all-hbm", **many))["gpu-8-sxm"] == 2
     (short,) = said("all-hbm", many, of("assume", (("chassis.supply-rating", 5000),)))
-    assert "the supplies of gpu-8-sxm give 5,000 W" in short
+    assert "the supplies of gpu-8-sxm give 5.00 kW" in short
 
 
 def test_the_parts_of_two_nodes_are_all_that_they_pay_for():

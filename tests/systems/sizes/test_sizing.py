@@ -95,7 +95,7 @@ def test_tables_beyond_two_of_the_largest_dimms_a_channel_are_refused_with_a_sen
     fits, large = (holding(most * GIB + more, system, **{channels: 2}) for more in (0, ROW))
     assert estimate(fits).ran and chosen(fits, path) == most
     refused = estimate(large)
-    assert not refused.ran and refused.outcome.startswith(f"{path}={most} cannot hold 1.02e+03 GiB of embedding tables; raise it")
+    assert not refused.ran and refused.outcome.startswith(f"{path}={most} cannot hold 1.00 TiB of embedding tables; raise it")
     assert estimate(with_values(large, {path: most + 1.0})).ran  # a size that is said is no count of DIMMs
 
 
@@ -152,7 +152,7 @@ def test_tables_beyond_all_drives_or_modules_are_refused_with_a_sentence():
     assert refused.startswith("machine.num_ssds=64 of p5800x hold ") and refused.endswith("; lower model.num_embeddings.")
     tables = {"model.num_tables": 40, "model.num_embeddings": (10**10,)}
     refused = estimate(with_values(holding(ROW * 1000, "pmem"), tables)).outcome
-    assert refused.startswith("machine.pmem_capacity_GB=auto goes up to 1.28e+06, but embedding tables and logs need 1.64e+06 GB")
+    assert refused.startswith("machine.pmem_capacity_GB=auto goes up to 1,280,000, but embedding tables and logs need 1.64 PB")
 
 
 @each("system", names("systems"))

@@ -166,7 +166,7 @@ def test_an_archive_that_lies_about_its_sizes_or_is_damaged_is_a_sentence(tmp_pa
 def test_room_for_unpacking_is_named_before_it_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez_compressed(tmp_path / "own.npz", **DLRM["processed"])
     monkeypatch.setattr(zipped, "SPARE", 2**60)
-    with pytest.raises(BadFile, match=rf"GiB to unpack \w+\.npy in {tempfile.gettempdir()}.*TMPDIR"):
+    with pytest.raises(BadFile, match=rf"KiB to unpack \w+\.npy in {tempfile.gettempdir()}.*TMPDIR"):
         read(tmp_path / "own.npz")
 
 

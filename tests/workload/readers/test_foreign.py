@@ -16,6 +16,7 @@ import pyarrow
 import pytest
 from pyarrow import feather, orc, parquet
 
+from engine.core.figures import figure
 from engine.errors import BadFile, BadInput
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
@@ -230,7 +231,7 @@ def test_room_for_a_trace_is_named_before_anything_is_unpacked(tmp_path: Path, m
     sizes = []
     monkeypatch.setattr(unpacking, "_free", lambda one: sizes.append(one) or unpacking.SPARE + 1)
     needed = 8 * (INDICES.size + 2 * LENGTHS.size + 1)
-    with pytest.raises(BadFile, match=rf"needs {needed / 2**30:,.1f} GiB to be unpacked"):
+    with pytest.raises(BadFile, match=rf"needs {figure(needed / 2**30, 'GiB')} to be unpacked"):
         torch_save.read(path)
     assert not list((tmp_path / ".emberpool" / "unpacked").glob("*-*"))
     monkeypatch.setattr(unpacking, "_free", lambda one: unpacking.SPARE + needed + (1 if "emberpool-" in one.name else -1))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ....campaign.fault_stream import struck_by
+from ....core import figures
 from ....errors import EmberpoolError
 from ....faults.fault import mtbf
 from ....scenario.scenario import KNOBS, Scenario, per_table, with_values
@@ -55,17 +56,17 @@ def _constants(*names: str) -> Callable[[Scenario, float], tuple[Mapping[str, An
 
 
 def _times(what: str) -> Callable[[Scenario, float], str]:
-    return lambda s, factor: f"{factor:.3g} times {what}"
+    return lambda s, factor: f"{figures.figure(factor)} times {what}"
 
 
 def tables_told(s: Scenario) -> str:
     """Return the size of a scenario's tables in words."""
-    return f"{table_bytes(s) / GB:,.3g} GB of tables"
+    return f"{figures.figure(table_bytes(s) / GB, 'GB')} of tables"
 
 
 def lookups_told(s: Scenario) -> str:
     """Return the lookups of a sample in words."""
-    return f"{sum(per_table(s.model, 'pooling')):,} lookups a sample"
+    return f"{figures.count(sum(per_table(s.model, 'pooling')), 'lookup')} a sample"
 
 
 def _after(
@@ -76,7 +77,7 @@ def _after(
 
 SIZE = VariedQuantity("model size", _rows, _after(_rows, tables_told), steps=WIDE)
 LOOKUPS = VariedQuantity("lookups", _lookups, _after(_lookups, lookups_told), steps=WIDE)
-BATCH = VariedQuantity("batch size", _batch, _after(_batch, lambda s: f"{s.data.batch_size:,} samples a batch"))
+BATCH = VariedQuantity("batch size", _batch, _after(_batch, lambda s: f"{figures.count(s.data.batch_size, 'sample')} a batch"))
 DRAM = VariedQuantity(
     "price of DRAM", _constants("dram.price", "expander-dram.price", "remote.memory-price"), _times("its price")
 )

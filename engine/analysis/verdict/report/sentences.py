@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
+from ....core import figures
 from ....insight.running_costs import dollars, price_note, running_dollars
 from ....registry import load
 from ....scenario.machine import HOURS
@@ -31,14 +32,15 @@ def inputs(question: VerdictQuestion) -> str:
     """Return the inputs that a verdict is computed from, in words."""
     model, data = question.base.model, question.base.data
     each, alike = model.num_embeddings, len(model.num_embeddings) == 1
-    rows = f"{each[0]:,} rows" if alike else f"{sum(each):,} rows in all"
+    rows = figures.count(each[0], "row") if alike else f"{figures.count(sum(each), 'row')} in all"
     asked = ", ".join(question.requirement.texts) or "no speed or budget required"
     lose = f", a failure may lose {question.requirement.lose}" if question.requirement.lose else ""
     return (
-        f"Computed for {model.num_tables:,} tables of {rows} × {model.embedding_dim}, "
-        f"{sum(per_table(model, 'pooling')):,} lookups a sample, popularity {data.popularity}, {model.optimizer}, "
-        f"batches of {data.batch_size:,}; {asked}{lose}; "
-        f"{question.base.machine.training_hours_a_month:g} hours of training a month, prices of {question.base.machine.prices}."
+        f"Computed for {figures.count(model.num_tables, 'table')} of {rows} × {model.embedding_dim}, "
+        f"{figures.count(sum(per_table(model, 'pooling')), 'lookup')} a sample, popularity {data.popularity}, {model.optimizer}, "
+        f"batches of {figures.count(data.batch_size)}; {asked}{lose}; "
+        f"{figures.exact(question.base.machine.training_hours_a_month)} hours of training a month, "
+        f"prices of {question.base.machine.prices}."
     )
 
 
@@ -50,10 +52,10 @@ def machine_words(row: Row) -> str:
     chassis, gpus = machine.chassis or "", row.parts.get(machine.gpu, 0)
     told = [_spread(gpus, machine.gpu, count)] if gpus else []
     dimms = [name for name in row.parts if " GiB " in name]
-    dram = f"{machine.host_dram_GiB:,.0f} GiB of DRAM{' each' if count > 1 else ''}"
+    dram = f"{figures.exact(machine.host_dram_GiB or 0.0, 'GiB')} of DRAM{' each' if count > 1 else ''}"
     aside = (chassis, machine.gpu, machine.host, *dimms)
     told += [_spread(number, name, count) for name, number in row.parts.items() if name not in aside]
-    return f"{', '.join((*told, dram))}, in {count:,} × {chassis} with {machine.host} CPUs"
+    return f"{', '.join((*told, dram))}, in {figures.count(count)} × {chassis} with {machine.host} CPUs"
 
 
 def not_on_sale(row: Row) -> str:
@@ -64,8 +66,8 @@ def not_on_sale(row: Row) -> str:
 
 def _spread(number: int, name: str, nodes: int) -> str:
     """Return how many of a part there are, over several nodes also how many in each."""
-    apart = f" ({nodes:,} × {number // nodes:,})" if nodes > 1 and number % nodes == 0 else ""
-    return f"{number:,} × {name}{apart}"
+    apart = f" ({figures.count(nodes)} × {figures.count(number // nodes)})" if nodes > 1 and number % nodes == 0 else ""
+    return f"{figures.count(number)} × {name}{apart}"
 
 
 def money(row: Row) -> str:
@@ -73,8 +75,8 @@ def money(row: Row) -> str:
     if row.scenario is None or row.cost is None or row.capital is None:
         return "no published price"
     pace = row.result.results["Throughput [samples/s]"] if row.result else None
-    cost = f"{row.cost.total:,.3g} {running_dollars(row.scenario)} a billion samples"
-    return f"{pace or 0.0:,.0f} samples/s for {row.capital:,.0f} {dollars(row.scenario)}, {cost}"
+    cost = f"{figures.figure(row.cost.total, running_dollars(row.scenario))} a billion samples"
+    return f"{figures.figure(pace or 0.0, 'samples/s')} for {figures.figure(row.capital, dollars(row.scenario))}, {cost}"
 
 
 def headline(verdict: Verdict) -> str:
@@ -111,7 +113,7 @@ def why(verdict: Verdict) -> str:
     if not other.meets:
         return f"{told}No other family meets the requirement; the nearest is {other.family}: {other.reason}"
     times = other.value / best.value if best.value else inf
-    said = f"{told}{_on(other)} has {times:.3g} times the {LEAST_WORDS[verdict.question.objective]}"
+    said = f"{told}{_on(other)} has {figures.figure(times)} times the {LEAST_WORDS[verdict.question.objective]}"
     dear, fast = _ratio(other.capital, best.capital), best.step / other.step
     if verdict.question.objective == "cost" and dear:
         said += f": its machine costs {_times(dear, 'as much', 'less')} and trains {_times(fast, 'as fast', 'slower')}"
@@ -122,7 +124,7 @@ def _times(ratio: float, as_much: str, less: str) -> str:
     """Return a ratio in words: 2 times as much, or 3 times less."""
     if abs(ratio - 1) < 0.005:
         return as_much
-    return f"{ratio:.3g} times {as_much}" if ratio > 1 else f"{1 / ratio:.3g} times {less}"
+    return f"{figures.figure(ratio)} times {as_much}" if ratio > 1 else f"{figures.figure(1 / ratio)} times {less}"
 
 
 def _on(row: Row) -> str:
@@ -138,12 +140,12 @@ def sureness(verdict: Verdict, bands: VerdictBands) -> str:
     others = sorted(
         ((one.share, system) for system, one in bands.rows.items() if system != best.system and one.share >= SOME), reverse=True
     )
-    told = ", ".join(f"{load('systems', system).title} ({part:.0%})" for part, system in others[:2])
-    said = f"Best in {share:.0%} of {bands.samples} draws of constants and prices, for this popularity of rows"
+    told = ", ".join(f"{load('systems', system).title} ({figures.percent(part)})" for part, system in others[:2])
+    said = f"Best in {figures.percent(share)} of {bands.samples} draws of constants and prices, for this popularity of rows"
     said += f"; else {told}." if told else "."
     own = bands.rows.get(best.system)
     if own and verdict.question.objective == "cost":
-        said += f" A billion samples cost {own.low:.3g} to {own.high:.3g} USD in 9 of 10."
+        said += f" A billion samples cost {figures.figure(own.low)} to {figures.figure(own.high, 'USD')} in 9 of 10."
     return f"A tie. {said} What decides it are prices and rates within their ranges." if share < SURE else said
 
 
@@ -154,11 +156,12 @@ def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
     if not asked or best is None:
         return ""
     least, most = (end(one.winner.value / best.value for one in asked) for end in (min, max))
-    spread = f"otherwise the cheapest machine has {least:.3g} to {most:.3g} times the {LEAST_WORDS[verdict.question.objective]}"
+    times = f"{figures.figure(least)} to {figures.figure(most)} times"
+    spread = f"otherwise the cheapest machine has {times} the {LEAST_WORDS[verdict.question.objective]}"
     moved: dict[str, list[str]] = {}
     for one in asked:
         if one.winner.family != best.family:
-            price = "" if one.winner.capital is None else f" for {one.winner.capital:,.0f} USD"
+            price = "" if one.winner.capital is None else f" for {figures.figure(one.winner.capital, 'USD')}"
             moved.setdefault(f"{one.winner.family}{price}", []).append(one.told)
     if moved:
         others = "; ".join(f"{' or '.join(names)}: {family}" for family, names in moved.items())
@@ -196,7 +199,8 @@ def notes(verdict: Verdict) -> Iterator[str]:
         yield left_out(verdict)
     hours = verdict.question.base.machine.training_hours_a_month
     always = hours >= HOURS
-    yield f"It is taken to train {'all the time, which favours large machines' if always else f'{hours:g} hours a month'}."
+    taken = "all the time, which favours large machines" if always else f"{figures.exact(hours)} hours a month"
+    yield f"It is taken to train {taken}."
 
 
 def ties(verdict: Verdict) -> str:
@@ -211,7 +215,7 @@ def ties(verdict: Verdict) -> str:
         "known from headlines alone" if load("systems", better[0].system).confidence != "source" else "of more kinds of parts"
     )
     what = LEAST_WORDS[verdict.question.objective]
-    return f"{names} {'have' if len(better) > 1 else 'has'} up to {most:.1%} less {what}, a tie, but {why_not}."
+    return f"{names} {'have' if len(better) > 1 else 'has'} up to {figures.percent(most)} less {what}, a tie, but {why_not}."
 
 
 def _none(verdict: Verdict) -> str:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ....core.figures import count
 from ....version import PROGRAM
 from .. import mapping
 from ..foreign import check_pointer
@@ -26,7 +27,7 @@ def read(path: Path, watch: Watch = unwatched) -> Trace:
 def untrainable(path: Path, watch: Watch = unwatched) -> str:
     """Return why a run cannot train on a trace, and what can be done with it."""
     trace = read(path, watch)
-    bags = "with bags of unlike sizes" if isinstance(trace, torch_save.LookupTrace) else f"of {trace.samples:,} requests"
+    bags = "with bags of unlike sizes" if isinstance(trace, torch_save.LookupTrace) else f"of {count(trace.samples, 'request')}"
     return (
         f"{trace.name} is a trace of lookups in {trace.tables} table{'s' * (trace.tables > 1)}, without labels and {bags}: "
         f"`{PROGRAM} workload fit {trace.name}` counts it; a run trains on data that is fitted to it."

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core import figures
 from ....core.arrays import Flags, Ints, Words
 from ....errors import BadFile
 from .. import conversions
@@ -96,7 +97,9 @@ def read(path: Path, watch: Watch = unwatched) -> RequestTrace:
     if packed:
         raise looks(name, "libCacheSim's oracleGeneral in gzip, which cannot be mapped", conversions.GUNZIP)
     if not size or size % REQUEST.itemsize:
-        raise BadFile(f"{name} has {size:,} bytes, but oracleGeneral has {REQUEST.itemsize} a request; copy it again.")
+        raise BadFile(
+            f"{name} has {figures.count(size, 'byte')}, but oracleGeneral has {REQUEST.itemsize} a request; copy it again."
+        )
     requests = mapped(path, REQUEST, 0, size // REQUEST.itemsize)
     _check(name, requests, watch)
     return RequestTrace(name, "libCacheSim's oracleGeneral", requests["id"])
@@ -158,7 +161,8 @@ def _check(name: str, requests: Any, watch: Watch) -> None:
         if not behind.all():
             row = low + int(behind.argmin())
             following = int(requests["next"][row])
-            where = f"{name}: request {row + 1:,} has number {following:,} for its object's next one, which is not behind it"
+            follows = f"request {figures.count(row + 1)} has number {figures.count(following)} for its object's next one"
+            where = f"{name}: {follows}, which is not behind it"
             raise BadFile(f"{where}; the file is damaged, or no oracleGeneral: time, id, size, next request in 24 bytes each.")
         watch(low / len(requests), f"checking {name}")
 

@@ -20,6 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
+from ....core.figures import figure
 from ....errors import BadFile
 from ..blocks import changed, shown
 from ..samples import Watch, unwatched
@@ -64,11 +65,11 @@ def unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], watch: W
                 return kept
             if locked and _has_room(folder, needed):
                 return _unpack(packed, name, folder, digest, needed, watch)
-    free = ", ".join(f"{_free(folder) / 2**30:,.1f} GiB in {shown(folder, 60)}" for folder in folders)
+    free = ", ".join(f"{figure(_free(folder) / 2**30, 'GiB')} in {shown(folder, 60)}" for folder in folders)
     there = f"free and writable are at most {free}" if free else "this user can write to neither"
     raise BadFile(
-        f"{name} needs {needed / 2**30:,.1f} GiB to be unpacked in {FOLDER} or in the folder for temporary files, but {there}; "
-        "make room, or name another folder as TMPDIR."
+        f"{name} needs {figure(needed / 2**30, 'GiB')} to be unpacked in {FOLDER} or in the folder for temporary files, "
+        f"but {there}; make room, or name another folder as TMPDIR."
     )
 
 
@@ -199,7 +200,7 @@ def _copy(reader: PackedReader, there: BinaryIO, name: str, folder: Path, needed
             raise BadFile(f"{name} unpacks to more than {EXPANSION} times its size, as no trace does; unpack it yourself.")
         _write(there, piece, folder, needed)
         checksum = zlib.crc32(piece, checksum)
-        watch(min(there.tell() / needed, 1.0), f"unpacking {needed / 2**30:,.1f} GiB to {shown(folder, 60)}")
+        watch(min(there.tell() / needed, 1.0), f"unpacking {figure(needed / 2**30, 'GiB')} to {shown(folder, 60)}")
     return checksum, there.tell()
 
 
