@@ -13,7 +13,6 @@ from engine.campaign.monthly.failure_row import MINUTES_KNOB, PERIODS, POWER_KNO
 from engine.core.figures import count, exact, figure
 from engine.errors import BadKnob, EmberpoolError
 from engine.registry import load, names
-from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.units import HOUR
 from pages.failures_page.campaigns import CURVE, POWER_LOSS, own, supposed
@@ -39,7 +38,6 @@ PLACES = MappingProxyType({
 RATES: Mapping[str, Mapping[str, Any]] = {
     "Llama 3's rates, 2,048 machines": {"faults.rates": "llama3", "faults.machines": 2048, POWER_LOSS: None},
     "Llama 3's rates, this machine": {"faults.rates": "llama3", "faults.machines": 1, POWER_LOSS: None},
-    "Power lost once a day": {"faults.rates": "none", "faults.machines": 1, POWER_LOSS: 24.0},
 }
 ACTS = (
     "Failures, machine and power losses act in full runs too; checkpoints act on this page alone. Nodes, GPUs and prices are "
@@ -52,21 +50,21 @@ def draw(asked: Scenario, shown: Scenario) -> None:
     row = held(shown)
     refused = _refused(shown)
     _fill(row, shown, refused)
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="failure-row"):
-        _field(FAILURES, "Failures", 60, _failures_changed)
+    with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="failure-row"):
+        _field(FAILURES, "Failures", 52, _failures_changed)
         _words("failures a")
-        _choice(PERIOD, "Time of the failures, of all nodes or of each", BETWEENS, 100, _failures_changed)
+        _choice(PERIOD, "Time of the failures, of all nodes or of each", BETWEENS, 92, _failures_changed)
         _words("on")
-        _field(NODES, "Nodes", 64, _failures_changed)
+        _field(NODES, "Nodes", 60, _failures_changed)
         _words("nodes of")
-        _field(GPUS, "GPUs of a node", 50, _failures_changed)
+        _field(GPUS, "GPUs of a node", 46, _failures_changed)
         _words("GPUs; checkpoint every")
         periodic = load("protections", shown.policy.protection).periodic
-        _field(MINUTES, "Checkpoint period [min]", 64, _minutes_changed, "best" if periodic else "—")
+        _field(MINUTES, "Checkpoint period [min]", 56, _minutes_changed, "best" if periodic else "—")
         _words("min to")
-        _choice(PROTECTION, "Checkpoint to", names("protections"), 150, _protection_changed, place_name)
+        _choice(PROTECTION, "Checkpoint to", names("protections"), 146, _protection_changed, place_name)
         _words("; power lost")
-        _choice(POWER, "Power lost", _powers(shown), 116, _power_changed)
+        _choice(POWER, "Power lost", _powers(shown), 104, _power_changed)
     if refused:
         st.caption(f":red[{plain(refused[1])}]")
     for sentence in notes(asked, shown, row):
@@ -122,14 +120,13 @@ def notes(asked: Scenario, shown: Scenario, row: FailureRow) -> list[str]:
         found.append(f"Besides, {count(listed, 'fault')} at listed instants.")
     if not load("protections", shown.policy.protection).periodic:
         to = place_name(_periodic(asked))
-        found.append(
-            f"{losses.inside(load('protections', shown.policy.protection).title)} has no period; minutes written here checkpoint to {to}."
-        )
+        title = load("protections", shown.policy.protection).title
+        found.append(f"{title} has no period; minutes written here checkpoint to {to}.")
     return [" ".join([*found, ACTS])]
 
 
 def _words(text: str) -> None:
-    st.markdown(text, width="content")
+    st.caption(text, width="content")
 
 
 def _field(key: str, label: str, width: int, changed: Callable[[], None], placeholder: str = "") -> None:
@@ -160,7 +157,7 @@ def _fill(row: FailureRow, shown: Scenario, refused: tuple[Mapping[str, str], st
         PERIOD: between,
         NODES: str(row.nodes),
         GPUS: str(row.gpus),
-        MINUTES: "" if minutes is None else knobs.write(KNOBS[MINUTES_KNOB], minutes),
+        MINUTES: "" if minutes is None else exact(minutes),
         PROTECTION: shown.policy.protection,
         POWER: power_name(shown.faults.power_loss_mtbf_hours),
         **(refused[0] if refused else {}),

@@ -1,7 +1,7 @@
 """The charts of the page Failures, as specifications without data."""
 
 from functools import cache
-from math import log
+from math import log, sqrt
 
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.reference_points import YARDSTICKS
@@ -21,7 +21,6 @@ AROUND = {
 }
 BOTTOM = {"orient": "bottom", "title": None, "columns": 3}
 LOST_BY = ("the protection itself", "failures")
-LOG_TICKS = tuple(float(f"{step}e{power}") for power in range(-6, 7) for step in (1, 2, 5))
 FORMULA, SIMULATED, OWN = "#3f8fd0", "#c2557f", "#d9622b"
 HEIGHT, LINE = 320, 14  # pixels of the chart of periods, and from one line of labels to the next
 
@@ -46,25 +45,24 @@ def lost(limit: float) -> Spec:
     return {**rows(40), "transform": [ranked], **bar}
 
 
-PERIOD = quantity(
-    "period",
-    scale=LOG,
-    axis=axis("Training between two checkpoints [min]", format="~g", labelOverlap=True, values=list(LOG_TICKS), grid=False),
-)
 ONCE: Spec = {"values": [{}]}  # a mark that is drawn once, not once a row
 
 
 @cache
-def periods(marked: tuple[Marked, ...], low: float, middle: float) -> Spec:
+def periods(marked: tuple[Marked, ...], low: float, first: float, last: float) -> Spec:
     """Time that is lost over the checkpoint period, both logarithmic; needs period, gone, how.
 
     `marked` are periods with a name: the best by formula, the lowest, one's own; `low` is the least
-    percentage drawn, `middle` the period from which on names stand left of their place.
+    percentage drawn, `first` and `last` are the shortest and the longest period in minutes.
     """
     scale = {"type": "log", "nice": False, "domain": [low, 100], "clamp": True}
-    y = quantity("gone", scale=scale, axis=axis("Time lost [%]", format="~g", values=list(LOG_TICKS), labelOverlap=True))
+    y = quantity("gone", scale=scale, axis=axis("Time lost [%]", format="~g", values=ticks(low, 100, (1,))))
+    minutes = axis(
+        "Training between two checkpoints [min]", format="~g", labelOverlap="greedy", values=ticks(first, last), grid=False
+    )
+    x = quantity("period", scale=LOG, axis=minutes)
     tip = hover(("how", "Known by"), ("period", "Period [min]", ".4~g"), ("gone", "Time lost [%]", ".4~g"))
-    both = {"x": PERIOD, "y": y, "tooltip": tip}
+    both = {"x": x, "y": y, "tooltip": tip}
     line = layer({"type": "line", "color": FORMULA}, {"filter": "datum.how === 'closed form'"}, **both)
     dots = layer(
         {"type": "point", "filled": True, "size": 40, "opacity": 1, "color": SIMULATED},
@@ -75,9 +73,15 @@ def periods(marked: tuple[Marked, ...], low: float, middle: float) -> Spec:
     bottom = [float(HEIGHT) - 8 - LINE * n for n in range(len(marked))]
     beside = apart([pixel(gone, low) - 7 for _, gone in known], bottom)
     yardsticks = [_yardstick(*one, y_label, scale) for one, y_label in zip(known, beside, strict=True)]
-    rules = [_marked(one, y_label, scale, one.minutes > middle) for one, y_label in zip(marked, bottom, strict=True)]
+    rules = [_marked(one, y_label, scale, one.minutes > sqrt(first * last)) for one, y_label in zip(marked, bottom, strict=True)]
     size = {"height": HEIGHT, "autosize": {"type": "fit-x", "contains": "padding"}}
     return {**size, "layer": [line, dots, *yardsticks, *rules]}
+
+
+def ticks(first: float, last: float, steps: tuple[int, ...] = (1, 2, 5)) -> list[float]:
+    """Return the ticks of a logarithmic axis: steps times powers of ten."""
+    found = (float(f"{step}e{power}") for power in range(-9, 10) for step in steps)
+    return [tick for tick in found if first <= tick <= last]
 
 
 def pixel(gone: float, low: float) -> float:

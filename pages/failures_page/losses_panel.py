@@ -10,7 +10,7 @@ import streamlit as st
 from engine.campaign.fault_stream import hazards_of
 from engine.campaign.monthly import losses
 from engine.campaign.monthly.losses import ClusterHour, ProtectionLoss
-from engine.core.figures import figure, percent
+from engine.core.figures import count, figure, percent
 from engine.errors import BadKnob
 from engine.faults.fault import Hazard
 from engine.registry import load
@@ -137,8 +137,16 @@ def reasons(month: MonthlyLosses) -> list[str]:
     elif month.best:
         found.append("The period is near its best.")
     other = better_protection(month)
-    found.append(f"Best protection: {losses.inside(least.title)}, {month.told(least)}." if other else "No protection loses less.")
+    best_of_all = f"Best protection: {losses.inside(least.title)}{_as_good(month)}, {month.told(least)}."
+    found.append(best_of_all if other else "No protection loses less.")
     return found
+
+
+def _as_good(month: MonthlyLosses) -> str:
+    """Return how many other protections lose about as little as the best."""
+    most = _total(month.least) * (1 + ALIKE)
+    others = sum(one.share is not None and _total(one) <= most for one in month.protections) - 1
+    return f" and {others} more" if others else ""
 
 
 def better_period(month: MonthlyLosses) -> ProtectionLoss | None:
@@ -166,8 +174,12 @@ def draw(month: MonthlyLosses) -> None:
         columns={"protection": "Protection", "part": "Lost by", "hours": HOURS},
     )
     shown = table(month)
-    downloads.show(shown.map(_rounded), FORMATS, pinned="Protection")
+    downloads.show(readable(month), pinned="Protection")
     downloads.rows(shown, "emberpool-losses", "Download the losses as CSV")
+    if impossible := [f"{one.title}: {one.refused}" for one in month.protections if one.share is None]:
+        with st.expander(f"Not possible here: {count(len(impossible), 'protection')}"):
+            for sentence in impossible:
+                st.caption(plain(sentence))
     why = losses.why_sentence(month.scenario, month.chosen) if month.chosen.share else ""
     st.caption(plain(" ".join(filter(None, [why, losses.hour_sentence(month.hour), month.hour.assumed])), most=answer.MOST))
 
@@ -187,7 +199,7 @@ def bars(month: MonthlyLosses) -> pd.DataFrame:
         if one.share is None:
             continue
         chosen = one.name == month.scenario.policy.protection
-        title = one.title
+        title = "No protection" if one.name == "none" else one.title
         hours, usd = losses.hours_text(month.hours(_total(one))), figure(month.usd(_total(one)), "USD")
         label = f"{'▶ ' * chosen}{title}: {hours}, {usd}"
         for part, share in zip(PARTS, (one.share.protection, one.share.failures), strict=True):
@@ -225,8 +237,19 @@ def table(month: MonthlyLosses) -> pd.DataFrame:
     ])  # fmt: skip
 
 
-FORMATS = dict.fromkeys((HOURS, USD, OWN_HOURS, FAILURE_HOURS, PERIOD, PRICE), "localized")
-
-
-def _rounded(value: object) -> object:
-    return float(f"{value:.3g}") if isinstance(value, float) else value
+def readable(month: MonthlyLosses) -> pd.DataFrame:
+    """Return the table in words, of the protections that can be had."""
+    chosen = month.scenario.policy.protection
+    return pd.DataFrame([
+        {
+            "Protection": f"{'▶ ' * (one.name == chosen)}{one.title}",
+            "Lost a month": losses.hours_text(month.hours(one.share.total)),
+            "Cost a month": figure(month.usd(one.share.total), "USD"),
+            "By the protection itself": losses.hours_text(month.hours(one.share.protection)),
+            "By failures": losses.hours_text(month.hours(one.share.failures)),
+            "Checkpoint period": figure(one.period, "s") if one.period else "no period",
+            "Hardware it takes": "no price" if one.price is None else figure(one.price, "USD"),
+        }
+        for one in month.protections
+        if one.share
+    ])  # fmt: skip

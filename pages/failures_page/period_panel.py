@@ -1,7 +1,6 @@
 """How often should it be checkpointed? Time lost over the checkpoint period, with the lowest loss and one's own period."""
 
 from functools import lru_cache
-from math import sqrt
 
 import streamlit as st
 
@@ -32,11 +31,11 @@ def draw(scenario: Scenario, chosen: ProtectionLoss) -> None:
 def draw_curve(curve: PeriodCurve, name: str, best: ProtectionLoss | None, own: ProtectionLoss | None) -> None:
     """Draw one protection's curve."""
     frame = fault_tables.periods(curve)
-    first, last = frame["period"].min(), frame["period"].max()
+    first, last = float(frame["period"].min()), float(frame["period"].max())
     marked = tuple(one for one in fault_tables.marked(curve, best, own) if first <= one.minutes <= last or one.gone is not None)
     chart.draw(
         frame,
-        fault_charts.periods(marked, fault_tables.lowest(frame), sqrt(first * last)),
+        fault_charts.periods(marked, fault_tables.lowest(frame), first, last),
         key="periods",
         title=fault_tables.on_periods(curve, load("protections", name).title, best),
         subtitle="Share of the time lost over minutes of training between two checkpoints; line: closed form, dots: simulated",

@@ -196,7 +196,7 @@ def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
             f"{percent(loss.pause / (loss.pause + loss.period))} of the time."
         )
     chosen = load("protections", loss.name)
-    slower = f"It makes a batch {factor(loss.step / loss.bare_step)} as long, {figure(loss.step, 's')}"
+    slower = f"A batch is {factor(loss.step / loss.bare_step)} as long, {figure(loss.step, 's')}"
     if not chosen.log or loss.step <= loss.bare_step:
         return ""
     rows = estimate(with_values(scenario, chosen.log(scenario))).breakdown
@@ -205,12 +205,9 @@ def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
         return f"{slower} instead of {figure(loss.bare_step, 's')}."
     most = max(logs, key=lambda row: row["Exposed [s]"])
     same = sum(row["Busy [s]"] for row in rows if row["Device"] == most["Device"] and row["Stage"] != "Checkpoint")
-    beside = f", which is busy with the tables for {figure(same, 's')}" if same else ""
+    beside = f", busy with the tables for {figure(same, 's')}" if same else ""
     device = inside(every("devices")[most["Device"]].title)
-    return (
-        f"{slower}: {figure(most['Exposed [s]'], 's')} of each batch it waits for log writes on {device}"
-        f"{beside}; nothing hides them (exposed checkpoint time)."
-    )
+    return f"{slower}: {figure(most['Exposed [s]'], 's')} of it wait for log writes on {device}{beside}."
 
 
 def inside(title: str) -> str:
