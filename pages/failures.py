@@ -24,29 +24,29 @@ frame.guard()
 asked = session.scenario()
 address.bar("failures", caution.sequence_caution(asked))
 scenario = campaigns.supposed(asked)
-box = st.empty()
-refused, found = "", None
+refused, found, running = "", None, None
+month, crowded = None, ""
 try:
-    month = losses_panel.of(scenario)
     crowded = campaigns.too_many(scenario)
-    if month is None and crowded:
-        refused = crowded
-    elif month is None:
-        with box.container():
-            answer.show(losses_panel.RUNNING, [losses_panel.RUNNING_WHY])
-        found = later.cached_result(campaigns.of, scenario)
-        month = losses_panel.of_campaigns(scenario, found)
+    month = losses_panel.of(scenario)
+    if month is None and not crowded:
+        running = later.answer("campaigns", campaigns.of, scenario, long=True)
+        found = running.result() if running.done() else None
+        month = losses_panel.of_campaigns(scenario, found) if found else None
+    refused = crowded if month is None else losses_panel.nowhere(month)
 except EmberpoolError as error:
-    refused, month = str(error), None
+    refused, month, running = str(error), None, None
 if month is None or refused:
-    with box.container():
+    if running and not refused:
+        answer.show(losses_panel.RUNNING, [losses_panel.RUNNING_WHY])
+        later.redraw_after((running,))
+    else:
         answer.show(refused, [losses_panel.REMEDY])
     failure_settings.draw(asked, scenario)
     failure_settings.draw_presses(scenario, None, None)
     st.stop()
 
-with box.container():
-    losses_panel.draw_answer(month, scenario is not asked)
+losses_panel.draw_answer(month, scenario is not asked)
 failure_settings.draw(asked, scenario)
 failure_settings.draw_presses(scenario, losses_panel.better_period(month), losses_panel.better_protection(month))
 losses_panel.draw(month)

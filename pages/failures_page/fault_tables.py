@@ -75,7 +75,7 @@ def periods(curve: PeriodCurve) -> pd.DataFrame:
 def yardsticks() -> tuple[str, str]:
     """Return what the dashed lines are, and what Llama 3's public numbers would give."""
     told = "; ".join(f"{one.name} ({one.source})" for one in YARDSTICKS)
-    return f"Dashed: what others publish of their own machines, to compare with, not to reach: {told}.", llama().sentence
+    return f"Dotted: what others publish of their own machines, to compare with, not to reach: {told}.", llama().sentence
 
 
 def lowest(frame: pd.DataFrame) -> float:

@@ -87,7 +87,9 @@ def of(scenario: Scenario) -> MonthlyLosses | None:
 def of_campaigns(scenario: Scenario, campaigns: Campaigns) -> MonthlyLosses:
     """Return what a month loses as simulated."""
     found = [
-        losses.loss_by_campaigns(one.name, one.runs) if one.runs else ProtectionLoss(one.name, one.title, one.refused)
+        losses.loss_by_campaigns(one.name, one.runs)
+        if one.runs
+        else ProtectionLoss(one.name, losses.title_of(one.name), one.refused)
         for one in campaigns.protected
     ]
     return MonthlyLosses(scenario, campaigns.hazards, losses.cluster_hour(scenario), _sorted(found), simulated=True)
@@ -99,6 +101,11 @@ def _sorted(found: list[ProtectionLoss] | tuple[ProtectionLoss, ...]) -> tuple[P
 
 def _total(loss: ProtectionLoss) -> float:
     return loss.share.total if loss.share else 0.0
+
+
+def nowhere(month: MonthlyLosses) -> str:
+    """Return why no protection is possible at all, "" where one is."""
+    return "" if month.least.share else month.chosen.refused
 
 
 def draw_answer(month: MonthlyLosses, example: bool) -> None:
@@ -113,7 +120,7 @@ def finding(month: MonthlyLosses, example: bool = False) -> str:
     if chosen.share is None:
         return f"{chosen.title} is not possible here, {losses.inside(month.least.title)} loses {month.told(month.least)} a month"
     start = "With power lost once a day, " if example else ""
-    lost = f"{month.told(chosen)} a month are lost with {'no protection' if chosen.name == 'none' else title}"
+    lost = f"{month.told(chosen)} a month are lost with {title}"
     return f"{start}{lost}"
 
 
@@ -164,10 +171,11 @@ def better_protection(month: MonthlyLosses) -> ProtectionLoss | None:
 def draw(month: MonthlyLosses) -> None:
     """Draw what an hour costs, the chart by protection, and the table."""
     frame = bars(month)
+    limit = frame_limit(frame)
     how = "Mean of simulated weeks" if month.simulated else "Expected"
     chart.draw(
         frame,
-        fault_charts.lost(frame_limit(frame)),
+        fault_charts.lost(limit),
         key="lost",
         title=chart_title(month),
         subtitle=f"{how} hours lost a month; blue: {PARTS[0]}, red: what {PARTS[1]} add; ▶ yours",
@@ -199,13 +207,15 @@ def bars(month: MonthlyLosses) -> pd.DataFrame:
         if one.share is None:
             continue
         chosen = one.name == month.scenario.policy.protection
-        title = "No protection" if one.name == "none" else one.title
+        title = one.title
         hours, usd = losses.hours_text(month.hours(_total(one))), figure(month.usd(_total(one)), "USD")
         label = f"{'▶ ' * chosen}{title}: {hours}, {usd}"
         for part, share in zip(PARTS, (one.share.protection, one.share.failures), strict=True):
             row = {"protection": title, "label": label, "nth": nth, "part": part, "hours": month.hours(share), "chosen": chosen}
             rows.append(row)
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    longer = frame.groupby("nth")["hours"].transform("sum") > frame_limit(frame) * (1 + ALIKE)
+    return frame.assign(label=frame["label"].where(~longer, frame["label"] + ", bar cut"))
 
 
 def frame_limit(frame: pd.DataFrame) -> float:

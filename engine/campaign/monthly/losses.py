@@ -134,7 +134,7 @@ def loss_by_formula(
     scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], period: float | None = None
 ) -> ProtectionLoss:
     """Return what one protection loses, `period` seconds between checkpoints; raises BadKnob for faults without a formula."""
-    title = load("protections", protection).title
+    title = title_of(protection)
     try:
         terms, site = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     except EmberpoolError as error:
@@ -160,7 +160,7 @@ def loss_by_campaigns(protection: str, runs: Sequence[Campaign]) -> ProtectionLo
     chosen, plan, site = load("protections", protection), runs[0].plan, runs[0].site
     return ProtectionLoss(
         name=protection,
-        title=chosen.title,
+        title=title_of(protection),
         share=LostShare(own, 1 - fmean(run.ettr for run in runs) - own),
         period=plan.every * plan.step if chosen.periodic else None,
         pause=plan.pause,
@@ -208,6 +208,11 @@ def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
     beside = f", busy with the tables for {figure(same, 's')}" if same else ""
     device = inside(every("devices")[most["Device"]].title)
     return f"{slower}: {figure(most['Exposed [s]'], 's')} of it wait for log writes on {device}{beside}."
+
+
+def title_of(protection: str) -> str:
+    """Return a protection's title; that of none says so by itself."""
+    return "No protection" if protection == "none" else str(load("protections", protection).title)
 
 
 def inside(title: str) -> str:
