@@ -4,81 +4,93 @@ import streamlit as st
 
 from engine.errors import EmberpoolError
 from pages.answers import caution, estimates, later
-from pages.failures_page import campaigns, close_up_panel, crash_viewer, effects_panel, fault_charts, fault_settings, fault_tables
+from pages.failures_page import (
+    campaigns,
+    close_up_panel,
+    crash_viewer,
+    effects_panel,
+    failure_settings,
+    fault_charts,
+    fault_tables,
+    losses_panel,
+    period_panel,
+)
+from pages.graphics import chart
 from pages.shell import address, frame
-from pages.ui import downloads, session
+from pages.ui import answer, downloads, session
 from pages.ui.plain import plain
 
 frame.guard()
 asked = session.scenario()
 address.bar("failures", caution.sequence_caution(asked))
 scenario = campaigns.supposed(asked)
+refused, found, running = "", None, None
+month, crowded = None, ""
 try:
-    refused = campaigns.too_many(scenario)
-    with st.spinner("Training for weeks, once with every protection"):
-        found = None if refused else later.cached_result(campaigns.of, scenario)
+    crowded = campaigns.too_many(scenario)
+    month = losses_panel.of(scenario)
+    if month is None and not crowded:
+        running = later.answer("campaigns", campaigns.of, scenario, long=True)
+        found = running.result() if running.done() else None
+        month = losses_panel.of_campaigns(scenario, found) if found else None
+    refused = crowded if month is None else losses_panel.nowhere(month)
 except EmberpoolError as error:
-    refused, found = str(error), None
-if found is None or not any(one.runs for one in found.protected):
-    st.header(plain(found.protected[0].refused if found else refused), anchor=False)
-    fault_settings.draw(scenario)
+    refused, month, running = str(error), None, None
+if month is None or refused:
+    if running and not refused:
+        answer.show(losses_panel.RUNNING, [losses_panel.RUNNING_WHY])
+        later.redraw_after((running,))
+    else:
+        answer.show(refused, [losses_panel.REMEDY])
+    failure_settings.draw(asked, scenario)
+    failure_settings.draw_presses(scenario, None, None)
     st.stop()
 
-st.header(plain(fault_tables.finding(found, scenario)), anchor=False)
-st.caption(plain(fault_tables.setting(found, scenario)))
-ratio = estimates.estimate_of(scenario).results.get("Effective training time ratio")
-st.caption(plain(fault_tables.under_own_log(found, scenario, ratio)))
-if scenario is not asked:
-    st.caption(plain(fault_tables.example(asked, scenario)))
-fault_settings.draw(scenario)
-chosen = found.of(scenario.policy.protection)
-if chosen.refused:
-    st.warning(plain(chosen.refused))
-
-of = st.segmented_control("What of the campaign?", fault_tables.OF, default=fault_tables.OF[0], required=True, key="of")
-count = max(len(one.runs) for one in found.protected)
-drawn = f"{count} seeds" if count > 1 else "1 seed"
-st.markdown(f"**Where the {of.lower()} goes** The same faults for every protection, {drawn}")
-shares = fault_tables.spent(found, of, scenario)
-st.vega_lite_chart(shares, fault_charts.spent(of), key="spent", alt=f"Share of {of.lower()} by protection and what it went into")
-for one in found.protected:
-    if one.refused:
-        st.caption(plain(f"{one.title}: {one.refused}"))
-with st.expander("Every protection in numbers"):
-    means = fault_tables.means(found)
-    downloads.show(means, fault_tables.FORMATS, pinned="Protection")
-    downloads.rows(means, "emberpool-protections", "Download the protections as CSV")
-    st.caption("What comes back when a fault destroys what the column names; of several at once, the worst counts.")
-    downloads.show(fault_tables.survives(), pinned="Protection")
+losses_panel.draw_answer(month, scenario is not asked)
+failure_settings.draw(asked, scenario)
+failure_settings.draw_presses(scenario, losses_panel.better_period(month), losses_panel.better_protection(month))
+losses_panel.draw(month)
 
 st.subheader("How often should it be checkpointed?", anchor=False)
-name = campaigns.curved(scenario)
-curve = later.cached_result(campaigns.curve, scenario, name)
-if isinstance(curve, str):
-    st.info(plain(curve))
-else:
-    st.markdown(f"**{plain(fault_tables.on_periods(curve, found.of(name).title))}**")
-    frame_of = fault_tables.periods(curve)
-    spec = fault_charts.periods(fault_tables.best(curve), fault_tables.lowest(frame_of))
-    st.vega_lite_chart(frame_of, spec, key="periods", alt="Time not useful over the checkpoint period")
-    for text in fault_tables.yardsticks():
-        st.caption(plain(text))
-    downloads.rows(fault_tables.taken_away(frame_of), "emberpool-periods", "Download the periods as CSV")
+period_panel.draw(scenario, month.chosen)
 
-st.subheader("What does one fault look like?", anchor=False)
-run = chosen.runs[0] if chosen.runs else None
-if run is None or not run.recoveries:
-    st.info("No fault struck this protection's first campaign." if run else "Choose a protection that is possible here.")
+st.subheader("What do the same weeks look like, fault by fault?", anchor=False)
+if found is None and not crowded:
+    with st.spinner("Training for weeks, once with every protection"):
+        found = later.cached_result(campaigns.of, scenario)
+chosen = found.of(scenario.policy.protection) if found else None
+if found is None:
+    st.info(plain(crowded))
 else:
+    ratio = estimates.estimate_of(scenario).results.get("Effective training time ratio")
+    st.caption(plain(fault_tables.simulated(found, scenario, ratio), most=1000))
+    with st.expander("Every protection in simulated numbers"):
+        means = fault_tables.means(found)
+        downloads.show(means, fault_tables.FORMATS, pinned="Protection")
+        downloads.rows(means, "emberpool-protections", "Download the protections as CSV")
+        st.caption("What comes back when a fault destroys what the column names; of several at once, the worst counts.")
+        downloads.show(fault_tables.survives(), pinned="Protection")
+run = chosen.runs[0] if chosen and chosen.runs else None
+if found is not None and (run is None or not run.recoveries):
+    st.info("No fault struck this protection's first campaign." if run else "Choose a protection that is possible here.")
+elif run is not None:
     number = 1
     if len(run.recoveries) > 1:
         number = st.slider(f"Fault, of {len(run.recoveries):,} in the first campaign", 1, len(run.recoveries), key="fault number")
     recovery = run.recoveries[number - 1]
-    st.markdown(f"**{plain(fault_tables.on_recovery(run, recovery))}**")
-    st.vega_lite_chart(fault_tables.around(run, recovery), fault_charts.around(), key="around", alt="Training around one fault")
+    around = fault_tables.around(run, recovery)
+    chart.draw(
+        around,
+        fault_charts.around(),
+        key="around",
+        title=fault_tables.on_recovery(run, recovery),
+        subtitle="Training, recovery and checkpoints around one fault, seconds from it",
+        columns={"lane": "Lane", "what": "What", "start": "Start [s]", "end": "End [s]"},
+    )
 
-st.subheader("What does a recovery cost in accuracy?", anchor=False)
-effects_panel.draw(chosen)
+if chosen is not None:
+    st.subheader("What does a recovery cost in accuracy?", anchor=False)
+    effects_panel.draw(chosen)
 
 st.subheader("What does the system's own log save?", anchor=False)
 close_up_panel.draw(scenario)

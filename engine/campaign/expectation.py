@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from math import ceil, exp, inf
 from typing import NamedTuple
 
+from ..core.figures import exact
 from ..errors import BadKnob
 from ..faults.fault import Hazard
 from ..registry import load
@@ -104,7 +105,7 @@ def check_exponential(hazards: Mapping[str, Hazard]) -> None:
             )
         if hazard.mtbf and hazard.shape != 1:
             raise BadKnob(
-                f"faults.weibull_shape={hazard.shape:g} of {name} has no closed form; set it to 1, or simulate the campaign."
+                f"faults.weibull_shape={exact(hazard.shape)} of {name} has no closed form; set it to 1, or simulate the campaign."
             )
 
 

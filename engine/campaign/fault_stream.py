@@ -54,7 +54,7 @@ def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
     """
     faults, found = scenario.faults, {}
     for name in struck_by():
-        given, count, each = name.replace("-", "_"), _units(scenario, name), mtbf(scenario, name)
+        given, count, each = name.replace("-", "_"), struck_units(scenario, name), mtbf(scenario, name)
         at = (*getattr(faults, f"{given}_at_seconds", ()), *(one.at for one in replay(faults.trace) if one.fault == name))
         if each or at:
             found[name] = Hazard(each and each / count, faults.weibull_shape if count == 1 else 1.0, tuple(sorted(at)))
@@ -71,7 +71,7 @@ def struck_by() -> tuple[str, ...]:
     return tuple(name for name in names("faults") if load("faults", name).kind != "report" and name != "fault-in-recovery")
 
 
-def _units(scenario: Scenario, name: str) -> float:
+def struck_units(scenario: Scenario, name: str) -> float:
     """Return how many units a class can strike; the first node may be a lemon, which counts as often as it fails."""
     machine, unit = scenario.machine, load("faults", name).unit
     if unit == "site":

@@ -10,6 +10,7 @@ import numpy as np
 from engine.campaign.compare import PeriodCurve, period_curve, summary
 from engine.campaign.fault_stream import hazards_of
 from engine.campaign.simulate import Campaign, campaign
+from engine.core.figures import count, exact
 from engine.errors import EmberpoolError
 from engine.faults.fault import Hazard
 from engine.registry import load, names
@@ -84,8 +85,9 @@ def too_many(scenario: Scenario) -> str:
     if expected <= MOST_FAULTS:
         return ""
     return (
-        f"{expected:,.0f} faults are to be expected in {scenario.faults.campaign_days:g} days, more than the {MOST_FAULTS:,} "
-        "that the page draws; shorten faults.campaign_days, lengthen the MTBFs, or lower faults.machines."
+        f"{count(expected, 'fault')} are to be expected in {exact(scenario.faults.campaign_days, 'days')}, more than the "
+        f"{count(MOST_FAULTS)} that the page simulates; shorten "
+        "faults.campaign_days, write fewer failures, or lower faults.machines."
     )
 
 

@@ -5,10 +5,12 @@ from functools import cache, lru_cache
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import count, exact, figure
 from engine.errors import EmberpoolError
 from engine.insight.power_loss_detail import LANES, PowerLossDetail, power_loss_detail
+from engine.registry import load
 from engine.scenario.scenario import Scenario
-from pages.failures_page.fault_tables import length
+from pages.graphics import chart
 from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of
 from pages.ui.plain import plain
 
@@ -22,9 +24,15 @@ def draw(scenario: Scenario) -> None:
     if isinstance(found, str):
         st.info(plain(found))
         return
-    st.markdown(f"**{plain(told(found, scenario))}**")
-    st.vega_lite_chart(frame(found), spec(), key="close up", alt="Batches and log writes around one power loss")
-    st.caption("Expected accesses in the steady state. The gap is the outage, which lasts far longer than it is drawn.")
+    chart.draw(
+        frame(found),
+        spec(),
+        key="close up",
+        title=told(found, scenario),
+        subtitle="Batches and log writes around one power loss, expected accesses in the steady state; the outage is cut short",
+        columns={"lane": "Lane", "batch": "Batch", "fate": "Fate", "start": "Start [ms]", "end": "End [ms]"},
+    )
+    st.caption(plain(outage_sentence(found, scenario)))
 
 
 @lru_cache(maxsize=128)
@@ -35,17 +43,30 @@ def _of(scenario: Scenario, share: float) -> PowerLossDetail | str:
         return str(error)
 
 
+def outage_sentence(found: PowerLossDetail, scenario: Scenario) -> str:
+    """Return what an outage is made of, and why it is long beside a short run."""
+    faults, outage = scenario.faults, found.crash.outage
+    down = outage.resumed - outage.at
+    asked = faults.detect_seconds + faults.restart_seconds
+    trained = count(scenario.run.batches, "batch", "batches")
+    return (
+        f"The outage of {figure(down, 's')}: {exact(faults.detect_seconds, 's')} until it is noticed (faults.detect_seconds), "
+        f"{exact(faults.restart_seconds, 's')} until processes run again (faults.restart_seconds), "
+        f"{figure(max(down - asked, 0.0), 's')} for repair and restore. It does not shrink with the run: a full run of {trained} "
+        "trains for seconds and may stand for minutes; in a month of training it counts little."
+    )
+
+
 def told(found: PowerLossDetail, scenario: Scenario) -> str:
     """Return what happened, as a sentence."""
     crash, resumed = found.crash, found.crash.resumption
-    down = length(crash.outage.resumed - crash.outage.at)
+    down = figure(crash.outage.resumed - crash.outage.at, "s")
     if resumed.embedding_batch == 0:
-        return (
-            f"Power fails in batch {crash.batch}: system {scenario.system} keeps no log, and training starts again after {down}"
-        )
+        title = load("systems", scenario.system).title
+        return f"Power fails in batch {crash.batch}: {title} keeps no log, and training starts again after {down}"
     stale = resumed.embedding_batch - resumed.mlp_batch
-    mlps = f", the MLPs {stale} batch{'es' if stale > 1 else ''} older" if stale else ""
-    again = "1 batch is" if crash.lost == 1 else f"{crash.lost} batches are"
+    mlps = f", the MLPs {count(stale, 'batch', 'batches')} older" if stale else ""
+    again = f"{count(crash.lost, 'batch', 'batches')} {'is' if crash.lost == 1 else 'are'}"
     return (
         f"Power fails in batch {crash.batch}: {down} later training goes on at the start of batch "
         f"{resumed.embedding_batch}{mlps}; {again} run again"
@@ -76,7 +97,7 @@ def spec() -> Spec:
         {"type": "bar", "height": {"band": 0.74}, "stroke": "#80808080", "strokeWidth": 0.5},
         x=quantity("start", axis=axis("Time from the power loss, the outage shortened [ms]", grid=False), scale={"nice": False}),
         x2={"field": "end"},
-        color=nominal("fate", scale=scale_of(FATES), legend={"orient": "top", "title": None}),
+        color=nominal("fate", scale=scale_of(FATES), legend={"orient": "bottom", "title": None}),
         tooltip=hover(
             ("lane", "What"), ("batch", "Batch"), ("fate", "Fate"), ("start", "From [ms]", ".4~g"), ("end", "To [ms]", ".4~g")
         ),

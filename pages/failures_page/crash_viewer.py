@@ -11,6 +11,7 @@ from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.sweep import links
 from engine.sweep.links import Opened
+from pages.graphics import chart
 from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, rows, scale_of
 from pages.ui import session
 from pages.ui.page_link import LinkPart, PageLink, host
@@ -55,8 +56,14 @@ def draw() -> None:
 
 def show(found: CrashView) -> None:
     """Draw a state."""
-    st.markdown(f"**{plain(recovery_sentence(found))}**")
-    st.vega_lite_chart(frame(found), spec(), key=f"map {found.line}", alt="Lines of the medium after the power loss")
+    chart.draw(
+        frame(found),
+        spec(),
+        key="medium",
+        title=recovery_sentence(found),
+        subtitle="Lines of the medium after the power loss, 64 B each",
+        columns={"lane": "Where", "line": "Line", "state": "Writes on their way", "holds": "Holds"},
+    )
     st.caption("Each square is a line of 64 B; the first of a log is its flag. Point at one to read what the log holds.")
     st.code(f'python -m engine crashcheck --replay "{found.line}"', language=None)
     with st.popover("Share this state"):
@@ -79,7 +86,7 @@ def spec() -> Spec:
     squares = layer(
         {"type": "rect", "stroke": INK, "strokeWidth": 0.5},
         x=x,
-        color=nominal("state", scale=scale_of(STATES), legend={"orient": "top", "title": None}),
+        color=nominal("state", scale=scale_of(STATES), legend={"orient": "bottom", "title": None}),
         tooltip=hover(("lane", "Where"), ("line", "Line"), ("state", "The writes on their way"), ("holds", "Holds")),
     )
     return {**rows(26), "encoding": {"y": lanes}, "layer": [squares, text]}

@@ -6,11 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from engine.campaign.accuracy import AccuracyEffect, accuracy_effect
+from engine.core.figures import signed
 from engine.errors import EmberpoolError
 from engine.registry import load, names
 from engine.validation.studies.findings import MOMENTS, label
 from pages.evidence_page import study_panel
 from pages.failures_page.campaigns import Protected
+from pages.graphics import chart
 from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, rows, ruled, scale_of
 from pages.ui import downloads
 from pages.ui.plain import plain
@@ -27,9 +29,15 @@ def draw(chosen: Protected) -> None:
     except EmberpoolError as error:
         st.error(plain(str(error)))
         return
-    st.markdown(f"**{plain(told(chosen.title, own))}**")
     shown = frame[frame["Measure"].isin(DRAWN) & (frame["Moment"] == MOMENTS["at_end"])]
-    st.vega_lite_chart(drawn(shown), spec(), key="effects", alt="Difference in accuracy and AUC to a run without a fault")
+    chart.draw(
+        drawn(shown),
+        spec(),
+        key="effects",
+        title=told(chosen.title, own),
+        subtitle="Difference in accuracy and AUC to a run without a fault, percentage points; lines are 95 % intervals",
+        columns={"recovery": "Recovery", "measure": "Measure", "difference": "Difference [points]", "low": "Low", "high": "High"},
+    )
     st.caption(
         "Paired with the same seed's run without a fault, on held-out samples, some hundred batches after one recovery; bars are "
         "95 % intervals. Trained on dlrm-kaggle's small twin, so sizes carry over to other models only with care."
@@ -46,7 +54,8 @@ def told(title: str, own: AccuracyEffect) -> str:
     found = next(one for one in own.effects if (one.measure, one.moment) == ("auc", "at_end"))
     low, high = found.difference.low, found.difference.high
     judged = "no effect is shown" if low <= 0 <= high else "a loss is shown" if high < 0 else "a gain is shown"
-    return f"{title}: AUC changes by {found.difference.mean:+.3f} points ({low:+.3f} to {high:+.3f}), {judged}. {own.sentence}"
+    interval = f"{signed(low)} to {signed(high)}"
+    return f"{title}: AUC changes by {signed(found.difference.mean)} points ({interval}), {judged}. {own.sentence}"
 
 
 @cache
@@ -99,5 +108,5 @@ def spec() -> Spec:
         **rows(64),
         "height": {"step": 64, "for": "position"},
         "layer": [zero, interval, mean, name],
-        "config": {"legend": {"orient": "top"}},
+        "config": {"legend": {"orient": "bottom"}},
     }

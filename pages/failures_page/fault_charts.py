@@ -1,10 +1,12 @@
 """The charts of the page Failures, as specifications without data."""
 
 from functools import cache
+from math import log, sqrt
 
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.reference_points import YARDSTICKS
-from pages.failures_page.fault_tables import RECOVERS
+from engine.core.figures import percent
+from pages.failures_page.fault_tables import RECOVERS, Marked
 from pages.graphics.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when
 
 # useful, checkpoint, lost, replay, slow, detect, restart, restore
@@ -17,69 +19,103 @@ AROUND = {
     "checkpoint": COLOURS["checkpoint"],
     **{name: COLOURS[name] for name in RECOVERS},
 }
-TOP = {"orient": "top", "title": None, "columns": 3}
+BOTTOM = {"orient": "bottom", "title": None, "columns": 3}
+LOST_BY = ("the protection itself", "failures")
+FORMULA, SIMULATED, OWN = "#3f8fd0", "#c2557f", "#d9622b"
+HEIGHT, LINE = 320, 14  # pixels of the chart of periods, and from one line of labels to the next
 
 
 @cache
-def spent(of: str) -> Spec:
-    """A bar a protection under its label, stacked by bucket; needs protection, label, nth, part, share, chosen."""
+def lost(limit: float) -> Spec:
+    """A bar a protection under its label, hours from 0 to `limit`; needs protection, label, nth, part, hours, chosen."""
+    colours = dict(zip(LOST_BY, (COLOURS["checkpoint"], COLOURS["lost"]), strict=True))
+    scale = {"domain": [0, limit], "nice": False}
     bar = layer(
-        {"type": "bar", "height": {"band": 0.5}},
-        x=quantity("share", scale={"domain": [0, 100]}, axis=axis(f"Share of the campaign's {of.lower()} [%]", grid=False)),
-        color=nominal("part", scale=scale_of(COLOURS), legend=TOP),
+        {"type": "bar", "height": {"band": 0.45}, "clip": True},
+        x=quantity("hours", scale=scale, axis=axis("Lost [h a month]", grid=False, labelFlush=True)),
+        color=nominal("part", scale=scale_of(colours), legend=None),
         order=quantity("rank"),
         opacity=when("datum.chosen", 1, 0.62),
-        tooltip=hover(("protection", "Protection"), ("part", "Went into"), ("share", "Share [%]", ".4~g")),
+        tooltip=hover(("protection", "Protection"), ("part", "Lost by"), ("hours", "Hours a month", ".3~g")),
     )
     # As labels of the axis they have the theme's colour for text; they stand over their bars, on a narrow screen too.
-    over = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -19, "labelLimit": 0, "labelFontSize": 13, "ticks": False}
+    over = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -17, "labelLimit": 0, "labelFontSize": 12, "ticks": False}
     bar["encoding"]["y"] = nominal("label", sort={"field": "nth", "op": "min"}, axis=axis("", domain=False, **over))
-    ranked = {"calculate": f"indexof({list(COLOURS)}, datum.part)", "as": "rank"}
-    return {**rows(46), "transform": [ranked], **bar}
+    ranked = {"calculate": f"indexof({list(LOST_BY)}, datum.part)", "as": "rank"}
+    return {**rows(40), "transform": [ranked], **bar}
 
 
-PERIOD = quantity(
-    "period",
-    scale=LOG,
-    axis=axis("Training between two checkpoints [min]", format="~g", labelOverlap=True, tickCount=6, grid=False),
-)
 ONCE: Spec = {"values": [{}]}  # a mark that is drawn once, not once a row
 
 
 @cache
-def periods(best: tuple[tuple[str, float], ...], low: float) -> Spec:
-    """Time that is not useful over the checkpoint period, both logarithmic; needs period, gone, how.
+def periods(marked: tuple[Marked, ...], low: float, first: float, last: float) -> Spec:
+    """Time that is lost over the checkpoint period, both logarithmic; needs period, gone, how.
 
-    `best` are the names and minutes of the best periods by formula, `low` is the least share drawn.
+    `marked` are periods with a name: the best by formula, the lowest, one's own; `low` is the least
+    percentage drawn, `first` and `last` are the shortest and the longest period in minutes.
     """
     scale = {"type": "log", "nice": False, "domain": [low, 100], "clamp": True}
-    y = quantity("gone", scale=scale, axis=axis("Time not useful [%]", format="~g", tickCount=4))
-    how = {"domain": ["closed form", "simulated"], "range": ["#3f8fd0", "#c2557f"]}
-    colour = nominal("how", scale=how, legend=TOP)
-    tip = hover(("how", "Known by"), ("period", "Period [min]", ".4~g"), ("gone", "Time not useful [%]", ".4~g"))
-    both = {"x": PERIOD, "y": y, "color": colour, "tooltip": tip}
-    line = layer({"type": "line"}, {"filter": "datum.how === 'closed form'"}, **both)
-    dots = layer({"type": "point", "filled": True, "size": 45, "opacity": 1}, {"filter": "datum.how === 'simulated'"}, **both)
-    known = [_yardstick(one.name, 100 * (1 - one.low), scale) for one in YARDSTICKS if 100 * (1 - one.low) > low]
-    size = {"height": 320, "autosize": {"type": "fit-x", "contains": "padding"}}
-    return {**size, "layer": [line, dots, *known, *(_best(*one, n) for n, one in enumerate(best))]}
+    y = quantity("gone", scale=scale, axis=axis("Time lost [%]", format="~g", values=ticks(low, 100, (1,))))
+    minutes = axis(
+        "Training between two checkpoints [min]", format="~g", labelOverlap="greedy", values=ticks(first, last), grid=False
+    )
+    x = quantity("period", scale=LOG, axis=minutes)
+    tip = hover(("how", "Known by"), ("period", "Period [min]", ".4~g"), ("gone", "Time lost [%]", ".4~g"))
+    both = {"x": x, "y": y, "tooltip": tip}
+    line = layer({"type": "line", "color": FORMULA}, {"filter": "datum.how === 'closed form'"}, **both)
+    dots = layer(
+        {"type": "point", "filled": True, "size": 40, "opacity": 1, "color": SIMULATED},
+        {"filter": "datum.how === 'simulated'"},
+        **both,
+    )
+    known = [(one.name, 100 * (1 - one.low)) for one in YARDSTICKS if 100 * (1 - one.low) > low]
+    bottom = [float(HEIGHT) - 8 - LINE * n for n in range(len(marked))]
+    beside = apart([pixel(gone, low) - 7 for _, gone in known], bottom)
+    yardsticks = [_yardstick(*one, y_label, scale) for one, y_label in zip(known, beside, strict=True)]
+    rules = [_marked(one, y_label, scale, one.minutes > sqrt(first * last)) for one, y_label in zip(marked, bottom, strict=True)]
+    size = {"height": HEIGHT, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return {**size, "layer": [line, dots, *yardsticks, *rules]}
 
 
-def _yardstick(name: str, gone: float, scale: Spec) -> Spec:
-    at = {"y": {"datum": gone, "type": "quantitative", "scale": scale}}
-    rule = layer(ruled(strokeDash=[2, 3], color=INK), **at)
-    label = {"type": "text", "align": "left", "x": 6, "dy": -6, "color": INK, "fontSize": 11}
-    text = layer(label, **at, text={"value": f"{name}: {gone:.3g} %"})
-    return {"data": ONCE, "layer": [rule, text]}
+def ticks(first: float, last: float, steps: tuple[int, ...] = (1, 2, 5)) -> list[float]:
+    """Return the ticks of a logarithmic axis: steps times powers of ten."""
+    found = (float(f"{step}e{power}") for power in range(-9, 10) for step in steps)
+    return [tick for tick in found if first <= tick <= last]
 
 
-def _best(name: str, minutes: float, n: int) -> Spec:
-    """A rule at a best period by formula; two are often close, so that their names stand on either side."""
-    at = {"x": {"datum": minutes, "type": "quantitative", "scale": LOG}}
-    rule = layer(ruled(color=INK), **at)
-    side = {"align": "left", "dx": 4} if n else {"align": "right", "dx": -4}
-    text = layer({"type": "text", "y": 310, "color": INK, **side}, **at, text={"value": name})
-    return {"data": ONCE, "layer": [rule, text]}
+def pixel(gone: float, low: float) -> float:
+    """Return how far below the top a percentage is drawn."""
+    return HEIGHT * log(100 / gone) / log(100 / low)
+
+
+def apart(wanted: list[float], taken: list[float]) -> list[float]:
+    """Return a row of pixels for each label, near where it is wanted, LINE from every other label at least."""
+    held, found = list(taken), []
+    for y in wanted:
+        tries = (y + side * step for step in range(HEIGHT) for side in (-1, 1))
+        free = (one for one in tries if LINE / 2 <= one <= HEIGHT and all(abs(one - other) >= LINE for other in held))
+        place = next(free, y)
+        held.append(place)
+        found.append(place)
+    return found
+
+
+def _yardstick(name: str, gone: float, y_label: float, scale: Spec) -> Spec:
+    rule = layer(ruled(strokeDash=[2, 3], color=INK), y={"datum": gone, "type": "quantitative", "scale": scale})
+    label = {"type": "text", "align": "left", "x": 6, "y": y_label, "color": INK, "fontSize": 11}
+    return {"data": ONCE, "layer": [rule, layer(label, text={"value": f"{name}: {percent(gone / 100)}"})]}
+
+
+def _marked(one: Marked, y_label: float, scale: Spec, late: bool) -> Spec:
+    """A rule or a point at a period, its name in a row of its own at the bottom."""
+    at = {"x": {"datum": one.minutes, "type": "quantitative", "scale": LOG}}
+    point = {"type": "point", "filled": True, "size": 130, "shape": "diamond", "color": OWN, "opacity": 1}
+    mark = layer(ruled(color=INK, strokeDash=[6, 3] if one.gone is None else [1, 0], opacity=0.7), **at)
+    text = {"type": "text", "y": y_label, "color": INK, "align": "right" if late else "left", "dx": -6 if late else 6}
+    label = layer(text, **at, text={"value": one.name})
+    held = layer(point, **at, y={"datum": one.gone, "type": "quantitative", "scale": scale})
+    return {"data": ONCE, "layer": [mark, label, *([held] if one.gone is not None else [])]}
 
 
 @cache
@@ -89,7 +125,7 @@ def around() -> Spec:
         {"type": "bar", "height": {"band": 0.7}, "clip": True},
         x=quantity("start", axis=axis("Seconds from the fault"), scale={"nice": False}),
         x2={"field": "end"},
-        color=nominal("what", scale=scale_of(AROUND), legend=TOP),
+        color=nominal("what", scale=scale_of(AROUND), legend=BOTTOM),
         tooltip=hover(("what", "What"), ("start", "From [s]", ".5~g"), ("end", "To [s]", ".5~g")),
     )
     fault = layer(ruled(color="#c23b3b", strokeWidth=2), x={"datum": 0.0})

@@ -1,23 +1,23 @@
 """Tables behind the charts of the page Failures, and the sentences above them."""
 
 from math import floor, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from engine.campaign.accounts import BUCKETS
 from engine.campaign.compare import PeriodCurve
 from engine.campaign.fold import CampaignRecovery
+from engine.campaign.monthly.losses import ProtectionLoss, inside
 from engine.campaign.reference_points import YARDSTICKS, llama
 from engine.campaign.simulate import Campaign
+from engine.core.figures import count, exact, figure, percent
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
-from engine.units import DAY, HOUR, MINUTE
+from engine.units import MINUTE
 from pages.answers.headline import model_name
-from pages.failures_page.campaigns import Campaigns, Protected, own
+from pages.failures_page.campaigns import Campaigns, own
 
-OF = ("Time", "Energy")
-ALIKE = 0.001  # of the time: shares nearer to each other are told as one
+ROOM = 2.5  # times: how far below the lowest loss the chart of periods goes on, for the names at its bottom
 RECOVERS = ("detect", "restart", "restore")
 # What a single run's results call otherwise: a campaign has weeks of faults, and a protection instead of the system's log.
 OVER_WEEKS = {
@@ -32,85 +32,24 @@ FORMATS = {
 }
 
 
-def length(seconds: float) -> str:
-    """Return a length of time in the unit that one would say it in."""
-    for unit, name in ((365 * DAY, "years"), (DAY, "days"), (HOUR, "h"), (MINUTE, "min"), (1.0, "s"), (1e-3, "ms")):
-        if seconds >= 2 * unit or name == "ms":
-            return f"{seconds / unit:.3g} {name}"
-    raise ValueError("a length of time has no unit")
+class Marked(NamedTuple):
+    """A period with a name, in minutes; with the percentage that it loses it is a point, else a rule."""
+
+    name: str
+    minutes: float
+    gone: float | None = None
 
 
-def finding(found: Campaigns, scenario: Scenario) -> str:
-    """Return what the page has to say in one sentence."""
-    fit = [one for one in found.protected if one.runs]
-    best, chosen = fit[0], found.of(scenario.policy.protection)
-    how_often = f"A fault every {length(found.mtbf)}" if found.mtbf else "With the faults that are listed"
-    told = f"{how_often}: {_own(chosen)} keeps {_kept(chosen)} of the time useful" if chosen.runs else f"{how_often}"
-    alike = [one for one in fit if best.share - one.share < ALIKE]
-    if chosen in alike and chosen.name != "none":
-        return f"{told}, {'more than' if len(alike) == 1 else 'as much as'} any other protection"
-    most = "no protection" if best.name == "none" else _own(best)
-    keeps = f"{most} keeps most" if len(alike) == 1 else f"{most} and {len(alike) - 1} more keep most"
-    return f"{told}{'; ' if chosen.runs else ': '}{keeps}, {_kept(best)}"
-
-
-def _own(one: Protected) -> str:
-    """A title inside a sentence: a name of its own keeps its capital."""
-    return one.title if one.title[1:2].isupper() or "-" in one.title.split()[0] else one.title[0].lower() + one.title[1:]
-
-
-def _kept(one: Protected) -> str:
-    return f"{100 * one.share:.3g} %" if one.share < 0.99 else f"{100 * one.share:.4g} %"
-
-
-def under_own_log(found: Campaigns, scenario: Scenario, ratio: float | None) -> str:
-    """Return how the campaigns go with estimates and full runs, whose `ratio` of useful time is under the system's own log."""
+def simulated(found: Campaigns, scenario: Scenario, ratio: float | None) -> str:
+    """Return what is simulated, and how it goes with estimates, whose `ratio` of useful time is under the system's own log."""
+    count_of = max((len(one.runs) for one in found.protected), default=0)
+    title, days = load("systems", scenario.system).title, exact(scenario.faults.campaign_days, "days")
+    told = f"{title} trains {model_name(scenario)} for {days}, {count(count_of, 'time')} with other random faults."
     one = found.of(own(scenario))
-    here = f"over these weeks that keeps {_kept(one)}" if one.runs else f"which no campaign can have: {one.refused}"
-    calm = "" if ratio is None else f"; without faults, as an estimate has it, {100 * ratio:.3g} %"
-    whose = "no log" if one.name == "none" else f"the system's own log, {_own(one)}"
-    return f"Estimates and full runs train under {whose}: {here}{calm}. A single run's share counts its own outages alone."
-
-
-def example(scenario: Scenario, shown: Scenario) -> str:
-    """Return the sentence that says what is shown though nobody asked for it."""
-    protection = shown.policy.protection
-    log = "" if protection == scenario.policy.protection else " under the system's own log"
-    log = " of a system without a log" if log and protection == "none" else log
-    return f"No fault that can strike is asked for: as an example, power is lost once a day{log}. Choose others below."
-
-
-def setting(found: Campaigns, scenario: Scenario) -> str:
-    """Return under what the campaigns run."""
-    faults = scenario.faults
-    together = f"{faults.machines:,} such machines together" if faults.machines > 1 else "one such machine"
-    rates = "" if faults.rates == "none" else f" at the rates of {faults.rates}"
-    classes = ", ".join(
-        f"{load('faults', name).name} every {length(hazard.mtbf)}"
-        for name, hazard in sorted(found.hazards.items(), key=lambda one: one[1].mtbf or 0.0)
-        if hazard.mtbf
-    )
-    told = f"System {scenario.system} trains {model_name(scenario)} for {faults.campaign_days:g} days on {together}{rates}."
-    return f"{told} Altogether: {classes}." if classes else told
-
-
-def spent(found: Campaigns, of: str, scenario: Scenario) -> pd.DataFrame:
-    """Return the share of each bucket by protection, best first: protection, label, nth, part, share, chosen."""
-    rows = []
-    for nth, one in enumerate(found.protected):
-        if not one.runs:
-            continue
-        chosen, log = one.name == scenario.policy.protection, one.name == own(scenario) != "none"
-        books = [run.seconds if of == "Time" else run.joules for run in one.runs]
-        total = sum(sum(book.values()) for book in books)
-        shares = {part: 100 * sum(book[part] for book in books) / total for part in BUCKETS}
-        title = one.title + ", the system's own log" * log
-        label = f"{title}: {shares['useful']:.3g} % useful{'  ◀ this one' * chosen}"
-        rows += [
-            {"protection": one.title, "label": label, "nth": nth, "part": part, "share": share, "chosen": chosen}
-            for part, share in shares.items()
-        ]
-    return pd.DataFrame(rows)
+    here = f"over these weeks that keeps {percent(one.share)} of the time useful" if one.runs else f"not possible: {one.refused}"
+    calm = "" if ratio is None else f"; without faults, as an estimate has it, {percent(ratio)}"
+    whose = "no log" if one.name == "none" else f"the system's own log, {inside(one.title)}"
+    return f"{told} Estimates and full runs train under {whose}: {here}{calm}. A single run's share counts its own outages alone."
 
 
 def means(found: Campaigns) -> pd.DataFrame:
@@ -133,33 +72,40 @@ def periods(curve: PeriodCurve) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def taken_away(periods: pd.DataFrame) -> pd.DataFrame:
-    """Return the periods as a file has them, with units."""
-    return periods.rename(columns={"period": "Checkpoint period [min]", "gone": "Time not useful [%]", "how": "Known by"})
-
-
 def yardsticks() -> tuple[str, str]:
     """Return what the dashed lines are, and what Llama 3's public numbers would give."""
     told = "; ".join(f"{one.name} ({one.source})" for one in YARDSTICKS)
-    return f"Dashed: what others publish of their own machines, to compare with, not to reach: {told}.", llama().sentence
+    return f"Dotted: what others publish of their own machines, to compare with, not to reach: {told}.", llama().sentence
 
 
 def lowest(frame: pd.DataFrame) -> float:
-    """Return the least share worth drawing: a round number below the best period's."""
-    return float(10 ** floor(log10(max(frame["gone"].min(), 1e-4))))
+    """Return the least percentage worth drawing: a power of ten well below the best period's, so that names have room."""
+    least = max(frame["gone"].min(), 1e-4)
+    return float(10 ** floor(log10(least / ROOM)))
 
 
-def best(curve: PeriodCurve) -> tuple[tuple[str, float], ...]:
-    """Return the best periods of Young and of Daly, in minutes; none without random faults."""
-    found = {"Daly": curve.daly, "Young": curve.young}
-    return tuple((who, value / MINUTE) for who, value in sorted(found.items(), key=lambda one: one[1] or 0.0) if value)
+def marked(curve: PeriodCurve, best: ProtectionLoss | None, chosen: ProtectionLoss | None) -> tuple[Marked, ...]:
+    """Return the named periods of a curve: the lowest loss, one's own, and the best of Young and Daly."""
+    found = [Marked("lowest loss", *lowest_loss(curve, best))]
+    if chosen and chosen.period and chosen.share:
+        found.append(Marked("yours", chosen.period / MINUTE, 100 * chosen.share.total))
+    formula = {"Daly": curve.daly, "Young": curve.young}
+    return (*found, *(Marked(who, value / MINUTE) for who, value in formula.items() if value))
 
 
-def on_periods(curve: PeriodCurve, title: str) -> str:
-    """Return where the best period lies, by simulation and by formula."""
-    best = max(curve.points, key=lambda one: one.simulated)
-    told = f"{title} keeps most when written every {length(best.period)}: {100 * best.simulated:.4g} % of the time useful"
-    return f"{told}; Daly's formula says {length(curve.daly)}" if curve.daly else told
+def lowest_loss(curve: PeriodCurve, best: ProtectionLoss | None) -> tuple[float, float]:
+    """Return minutes and percentage of the period that loses least: by the closed form, or else as simulated."""
+    if best and best.period and best.share:
+        return best.period / MINUTE, 100 * best.share.total
+    point = max(curve.points, key=lambda one: one.simulated)
+    return point.period / MINUTE, 100 * (1 - point.simulated)
+
+
+def on_periods(curve: PeriodCurve, title: str, best: ProtectionLoss | None) -> str:
+    """Return where the best period lies, and by Daly's formula."""
+    minutes, gone = lowest_loss(curve, best)
+    told = f"{title} loses least when written every {figure(minutes * MINUTE, 's')}: {percent(gone / 100)} of the time"
+    return f"{told}; Daly's formula says {figure(curve.daly, 's')}" if curve.daly else told
 
 
 def around(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
@@ -195,15 +141,22 @@ def _down(recovery: CampaignRecovery) -> float:
     return recovery.detect + recovery.restart + recovery.restore
 
 
+def again_text(recovery: CampaignRecovery) -> str:
+    """Return how many batches a recovery trains a second time."""
+    batches = recovery.embedding_batches
+    return f"{count(batches, 'batch', 'batches')} {'is' if batches == 1 else 'are'} trained again"
+
+
 def on_recovery(run: Campaign, recovery: CampaignRecovery) -> str:
     """Return one fault's story as a sentence."""
     title = load("faults", recovery.fault).title
-    down = length(_down(recovery))
-    times = "once" if recovery.again == 1 else f"{recovery.again} times"
+    down = figure(_down(recovery), "s")
+    times = "once" if recovery.again == 1 else count(recovery.again, "time")
     again = f" after it was interrupted {times}" if recovery.again else ""
+    rows, mlps = count(recovery.embedding_batches), count(recovery.mlp_batches)
     lost = {
         "lost": "nothing came back: training starts at batch 0",
-        "lossy": f"embeddings {recovery.embedding_batches:,} and MLPs {recovery.mlp_batches:,} batches behind come back",
-        "exact": f"everything comes back; {recovery.embedding_batches:,} batches are trained again, {length(recovery.replay)}",
+        "lossy": f"embeddings {rows} and MLPs {mlps} batches behind come back",
+        "exact": f"everything comes back; {again_text(recovery)}, {figure(recovery.replay, 's')}",
     }[recovery.keeps]
-    return f"{title} after {length(recovery.at)}: training stands still for {down}{again}, then {lost}"
+    return f"{title} after {figure(recovery.at, 's')}: training stands still for {down}{again}, then {lost}"

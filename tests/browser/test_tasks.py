@@ -83,3 +83,23 @@ def test_a_power_loss_in_mid_run_takes_two_clicks(server, visit):
     page.get_by_role("button", name=re.compile("^Run full training")).click()
     expect(page.get_by_role("button", name="Download this run as CSV")).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("1 power loss|[Rr]ecover"), timeout=WAIT_MS)
+
+
+def test_what_failures_cost_takes_five_actions(server, visit):
+    page, actions = visit(f"{server}/failures?preset=dlrm-kaggle"), 1
+    drawn(page)
+    for label, value in (("Failures", "2"), ("Nodes", "64"), ("Checkpoint period [min]", "30")):
+        page.get_by_label(label, exact=True).fill(value)
+        page.keyboard.press("Tab")
+        drawn(page)
+        actions += 1
+    said = page.locator(".st-key-answer")
+    expect(said).to_contain_text(
+        re.compile(r"3\.\d+ h and \d+ USD a month are lost with periodic full checkpoint"), timeout=WAIT_MS
+    )
+    page.wait_for_url(re.compile("policy.checkpoint_minutes=30"), timeout=WAIT_MS)
+    box = said.bounding_box()
+    assert box["y"] + box["height"] <= 300, box
+    page.get_by_role("button", name=re.compile("^Take the best period")).click()
+    expect(said).to_contain_text("The period is near its best.", timeout=WAIT_MS)
+    assert actions + 1 <= 5

@@ -1,17 +1,19 @@
 """The page Faults: does it open by link, keep to the campaigns' numbers, and say in a sentence what it cannot show?"""
 
 from functools import cache
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from engine.campaign.accounts import BUCKETS
 from engine.campaign.fault_stream import hazards_of
+from engine.campaign.monthly import losses
 from engine.estimate import estimate
 from engine.insight.power_loss_detail import power_loss_detail
-from engine.registry import load
 from engine.results.metrics import metrics
 from engine.units import DAY
-from pages.failures_page import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
+from pages.failures_page import campaigns, close_up_panel, failure_settings, fault_charts, fault_tables
 from tests import apps
 from tests.apps import address, fields, text
 from tests.cases import each
@@ -29,11 +31,14 @@ def opened(**query):
 def test_a_link_opens_the_page_with_the_protections_best_first():
     app = opened(preset="trainingcxl-rm1", faults__power_loss_mtbf_hours="24.0", policy__protection="relaxed")
     assert not app.exception and not app.error
-    assert "A fault every 24 h: relaxed undo log keeps 99.8" in text(app.header)
-    table = app.dataframe[0].value
+    assert "a month are lost with relaxed undo log" in text(app.header)
+    table = app.dataframe[1].value
     shares = table["Effective training time ratio over weeks"].dropna()
     assert list(shares) == sorted(shares, reverse=True) and table["Protection"][0] == "Relaxed undo log"
-    assert "Power fails in batch 6" in text(app.markdown)
+    words = apps.chart_words(app)
+    assert "Power fails in batch 6" in words["close up"]
+    assert words["lost"].startswith("Relaxed undo log loses least") and "hours lost a month" in words["lost"]
+    assert app.dataframe[0].value["Protection"][0] == "▶ Relaxed undo log"
 
 
 @each("system", ["cxl", "cxl-b", "pmem", "dram"], few=4)
@@ -49,24 +54,25 @@ def test_a_campaign_under_the_systems_own_log_agrees_with_the_estimate(system):
 def test_pages_that_show_another_ratio_say_of_what_it_is():
     query = {"preset": "optane-kaggle", "faults.power_loss_mtbf_hours": "24.0", "machine.pmem_capacity_GB": "128.0"}
     app = apps.opened("faults", query)
-    assert "own log, relaxed undo log: over these weeks that keeps 60.4 %; without faults, as an estimate has it, 60.5 %" in text(
-        app.caption
+    said = (
+        "own log, relaxed undo log: over these weeks that keeps 60.4 % of the time useful; without faults, as an estimate has it"
     )
-    assert not {metric.name for metric in metrics() if "ratio" in metric.name} & set(app.dataframe[0].value.columns)
-    next(one for one in app.button if one.label == "The system's own log").click().run()
-    assert ("policy.protection", "relaxed") in address(app) and "relaxed undo log keeps 60.4 %" in text(app.header)
+    assert f"{said}, 60.5 %" in text(app.caption)
+    assert not {metric.name for metric in metrics() if "ratio" in metric.name} & set(app.dataframe[1].value.columns)
+    app.button(key="own log").click().run()
+    assert ("policy.protection", "relaxed") in address(app) and "are lost with relaxed undo log" in text(app.header)
     assert RATIO not in [tile.label for tile in apps.opened("design", query).metric]
 
 
 def test_a_first_visitor_sees_a_daily_power_loss_under_the_systems_own_log():
     app = opened(preset="dlrm-kaggle")
-    assert "A fault every 24 h: relaxed undo log keeps 99.83 %" in text(app.header)
-    assert "power is lost once a day under the system's own log" in text(app.caption)
-    assert app.selectbox(key=fault_settings.CHOSEN).value == "relaxed"
+    assert "With power lost once a day, 1.27 h and 1.79 USD a month are lost with relaxed undo log" in text(app.header)
+    assert "as an example, power is lost once a day" in text(app.caption)
+    assert app.selectbox(key=failure_settings.PROTECTION).value == "relaxed"
     assert address(app) == address(opened(preset="dlrm-kaggle")), "looking is no choice: the link opens what one sees"
     assert not {"faults.power_loss_mtbf_hours", "policy.protection"} & set(dict(address(app)))
-    app.selectbox(key=fault_settings.CHOSEN).set_value("periodic-full").run()
-    assert "periodic full checkpoint keeps 99.11 %" in text(app.header) and "as an example" not in text(app.caption)
+    app.selectbox(key=failure_settings.PROTECTION).set_value("periodic-full").run()
+    assert "are lost with periodic full checkpoint" in text(app.header) and "as an example" not in text(app.caption)
     assert ("faults.power_loss_mtbf_hours", "24.0") in address(app), "what was shown is chosen with it"
     again = apps.opened("failures", apps.link("&".join(map("=".join, address(app)))))
     assert text(again.header) == text(app.header) and not again.exception
@@ -90,8 +96,9 @@ def test_who_names_faults_or_a_protection_keeps_theirs(chosen, protection, mtbf)
 def test_a_button_sets_rates_and_the_box_sets_the_protection_and_both_go_into_the_link():
     app = opened(preset="trainingcxl-rm1")
     next(one for one in app.button if one.label == "Llama 3's rates, 2,048 machines").click().run()
-    app.selectbox(key=fault_settings.CHOSEN).set_value("undo").run()
-    assert not app.exception and "A fault every 7" in text(app.header) and "undo log keeps" in text(app.header)
+    app.selectbox(key=failure_settings.PROTECTION).set_value("undo").run()
+    assert not app.exception and "are lost with undo log" in text(app.header)
+    assert "Failures are" in text(app.caption) and "GPU crash every" in text(app.caption), "their classes are named"
     held = dict(address(app))
     assert held["faults.rates"] == "llama3" and held["faults.machines"] == "2048" and held["policy.protection"] == "undo"
 
@@ -99,7 +106,10 @@ def test_a_button_sets_rates_and_the_box_sets_the_protection_and_both_go_into_th
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ({"faults__power_loss_mtbf_hours": "0.01"}, "72,000 faults are to be expected in 30 days"),
+        (
+            {"faults__power_loss_mtbf_hours": "0.01", "faults__power_loss_at_seconds": "5.0"},
+            "72,001 faults",
+        ),
         ({"machine__pmem_capacity_GB": "1", "machine__pmem_module_GB": "1"}, "cannot hold"),
     ],
 )
@@ -110,37 +120,18 @@ def test_what_cannot_be_drawn_is_told_in_a_sentence(query, sentence):
 
 def test_a_protection_that_is_not_possible_says_why_and_the_others_are_drawn():
     app = opened(preset="dlrm-kaggle", policy__protection="cpr", faults__power_loss_mtbf_hours="24.0")
-    assert not app.exception and "needs tables in at least 2 parts" in text(app.warning) and len(app.dataframe) == 3
+    assert not app.exception and "CPR, partial recovery is not possible here" in text(app.header)
+    assert "needs tables in at least 2 parts" in text(app.markdown) and len(app.dataframe) == 4
+    assert "CPR, partial recovery" not in set(app.dataframe[0].value["Protection"])
 
 
-@pytest.mark.parametrize("name", fault_tables.OF)
-def test_the_bars_of_each_protection_sum_to_everything(name):
-    found = of("trainingcxl-rm1", "cxl", *DAILY.items())
-    asked = scenario("trainingcxl-rm1", "cxl", **{"policy.protection": "undo"})
-    bars = fault_tables.spent(found, name, asked)
-    assert bars.groupby("protection")["share"].sum().tolist() == pytest.approx([100.0] * bars["protection"].nunique(), abs=1e-9)
-    useful = bars[bars.part == "useful"].set_index("protection")
-    own = load("protections", campaigns.own(asked)).title
-    for title, label, share in useful[["label", "share"]].itertuples():
-        assert f": {share:.3g} % useful" in label and label.endswith("this one") == (title == "Undo log")
-        assert label.startswith(title) and ("the system's own log" in label) == (title == own)
-    assert fields(fault_charts.spent(name)) <= {*bars.columns, "rank"}
-    assert set(bars["part"]) == set(BUCKETS) and set(bars[bars.chosen]["protection"]) == {"Undo log"}
-
-
-@pytest.mark.parametrize(
-    ("shares", "said"),
-    [
-        ({"undo": 0.9, "none": 0.5}, "undo keeps 90 % of the time useful, more than any other protection"),
-        ({"undo": 0.9, "rare": 0.9, "none": 0.5}, "undo keeps 90 % of the time useful, as much as any other protection"),
-        ({"rare": 0.95, "peers": 0.9496, "undo": 0.9}, "undo keeps 90 % of the time useful; rare and 1 more keep most, 95 %"),
-        ({"none": 0.95, "undo": 0.9}, "undo keeps 90 % of the time useful; no protection keeps most, 95 %"),
-    ],
-)
-def test_ties_are_told_and_no_protection_is_not_nobody(shares, said):
-    protected = [campaigns.Protected(name, name, "", (None,), {RATIO: share}) for name, share in shares.items()]
-    found, asked = campaigns.Campaigns(tuple(protected), {}, 7200.0), scenario("tiny", "cxl", **{"policy.protection": "undo"})
-    assert fault_tables.finding(found, asked) == f"A fault every 2 h: {said}"
+def test_faults_without_a_formula_are_simulated_and_the_answer_says_so_meanwhile():
+    app = opened(preset="dlrm-kaggle", faults__weibull_shape="0.7", faults__power_loss_mtbf_hours="24.0")
+    assert not app.exception and "are being simulated" in text(app.header) and len(app.header) == 1
+    apps.ANSWERS.found()
+    app.run()
+    assert not app.exception and "a month are lost with periodic full checkpoint" in text(app.header)
+    assert "Mean of simulated weeks" in apps.chart_words(app)["lost"]
 
 
 def test_hazards_are_those_of_all_machines_together():
@@ -159,9 +150,21 @@ def test_the_best_period_is_drawn_where_the_formula_says():
     best = min(curve.points, key=lambda one: 1 - one.simulated)
     assert 0.5 < best.period / curve.daly < 2
     low = fault_tables.lowest(fault_tables.periods(curve))
-    spec = fault_charts.periods(fault_tables.best(curve), low)
+    own = losses.loss_by_formula(asked, "periodic-full", hazards_of(asked), 7200.0)
+    marked = fault_tables.marked(curve, losses.best_period(asked, "periodic-full", hazards_of(asked)), own)
+    assert [one.name for one in marked] == ["lowest loss", "yours", "Daly", "Young"]
+    assert marked[1].minutes == pytest.approx(120, rel=0.01) and marked[0].gone < marked[1].gone
+    spec = fault_charts.periods(marked, low, 1.0, 1000.0)
     assert fields(spec) <= set(fault_tables.periods(curve).columns)
     assert low <= 100 * (1 - best.simulated)
+
+
+@given(st.lists(st.floats(0, fault_charts.HEIGHT), max_size=8), st.integers(0, 4))
+def test_names_in_the_chart_of_periods_never_overprint(wanted, below):
+    taken = [fault_charts.HEIGHT - 8.0 - fault_charts.LINE * n for n in range(below)]
+    placed = sorted([*fault_charts.apart(wanted, taken), *taken])
+    assert all(b - a >= fault_charts.LINE - 1e-9 for a, b in pairwise(placed)), placed
+    assert all(0 <= one <= fault_charts.HEIGHT for one in placed)
 
 
 def test_around_a_fault_nothing_overlaps_and_what_was_lost_is_replayed():

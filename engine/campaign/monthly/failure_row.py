@@ -1,0 +1,152 @@
+"""The failures of a machine as one says them, "2 a week on 64 nodes of 8 GPUs", and the knobs that hold them.
+
+Failures are node crashes: `faults.host_crash_mtbf_hours` is that of one node. A link may hold other classes; `row_of` counts
+all of them except power losses, which strike the whole site.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from ...core.figures import count, exact
+from ...errors import BadKnob, EmberpoolError
+from ...estimate import estimate
+from ...faults.fault import Hazard
+from ...hardware.device import gpus_in_node, nodes
+from ...insight.running_costs import MONTH, YEAR
+from ...registry import NO_RATES, load, names
+from ...scenario.scenario import KNOBS, Scenario, with_values
+from ...units import DAY, HOUR
+from ..fault_stream import FLUSH_FAILURE, POWER_LOSS, hazards_of, struck_units
+
+PERIODS: Mapping[str, float] = MappingProxyType({"week": 7 * DAY, "day": DAY, "month": MONTH, "year": YEAR, "hour": HOUR})
+CRASH = "host-crash"
+CRASH_KNOB = "faults.host_crash_mtbf_hours"
+POWER_KNOB = "faults.power_loss_mtbf_hours"
+MINUTES_KNOB, PROTECTION_KNOB = "policy.checkpoint_minutes", "policy.protection"
+OF_THE_SITE = (POWER_LOSS, FLUSH_FAILURE)
+RATE = "Throughput [samples/s]"
+MOST_OFFERS = 3
+
+
+@dataclass(frozen=True)
+class FailureRow:
+    """How often nodes fail, and on which machine.
+
+    failures: how many in a `period`, one of PERIODS, of all nodes together or of each of them.
+    nodes, gpus: of all replicas together; `gpus` are those of one node.
+    """
+
+    failures: float
+    period: str
+    each_node: bool
+    nodes: int
+    gpus: int
+
+    @property
+    def seconds_between(self) -> float | None:
+        """Mean seconds between two failures of the whole cluster; None without any."""
+        often = self.failures * (self.nodes if self.each_node else 1)
+        return PERIODS[self.period] / often if often else None
+
+
+@dataclass(frozen=True)
+class SystemOffer:
+    """A training system that can have the machine asked for: its name and title, and the knobs to set."""
+
+    system: str
+    title: str
+    knobs: Mapping[str, Any]
+
+
+def row_of(scenario: Scenario, period: str = "", each_node: bool = False) -> FailureRow:
+    """Return what the knobs of a scenario hold; without a `period` in the one whose number is shortest."""
+    machine = scenario.machine
+    row = FailureRow(0.0, period or "week", each_node, scenario.faults.machines * nodes(machine), gpus_in_node(machine))
+    rate = sum(1 / hazard.mtbf for hazard in failing(hazards_of(scenario)).values() if hazard.mtbf)
+    rate /= row.nodes if each_node else 1
+    if not period and rate:
+        often = [name for name, seconds in PERIODS.items() if rate * seconds >= 0.9995] or ["year"]
+        row = replace(row, period=min(often, key=lambda name: len(written(rate * PERIODS[name]))))
+    return replace(row, failures=float(written(rate * PERIODS[row.period])))
+
+
+def written(number: float) -> str:
+    """Return a number of failures as one writes it, in six digits."""
+    return f"{number:.6g}"
+
+
+def failing(hazards: Mapping[str, Hazard]) -> Mapping[str, Hazard]:
+    """Return the hazards of nodes and GPUs, without those of the whole site's power."""
+    return {name: hazard for name, hazard in hazards.items() if name not in OF_THE_SITE}
+
+
+def with_row(scenario: Scenario, row: FailureRow) -> Scenario:
+    """Return a scenario with a row's machine and failures; raises BadKnob with the remedy."""
+    return with_failures(with_machine(scenario, row), row)
+
+
+def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
+    """Return a scenario with so many nodes and GPUs: replicas of a machine that has one GPU, or has been replicated already."""
+    held = row_of(scenario, row.period)
+    if (row.nodes, row.gpus) == (held.nodes, held.gpus):
+        return scenario
+    machine = scenario.machine
+    system, most = load("systems", scenario.system), KNOBS["machine.num_gpus"].high or 0.0
+    whole = row.gpus == held.gpus and not row.nodes % nodes(machine)
+    if whole and (scenario.faults.machines > 1 or not system.scales):
+        return with_values(scenario, {"faults.machines": row.nodes // nodes(machine)})
+    if not system.scales:
+        raise BadKnob(
+            f"{system.title} has one GPU a node: {_shape(row)} are not possible. Take a system below that can have them, or "
+            "write 1 GPU."
+        )
+    if row.nodes * row.gpus > most:
+        raise BadKnob(f"{_shape(row)} are {row.nodes * row.gpus:,} GPUs, more than {exact(most)}; write fewer nodes or GPUs.")
+    return with_values(scenario, sharded(row))
+
+
+def sharded(row: FailureRow) -> Mapping[str, Any]:
+    """Return the knobs of one machine of so many nodes and GPUs, which share the tables among them."""
+    return {"machine.num_gpus": row.nodes * row.gpus, "machine.gpus_per_node": row.gpus, "faults.machines": 1}
+
+
+def _shape(row: FailureRow) -> str:
+    return f"{count(row.nodes, 'node')} of {count(row.gpus, 'GPU')}"
+
+
+def with_failures(scenario: Scenario, row: FailureRow) -> Scenario:
+    """Return a scenario in which nodes crash as often as a row says, and fail in no other random way; power losses stay."""
+    kept = {f"faults.{name.replace('-', '_')}_mtbf_hours" for name in OF_THE_SITE}
+    others = [path for path in KNOBS if path.startswith("faults.") and path.endswith("_mtbf_hours") and path not in kept]
+    between = row.seconds_between
+    hours = between and between * struck_units(scenario, CRASH) / HOUR
+    return with_values(scenario, {"faults.rates": NO_RATES, **dict.fromkeys(others), CRASH_KNOB: hours})
+
+
+def as_row_says(scenario: Scenario) -> bool:
+    """Whether all random failures of nodes are crashes by their own knob, as a row writes them."""
+    random = {name for name, hazard in failing(hazards_of(scenario)).items() if hazard.mtbf}
+    return random <= {CRASH} and scenario.faults.rates == NO_RATES
+
+
+def offers(scenario: Scenario, row: FailureRow) -> tuple[SystemOffer, ...]:
+    """Return the fastest systems that can have a row's machine and train the model there; its inner workings known."""
+    found = []
+    for name in names("systems"):
+        system = load("systems", name)
+        if system.scales and system.confidence != "headline only" and name != scenario.system:
+            knobs = {"system": name, **sharded(row)}
+            found += [(rate, SystemOffer(name, system.title, knobs)) for rate in _rates(scenario, knobs)]
+    return tuple(offer for _, offer in sorted(found, key=lambda one: -one[0])[:MOST_OFFERS])
+
+
+def _rates(scenario: Scenario, knobs: Mapping[str, Any]) -> Iterator[float]:
+    """Yield the samples a second with these knobs, nothing where that cannot run."""
+    try:
+        result = estimate(with_values(scenario, knobs))
+    except EmberpoolError:
+        return
+    if result.ran and (rate := result.results.get(RATE)):
+        yield rate

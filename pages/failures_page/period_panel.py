@@ -1,0 +1,55 @@
+"""How often should it be checkpointed? Time lost over the checkpoint period, with the lowest loss and one's own period."""
+
+from functools import lru_cache
+
+import streamlit as st
+
+from engine.campaign.compare import PeriodCurve
+from engine.campaign.fault_stream import hazards_of
+from engine.campaign.monthly import losses
+from engine.campaign.monthly.losses import ProtectionLoss
+from engine.errors import BadKnob
+from engine.registry import load
+from engine.scenario.scenario import Scenario
+from pages.answers import later
+from pages.failures_page import campaigns, fault_charts, fault_tables
+from pages.graphics import chart
+from pages.ui.plain import plain
+
+
+def draw(scenario: Scenario, chosen: ProtectionLoss) -> None:
+    """Draw the curve of the chosen protection, or of full checkpoints where that has no period."""
+    name = campaigns.curved(scenario)
+    with st.spinner("Simulating checkpoint periods"):
+        curve = later.cached_result(campaigns.curve, scenario, name)
+    if isinstance(curve, str):
+        st.info(plain(curve))
+        return
+    draw_curve(curve, name, best_of(scenario, name), chosen if chosen.name == name else None)
+
+
+def draw_curve(curve: PeriodCurve, name: str, best: ProtectionLoss | None, own: ProtectionLoss | None) -> None:
+    """Draw one protection's curve."""
+    frame = fault_tables.periods(curve)
+    first, last = float(frame["period"].min()), float(frame["period"].max())
+    marked = tuple(one for one in fault_tables.marked(curve, best, own) if first <= one.minutes <= last or one.gone is not None)
+    chart.draw(
+        frame,
+        fault_charts.periods(marked, fault_tables.lowest(frame), first, last),
+        key="periods",
+        title=fault_tables.on_periods(curve, load("protections", name).title, best),
+        subtitle="Share of the time lost over minutes of training between two checkpoints; line: closed form, dots: simulated",
+        source="dotted lines: others' own machines, published",
+        columns={"period": "Checkpoint period [min]", "gone": "Time lost [%]", "how": "Known by"},
+    )
+    for text in fault_tables.yardsticks():
+        st.caption(plain(text, most=1000))
+
+
+@lru_cache(maxsize=64)
+def best_of(scenario: Scenario, name: str) -> ProtectionLoss | None:
+    """Return the loss at the best period, None where the faults have no closed form."""
+    try:
+        return losses.best_period(scenario, name, hazards_of(scenario))
+    except BadKnob:
+        return None
