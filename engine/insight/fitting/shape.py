@@ -18,7 +18,7 @@ class FileShape:
     """A file's samples: the numbers and lookups of each, the rows of each field that were counted, the order of training.
 
     `clicks` is the share of clicks, None for a file without labels. Fields have so many `distinct` ids, None where nobody
-    counted, which are numbered `where_they_fit` into a table.
+    counted, which are numbered `where_they_fit` into a table; `fields` are the names of their columns, () where none is known.
     """
 
     name: str
@@ -32,6 +32,7 @@ class FileShape:
     distinct: tuple[int | None, ...]
     length_cv: tuple[float, ...]
     where_they_fit: bool
+    fields: tuple[str, ...] = ()
 
     def changes(self, base: Scenario) -> Mapping[str, Any]:
         """Return the knobs that let a model train on the file: none where it can."""
@@ -71,4 +72,5 @@ def shape_of(path: str, digest: str, most: int = MOST_SAMPLES, watch: Watch = un
             file.distinct,
             file.length_cv,
             file.where_they_fit,
+            file.fields,
         )

@@ -27,7 +27,8 @@ class Recording:
     sample field by field from `begins` (N,) on, and `lengths` are (N, F).
     A token is a number of 64 bits, `hashed` into a table's rows, or else a row's number, with a sign, modulo them. `indexes` (F)
     number the distinct ids of a field in the order first seen; None where they are too many, () where nobody counted them. These
-    numbers are rows `where_they_fit` into a table. A trace without labels is not `labelled`: all of `labels` are 0.
+    numbers are rows `where_they_fit` into a table. A trace without labels is not `labelled`: all of `labels` are 0. `fields` are
+    the names of the columns that hold the ids, () where a format does not name them.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Recording:
     indexes: tuple[IdIndex | None, ...] = ()
     where_they_fit: bool = False
     labelled: bool = True
+    fields: tuple[str, ...] = ()
 
     @property
     def held_out_samples(self) -> int:
