@@ -5,6 +5,7 @@ import streamlit as st
 from engine.errors import EmberpoolError
 from pages.answers import caution, estimates, later
 from pages.failures_page import campaigns, close_up_panel, crash_viewer, effects_panel, fault_charts, fault_settings, fault_tables
+from pages.own_data import leading, panel
 from pages.shell import address, frame
 from pages.ui import downloads, session
 from pages.ui.plain import plain
@@ -85,3 +86,4 @@ close_up_panel.draw(scenario)
 
 st.subheader("What can a power loss leave behind?", anchor=False)
 crash_viewer.draw()
+panel.draw_apart(leading.FAILURES, "failures")

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..caches.stack_distance import curve
 from ..core.arrays import Floats, Ints
+from ..core.figures import count
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
 from ..scenario.storage import stored_bytes
@@ -31,7 +32,7 @@ class Profile:
     lookups of the batch before's rows, both as shares of lookups; `hits` are hit rates by policy at `SHARES` of rows.
     Tables have `table_rows` rows and `weight` of the lookups; `by_table` are hit rates of an LRU cache for each alone, of
     `SHARES` of its rows. `numbering` says how a file's ids become rows, `columns` which of its columns each table is of, () where
-    that is not known.
+    that is not known, `samples` how many it trains on in a pass.
     """
 
     rows: int
@@ -45,6 +46,7 @@ class Profile:
     by_table: Floats
     numbering: str = ""
     columns: tuple[str, ...] = ()
+    samples: int = 0
 
     def hit_rate(self, policy: str, share: float) -> float:
         """Return the hit rate of a cache of a share of rows, interpolated between the shares that were computed."""
@@ -85,7 +87,7 @@ def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
     weight = np.array([part.lookups for part in parts]) / len(ids)
     own = np.array([part.hit_rate(SHARES * size) for part, size in zip(parts, tables, strict=True)])
     by_batch = [_counted_batch(scenario, batches, joined) for joined in (1, 4, 16) if joined * 2 <= len(batches)]
-    words = f"{len(batches):,} batches, {len(ids):,} lookups"
+    words = f"{count(len(batches), 'batch', 'batches')}, {count(len(ids), 'lookup')}"
     return _profile(scenario, words, by_batch, head, curve(batches).hit_rate(wanted), weight, own)
 
 

@@ -7,8 +7,8 @@ import streamlit as st
 from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
 from engine.validation.accepted import Accepted, read
+from pages.own_data.leading import Question
 from pages.start_page import questions
-from pages.start_page.questions import Question
 from pages.ui.numbers import readable
 from pages.ui.plain import plain
 

@@ -9,6 +9,7 @@ from ...scenario.scenario import Scenario, per_table
 from ...workload.readers.digest_check import digest_check
 from ...workload.readers.file_tables import HASHED, SampleShape, differences
 from ...workload.readers.formats import read
+from ...workload.readers.recording import held_out
 from ...workload.readers.samples import Watch, unwatched
 from .counting import MOST_SAMPLES, blocks, counted
 
@@ -33,6 +34,11 @@ class FileShape:
     length_cv: tuple[float, ...]
     where_they_fit: bool
     fields: tuple[str, ...] = ()
+
+    @property
+    def training_samples(self) -> int:
+        """The samples of one pass of training."""
+        return self.samples - held_out(self.samples)
 
     def changes(self, base: Scenario) -> Mapping[str, Any]:
         """Return the knobs that let a model train on the file: none where it can."""

@@ -35,7 +35,15 @@ def _row(one: TableFit, column: Row) -> Row:
     }
     law = {"Exponent": s, "Shift": q, "Hottest row [%]": 100 * hottest, "Seen once [%]": 100 * once}
     sizes = {"Rows seen": one.seen, "Rows": one.law.rows, "Lookups a sample": one.bags.pooling}
-    return {"Table": one.table + 1, **column, **sizes, **bags, **law, **shown, "Largest gap [points]": 100 * one.file.apart(one.fit)}
+    return {
+        "Table": one.table + 1,
+        **column,
+        **sizes,
+        **bags,
+        **law,
+        **shown,
+        "Largest gap [points]": 100 * one.file.apart(one.fit),
+    }
 
 
 def hits(found: Fitted) -> list[Row]:
@@ -112,7 +120,8 @@ def report(found: Fitted) -> str:
         shares = "".join(f"  {100 * of:5.1f} {100 * fit:5.1f}" for of, fit in zip(one.file.shares, one.fit.shares, strict=True))
         bags = f"{one.bags.pooling:8} {one.bags.length_cv:7.3g}"
         law = f"{s:9.3f} {q:10.4g} {hottest:8.3f} {once:8.3f}"
-        lines.append(f"{one.table + 1:6} {one.law.rows:10,} {bags} {law}{shares}  {found.columns[one.table] if found.columns else ''}".rstrip())
+        name = found.columns[one.table] if found.columns else ""
+        lines.append(f"{one.table + 1:6} {one.law.rows:10,} {bags} {law}{shares}  {name}".rstrip())
     lines += ["", "Hits of an LRU cache for each table, by the share of its rows that it holds [%]:"]
     lines += ["  " + "   ".join(f"{name.partition(' [')[0]} {value:.4g}" for name, value in row.items()) for row in hits(found)]
     return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in warnings(found))]) + "\n"

@@ -50,7 +50,7 @@ class Recording:
     @property
     def held_out_samples(self) -> int:
         """The last tenth of the samples, and at least 20, are never trained on."""
-        return max(HELD_OUT_LEAST, len(self.labels) // 10)
+        return held_out(len(self.labels))
 
     @property
     def training_samples(self) -> int:
@@ -123,6 +123,11 @@ class Recording:
             tokens, at = np.concatenate([words(field[rows]) for field in tokens], axis=1), np.arange(len(rows))
         *starts, wide = self.starts
         return tokens.reshape(-1), at[:, None] * wide + starts, np.repeat([self.pooling], len(at), axis=0)
+
+
+def held_out(samples: int) -> int:
+    """Return how many of a file's samples are held out: the last tenth, and at least 20."""
+    return max(HELD_OUT_LEAST, samples // 10)
 
 
 def words(numbers: Any) -> Words:
