@@ -96,7 +96,7 @@ def planner(found: Profile, share: float) -> None:
         source="TorchRec's planner",
         columns={"x": f"Cache size [{unit}]", "y": "Bandwidth [GB/s]", "name": "By"},
     )
-    downloads.show(workload_tables.planner_steps(found, share))
+    downloads.show(workload_tables.planner_steps(found, share)[["Step", "Bandwidth", "Factor"]])
 
 
 def numbers(frame: pd.DataFrame, found: Profile) -> None:

@@ -41,9 +41,11 @@ def lines(
     scale = LOG if log_y else {"domain": [0, 100]}
     colour = nominal("name", scale=_colours(names), title=None)
     places = (
-        {"values": list(ticks), "format": ",.4~r", "labelExpr": SHORT if every_tick else NARROW} if ticks else {"format": ",.4~r"}
+        {"values": list(ticks), "format": ",.4~r", "tickCount": 99, "labelExpr": SHORT if every_tick else NARROW}
+        if ticks
+        else {"format": ",.4~r"}
     )
-    upright = {"values": list(rates), "format": ",.4~r"} if rates else {"format": ".4~r", "tickCount": 6}
+    upright = {"values": list(rates), "format": ",.4~r", "tickCount": 99} if rates else {"format": ".4~r", "tickCount": 6}
     return {
         "height": 300,
         "autosize": {"type": "fit-x", "contains": "padding"},

@@ -28,7 +28,7 @@ UNIQUE, AGAIN = "unique rows", "lookups of a row of the batch before"
 POLICIES = (LRU, LRU_BY_TABLE, STATIC)
 NOTHING: Mapping[str, Profile] = {}
 RARELY = 0.99
-UNITS, MIDDLE = ("P", "T", "G", "M", "k"), 100.0
+UNITS, LEAST_UNITS = ("P", "T", "G", "M", "k"), 10.0
 PLANNER, REAL = "planner's formula", "what the hits give"
 
 
@@ -273,8 +273,8 @@ def _size(found: Profile, share: float) -> float:
 
 
 def unit(found: Profile) -> str:
-    """Return the unit in which sizes of caches are drawn: "kB", "MB"; that of a hundredth of the tables, the axis's middle."""
-    return next((f"{prefix}B" for prefix in UNITS if table_bytes(found) / MIDDLE >= PREFIXES[prefix]), "B")
+    """Return the unit in which sizes of caches are drawn: "kB", "MB"; the largest of which the tables have at least ten."""
+    return next((f"{prefix}B" for prefix in UNITS if table_bytes(found) / LEAST_UNITS >= PREFIXES[prefix]), "B")
 
 
 def _marked(frame: pd.DataFrame, found: Profile, share: float) -> pd.DataFrame:

@@ -89,6 +89,7 @@ def _say(error: EmberpoolError) -> None:
 
 
 def _offer(setting: Setting, file: DataFile) -> None:
+    shape = None
     known = f"Links know it by its SHA-256 {file.digest[:12]}."
     if is_trace(file.path):
         st.markdown(f"**{plain(file.path.name)}** is a trace of lookups without labels: generated data can be fitted to it.")
@@ -103,7 +104,7 @@ def _offer(setting: Setting, file: DataFile) -> None:
             st.caption("Without labels no run can train on it: generated data can be fitted to it.")
         else:
             _presses(setting, file, shape)
-    if not _is_shown(setting, file):  # whose fit stands on the page
+    if not _is_shown(setting, file, shape):  # whose fit stands on the page
         fit_view.draw(file, setting.base, partial(leading.put, setting.asked, session.base()))
 
 
@@ -126,9 +127,10 @@ def scenario_of(base: Scenario, file: DataFile, shape: FileShape) -> Scenario:
     return with_values(base, {**shape.changes(base), "data.digest": file.digest})
 
 
-def _is_shown(setting: Setting, file: DataFile) -> bool:
-    """Return whether the page draws the file's popularity already."""
-    return setting.here == DATA and session.scenario().data.digest == file.digest
+def _is_shown(setting: Setting, file: DataFile, shape: FileShape | None) -> bool:
+    """Return whether the page draws the file's popularity already: it does for a model of the file's shape."""
+    suits = shape is not None and not shape.changes(setting.base)
+    return setting.here == DATA and suits and session.scenario().data.digest == file.digest
 
 
 def _presses(setting: Setting, file: DataFile, shape: FileShape) -> None:
@@ -140,9 +142,8 @@ def _presses(setting: Setting, file: DataFile, shape: FileShape) -> None:
     asked = setting.asked
     ask = [("own data", asked.words, asked)] if asked.words else []
     train = [("own training", "Train on this file", Question("", "design", asked.system))]
-    show = (
-        [] if _is_shown(setting, file) else [("own popularity", "Show how its rows are used", Question("", DATA, asked.system))]
-    )
+    popularity = ("own popularity", "Show how its rows are used", Question("", DATA, asked.system))
+    show = [] if _is_shown(setting, file, shape) else [popularity]
     with st.container(horizontal=True):
         for key, words, question in (*ask, *train, *show):
             st.button(words, key=key, on_click=leading.put, args=(question, session.base(), scenario))

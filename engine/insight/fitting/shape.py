@@ -59,6 +59,12 @@ class FileShape:
         return f"Ids are {'; others are '.join(words)}." if words else ""
 
 
+def training_samples_of(path: str, digest: str) -> int:
+    """Return the samples of one pass over the file of this digest; raises BadFile, also where it is another file now."""
+    with digest_check(Path(path), digest):
+        return read(Path(path), labels=False).training_samples
+
+
 def shape_of(path: str, digest: str, most: int = MOST_SAMPLES, watch: Watch = unwatched) -> FileShape:
     """Return the shape of the file of this digest; raises BadFile, also where it is another file now."""
     with digest_check(Path(path), digest):
