@@ -15,8 +15,9 @@ HOTTEST = "hottest rows"
 HALVES = "2 * log(datum.value) / LN10"
 HALF_DECADES = f"abs({HALVES} - round({HALVES})) < 0.01 ? format(datum.value, '.2~r') : ''"
 BESIDE = ": "
-PIXELS, TALL, LEAST_HEIGHT, MANY = 15, 44, 132, 30  # of a row, the least and the most, and of a map of few rows
+PIXELS, TALL, LEAST_HEIGHT, MANY = 17, 44, 132, 30  # of a row, the least and the most, and of a map of few rows
 STEPS = (1, 2, 5)
+EXACT = "format(datum.value, ',')"
 # On a narrow chart powers of ten alone are written; the lines of the grid stay.
 NARROW = f"width < 420 && abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) > 1e-9 ? '' : {SHORT}"
 COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
@@ -41,7 +42,7 @@ def lines(
     scale = LOG if log_y else {"domain": [0, 100]}
     colour = nominal("name", scale=_colours(names), title=None)
     places = (
-        {"values": list(ticks), "format": ",.4~r", "tickCount": 99, "labelExpr": SHORT if every_tick else NARROW}
+        {"values": list(ticks), "format": ",.4~r", "tickCount": 99, "labelExpr": EXACT if every_tick else NARROW}
         if ticks
         else {"format": ",.4~r"}
     )
@@ -86,7 +87,7 @@ def _colours(names: Sequence[str]) -> Spec:
 @cache
 def tables(number: int = MANY) -> Spec:
     """Misses by table and share of its rows, a cell each, for so many tables; needs x, table, y."""
-    share = axis("Cache of each table, share of its rows [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
+    share = axis("Share of rows held [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
     return {
         **rows(max(PIXELS, min(TALL, LEAST_HEIGHT // max(number, 1)))),
         "mark": {"type": "rect"},
