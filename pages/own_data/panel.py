@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from engine.core.figures import percent
 from engine.errors import BadFile, BadKnob, EmberpoolError, Undescribed
 from engine.insight.fitting.shape import FileShape, shape_of
 from engine.scenario.presets import preset
@@ -17,7 +18,6 @@ from pages.data_page import fit_view, reading
 from pages.own_data import guess_panel, leading, ways
 from pages.own_data.leading import Question
 from pages.ui import session
-from pages.ui.numbers import percent
 from pages.ui.plain import plain
 
 LABEL = "Your own data"
