@@ -16,6 +16,7 @@ from pages.failures_page import (
     period_panel,
 )
 from pages.graphics import chart
+from pages.own_data import leading, panel
 from pages.shell import address, frame
 from pages.ui import answer, downloads, session
 from pages.ui.plain import plain
@@ -97,3 +98,4 @@ close_up_panel.draw(scenario)
 
 st.subheader("What can a power loss leave behind?", anchor=False)
 crash_viewer.draw()
+panel.draw_apart(leading.FAILURES, "failures")

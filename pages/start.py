@@ -2,11 +2,12 @@
 
 import streamlit as st
 
+from pages.own_data import leading, panel
 from pages.shell import address, frame
-from pages.start_page import models, own_data, own_model, paper_results, questions
+from pages.start_page import models, own_model, paper_results, questions
 
 frame.guard()
-questions.go()
+leading.go()
 address.bar("start")
 st.title("Emberpool", anchor=False)
 st.markdown(
@@ -23,4 +24,4 @@ else:
     models.draw(asked)
     st.markdown("**Or your own model**")
     own_model.draw(asked)
-    own_data.draw(asked)
+    panel.draw(asked, "start")

@@ -31,7 +31,8 @@ class Profile:
     `popularity` is the share of lookups of the hottest `SHARES` of rows; `by_batch` rows are batch size, unique rows and
     lookups of the batch before's rows, both as shares of lookups; `hits` are hit rates by policy at `SHARES` of rows.
     Tables have `table_rows` rows and `weight` of the lookups; `by_table` are hit rates of an LRU cache for each alone, of
-    `SHARES` of its rows. `numbering` says how a file's ids become rows.
+    `SHARES` of its rows. `numbering` says how a file's ids become rows, `columns` which of its columns each table is of, () where
+    that is not known, `samples` how many it trains on in a pass.
     """
 
     rows: int
@@ -44,6 +45,8 @@ class Profile:
     weight: Floats
     by_table: Floats
     numbering: str = ""
+    columns: tuple[str, ...] = ()
+    samples: int = 0
 
     def hit_rate(self, policy: str, share: float) -> float:
         """Return the hit rate of a cache of a share of rows, interpolated between the shares that were computed."""

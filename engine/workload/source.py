@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Ints
-from ..core.figures import count
+from ..core.figures import count, figure, percent
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry, inner
 from ..errors import BadInput
@@ -21,6 +21,8 @@ from .readers.file_tables import check_fits, numbered, shape
 from .readers.numbering import numbered_rows
 from .readers.recording import Recording
 from .sampling import Recipe, recipe
+
+COARSE_PASSES = 10  # from here on passes are counted in whole ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +172,18 @@ def num_batches(scenario: Scenario, file: Recording | None = None) -> int:
     if file is None or scenario.run.passes is None:
         return scenario.run.batches
     return ceil(scenario.run.passes * file.training_samples / scenario.data.batch_size)
+
+
+def passes_over(scenario: Scenario, samples: int) -> str:
+    """Return how often a run sees a file of so many training samples: "11 passes over 44,928 samples"."""
+    run = scenario.run
+    passes = run.passes or run.batches * scenario.data.batch_size / samples
+    if passes < 1:
+        return (
+            f"{count(run.batches, 'batch', 'batches')} of {scenario.data.batch_size:,}, {percent(passes)} of {samples:,} samples"
+        )
+    exact = passes >= COARSE_PASSES or passes == round(passes)
+    return f"{count(passes, 'pass', 'passes') if exact else f'{figure(passes)} passes'} over {samples:,} samples"
 
 
 def repeats(scenario: Scenario, origin: Source) -> str:

@@ -1,11 +1,13 @@
 """A fit of the generator to a data file: at the press of a button, with how well it follows, and a press that takes it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import exact, figure, percent
 from engine.errors import EmberpoolError
 from engine.insight.fitting import told
 from engine.insight.fitting.fit import Fitted, fit_file, lookups_of
@@ -14,12 +16,23 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.workload.readers.digest_check import digest_check
 from pages.answers import data_file, later
 from pages.data_page import workload_charts
+from pages.graphics import chart
 from pages.ui import downloads, session
-from pages.ui.numbers import percent
 from pages.ui.plain import plain
 
 ASKED = "fit of"
-COLUMNS = ("Table", "Rows seen", "Rows", "Exponent", "Shift", "Hottest row [%]", "Seen once [%]", "Largest gap [points]")
+COLUMNS = (
+    "Table",
+    "Column",
+    "Rows seen",
+    "Rows",
+    "Exponent",
+    "Shift",
+    "Hottest row [%]",
+    "Seen once [%]",
+    "Largest gap [points]",
+)
+NUMBERS = COLUMNS[4:]
 FILE, FIT, PLAIN = "file", "fit", "fit without locality"
 
 
@@ -50,6 +63,7 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
         return
     with st.spinner("Counting and fitting; some seconds, for large files a minute"), data_file.refusals(file):
         found = later.cached_result(fitted, str(file.path), file.digest)
+    found = found if data_file.is_visible(file) else replace(found, columns=())  # names are content of the file
     st.markdown(f"**{plain(summary(found))}**")
     for sentence in told.warnings(found):
         st.warning(plain(sentence))
@@ -59,10 +73,18 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
         for row in told.hits(found)
         for title, name in (("File", FILE), ("Fit", FIT), ("Without locality", PLAIN))
     )
-    spec = workload_charts.lines("Cache of each table, share of its rows [%]", "Lookups that miss [%]", (FILE, FIT, PLAIN))
-    st.vega_lite_chart(hits, spec, key="fit hits", alt="Share of lookups that miss by cache size, of the file and of the fit")
+    share, misses = "Cache of each table, share of its rows [%]", "Lookups that miss [%]"
+    spec = workload_charts.lines(share, misses, (FILE, FIT, PLAIN), ticks=workload_charts.log_ticks(hits["x"]))
+    chart.draw(
+        hits,
+        spec,
+        key="fit hits",
+        title=on_hits(found),
+        subtitle=f"{misses} in an LRU cache of each table, by the share of its rows [%] that it holds",
+        columns={"x": share, "y": misses, "name": "Lookups of"},
+    )
     table = pd.DataFrame(told.rows(found))
-    downloads.show(table[list(COLUMNS)])
+    downloads.show(table[[name for name in COLUMNS if name in table]], dict.fromkeys(NUMBERS, "%.3g"))
     downloads.rows(table, "emberpool-fit", "Download the fit as CSV")
     st.code(f"python -m engine workload fit {file.path.name} --toml fitted.toml", language=None)
 
@@ -71,10 +93,20 @@ def _ask(digest: str) -> None:
     st.session_state[ASKED] = digest
 
 
+def on_hits(found: Fitted) -> str:
+    """Return how far the fit's hits in LRU caches are from the file's, at most."""
+    apart = max(abs(of - fit) for of, fit in zip(*found.hits[:2], strict=True))
+    return f"An LRU cache hits the fit's lookups as often as the file's, within {figure(100 * apart, 'points')}"
+
+
 def summary(found: Fitted) -> str:
     """Return what was fitted to, and how far it is off in the table where it is most."""
     worst = max(found.tables, key=lambda one: one.file.apart(one.fit))
     apart = 100 * worst.file.apart(worst.fit)
-    well = f"off by at most {apart:.1f} points, in table {worst.table + 1}" if apart >= 0.1 else "no further off than chance"
+    well = (
+        f"off by at most {figure(apart, 'points')}, in {found.title(worst.table)}"
+        if apart >= 0.1
+        else "no further off than chance"
+    )
     clicks = "" if found.click_rate is None else f", {percent(found.click_rate)} clicks"
-    return f"Fitted to {found.counted:,} samples (locality {found.locality:g}{clicks}): on held-back blocks {well}"
+    return f"Fitted to {found.counted:,} samples (locality {exact(found.locality)}{clicks}): on held-back blocks {well}"

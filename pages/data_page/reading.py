@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+from engine.core.figures import duration
 from engine.service import progress_file
 from pages.answers import later
-from pages.ui.numbers import duration
 from pages.ui.plain import plain
 
 CANCELLED, BAR_AFTER = "cancelled reading", 0.4  # seconds in which most files are read, without a bar
@@ -17,12 +17,12 @@ LEAST_SHARE = 0.01  # from this share on the time left is estimated
 
 
 def with_progress(name: str, read: Callable[..., Any], *arguments: Hashable) -> Any:
-    """Return `read(*arguments, watch=...)` for the file `name`, computed once; the page ends here if it was cancelled."""
+    """Return `read(*arguments, watch=...)` for the file `name`, computed once; None where the visitor has cancelled it."""
     key = (read.__qualname__, arguments)
     if st.session_state.get(CANCELLED) == key:
         st.info(f"Reading {plain(name)} was cancelled; nothing of it is kept.")
         st.button("Read it", key="read again", on_click=_cancel, args=(None,))
-        st.stop()
+        return None
     return _result(name, read, *arguments)
 
 

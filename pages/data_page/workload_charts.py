@@ -1,10 +1,11 @@
 """Charts of how the data is accessed, as values: lines over a logarithmic axis, one colour a name, and misses by table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from math import ceil, floor, log10
 
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, STATIC
-from pages.graphics.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
+from pages.graphics.charts import INK, LOG, SHORT, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
 from pages.graphics.heat_maps import SHADES
 from pages.ui import palette
 
@@ -14,16 +15,38 @@ HOTTEST = "hottest rows"
 HALVES = "2 * log(datum.value) / LN10"
 HALF_DECADES = f"abs({HALVES} - round({HALVES})) < 0.01 ? format(datum.value, '.2~r') : ''"
 BESIDE = ": "
+PIXELS, TALL, LEAST_HEIGHT, MANY = 17, 44, 132, 30  # of a row, the least and the most, and of a map of few rows
+STEPS = (1, 2, 5)
+EXACT = "format(datum.value, ',')"
+# On a narrow chart powers of ten alone are written; the lines of the grid stay.
+NARROW = f"width < 420 && abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) > 1e-9 ? '' : {SHORT}"
 COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
 
 
 @cache
-def lines(x: str, y: str, names: tuple[str, ...], log_y: bool = False, ticks: tuple[float, ...] = ()) -> Spec:
-    """Lines over a logarithmic axis; needs x, y, name, share (or None); rows named "" mark the value of x that is asked for."""
-    tip = hover(("name", "What"), ("x", x, ".4~g"), ("y", y, ".4~g"))
+def lines(
+    x: str,
+    y: str,
+    names: tuple[str, ...],
+    log_y: bool = False,
+    ticks: tuple[float, ...] = (),
+    rates: tuple[float, ...] = (),
+    every_tick: bool = False,
+) -> Spec:
+    """Lines over a logarithmic axis; needs x, y, name, share (or None); rows named "" mark the value of x that is asked for.
+
+    `ticks` are the values written on the axis of x, `rates` those on a logarithmic axis of y. A narrow chart writes
+    powers of ten alone, unless `every_tick` is wanted.
+    """
+    tip = hover(("name", "What"), ("x", x, ",.4~r"), ("y", y, ".3~r"))
     scale = LOG if log_y else {"domain": [0, 100]}
     colour = nominal("name", scale=_colours(names), title=None)
-    places = {"values": list(ticks), "format": "d", "labelExpr": "datum.label"} if ticks else {"format": ".4~r", "tickCount": 6}
+    places = (
+        {"values": list(ticks), "format": ",.4~r", "tickCount": 99, "labelExpr": EXACT if every_tick else NARROW}
+        if ticks
+        else {"format": ",.4~r"}
+    )
+    upright = {"values": list(rates), "format": ",.4~r", "tickCount": 99} if rates else {"format": ".4~r", "tickCount": 6}
     return {
         "height": 300,
         "autosize": {"type": "fit-x", "contains": "padding"},
@@ -32,15 +55,25 @@ def lines(x: str, y: str, names: tuple[str, ...], log_y: bool = False, ticks: tu
             layer(
                 {"type": "line", "point": {"size": 28}},
                 {"filter": "datum.name !== ''"},
-                y=quantity("y", axis=axis(y, format=".4~r", tickCount=6), scale=scale),
+                y=quantity("y", axis=axis(y, **upright), scale=scale),
                 color=colour,
                 strokeDash=when(f"indexof(datum.name, '{BESIDE}') > 0", [5, 3], [1, 0]),
                 tooltip=tip,
             ),
             {**where("datum.name === ''"), "mark": ruled(color=INK, strokeDash=[4, 3])},
         ],
-        "config": {"legend": {"orient": "top", "columns": 1, "labelLimit": 320}},
+        "config": {"legend": {"orient": "bottom", "columns": 1, "labelLimit": 320}},
     }
+
+
+def log_ticks(values: Iterable[float]) -> tuple[float, ...]:
+    """Return the 1, 2, 5 times powers of ten among positive values, from the least to the largest."""
+    known = [value for value in values if value > 0]
+    if not known:
+        return ()
+    low, high = min(known) * (1 - 1e-9), max(known) * (1 + 1e-9)
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    return tuple(float(f"{step}e{power}") for power in powers for step in STEPS if low <= float(f"{step}e{power}") <= high)
 
 
 def _colours(names: Sequence[str]) -> Spec:
@@ -52,19 +85,19 @@ def _colours(names: Sequence[str]) -> Spec:
 
 
 @cache
-def tables() -> Spec:
-    """Misses by table and share of its rows, a cell each; needs x, table, y."""
-    share = axis("Cache of each table, share of its rows [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
+def tables(number: int = MANY) -> Spec:
+    """Misses by table and share of its rows, a cell each, for so many tables; needs x, table, y."""
+    share = axis("Share of rows held [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
     return {
-        **rows(15),
+        **rows(max(PIXELS, min(TALL, LEAST_HEIGHT // max(number, 1)))),
         "mark": {"type": "rect"},
         "encoding": {
             "x": {"field": "x", "type": "ordinal", "axis": share},
-            "y": nominal("table", sort=None, axis=axis("Table, largest first", labelLimit=140, labelOverlap=False)),
+            "y": nominal("table", sort=None, axis=axis("Table, largest first", labelLimit=220, labelOverlap=False)),
             "color": quantity(
                 "y",
                 scale={**SHADES, "domain": [0, 100]},
-                legend={"orient": "top", "title": "Lookups that miss [%]", "titleFontWeight": "normal"},
+                legend={"orient": "bottom", "title": "Lookups that miss [%]", "titleFontWeight": "normal"},
             ),
             "tooltip": hover(
                 ("table", "Table"), ("x", "Cached, share of its rows [%]", ".3~r"), ("y", "Lookups that miss [%]", ".3~r")

@@ -9,6 +9,7 @@ import streamlit as st
 from engine.core.arrays import Row
 from engine.core.figures import figure
 from engine.errors import EmberpoolError
+from engine.results import falling_auc
 from engine.results.result import Result
 from engine.run import forecast
 from engine.run.shared_training import functional_class
@@ -17,7 +18,7 @@ from engine.store.status import Status
 from engine.training.shape import larger_budget
 from engine.training.yardsticks import Yardsticks, yardsticks
 from engine.validation.chance import error_bar
-from pages.answers import caution, data_file, estimates, later, runs
+from pages.answers import caution, data_file, estimates, later, passes, runs
 from pages.answers.headline import STEP
 from pages.design_page import tiles
 from pages.graphics import chart, charts
@@ -57,6 +58,7 @@ def _go_on(scenario: Scenario) -> None:
 def draw(scenario: Scenario, estimate: Result) -> None:
     """Draw the button with its time, the live run, or the finished one."""
     _go_on(scenario)
+    passes.draw(scenario)
     result = runs.results([scenario], "full")[0]
     if result and result.ran:
         _finished(result, estimate)
@@ -110,7 +112,8 @@ def _finished(result: Result, estimate: Result) -> None:
         frame = tables.curve(result.training, result.events, tables.pace(result))
         breaks, found = tables.breaks(frame, result.events), _ask(result.scenario)
         curves(with_yardsticks(frame, found), breaks)
-        _note(found, float(frame["auc"].dropna().iloc[-1]))
+        falls = falling_auc.advice(result.training, result.scenario, passes.samples(result.scenario))
+        _note(found, float(frame["auc"].dropna().iloc[-1]), falls)
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
@@ -181,7 +184,7 @@ def with_yardsticks(frame: pd.DataFrame, asked: Future[Yardsticks]) -> pd.DataFr
     return frame if found.teacher is None else frame.assign(**{TEACHER: pd.Series(found.teacher, frame.index).where(evaluated)})
 
 
-def _note(asked: Future[Yardsticks], auc: float) -> None:
+def _note(asked: Future[Yardsticks], auc: float, falls: str = "") -> None:
     """Say what the lines are and how the run's last AUC stands to them, or that they follow."""
     if not asked.done() or isinstance(asked.exception(), later.NobodyWaits):
         st.caption("A logistic regression on the same batches follows ...")
@@ -193,7 +196,7 @@ def _note(asked: Future[Yardsticks], auc: float) -> None:
         st.caption(plain(data_file.sentence(error, session.scenario())))
         return
     found = asked.result()
-    st.markdown(plain(learned(auc, found.regression[-1][1])))
+    st.markdown(plain(learned(auc, found.regression[-1][1], falls)))
     most = (
         f" The model that decides who clicks reaches {found.teacher:.3f}; nothing learned can beat it." if found.teacher else ""
     )
@@ -203,14 +206,16 @@ def _note(asked: Future[Yardsticks], auc: float) -> None:
     )
 
 
-def learned(auc: float, line: float) -> str:
-    """Return the sentence that compares a run's last AUC with that of the logistic regression."""
+def learned(auc: float, line: float, falls: str = "") -> str:
+    """Return the sentence that compares a run's last AUC with that of the logistic regression, and what to change.
+
+    `falls` is the advice where held-out AUC falls while training goes on: more batches would not help there.
+    """
     if auc >= line:
-        return f"This run ends at an AUC of {auc:.3f}, {auc - line:.3f} above a logistic regression on the same batches."
-    return (
-        f"This run ends at an AUC of {auc:.3f}, {line - auc:.3f} below a logistic regression on the same batches: train more "
-        "batches, or change Optimizer, Learning rate or Top MLP."
-    )
+        above = f"This run ends at an AUC of {auc:.3f}, {auc - line:.3f} above a logistic regression on the same batches."
+        return f"{above} {falls}".rstrip()
+    below = f"This run ends at an AUC of {auc:.3f}, {line - auc:.3f} below a logistic regression on the same batches"
+    return f"{below}. {falls}" if falls else f"{below}: train more batches, or change Optimizer, Learning rate or Top MLP."
 
 
 def _known(asked: Future[Yardsticks]) -> bool:

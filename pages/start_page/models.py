@@ -6,8 +6,8 @@ from functools import cache
 import streamlit as st
 
 from engine.scenario.presets import preset, preset_names
+from pages.own_data.leading import Question
 from pages.start_page import picture, questions
-from pages.start_page.questions import Question
 from pages.ui.plain import plain
 
 CARDS = ("dlrm-kaggle", "trainingcxl-rm1", "dlrm-terabyte", "meta-856")

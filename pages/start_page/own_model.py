@@ -8,8 +8,8 @@ from engine.errors import BadKnob
 from engine.scenario import knobs
 from engine.scenario.presets import DEFAULT, preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
+from pages.own_data.leading import Question
 from pages.start_page import picture, questions
-from pages.start_page.questions import Question
 from pages.ui.plain import plain
 
 FIELDS = {

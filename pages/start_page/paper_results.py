@@ -4,12 +4,12 @@ from functools import cache
 
 import streamlit as st
 
+from engine.core.figures import figure
 from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
 from engine.validation.accepted import Accepted, read
+from pages.own_data.leading import Question
 from pages.start_page import questions
-from pages.start_page.questions import Question
-from pages.ui.numbers import readable
 from pages.ui.plain import plain
 
 
@@ -41,5 +41,5 @@ def _card(asked: Question, name: str, title: str, number: Accepted) -> None:
     own = preset(name)
     st.button(plain(own.title), key=f"result {name}", on_click=questions.ask, args=(asked, name), width="stretch")
     what, _, unit = title.rstrip("]").partition(" [")
-    ours, published = readable(number.ours, unit), readable(number.published, unit)
+    ours, published = figure(number.ours, unit), figure(number.published, unit)
     st.caption(plain(f"{what}: {published} published, {ours} here. {own.paper.partition('; ')[0]}."))

@@ -6,10 +6,10 @@ from html import escape
 
 import numpy as np
 
+from engine.core.figures import count, figure
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
 from engine.systems.traffic import table_bytes
-from pages.ui.numbers import size
 
 WIDTH, HEIGHT, MOST = 220, 64, 40
 COLOUR = "#d9622b"
@@ -50,7 +50,7 @@ def told(scenario: Scenario) -> str:
     """Return a model's size in a few words: "26 tables, 2.16 GB, 26 lookups a sample"."""
     tables = scenario.model.num_tables
     lookups = _each(scenario.model.pooling, tables).sum()
-    return f"{tables:,} table{'s' * (tables > 1)}, {size(table_bytes(scenario))}, {lookups:,.0f} lookups a sample"
+    return f"{count(tables, 'table')}, {figure(table_bytes(scenario), 'B')}, {count(lookups, 'lookup')} a sample"
 
 
 def _each(given: tuple[int, ...], tables: int) -> np.ndarray:

@@ -1,14 +1,16 @@
 """The tasks that people come with, walked from Start to an answer: by hand, and with the keyboard alone."""
 
+import random
 import re
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import TOKEN
 from tests.browser.looks import HERE, WAIT_MS, drawn
 
 pytestmark = pytest.mark.slow
-MOST_ACTIONS, MOST_KEYS = 10, 70
+MOST_ACTIONS, MOST_KEYS, MOST_PRESSES = 10, 70, 5
 OWN = {"Tables": "24", "Rows per table": "3 M", "Embedding dim": "64", "Pooling factor (lookups)": "10", "Batch size": "2048"}
 ASK = "Ask about my model"
 # What the answer must say: modules of PMEM, the link, near-data compute, staleness, and what it costs.
@@ -103,3 +105,36 @@ def test_what_failures_cost_takes_five_actions(server, visit):
     page.get_by_role("button", name=re.compile("^Take the best period")).click()
     expect(said).to_contain_text("The period is near its best.", timeout=WAIT_MS)
     assert actions + 1 <= 5
+
+
+def test_a_table_of_clicks_becomes_popularity_and_a_training_with_auc_in_five_presses(server, visit, tmp_path):
+    path, chance = tmp_path / "my clicks.csv", random.Random(7)
+    users = [min(int(chance.paretovariate(0.6)), 90) for _ in range(1200)]
+    rows = [
+        f"u{user},i{chance.randrange(200)},c{n % 7},{chance.randrange(2)},{1_700_000_000 + n}\n" for n, user in enumerate(users)
+    ]
+    path.write_text("user,item,category,label,time\n" + "".join(rows))
+    page, presses = visit(f"{server}/data?preset=tiny&token={TOKEN}"), 0
+    drawn(page)
+
+    def press(there):
+        nonlocal presses
+        there.click()
+        presses += 1
+
+    press(page.get_by_text("Your own data"))
+    page.get_by_label("Path of the file on this computer").fill(f"'{path}'")
+    page.keyboard.press("Enter")
+    presses += 1
+    press(page.get_by_role("button", name="Accept, and read it so"))
+    said = page.locator(".st-key-answer")
+    expect(said).to_contain_text("Counted in", timeout=WAIT_MS)
+    expect(said).to_contain_text(re.compile("hits .* % of lookups as LRU"))
+    expect(said).to_contain_text("passes over 1,080 samples")
+    expect(page.locator(".st-key-chart-tables").filter(has_text="item, ").first).to_be_visible(timeout=WAIT_MS)
+    press(page.get_by_role("button", name="Train on this file"))
+    page.wait_for_url(re.compile("/design.*data.digest="), timeout=WAIT_MS)
+    press(page.get_by_role("button", name=re.compile("^Run full training")))
+    expect(page.get_by_role("button", name="Download this run as CSV")).to_be_visible(timeout=WAIT_MS)
+    expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("AUC"), timeout=WAIT_MS)
+    assert presses <= MOST_PRESSES

@@ -10,7 +10,7 @@ from tests.browser.conftest import READY, TOKEN
 from tests.browser.looks import WAIT_MS
 
 pytestmark = pytest.mark.slow
-PATH, OWN = "Path of the file on this computer", "My own data"
+PATH, OWN = "Path of the file on this computer", "Your own data"
 SECRET = "q7zkv9wxjd3"
 
 

@@ -6,13 +6,14 @@ import altair
 import numpy as np
 import pytest
 
+from engine.core.figures import figure, percent
 from engine.insight import data_profile
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
 from pages.answers import data_file
-from pages.data_page import workload_charts, workload_tables
+from pages.data_page import cache_size, workload_charts, workload_tables
 from pages.ui import numbers
 from tests import apps
 from tests.caches.reference_caches import cache_misses
@@ -27,19 +28,22 @@ def opened(query=None):
 
 
 def titles(app):
-    return [element.value.replace("\\", "") for element in (*app.header, *app.markdown)]
+    said = [element.value.replace("\\", "") for element in (*app.header, *app.markdown)]
+    return [*said, *apps.chart_words(app).values()]
+
+
+def cache_field(app):
+    return app.text_input(key=cache_size.FIELD)
 
 
 def test_the_page_answers_for_the_cache_of_the_link():
     app = opened()
-    assert not app.exception and not app.error and any("make run DATA=" in one.value for one in app.caption)
+    assert not app.exception and not app.error and any(one.label.startswith("Your own data") for one in app.expander)
     answer, *findings = titles(app)
     found = workload_tables.expected(workload_tables.asked(preset("optane-kaggle").scenario))
-    hits = [100 * found.hit_rate(policy, 0.015) for policy in (LRU, STATIC)]
-    assert answer == (
-        f"A cache of 32.4 MB, 1.5 % of the rows, hits {hits[0]:.1f} % of lookups as LRU, {hits[1]:.1f} % with the hottest rows"
-    )
-    assert any(text.startswith("**1 % of the rows take 94.8 % of the lookups") for text in findings)
+    hits = [percent(found.hit_rate(policy, 0.015)) for policy in (LRU, STATIC)]
+    assert answer == (f"A cache of 32.4 MB, 1.5 % of the rows, hits {hits[0]} of lookups as LRU, {hits[1]} with the hottest rows")
+    assert any(text.startswith("1 % of the rows take 94.8 % of the lookups") for text in findings)
     assert any("Taking the share of rows for the hit rate alone costs a factor of " in text for text in findings)
     assert any("of the misses are in the 16 smallest tables; whole, they take" in text for text in findings)
 
@@ -54,11 +58,10 @@ def test_uneven_bags_are_told_in_a_sentence_and_even_ones_not_at_all():
 def test_a_size_in_gigabytes_becomes_the_knob_of_the_link_and_a_bad_one_is_refused():
     app = opened()
     whole = sum(preset("optane-kaggle").scenario.model.num_embeddings) * 64 / 1e9
-    field = next(one for one in app.text_input if one.label == "Cache size [GB]")
-    assert float(field.value) == pytest.approx(0.015 * whole, rel=1e-5)
-    field.set_value(str(whole / 2)).run()
+    assert cache_size.parsed(cache_field(app).value) == pytest.approx(0.015 * whole * 1e9, rel=5e-3)
+    cache_field(app).set_value(str(whole / 2)).run()
     assert app.query_params["policy.cache_load_factor"] == "0.5" and "50 % of the rows" in titles(app)[0]
-    next(one for one in app.text_input if one.label == "Cache size [GB]").set_value("plenty").run()
+    cache_field(app).set_value("plenty").run()
     assert any("'plenty' is not a cache size" in one.value.replace("\\", "") for one in app.caption)
     assert "50 % of the rows" in titles(app)[0] and not app.exception
 
@@ -96,10 +99,10 @@ def test_a_served_file_is_counted_at_the_press_of_a_button_and_left_again(tmp_pa
     data_file.start_file.cache_clear()
     try:
         app = opened({"preset": "dlrm-kaggle", "data.batch_size": "16"})
-        next(one for one in app.button if one.label == "Count own.csv").click().run()
+        app.button(key="served").click().run()
         assert app.query_params["data.digest"] == data_file.start_file().digest and not app.exception and not app.error
-        assert any("data file" in one.value for one in app.caption)
-        next(one for one in app.button if one.label == "Expect of the generator").click().run()
+        assert any("of the data file" in one.value for one in app.markdown)
+        app.button(key="generator").click().run()
         assert app.session_state["scenario"].data.digest == "" and not app.exception
     finally:
         data_file.start_file.cache_clear()
@@ -111,9 +114,8 @@ def test_a_counted_trace_says_how_many_lookups_miss_in_any_cache():
     origin = source.source(scenario)
     batches = [origin.ids(n) for n in range(4000 // len(origin.ids(0)))]
     ids = np.concatenate(batches)
-    assert f" {100 * len(np.unique(ids)) / len(ids):.2g} % of these lookups are the first of their row" in workload_tables.whence(
-        found, False
-    )
+    first = percent(len(np.unique(ids)) / len(ids))
+    assert workload_tables.first_uses(found).startswith(f"{first} of these lookups are the first of their row")
     ends = 64 * np.cumsum((0, *per_table(scenario.model, "pooling")))
     for t, size in enumerate(found.table_rows):
         part = [batch[ends[t] : ends[t + 1]] for batch in batches]
@@ -131,7 +133,7 @@ def test_the_way_from_the_planner_to_the_hits_multiplies_up_and_small_tables_are
     assert rates[-1] == pytest.approx(1 / (hit / 897 + (1 - hit) / 32))
     told = workload_tables.on_tables(found, 0.01)
     small = [size for size in found.table_rows if size <= workload_tables.SMALL_TABLE]
-    assert f"in the {len(small)} smallest tables; whole, they take {sum(small) * 64 / 1e6:.3g} MB" in told
+    assert f"in the {len(small)} smallest tables; whole, they take {figure(sum(small) * 64, 'B')}" in told
     frame = workload_tables.by_table(found)
     assert len(frame) == 26 * len(SHARES) and frame.rows.is_monotonic_decreasing
 

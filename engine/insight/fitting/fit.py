@@ -48,6 +48,7 @@ class Fitted:
 
     `hits` are hit rates of an LRU cache for each table, of SHARES of its rows: of the file, of the fit, and of the fit
     without locality. `together` is the mean correlation of fields' rarities, None where fields have no samples in common.
+    `columns` are the names of the file's columns, a table each, () where they are not known.
     """
 
     name: str
@@ -61,6 +62,11 @@ class Fitted:
     together: float | None
     click_rate: float | None
     dense: int | None
+    columns: tuple[str, ...] = ()
+
+    def title(self, table: int) -> str:
+        """Return how a table is called: the name of its column, or "table 3", counted from 1."""
+        return self.columns[table] if self.columns else f"table {table + 1}"
 
     @property
     def changes(self) -> Mapping[str, Any]:
@@ -121,6 +127,7 @@ def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, w
         _together(rare),
         clicks,
         dense,
+        log.fields if log else (),
     )
 
 

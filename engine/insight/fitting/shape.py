@@ -10,6 +10,7 @@ from ...scenario.scenario import Scenario, per_table
 from ...workload.readers.digest_check import digest_check
 from ...workload.readers.file_tables import HASHED, SampleShape, differences
 from ...workload.readers.formats import read
+from ...workload.readers.recording import held_out
 from ...workload.readers.samples import Watch, unwatched
 from .counting import MOST_SAMPLES, blocks, counted
 
@@ -19,7 +20,7 @@ class FileShape:
     """A file's samples: the numbers and lookups of each, the rows of each field that were counted, the order of training.
 
     `clicks` is the share of clicks, None for a file without labels. Fields have so many `distinct` ids, None where nobody
-    counted, which are numbered `where_they_fit` into a table.
+    counted, which are numbered `where_they_fit` into a table; `fields` are the names of their columns, () where none is known.
     """
 
     name: str
@@ -33,6 +34,12 @@ class FileShape:
     distinct: tuple[int | None, ...]
     length_cv: tuple[float, ...]
     where_they_fit: bool
+    fields: tuple[str, ...] = ()
+
+    @property
+    def training_samples(self) -> int:
+        """The samples of one pass of training."""
+        return self.samples - held_out(self.samples)
 
     def changes(self, base: Scenario) -> Mapping[str, Any]:
         """Return the knobs that let a model train on the file: none where it can."""
@@ -55,6 +62,12 @@ class FileShape:
         return f"Ids are {'; others are '.join(words)}." if words else ""
 
 
+def training_samples_of(path: str, digest: str) -> int:
+    """Return the samples of one pass over the file of this digest; raises BadFile, also where it is another file now."""
+    with digest_check(Path(path), digest):
+        return read(Path(path), labels=False).training_samples
+
+
 def shape_of(path: str, digest: str, most: int = MOST_SAMPLES, watch: Watch = unwatched) -> FileShape:
     """Return the shape of the file of this digest; raises BadFile, also where it is another file now."""
     with digest_check(Path(path), digest):
@@ -74,4 +87,5 @@ def shape_of(path: str, digest: str, most: int = MOST_SAMPLES, watch: Watch = un
             file.distinct,
             file.length_cv,
             file.where_they_fit,
+            file.fields,
         )

@@ -20,10 +20,11 @@ FEW, MANY_NEW, TOGETHER, NAMED = 20_000, 3.0, 0.2, 5
 
 def rows(found: Fitted) -> list[Row]:
     """Return a row for each table: its law, and what held-back lookups did in the file and as generated."""
-    return [_row(one) for one in found.tables]
+    columns = ({"Column": name} for name in found.columns) if found.columns else ({} for _ in found.tables)
+    return [_row(one, column) for one, column in zip(found.tables, columns, strict=True)]
 
 
-def _row(one: TableFit) -> Row:
+def _row(one: TableFit, column: Row) -> Row:
     names = *(f"Hottest {share:.1%} of rows" for share in TOP), "Never seen before", "Unique in a block"
     pairs = zip(names, one.file.shares, one.fit.shares, strict=True)
     shown = {f"{name}, {of} [%]": 100 * held for name, *both in pairs for of, held in zip(("file", "fit"), both, strict=True)}
@@ -35,7 +36,15 @@ def _row(one: TableFit) -> Row:
     }
     law = {"Exponent": s, "Shift": q, "Hottest row [%]": 100 * hottest, "Seen once [%]": 100 * once}
     sizes = {"Rows seen": one.seen, "Rows": one.law.rows, "Lookups a sample": one.bags.pooling}
-    return {"Table": one.table + 1, **sizes, **bags, **law, **shown, "Largest gap [points]": 100 * one.file.apart(one.fit)}
+    return {
+        "Table": one.table + 1,
+        **column,
+        **sizes,
+        **bags,
+        **law,
+        **shown,
+        "Largest gap [points]": 100 * one.file.apart(one.fit),
+    }
 
 
 def hits(found: Fitted) -> list[Row]:
@@ -53,12 +62,12 @@ def warnings(found: Fitted) -> Iterator[str]:
         yield sequences
     far = sorted((one for one in found.tables if one.file.apart(one.fit) > FAR), key=lambda one: -one.file.apart(one.fit))
     if far:
-        worst = ", ".join(f"{one.table + 1} by {figure(100 * one.file.apart(one.fit))}" for one in far[:NAMED])
+        worst = ", ".join(f"{found.title(one.table)} by {figure(100 * one.file.apart(one.fit))}" for one in far[:NAMED])
         more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
         instead = f"take the shares of `{PROGRAM} workload count`" if found.click_rate is None else "train on the file itself"
         yield (
             f"The form does not fit {len(far)} of {len(found.tables)} tables: on held-back blocks a share of lookups is off "
-            f"by more than {100 * FAR:.0f} points, in table {worst}{more}; {instead} where these matter."
+            f"by more than {100 * FAR:.0f} points, in {worst}{more}; {instead} where these matter."
         )
     apart = max(abs(of - fit) for of, fit in zip(*found.hits[:2], strict=True))
     if apart > FAR_HITS and found.counted >= FEW:
@@ -80,7 +89,7 @@ def warnings(found: Fitted) -> Iterator[str]:
     if new:
         worst_new = max(new, key=lambda one: one.law.rows)
         yield (
-            f"{len(new)} tables go on growing: table {worst_new.table + 1} has shown {count(worst_new.seen, 'row')}, and as many "
+            f"{len(new)} tables go on growing: {found.title(worst_new.table)} has shown {count(worst_new.seen, 'row')}, and as many "
             f"as {count(worst_new.law.rows)} are expected; say --rows seen to keep to those that were seen."
         )
     if found.together is not None and abs(found.together) > TOGETHER:
@@ -113,7 +122,8 @@ def report(found: Fitted) -> str:
         shares = "".join(f"  {100 * of:5.1f} {100 * fit:5.1f}" for of, fit in zip(one.file.shares, one.fit.shares, strict=True))
         bags = f"{one.bags.pooling:8} {one.bags.length_cv:7.3g}"
         law = f"{s:9.3f} {q:10.4g} {hottest:8.3f} {once:8.3f}"
-        lines.append(f"{one.table + 1:6} {one.law.rows:10,} {bags} {law}{shares}")
+        name = found.columns[one.table] if found.columns else ""
+        lines.append(f"{one.table + 1:6} {one.law.rows:10,} {bags} {law}{shares}  {name}".rstrip())
     lines += ["", "Hits of an LRU cache for each table, by the share of its rows that it holds [%]:"]
     lines += [
         "  " + "   ".join(f"{name.partition(' [')[0]} {figure(value)}" for name, value in row.items()) for row in hits(found)

@@ -97,7 +97,7 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
     about: dict[str, Any] = {"hashed": layout.rows in (HASHED, WHERE_THEY_FIT), "format": layout.name, "order": layout.order}
     about["where_they_fit"] = layout.rows == WHERE_THEY_FIT
     about["indexes"] = tuple(None if index.full else index for index in columns.indexes.values())
-    about["labelled"] = bool(layout.label)
+    about["labelled"], about["fields"] = bool(layout.label), layout.ids
     if not some:
         return Recording(name, dense, rows, labels, (1,) * len(layout.ids), **about)
     return _of_lists(Recording(name, dense, flat, labels, (), **about), rows[:, 0].astype(np.int64), more[-1])

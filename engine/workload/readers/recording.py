@@ -28,7 +28,8 @@ class Recording:
     sample field by field from `begins` (N,) on, and `lengths` are (N, F).
     A token is a number of 64 bits, `hashed` into a table's rows, or else a row's number, with a sign, modulo them. `indexes` (F)
     number the distinct ids of a field in the order first seen; None where they are too many, () where nobody counted them. These
-    numbers are rows `where_they_fit` into a table. A trace without labels is not `labelled`: all of `labels` are 0.
+    numbers are rows `where_they_fit` into a table. A trace without labels is not `labelled`: all of `labels` are 0. `fields` are
+    the names of the columns that hold the ids, () where a format does not name them.
     """
 
     name: str
@@ -45,11 +46,12 @@ class Recording:
     indexes: tuple[IdIndex | None, ...] = ()
     where_they_fit: bool = False
     labelled: bool = True
+    fields: tuple[str, ...] = ()
 
     @property
     def held_out_samples(self) -> int:
         """The last tenth of the samples, and at least 20, are never trained on."""
-        return max(HELD_OUT_LEAST, len(self.labels) // 10)
+        return held_out(len(self.labels))
 
     @property
     def training_samples(self) -> int:
@@ -122,6 +124,11 @@ class Recording:
             tokens, at = np.concatenate([words(field[rows]) for field in tokens], axis=1), np.arange(len(rows))
         *starts, wide = self.starts
         return tokens.reshape(-1), at[:, None] * wide + starts, np.repeat([self.pooling], len(at), axis=0)
+
+
+def held_out(samples: int) -> int:
+    """Return how many of a file's samples are held out: the last tenth, and at least 20."""
+    return max(HELD_OUT_LEAST, samples // 10)
 
 
 def words(numbers: Any) -> Words:

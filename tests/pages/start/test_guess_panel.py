@@ -12,7 +12,8 @@ from engine.workload.readers import mapping
 from pages.answers import data_file, later
 from pages.data_page import reading, uploads
 from pages.gate import access
-from pages.start_page import guess_panel, own_data, questions
+from pages.own_data import guess_panel, ways
+from pages.start_page import questions
 from tests import apps
 from tests.apps import text
 
@@ -42,7 +43,7 @@ def path(tmp_path):
 
 def typed(path: Path):
     app = apps.opened("start")
-    return app.text_input(key=own_data.PATH).set_value(str(path)).run()
+    return app.text_input(key=ways.PATH).set_value(str(path)).run()
 
 
 def test_a_typed_table_is_guessed_accepted_and_shown_in_three_presses(path, trusted):
@@ -57,7 +58,7 @@ def test_a_typed_table_is_guessed_accepted_and_shown_in_three_presses(path, trus
     assert "0 of" in text(app.caption) and "rows stay empty" in text(app.caption)
     app.button(key="own popularity").click().run()
     assert not app.exception and not app.error
-    assert "Ids are rows in the order first seen in all tables" in text(app.caption), "the page of popularity is open"
+    assert "Ids are rows in the order first seen in all tables" in text(app.markdown), "the page of popularity is open"
 
 
 def test_a_table_of_uneven_lists_is_trained_on_for_the_model_of_another_number_of_tables(tmp_path, trusted):
@@ -99,7 +100,7 @@ def test_what_is_changed_for_one_file_is_not_changed_for_the_next(path, trusted,
     monkeypatch.setattr(guess_panel.st, "data_editor", lambda table, key, **_: keys.append(key) or table)
     app = typed(path)
     (other := path.with_name("other.csv")).write_text(TABLE.replace("shopper", "visitor"))
-    app.text_input(key=own_data.PATH).set_value(str(other)).run()
+    app.text_input(key=ways.PATH).set_value(str(other)).run()
     assert len(set(keys)) == 2 and not app.exception
 
 
@@ -127,7 +128,7 @@ def test_a_visitor_says_what_quotation_marks_are(path, trusted):
 def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
     app = apps.opened("start")
     field = [("shop.csv", TABLE.encode(), "text/csv")]
-    app.file_uploader(key=own_data.UPLOAD).set_value(field).run()
+    app.file_uploader(key=ways.UPLOAD).set_value(field).run()
     app.button(key="accept guess").click().run()
     assert "shop.csv** is ready" in text(app.markdown) and not app.error
     app.button(key="take back").click().run()
@@ -138,12 +139,12 @@ def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
     kept = data_file._KNOWN[digest][data_file.UPLOADED].path
     assert kept.read_text() == TABLE and tomllib.loads(Path(f"{kept}.toml").read_text()) == MAPPING
     stranger = apps.opened("start")
-    stranger.file_uploader(key=own_data.UPLOAD).set_value(field).run()
+    stranger.file_uploader(key=ways.UPLOAD).set_value(field).run()
     assert "nobody has described" in text(stranger.markdown), "another visitor's guess is another visitor's"
 
 
 def test_without_the_token_a_file_named_at_start_is_shown_but_not_described(path, monkeypatch):
-    monkeypatch.setattr(own_data, "_given", lambda: data_file.register(path, data_file.START))
+    monkeypatch.setattr(ways, "given", lambda: data_file.register(path, data_file.START))
     app = apps.opened("start")
     assert "nobody has described" in text(app.markdown) and access.HOW in text(app.caption)
     assert not any(button.key == "accept guess" for button in app.button) and 'label = "paid"' in text(app.code)
@@ -239,7 +240,7 @@ def test_an_upload_has_a_mapping_of_its_visitor_alone(path, monkeypatch):
     monkeypatch.setattr(mapping, "_written", refused)
     assert mapping.save(path, "label = 'paid'\nids = 'shopper'\n").parent == mapping.KEPT
     app = apps.opened("start")
-    field = app.file_uploader(key=own_data.UPLOAD)
+    field = app.file_uploader(key=ways.UPLOAD)
     field.set_value([("shop.csv", TABLE.encode(), "text/csv"), ("shop.toml", b"", "text/plain")]).run()
     assert "nobody has described" in text(app.markdown) and not app.error
     app.button(key="accept guess").click().run()

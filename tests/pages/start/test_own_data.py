@@ -13,7 +13,8 @@ from pages.answers import data_file
 from pages.data_page import data_folder, fit_view, uploads
 from pages.design_page import training_panel
 from pages.gate import access
-from pages.start_page import own_data
+from pages.own_data import panel as own_data
+from pages.own_data import ways
 from tests import apps
 from tests.apps import text
 from tests.cases import each
@@ -69,7 +70,7 @@ def shown(app):
 def inputs(app):
     """Return the keys of the ways in which a visitor may give a file."""
     fields = [*app.text_input, *app.file_uploader, *app.selectbox]
-    return {field.key for field in fields} & {own_data.PATH, own_data.UPLOAD, own_data.NAME}
+    return {field.key for field in fields} & {ways.PATH, ways.UPLOAD, ways.NAME}
 
 
 def test_without_the_token_no_path_is_asked_for_and_none_that_is_sent_is_read(tmp_path, monkeypatch):
@@ -77,8 +78,8 @@ def test_without_the_token_no_path_is_asked_for_and_none_that_is_sent_is_read(tm
     path = written(tmp_path, {"own.csv": RATINGS})
     for token in ("", "wrong"):
         monkeypatch.setattr(access, "shown_token", lambda token=token: token)
-        app = apps.opened("start", None, **{own_data.PATH: str(path)})
-        assert inputs(app) == {own_data.UPLOAD} and access.HOW in text(app.caption)
+        app = apps.opened("start", None, **{ways.PATH: str(path)})
+        assert inputs(app) == {ways.UPLOAD} and access.HOW in text(app.caption)
         assert "own.csv" not in shown(app) and not app.error
 
 
@@ -86,24 +87,24 @@ def test_with_the_token_a_path_is_read_as_people_type_it(tmp_path, monkeypatch, 
     path = written(tmp_path, {"own data.csv": RATINGS})
     monkeypatch.setenv("HOME", str(tmp_path))
     app = apps.opened("start")
-    assert inputs(app) == {own_data.PATH, own_data.UPLOAD} and access.HOW not in text(app.caption)
+    assert inputs(app) == {ways.PATH, ways.UPLOAD} and access.HOW not in text(app.caption)
     for typed in (f"  {path}\t", " ~/own data.csv "):
-        app.text_input(key=own_data.PATH).set_value(typed).run()
+        app.text_input(key=ways.PATH).set_value(typed).run()
         assert "movielens, 60 samples" in text(app.markdown) and not app.error
-    app.text_input(key=own_data.PATH).set_value("~nobody-of-this-name/x").run()
-    assert "no such user's folder" in text(app.error) and inputs(app) == {own_data.PATH, own_data.UPLOAD}
+    app.text_input(key=ways.PATH).set_value("~nobody-of-this-name/x").run()
+    assert "no such user's folder" in text(app.error) and inputs(app) == {ways.PATH, ways.UPLOAD}
 
 
 def test_an_upload_is_read_with_all_its_files_or_refused_on_the_page(tmp_path):
     app = apps.opened("start")
-    field = app.file_uploader(key=own_data.UPLOAD)
+    field = app.file_uploader(key=ways.UPLOAD)
     field.set_value([("own.csv", TABLE, "text/csv"), ("own.toml", MAPPING, "text/plain")]).run()
     assert "80 samples; id fields: 1" in text(app.markdown) and not app.error
-    field = app.file_uploader(key=own_data.UPLOAD)
+    field = app.file_uploader(key=ways.UPLOAD)
     field.set_value([(name, content, "") for name, content in day(0) + day(1)]).run()
     assert "2 recordings" in text(app.error) and not app.exception
     wrong = RATINGS.replace("17,8,5,17", f"17,8,{SECRET},17").encode()
-    app.file_uploader(key=own_data.UPLOAD).set_value([("own.csv", wrong, "text/csv")]).run()
+    app.file_uploader(key=ways.UPLOAD).set_value([("own.csv", wrong, "text/csv")]).run()
     assert SECRET in text(app.error), "one's own upload is quoted"
     assert SECRET not in shown(apps.opened("data", linked(wrong))), "another session's is not"
 
@@ -164,7 +165,7 @@ def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, mo
     monkeypatch.setattr(fit_view, "draw", stumble)
     app.run()
     assert text(app.error).startswith("own.csv:17: ") and SECRET not in shown(app)
-    monkeypatch.setattr(own_data, "_given", lambda: file)
+    monkeypatch.setattr(ways, "given", lambda: file)
     monkeypatch.setattr(own_data, "shape_of", stumble)
     app = apps.opened("start")
     assert text(app.error).startswith("own.csv:17: ") and SECRET not in shown(app)
@@ -194,12 +195,12 @@ def test_of_a_folder_named_at_start_each_visitor_chooses_a_file_by_name(tmp_path
     written(folder / "deep", dict(day(0)) | {"wrong.csv": FAULTS["a cell"][0]["own.csv"]})
     named(f" {folder} ")
     app = apps.opened("start")
-    assert inputs(app) == {own_data.UPLOAD, own_data.NAME} and "data.digest" not in app.query_params
-    assert app.selectbox(key=own_data.NAME).options == ["deep/day_0_sparse.npy", "deep/wrong.csv", "own.csv", "ratings.csv"]
+    assert inputs(app) == {ways.UPLOAD, ways.NAME} and "data.digest" not in app.query_params
+    assert app.selectbox(key=ways.NAME).options == ["deep/day_0_sparse.npy", "deep/wrong.csv", "own.csv", "ratings.csv"]
     for name, words in (("ratings.csv", "movielens, 60 samples"), ("deep/day_0_sparse.npy", "torchrec, 80 samples")):
-        app.selectbox(key=own_data.NAME).set_value(name).run()
+        app.selectbox(key=ways.NAME).set_value(name).run()
         assert words in text(app.markdown) and not app.error
-    app.selectbox(key=own_data.NAME).set_value("deep/wrong.csv").run()
+    app.selectbox(key=ways.NAME).set_value("deep/wrong.csv").run()
     assert SECRET in text(app.error), "what was named at start is quoted"
 
 

@@ -1,6 +1,6 @@
 """A stranger's table: its first rows, a guess of what each column means to change or accept, and the mapping that comes of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,11 @@ def first_look(path: str, digest: str) -> FileDescription:
         return look(Path(path))
 
 
-def draw(file: DataFile) -> None:
-    """Draw the first rows of a table that nobody has described, the guess, and the press that accepts it; raises BadFile."""
+def draw(file: DataFile, accepted: Callable[[], None]) -> None:
+    """Draw the first rows of a table that nobody has described, the guess, and the press that accepts it; raises BadFile.
+
+    `accepted` is called once a guess was accepted.
+    """
     with data_file.refusals(file):
         found = later.cached_result(first_look, str(file.path), file.digest)
     _draw_fault()
@@ -72,7 +75,7 @@ def draw(file: DataFile) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if _may_write(file):
             label, refused = "Accept, and read it so", bool(fault)
-            st.button(label, key="accept guess", type="primary", on_click=_accept, args=(file, text), disabled=refused)
+            st.button(label, key="accept guess", type="primary", on_click=_accept, args=(file, text, accepted), disabled=refused)
             st.caption(_place(file), width="content")
         else:
             st.caption(f"{access.HOW} Until then, save the lines below as {plain(found.name)}.toml beside the file.")
@@ -160,10 +163,11 @@ def _place(file: DataFile) -> str:
     return f"Writes {plain(file.path.name)}.toml beside the file, or keeps it by the file's digest where that cannot be."
 
 
-def _accept(file: DataFile, text: str) -> None:
-    """Keep a mapping; only in a callback."""
+def _accept(file: DataFile, text: str, accepted: Callable[[], None]) -> None:
+    """Keep a mapping, and say that it was accepted; only in a callback."""
     if file.origin == data_file.UPLOADED:
         st.session_state[ACCEPTED] = {**st.session_state.get(ACCEPTED, {}), file.digest: text}
+        accepted()
         return
     try:
         if data_file.register(file.path, file.origin).digest != file.digest:
@@ -171,6 +175,8 @@ def _accept(file: DataFile, text: str) -> None:
         mapping.save(file.path, text)
     except BadFile as error:
         st.session_state[FAULT] = str(error)
+        return
+    accepted()
 
 
 def draw_accepted(file: DataFile) -> None:

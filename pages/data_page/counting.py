@@ -1,0 +1,60 @@
+"""A profile that takes long is counted in another process, while the answer's box says what is counted."""
+
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import streamlit as st
+
+from engine.core.catalog import own_folder
+from engine.core.part_files.folder import PartsFolder
+from engine.insight.data_profile import Profile
+from engine.scenario.scenario import Scenario
+from pages.answers import later
+from pages.data_page import workload_tables
+from pages.ui import answer
+from pages.ui.plain import plain
+
+BOX_AFTER = 0.3  # seconds in which most profiles are there, without a box that comes and goes
+
+
+def expected(scenario: Scenario) -> Profile:
+    """Return what the generator is expected to do; raises EmberpoolError."""
+    find = workload_tables.expected
+    found: Profile = (
+        with_box("Working out the generator's popularity", find, scenario) if workload_tables.many(scenario) else find(scenario)
+    )
+    return found
+
+
+def counted(scenario: Scenario, most: int, path: Path) -> Profile:
+    """Return what the first lookups of a file do, up to so many; raises EmberpoolError."""
+    words = f"Counting the lookups of {path.name}"
+    found: Profile = with_box(words, workload_tables.counted, scenario, most, str(path))
+    return found
+
+
+def with_box(words: str, find: Callable[..., Any], *given: Hashable) -> Any:
+    """Return `find(*given)`, computed once; meanwhile the page's answer says `words`."""
+    with st.container():
+        return _result(own_folder(), words, find, *given)
+
+
+@lru_cache(maxsize=later.CACHED_RESULTS)
+def _result(parts: PartsFolder, words: str, find: Callable[..., Any], *given: Hashable) -> Any:
+    start, place, drawn = monotonic(), st.empty(), False
+
+    def draw() -> None:
+        nonlocal drawn
+        if not drawn and monotonic() - start > BOX_AFTER:
+            drawn = True
+            with place.container(border=True, key=answer.KEY):
+                st.header(f"{plain(words)} ...", anchor=False)
+                st.markdown("Some seconds; the very first time some more.")
+
+    try:
+        return later.worker_result(find, *given, meanwhile=draw)
+    finally:
+        place.empty()

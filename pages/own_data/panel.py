@@ -1,0 +1,163 @@
+"""The panel of one's own data: give a file, accept how its columns are read, then train on it or see how its rows are used."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from engine.core.figures import percent
+from engine.errors import BadFile, BadKnob, EmberpoolError, Undescribed
+from engine.insight.fitting.shape import FileShape, shape_of
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
+from engine.workload.readers.traces.kinds import is_trace
+from engine.workload.source import passes_over
+from pages.answers import data_file
+from pages.answers.data_file import DataFile
+from pages.data_page import fit_view, reading
+from pages.own_data import guess_panel, leading, ways
+from pages.own_data.leading import Question
+from pages.ui import session
+from pages.ui.plain import plain
+
+LABEL = "Your own data"
+FORMATS = "a file of clicks (Criteo, TorchRec, Avazu, Taobao, MovieLens, Yambda, any table) or a trace"
+START, DATA = "start", "data"
+MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where the panel stands: the page `here`, the question that the page asks about a file, what the file is put into."""
+
+    here: str
+    asked: Question
+    base: Scenario
+
+
+def draw(asked: Question, here: str, expanded: bool = False) -> None:
+    """Draw the panel on the page `here`: ways to give a file, what it is, and the presses that lead on."""
+    base = preset(session.base()).scenario if here == START else session.scenario()
+    setting = Setting(here, asked, base)
+    with st.expander(f"{LABEL}: {FORMATS}", expanded=expanded):
+        try:
+            ways.draw()
+            if file := _file(here):
+                _draw_file(setting, file)
+        except EmberpoolError as error:
+            _say(error)
+
+
+def draw_apart(asked: Question, here: str) -> None:
+    """Draw the panel as a part of its page that is drawn again alone, for a page that takes long."""
+
+    def alone() -> None:
+        leading.go(here)
+        draw(asked, here)
+
+    st.fragment(alone)()
+
+
+def _file(here: str) -> DataFile | None:
+    """Return the file that the visitor gives, else that of the scenario, where the visitor may see it; raises BadFile."""
+    if here != START and not ways.is_given() and session.scenario().data.digest:
+        try:
+            file = data_file.file_of(session.scenario())
+        except BadFile:
+            return ways.given()
+        return file if data_file.is_visible(file) else None
+    return ways.given()
+
+
+def _draw_file(setting: Setting, file: DataFile) -> None:
+    """Draw what a file is, or why it cannot be read."""
+    try:
+        with data_file.refusals(file):
+            _offer(setting, file)
+    except Undescribed:
+        guess_panel.draw(file, partial(_accepted, setting, file))
+    except EmberpoolError as error:
+        _say(error)
+        guess_panel.draw_accepted(file)
+
+
+def _say(error: EmberpoolError) -> None:
+    remedy = error.remedy if isinstance(error, BadFile) else ""
+    st.error(plain(str(error).removesuffix(remedy)))
+    if remedy:
+        st.code(remedy, language=None)
+
+
+def _offer(setting: Setting, file: DataFile) -> None:
+    shape = None
+    known = f"Links know it by its SHA-256 {file.digest[:12]}."
+    if is_trace(file.path):
+        st.markdown(f"**{plain(file.path.name)}** is a trace of lookups without labels: generated data can be fitted to it.")
+    else:
+        shape = shape_shown(file)
+        if shape is None:
+            return
+        own = " The model gets as many tables, with the rows that the file shows." if shape.changes(setting.base) else ""
+        st.markdown(f"**{plain(file.path.name)}** is ready: {plain(description(shape))}. {known}{own}")
+        guess_panel.draw_accepted(file)
+        if shape.clicks is None:
+            st.caption("Without labels no run can train on it: generated data can be fitted to it.")
+        else:
+            _presses(setting, file, shape)
+    if not _is_shown(setting, file, shape):  # whose fit stands on the page
+        fit_view.draw(file, setting.base, partial(leading.put, setting.asked, session.base()))
+
+
+def shape_shown(file: DataFile) -> FileShape | None:
+    """Return a file's shape, drawing how far its reading is; None where the visitor has cancelled it. Raises BadFile."""
+    found: FileShape | None = reading.with_progress(file.path.name, shape_of, str(file.path), file.digest)
+    return found
+
+
+def description(shape: FileShape) -> str:
+    """Return what a file is: its format, samples, columns of ids, dense features, clicks, and the order of training."""
+    clicks = "no labels" if shape.clicks is None else f"clicks: {percent(shape.clicks)}"
+    names = ", ".join(shape.fields[:MOST_NAMES]) + (", ..." if len(shape.fields) > MOST_NAMES else "")
+    ids = f"id fields: {len(shape.pooling)}{f' ({names})' if names else ''}"
+    return f"{shape.format}, {shape.samples:,} samples; {ids}, dense features: {shape.dense}, {clicks}; order: {shape.order}"
+
+
+def scenario_of(base: Scenario, file: DataFile, shape: FileShape) -> Scenario:
+    """Return a scenario that trains on a file: `base`, with a model of the file's shape. Raises BadKnob."""
+    return with_values(base, {**shape.changes(base), "data.digest": file.digest})
+
+
+def _is_shown(setting: Setting, file: DataFile, shape: FileShape | None) -> bool:
+    """Return whether the page draws the file's popularity already: it does for a model of the file's shape."""
+    suits = shape is not None and not shape.changes(setting.base)
+    return setting.here == DATA and suits and session.scenario().data.digest == file.digest
+
+
+def _presses(setting: Setting, file: DataFile, shape: FileShape) -> None:
+    """Draw how the file's ids become rows, the passes of a run, and the presses that train on it and show its popularity."""
+    scenario = scenario_of(setting.base, file, shape)
+    if numbering := shape.numbering(scenario):
+        st.caption(plain(numbering))
+    st.caption(f"A run is {plain(passes_over(scenario, shape.training_samples))}.")
+    asked = setting.asked
+    ask = [("own data", asked.words, asked)] if asked.words else []
+    train = [("own training", "Train on this file", Question("", "design", asked.system))]
+    popularity = ("own popularity", "Show how its rows are used", Question("", DATA, asked.system))
+    show = [] if _is_shown(setting, file, shape) else [popularity]
+    with st.container(horizontal=True):
+        for key, words, question in (*ask, *train, *show):
+            st.button(words, key=key, on_click=leading.put, args=(question, session.base(), scenario))
+
+
+def _accepted(setting: Setting, file: DataFile) -> None:
+    """Put a file whose columns were accepted just now into the session where the page shows it; only in a callback."""
+    shown = session.scenario().data.digest == file.digest
+    if setting.here != DATA and not shown:
+        return
+    try:
+        described = ways.given() if ways.is_given() else data_file.register(file.path, file.origin)
+        shape = described and shape_shown(described)
+        if described and shape and shape.clicks is not None:
+            leading.put(Question("", setting.here), session.base(), scenario_of(setting.base, described, shape))
+    except (BadFile, BadKnob):
+        return  # the panel says so when it is drawn

@@ -1,0 +1,68 @@
+"""The ways in which a visitor gives a data file: a path with the token, an upload, a name in the folder named at start."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from engine.errors import BadFile
+from pages.answers import data_file
+from pages.answers.data_file import DataFile
+from pages.data_page import data_folder, uploads
+from pages.gate import access
+from pages.gate.typed_path import expanded
+from pages.own_data import guess_panel
+
+PATH, UPLOAD, NAME = "data path", "data upload", "data name"
+
+
+def draw() -> None:
+    """Draw each way that this visitor has."""
+    trusted, names = access.is_trusted(), data_folder.names()
+    if trusted:
+        st.text_input("Path of the file on this computer", key=PATH, placeholder="/data/train.txt")
+    st.file_uploader(
+        "Upload a file, with those that belong to it",
+        key=UPLOAD,
+        accept_multiple_files=True,
+        help="Kept under its digest, for your links.",
+    )
+    if names:
+        st.selectbox("File of the folder that was named at start", names, index=None, key=NAME)
+    if not trusted:
+        st.caption(access.HOW)
+    path, uploaded, name = _fields()
+    if sum(map(bool, (path, uploaded, name))) > 1:
+        st.caption("Several files are given here, of which the first is taken; empty its field for the next.")
+
+
+def given() -> DataFile | None:
+    """Return the file that the fields name, of several the first; else the one named at start, or None. Raises BadFile."""
+    path, uploaded, name = _fields()
+    if path:
+        return data_file.register(expanded(path), data_file.TYPED)
+    if uploaded:
+        return _kept(uploaded)
+    return data_folder.chosen(name) if name else data_file.start_file()
+
+
+def is_given() -> bool:
+    """Return whether a field names a file."""
+    return any(_fields())
+
+
+def _fields() -> tuple[str, Sequence[UploadedFile], str]:
+    """Return what the fields hold that this visitor may use."""
+    held = st.session_state
+    path = str(held.get(PATH) or "").strip() if access.is_trusted() else ""
+    return path, held.get(UPLOAD) or (), str(held.get(NAME) or "")
+
+
+def _kept(uploaded: Sequence[UploadedFile]) -> DataFile:
+    """Keep what a visitor has uploaded, who may see it from now on; raises BadFile."""
+    if cut := next((file.name for file in uploaded if len(file.getvalue()) != file.size), ""):
+        raise BadFile(f"{cut} did not arrive whole; upload it again.")
+    contents = [(file.name, file.getvalue()) for file in uploaded]
+    file = guess_panel.with_mapping(uploads.keep(contents), contents)
+    st.session_state[data_file.UPLOADS] = {*st.session_state.get(data_file.UPLOADS, ()), file.digest}
+    return file
