@@ -1,9 +1,12 @@
 """The paper's figure: one button a paper, the figure for print under it, and its files."""
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+from html import escape
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine import version
 from engine.results.citations import bibtex
@@ -20,7 +23,7 @@ CHOSEN, WIDTH = "paper figure", "width of the figure"
 WIDTHS = {PAGE: "Two columns, 7 in", COLUMN: "One column, 3.3 in"}
 # On a narrow screen the figure of one column stands in for that of two: its letters stay as large as the page's.
 STYLE = """<style>
-.paper-figure svg { max-width: 100%; height: auto; display: block; background: white; }
+.paper-figure img { max-width: 100%; height: auto; display: block; background: white; }
 .paper-figure .narrow { display: none; }
 @media (max-width: 640px) { .paper-figure .narrow { display: block; } .paper-figure .wide { display: none; } }
 </style>"""
@@ -48,17 +51,32 @@ def _figure(paper: str, short: str, verdicts: Sequence[ClaimVerdict]) -> None:
     calibrated = sum(verdict.claim.kind == "calibrated" for verdict in verdicts)
     heading, below = paper_figure.title(short, found), paper_figure.caption(paper, found, calibrated)
     with st.container(border=True, key="figure"):
-        files, width = st.container(horizontal=True, key="figure-files"), st.container(key="figure-width")
-        inches = (
-            width.segmented_control("Printed width", [*WIDTHS], format_func=lambda width: WIDTHS[width], default=PAGE, key=WIDTH)
-            or PAGE
-        )
+        row = st.container(horizontal=True, vertical_alignment="center", key="figure-files")
+        files = row.container(horizontal=True, width="content")
+        inches = _inches(row)
         wide = svg(found, heading, below, inches, version.MODEL)
         narrow = svg(found, heading, below, COLUMN, version.MODEL)
-        drawn = wide if wide == narrow else f'<div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
         with files:
             _files(paper, short, verdicts[0], found, wide)
-        st.html(f'{STYLE}<div class="paper-figure">{drawn}</div>')
+        st.html(f'{STYLE}<div class="paper-figure">{_image(wide, "wide", heading)}{_image(narrow, "narrow", heading)}</div>')
+
+
+def _inches(place: DeltaGenerator) -> float:
+    """Draw the choice of the printed width and return it."""
+    found = place.segmented_control(
+        "Printed width",
+        [*WIDTHS],
+        format_func=lambda inches: WIDTHS[inches],
+        default=PAGE,
+        key=WIDTH,
+        label_visibility="collapsed",
+        width="content",
+    )
+    return found or PAGE
+
+
+def _image(drawn: str, kind: str, alt: str) -> str:
+    return f'<img class="{kind}" alt="{escape(alt)}" src="data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}">'
 
 
 @lru_cache(maxsize=32)

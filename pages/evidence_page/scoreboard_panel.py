@@ -16,7 +16,7 @@ from engine.validation.scoreboard import NEAR, PublishedNumber, score_lines, sco
 from engine.validation.validate import ClaimVerdict
 from pages.graphics import chart
 from pages.graphics.charts import FIT, INK, LOG, Spec, axis, hover, layer, nominal, quantity
-from pages.ui import downloads, palette
+from pages.ui import palette
 from pages.ui.plain import plain
 
 COLUMNS = (
@@ -71,7 +71,7 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
             columns=TITLES,
         )
     with families_of:
-        downloads.show(table(found))
+        st.table(table(found).set_index("Family"), border="horizontal")
     record = read()
     lost = worse(record, found, every=True)
     for sentence in lost:
