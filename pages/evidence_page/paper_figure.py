@@ -85,7 +85,10 @@ def svg(found: Sequence[FigureRow], heading: str, below: str, inches: float) -> 
     abreast = panels_abreast(found, inches)
     first = width / (3 * abreast)
     plot = first + (width - pictures.bare_width(spec(found, inches, first))) / abreast
-    words, small = wrap(heading, int(width / BOLD_LETTER)), wrap(f"{below} {SOURCE}.", int(width / LETTER))
+    words, small = (
+        wrap(heading, int(width / BOLD_LETTER)),
+        wrap(f"{below} {SOURCE}.", int(width / LETTER), break_on_hyphens=False),
+    )
     legend = COLOURS if as_bars(found) else {**MET, "Tolerance": BAND}
     return pictures.printed(spec(found, inches, plot), width, words, small, legend)
 

@@ -29,7 +29,7 @@ COLUMNS = (
     "Ours beside it [%]",
     "Its numbers",
 )
-FITTED, UNPUBLISHED, NONE = "all used for fitting", "none published", "-"
+FITTED, UNPUBLISHED, NONE = "all used for fitting", "none published", figures_text.NOTHING
 FIGURE = ",.4~r"
 POWER = "datum.value >= 1 ? format(datum.value, '~s') : format(datum.value, '~g')"
 TITLES = {

@@ -6,6 +6,7 @@ from html import escape
 
 import pandas as pd
 
+from pages.graphics import letters
 from pages.graphics.charts import Spec
 
 VEGA_LITE = "6.1"  # the newest of the converter's versions that is not newer than the browser's
@@ -43,7 +44,7 @@ def printed(spec: Spec, width: float, title: Sequence[str], caption: Sequence[st
     keys = len(title) * HEAD * LEADING + HEAD * LEADING
     above, below = keys + LETTERS, len(caption) * LETTERS * LEADING + LETTERS
     height = above + size[1] + below
-    return (
+    return letters.with_lengths(
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '
         f'width="{width / POINTS:.4g}in" height="{height / POINTS:.4g}in" viewBox="0 0 {width:g} {height:g}">'
         f"<title>{escape(' '.join(title))}</title><desc>{escape(' '.join(caption))}</desc>"
@@ -84,13 +85,12 @@ def _keys(legend: Mapping[str, str], y: float) -> str:
     return found
 
 
-def _lines(lines: Sequence[str], letters: float, first: float, weight: str) -> str:
+def _lines(lines: Sequence[str], size: float, first: float, weight: str) -> str:
     """Return lines of text from the figure's left edge as SVG."""
     spans = "".join(
-        f'<tspan x="{EDGE}" y="{first + number * letters * LEADING:g}">{escape(line)}</tspan>'
-        for number, line in enumerate(lines)
+        f'<tspan x="{EDGE}" y="{first + number * size * LEADING:g}">{escape(line)}</tspan>' for number, line in enumerate(lines)
     )
-    return f'<text font-family="{FONT}" font-size="{letters:g}px" font-weight="{weight}" fill="{INK}">{spans}</text>'
+    return f'<text font-family="{FONT}" font-size="{size:g}px" font-weight="{weight}" fill="{INK}">{spans}</text>'
 
 
 def pdf(drawn: str) -> bytes:

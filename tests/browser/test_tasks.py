@@ -1,10 +1,12 @@
 """The tasks that people come with, walked from Start to an answer: by hand, and with the keyboard alone."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from engine import version
 from tests.browser.looks import HERE, WAIT_MS, drawn
 
 pytestmark = pytest.mark.slow
@@ -83,3 +85,17 @@ def test_a_power_loss_in_mid_run_takes_two_clicks(server, visit):
     page.get_by_role("button", name=re.compile("^Run full training")).click()
     expect(page.get_by_role("button", name="Download this run as CSV")).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("1 power loss|[Rr]ecover"), timeout=WAIT_MS)
+
+
+def test_the_headline_figure_of_a_paper_takes_two_presses(server, visit):
+    page = visit(f"{server}/evidence", accept_downloads=True)
+    expect(page.locator(".st-key-answer")).to_contain_text("published statements are met", timeout=WAIT_MS)
+    page.get_by_role("radio", name="TrainingCXL").click()
+    with page.expect_download(timeout=WAIT_MS) as saved:
+        page.get_by_role("button", name="SVG", exact=True).click(timeout=WAIT_MS)
+    drawn = Path(saved.value.path()).read_text()
+    assert saved.value.suggested_filename == "emberpool-trainingcxl.svg" and drawn.startswith("<svg")
+    assert all(word in drawn for word in ("5.2", "76.6", "IEEE Micro 43(2)", f"Emberpool, model {version.MODEL}"))
+    shown = page.locator(".paper-figure img:visible")
+    expect(shown).to_have_count(1)
+    assert shown.evaluate("image => image.naturalWidth") == 672
