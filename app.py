@@ -24,7 +24,7 @@ address.open_link()
 page = st.navigation(frame.pages(), position="top")
 own_parts.renew()
 refused = session.refusals()
-bar.draw(refused, whole=page.url_path not in ("start", "decide"))  # those ask for the model themselves
+bar.draw(refused, whole=page.url_path not in ("start", "decide", "evidence"))  # which ask for the model, or have none
 address.draw_left_out()
 content = st.container(key="stale" if refused else "content")  # what is not of the fields' values is drawn grey
 bar.draw_tail()
@@ -39,7 +39,7 @@ def drawer() -> None:
         sidebar.draw(refused, {*BAR_KNOBS, *elsewhere})
 
 
-if not design:  # such a page may stop, and draw nothing after it
+if page.url_path != "evidence" and not design:  # where no knob acts; a page may stop, and draw nothing after it
     drawer()
 try:
     with content:

@@ -5,71 +5,67 @@ import streamlit as st
 
 from engine import version
 from engine.errors import EmberpoolError
-from engine.scenario.presets import preset
-from pages.evidence_page import gap_panel, scoreboard_panel, study_panel, verdict_charts, verdict_tables, verdicts
+from pages.evidence_page import (
+    figure_panel,
+    gap_panel,
+    paper_panel,
+    scoreboard_panel,
+    study_panel,
+    tally,
+    verdict_tables,
+    verdicts,
+)
 from pages.shell import address, frame
-from pages.ui import downloads
+from pages.ui import answer, downloads
 from pages.ui.plain import plain
 
-ENERGIES = "Energy of a batch by model and training system, relative to pmem"
+REFUSAL = "evidence refused"
+READING = (
+    "Each preset runs as it is. No knob of the session acts on this page.",
+    "A statement is met where ours is within the tolerance that stands beside it in the tables.",
+    "Calibrated: a constant was fitted to the number. In sample: a shape or a set-up was, or the number is a mean over models "
+    "that were. Out of sample: the number was not used.",
+    "A headline also depends on assumptions, which its source names.",
+    "A prediction has no published number, so that nothing can be compared.",
+)
 
 frame.guard()
 address.bar("evidence")
-st.header("Can I trust it?", anchor=False)
-st.caption(
-    "Every published number that a preset claims, beside what this server has just computed for it with model version "
-    f"{version.MODEL}. Each preset runs as it is: the bar and the drawer change nothing here."
-)
-try:
-    found = verdicts.all_of_them()
-except EmberpoolError as error:
-    st.error(plain(str(error)))
+if refusal := st.session_state.pop(REFUSAL, ""):
+    with answer.draw("The published statements cannot be compared now.", [refusal]):
+        st.button("Try again", key="try again")
     st.stop()
-st.markdown(f"**{plain(verdict_tables.summary(found))}** {plain(verdict_tables.worst(found))}")
-st.caption(
-    "Calibrated: constants were fitted to this number. In sample: a shape or a set-up was, or a mean contains models that were. "
-    "Out of sample: it was not used. A headline also hangs on assumptions, which its source names."
-)
+if not verdicts.are_known():
+    answer.show(
+        "The published statements are being compared.",
+        [f"Each preset with a published number runs once on this server, with model version {version.MODEL}."],
+    )
+    try:
+        verdicts.compute()
+    except EmberpoolError as error:
+        st.session_state[REFUSAL] = str(error)
+    st.rerun()
+
+found = verdicts.known()
+numbers = scoreboard_panel.figures(version.MODEL)
+counted = tally.tally(found, numbers)
+answer.show(tally.finding(counted), tally.reasons(counted), tally.notes(counted))
+papers = verdict_tables.by_paper(found)
+figure_panel.draw(papers)
 try:
     scoreboard_panel.draw(found)
 except EmberpoolError as error:  # a damaged record leaves the claims
     st.error(plain(str(error)))
-
-drawn_first = sorted(verdict_tables.by_paper(found).items(), key=lambda item: not verdict_tables.stacks(item[1]))
-for paper, own in drawn_first:
-    st.subheader(plain(paper.partition(":")[0]), anchor=False)
-    st.caption(plain(paper))
-    stacks = list(verdict_tables.stacks(own).items())
-    for first in range(0, len(stacks), 2):
-        for column, (name, rows) in zip(st.columns(2), stacks[first : first + 2], strict=False):
-            title = preset(name).title
-            column.markdown(f"**{plain(title)}**: {verdict_tables.distance(own, name)}")
-            column.vega_lite_chart(rows, verdict_charts.stacks(), key=f"stacks {name}", alt=f"Step time by stage of {title}")
-    if stacks:
-        st.caption("A published bar's grey end is what no claim itemises: the published total less the parts claimed above.")
-    energies = verdict_tables.energies(own) if stacks else pd.DataFrame()
-    if len(energies):
-        st.markdown(f"**Energy of a batch, {', '.join(dict.fromkeys(energies.who))}**: relative to pmem on the same machine")
-        st.vega_lite_chart(
-            energies, verdict_charts.energies(tuple(dict.fromkeys(energies.system))), key=f"energy {paper}", alt=ENERGIES
-        )
-        st.caption("The bars of single models are predictions; what is held to the paper are the two means in the table below.")
-    headlines = verdict_tables.headlines(own)
-    if headlines:
-        st.markdown("**What the paper is known for**")
-        downloads.show(verdict_tables.table(headlines).drop(columns="Preset"), verdict_tables.FORMATS)
-    others = [] if stacks else [verdict for verdict in own if verdict not in headlines]
-    if others:
-        st.markdown("**What else was held to it**" if headlines else "**What was held to it**")
-        downloads.show(verdict_tables.table(others), verdict_tables.FORMATS)
-
+for paper, own in sorted(papers.items(), key=lambda item: not verdict_tables.stacks(item[1])):
+    paper_panel.draw(paper, own)
 study_panel.draw()
 gap_panel.draw()
 
 st.subheader("Every claim", anchor=False)
-others = verdict_tables.figures_table(scoreboard_panel.figures(version.MODEL))
-every = pd.concat([verdict_tables.table(found), others], ignore_index=True)
-downloads.show(every, verdict_tables.FORMATS)
+every = pd.concat([verdict_tables.table(found), verdict_tables.figures_table(numbers)], ignore_index=True)
+downloads.show(verdict_tables.shown(every))
 downloads.rows(every, "emberpool-claims", "Download all claims as CSV")
+st.subheader("How to read this page", anchor=False)
+st.markdown("\n".join(f"- {plain(sentence)}" for sentence in (*READING, *scoreboard_panel.READING)))
 st.caption("The same without a browser, and with exit status 3 when a claim got worse than the accepted record:")
 st.code("python -m engine validate", language=None)

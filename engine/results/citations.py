@@ -29,8 +29,10 @@ FITTED_TO = {
 Entry = Mapping[str, str]
 
 
-def bibtex(scenario: Scenario) -> str:
+def bibtex(scenario: Scenario, paper: str = "") -> str:
     """Return the entries for a scenario's results, Emberpool's with the key by which they are found again first.
+
+    `paper` is a further source, whose published numbers stand beside the results.
 
     >>> from engine.scenario.presets import preset
     >>> "kwon2023trainingcxl" in bibtex(preset("trainingcxl-rm1").scenario)
@@ -38,7 +40,8 @@ def bibtex(scenario: Scenario) -> str:
     """
     found: dict[str, Entry] = {}
     uses: dict[str, dict[str, None]] = {}
-    for used, source in sources(scenario):
+    of_paper = [("published numbers", paper)] if paper else []
+    for used, source in (*of_paper, *sources(scenario)):
         for name, entry in _works_of(source):
             found.setdefault(name, entry)
             uses.setdefault(name, {})[used] = None

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import count, duration, percent, signed
 from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
@@ -10,7 +11,6 @@ from engine.validation import validate
 from engine.validation.validate import Gap
 from pages.answers import later
 from pages.ui import downloads
-from pages.ui.numbers import duration, percent
 from pages.ui.plain import plain
 
 FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f", "Error bar [%]": "%.2f"}
@@ -47,7 +47,7 @@ def worst(found: list[Gap]) -> str:
     most = max(found, key=lambda gap: abs(gap.percent))
     return (
         f"Half of the estimates are within {percent(sizes[len(sizes) // 2] / 100)} of the full run; the largest gap is "
-        f"{most.percent:+.1f} %, {most.metric} of {preset(most.preset).title} over {most.batches} batches."
+        f"{signed(most.percent)} %, {most.metric} of {preset(most.preset).title} over {count(most.batches, 'batch', 'batches')}."
     )
 
 

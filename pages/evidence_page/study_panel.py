@@ -7,16 +7,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from engine.core import figures
 from engine.core.arrays import Row
 from engine.errors import EmberpoolError
 from engine.validation.studies import findings, kept
 from engine.validation.studies.findings import MEASURES, MOMENTS, PAPER, PAPER_POINTS
-from pages.graphics import charts
+from pages.graphics import chart, charts
 from pages.graphics.charts import hover, layer, nominal, ruled, scale_of
 from pages.ui import downloads
 from pages.ui.plain import plain
 
 DRAWN = {"Accuracy": "#c2557f", "AUC": "#3f8fd0"}  # no training system's colours
+SUBTITLE = "Difference to the run without a fault [percentage points], with its 95 % interval; dashed: the paper's bound"
 AGE = "Age of the MLP log [batches]"
 FORMATS = {"Difference": "%+.5f", "Low": "%+.5f", "High": "%+.5f", "Seed spread": "%.5f"}
 
@@ -32,13 +34,21 @@ def draw() -> None:
     st.markdown(f"**{plain(findings.sentence(study))}**")
     frame = rows(study)
     for column, moment in zip(st.columns(2), MOMENTS.values(), strict=True):
-        column.markdown(f"{moment.capitalize()}{_after(study, moment)}")
-        shown = frame[(frame["Moment"] == moment) & frame["Measure"].isin(DRAWN)]
-        column.vega_lite_chart(drawn(shown), spec(), key=f"study {moment}", alt=_alt(moment))
-    st.caption(_caption(study))
-    st.code(study.command, language=None)
+        shown = drawn(frame[(frame["Moment"] == moment) & frame["Measure"].isin(DRAWN)])
+        with column:
+            chart.draw(
+                shown,
+                spec(),
+                key=f"study {moment}",
+                title=f"{moment.capitalize()}{_after(study, moment)}: {_largest(shown)}",
+                subtitle=SUBTITLE,
+                alt=_alt(moment),
+                columns={"age": AGE, "measure": "Measure", "difference": "Difference", "low": "Low", "high": "High"},
+            )
     downloads.show(frame, FORMATS)
     downloads.rows(frame, "emberpool-accuracy-study", "Download the study as CSV")
+    st.caption(_caption(study))
+    st.code(study.command, language=None)
 
 
 def rows(study: kept.Study) -> pd.DataFrame:
@@ -78,7 +88,7 @@ def spec() -> dict[str, Any]:
     return {
         "height": 260,
         "layer": [_level(0.0, []), _level(-PAPER_POINTS, [5, 4]), interval, mean],
-        "config": {"legend": {"orient": "top", "titleFontWeight": "normal"}},
+        "config": {"legend": {"orient": "bottom", "titleFontWeight": "normal"}},
     }
 
 
@@ -100,6 +110,14 @@ def _after(study: kept.Study, moment: str) -> str:
     return f", {plan.batches - plan.crash_at:,} batches later" if moment == MOMENTS["at_end"] else ""
 
 
+def _largest(shown: pd.DataFrame) -> str:
+    """Return the largest loss of a picture in a few words."""
+    worst = shown.loc[shown["difference"].idxmin()]
+    if worst["difference"] >= 0:
+        return "no loss"
+    return f"at most {figures.figure(-worst['difference'])} points of {worst['measure']} lost"
+
+
 def _alt(moment: str) -> str:
     return f"Difference of accuracy and AUC to the run without a fault, {moment}, against the age of the MLP log"
 
@@ -110,8 +128,9 @@ def _caption(study: kept.Study) -> str:
         f"Preset {plan.preset}: {count} seeds, each with its own data, teacher, order and first weights. Power is lost in batch "
         f"{plan.crash_at:,} of {plan.batches:,}; embeddings come back as that batch found them, MLPs older; the run is compared "
         f"with the same seed's run without a fault on {plan.held_out_samples:,} held-out samples. Bars are 95 % intervals of the "
-        "mean (Student's t). With an age of 0 both runs are equal to the bit. Dashed: the loss of "
-        f"{PAPER_POINTS:g} percentage points that the paper stays within though logs are hundreds of batches old ({PAPER}). "
+        "mean (Student's t). With an age of 0 both runs are equal to the bit. "
+        f"Dashed: the loss of {figures.exact(PAPER_POINTS)} percentage points that the paper stays within though logs are "
+        f"hundreds of batches old ({PAPER}). "
         "Accuracy also depends on where the last few batches left the bias, hence its wide intervals right after recovery; "
         "AUC depends on the ranking alone. "
         f"Computed on {study.date} with model version {study.model} by:"

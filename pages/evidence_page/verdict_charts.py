@@ -3,21 +3,34 @@
 from functools import cache
 
 from engine.core.graph import STAGES
+from engine.registry import load
 from pages.evidence_page.verdict_tables import OURS, PUBLISHED
 from pages.graphics.charts import FIGURE, INK, Spec, axis, hover, layer, nominal, quantity, when
 from pages.ui import palette
 
+LABEL = 96  # pixels of the longest label right of a bar
+BOTTOM = {"legend": {"orient": "bottom", "columns": 3, "titleFontWeight": "normal"}}
+TITLED = (
+    "{" + ", ".join(f"'{name}': '{load('systems', name).title}'" for name in palette.systems()) + "}[datum.label] || datum.label"
+)
+
 
 @cache
-def stacks() -> Spec:
-    """Two bars a training system, the published one above ours; needs system, who, part, amount."""
+def stacks(longest: float) -> Spec:
+    """Two bars a training system, the published one above ours, with room for labels; needs system, who, part, amount."""
     rows = {
-        "y": nominal("system", sort=list(palette.systems()), axis=axis("Training system", labelFontSize=13)),
+        "y": nominal("system", sort=list(palette.systems()), axis=_systems_axis()),
         "yOffset": nominal("who", sort=[PUBLISHED, OURS]),
     }
+    room = {"expr": f"{longest!r} * width / max(width - {LABEL}, 60)"}
     stack = layer(
         {"type": "bar", "height": {"band": 0.86}},
-        x=quantity("amount", stack="zero", axis=axis("Step time [ms]", grid=False)),
+        x=quantity(
+            "amount",
+            stack="zero",
+            axis=axis("Step time [ms]", grid=False),
+            scale={"domainMin": 0, "domainMax": room, "nice": False},
+        ),
         color=nominal("part", scale=palette.colours(STAGES), title="Stage"),
         order=quantity("rank"),
         opacity=when(f"datum.who === '{OURS}'", 1, 0.6),
@@ -29,29 +42,39 @@ def stacks() -> Spec:
         "transform": [{"calculate": f"indexof({list(STAGES)}, datum.part)", "as": "rank"}],
         "encoding": rows,
         "layer": [stack, _totals()],
-        "config": {"legend": {"orient": "top", "columns": 3, "titleFontWeight": "normal"}},
+        "config": BOTTOM,
     }
 
 
 @cache
 def energies(shown: tuple[str, ...]) -> Spec:
-    """A group of bars a preset, one a training system, published ones paler; needs preset, system, who, energy."""
+    """A group of bars a model, one a training system, published ones paler; needs preset, system, who, energy."""
     systems = palette.systems()
     return {
-        "height": 320,
+        "height": {"step": 11, "for": "offset"},
+        "autosize": {"type": "fit-x", "contains": "padding"},
         "mark": {"type": "bar"},
         "encoding": {
-            "x": nominal("preset", axis=axis("Model", labelAngle=0, labelLimit=170)),
-            "xOffset": nominal("system", sort=list(systems)),
-            "y": quantity("energy", axis=axis("Energy of a batch, pmem = 1", format=".1f")),
-            "color": nominal("system", scale=palette.colours(systems), title="Training system", legend={"values": list(shown)}),
+            "y": nominal("preset", sort=None, axis=axis("", labelLimit=120), title=None),
+            "yOffset": nominal("system", sort=list(systems)),
+            "x": quantity("energy", axis=axis("Energy of a batch, PMEM = 1", format=".1f")),
+            "color": nominal(
+                "system",
+                scale=palette.colours(systems),
+                title="Training system",
+                legend={"values": list(shown), "labelExpr": TITLED},
+            ),
             "opacity": when(f"datum.who === '{OURS}'", 1, 0.6),
             "tooltip": hover(
-                ("preset", "Model"), ("system", "Training system"), ("who", "Whose"), ("energy", "Energy, pmem = 1", ".3f")
+                ("preset", "Model"), ("system", "Training system"), ("who", "Whose"), ("energy", "Energy, PMEM = 1", ".3f")
             ),
         },
-        "config": {"legend": {"orient": "top", "titleFontWeight": "normal"}},
+        "config": BOTTOM,
     }
+
+
+def _systems_axis() -> Spec:
+    return {**axis("", labelFontSize=13), "title": None, "labelExpr": TITLED}
 
 
 def _totals() -> Spec:

@@ -1,14 +1,15 @@
-"""Verdicts as sentences and as plain tables: how many hold, stacks beside each other, every claim in one row."""
+"""Verdicts as plain tables: stacks beside each other, energies, every claim in one row."""
 
 from collections.abc import Sequence
 from itertools import groupby
 
 import pandas as pd
 
+from engine.core import figures
 from engine.core.graph import STAGES
+from engine.registry import load
 from engine.scenario.presets import preset
 from engine.validation import validate
-from engine.validation.claims import KINDS
 from engine.validation.scoreboard import PublishedNumber
 from engine.validation.validate import ClaimVerdict
 from pages.ui import palette, tables
@@ -20,51 +21,15 @@ WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
 FORMATS = {"Published": "%.4g", "Published, to": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
 COLUMNS = ["system", "who", "part", "amount"]
 Verdicts = Sequence[ClaimVerdict]
-FEW = 3  # misses that a sentence can name
-
-
-def summary(verdicts: Verdicts) -> str:
-    """Return the sentence that counts: claims, how many of each kind hold, and which do not."""
-    held = [verdict for verdict in verdicts if verdict.passed is not None]
-    kinds = {kind: [bool(verdict.passed) for verdict in held if verdict.claim.kind == kind] for kind in KINDS}
-    counts = [f"{sum(passed)} of {len(passed)} {kind}" for kind, passed in kinds.items() if passed]
-    failed = [_name(verdict) for verdict in held if not verdict.passed]
-    outside = _listed(failed) if len(failed) <= FEW else f"{len(failed)}, each named below"
-    alone = len(verdicts) - len(held)
-    return (
-        f"{len(verdicts)} claims: {_listed(counts) or 'none'} within tolerance"
-        f"{f', outside it: {outside}' if failed else ''}"
-        f"{f'; {alone} more are predictions with nothing published to compare' if alone else ''}."
-    )
-
-
-def worst(verdicts: Verdicts) -> str:
-    """Return the sentence that names the largest error, or "" where nothing is published."""
-    errors = [(abs(verdict.error_percent), verdict) for verdict in verdicts if verdict.error_percent is not None]
-    if not errors:
-        return ""
-    size, verdict = max(errors, key=lambda pair: pair[0])
-    return f"The largest error is {size:.1f} %: {_name(verdict)}."
-
-
-def _name(verdict: ClaimVerdict) -> str:
-    own = verdict.claim.presets == (verdict.preset,)
-    return f"{verdict.claim.title} of {preset(verdict.preset).title}" if own else verdict.claim.title
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+NONE = "-"  # in the cell of a table to read
+STACK_COLUMNS = {"system": "Training system", "who": "Whose", "part": "Stage", "amount": "Step time [ms]"}
+ENERGY_COLUMNS = {"preset": "Model", "system": "Training system", "who": "Whose", "energy": "Energy of a batch, PMEM = 1"}
 
 
 def by_paper(verdicts: Verdicts) -> dict[str, list[ClaimVerdict]]:
     """Return the verdicts of each paper, in the order in which the papers first appear."""
     papers = dict.fromkeys(preset(verdict.preset).paper for verdict in verdicts)
     return {paper: [verdict for verdict in verdicts if preset(verdict.preset).paper == paper] for paper in papers}
-
-
-def headlines(verdicts: Verdicts) -> list[ClaimVerdict]:
-    """Return the claims that a paper makes over several presets, or stakes its name on."""
-    return [verdict for verdict in verdicts if len(verdict.claim.presets) > 1 or verdict.claim.kind == "headline"]
 
 
 def table(verdicts: Verdicts) -> pd.DataFrame:
@@ -79,7 +44,9 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Error [%]": verdict.error_percent,
             "Tolerance": verdict.claim.allowed,
             "Limit": ", ".join(
-                f"{word} {limit:g}" for name, word in LIMITS.items() if (limit := getattr(verdict.claim, name)) is not None
+                f"{word} {figures.exact(limit)}"
+                for name, word in LIMITS.items()
+                if (limit := getattr(verdict.claim, name)) is not None
             ),
             "Verdict": WORDS[verdict.passed],
             "Kind": verdict.claim.kind,
@@ -93,6 +60,28 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
         for verdict in verdicts
     ]
     return pd.DataFrame(rows).astype(dict.fromkeys(FORMATS, float))
+
+
+def shown(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of claims to read: numbers as text, a range in one cell, no column that is empty."""
+    cells = {name: list(frame[name]) for name in frame.columns if name != "Published, to"}
+    if "Published, to" in frame:
+        cells["Published"] = [_range(*ends) for ends in zip(frame["Published"], frame["Published, to"], strict=True)]
+    cells["Ours"] = [_number(number) for number in frame["Ours"]]
+    cells["Error [%]"] = [NONE if pd.isna(number) else figures.signed(number) for number in frame["Error [%]"]]
+    cells["Tolerance"] = [_number(number) for number in frame.get("Tolerance", [])]
+    whole = pd.DataFrame(cells)
+    read = whole.where(whole.notna() & (whole != ""), NONE)
+    return read[[name for name in read.columns if (read[name] != NONE).any()]]
+
+
+def _range(low: float, high: float) -> str:
+    return NONE if pd.isna(low) else figures.exact(low) if pd.isna(high) else f"{figures.exact(low)} to {figures.exact(high)}"
+
+
+def _number(number: float) -> str:
+    """Return three significant digits, long numbers in groups."""
+    return NONE if pd.isna(number) else figures.exact(float(f"{number:.3g}"))
 
 
 def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
@@ -142,13 +131,21 @@ def energies(verdicts: Verdicts) -> pd.DataFrame:
     for verdict in verdicts:
         claim = verdict.claim
         if claim.metric == ENERGY and claim.form == "saving [%]" and claim.presets == (verdict.preset,):
-            title = preset(verdict.preset).title
+            title = preset(verdict.preset).title.partition(",")[0]
             of = {one.claim.system for one in verdicts if one.preset == verdict.preset and one.claim.metric == STEP}
             joules = {system: validate.run(validate.ClaimPoint(verdict.preset, system)).results[ENERGY] or 0.0 for system in of}
             base = joules.get(claim.baseline) or 1.0
             rows += [(title, system, OURS, joules[system] / base) for system in palette.systems() if system in of]
             rows += [] if claim.published is None else [(title, claim.system, PUBLISHED, 1 - claim.published / 100)]
     return pd.DataFrame(rows, columns=["preset", "system", "who", "energy"])
+
+
+def energy_finding(rows: pd.DataFrame) -> str:
+    """Return the sentence on the training system that needs least energy over the models."""
+    ours = rows[rows.who == OURS].groupby("system")["energy"]
+    best = ours.mean().idxmin()
+    low, high = ours.min()[best], ours.max()[best]
+    return f"{load('systems', str(best)).title} needs {figures.percent(low)} to {figures.percent(high)} of PMEM's energy a batch"
 
 
 def _published(verdicts: Verdicts, system: str) -> list[tuple[str, str, str, float]]:
@@ -164,4 +161,4 @@ def distance(verdicts: Verdicts, name: str) -> str:
     """Return how far a preset's totals are from the published ones, in a few words."""
     errors = [v.error_percent for v in verdicts if v.preset == name and v.claim.metric == STEP and v.claim.presets == (name,)]
     known = [abs(error) for error in errors if error is not None]
-    return f"totals within {max(known):.1f} % of the published" if known else "ours alone, a prediction"
+    return f"step times within {figures.percent(max(known) / 100)} of the published" if known else "ours alone, a prediction"

@@ -1,13 +1,13 @@
 """The verdicts on all claims, computed one run at a time and kept as long as the process and the model version live."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from threading import Lock
 from time import monotonic
 
 import streamlit as st
 
 from engine import version
+from engine.core.figures import duration
 from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
 from engine.validation import validate
@@ -15,42 +15,61 @@ from engine.validation.causes import trials, with_cause
 from engine.validation.claims import claims
 from engine.validation.validate import ClaimPoint, ClaimVerdict
 from pages.answers import later
-from pages.ui.numbers import duration
 from pages.ui.plain import plain
 
 # Visitors of a cold server share one computation: the second waits for a preset, and finds it done.
 TURN = Lock()
+_KNOWN: dict[tuple[str, str], tuple[ClaimVerdict, ...]] = {}  # by preset and model version
 
 
-def all_of_them() -> tuple[ClaimVerdict, ...]:
-    """Return every verdict, preset by preset; draws progress and the time left while some are missing.
+def are_known() -> bool:
+    """Whether every verdict of this model version has been computed in this process."""
+    return all((name, version.MODEL) in _KNOWN for name in _claiming())
 
-    The forecast is corrected by the time that was really taken.
-    """
-    names = [name for name in preset_names() if claims(name)]
-    if _kept.cache_info().currsize == len(names):
-        return tuple(verdict for name in names for verdict in _kept(name, version.MODEL))
-    work = {name: sum(map(_seconds, runs([name]))) for name in names}
+
+def known() -> tuple[ClaimVerdict, ...]:
+    """Return every verdict, preset by preset; all must be known."""
+    return tuple(verdict for name in _claiming() for verdict in _KNOWN[name, version.MODEL])
+
+
+def compute() -> None:
+    """Compute the missing verdicts; draws progress, and the time left once one preset's time is known."""
+    names = _claiming()
+    work = _work(names)
     bar, start, done = st.empty(), monotonic(), 0.0
-    found: list[ClaimVerdict] = []
     for number, name in enumerate(names, 1):
-        left = (sum(work.values()) - done) * ((monotonic() - start) / done if done else 1.0)
-        said = f"{plain(preset(name).title)}: {number} of {len(names)} presets, about {duration(left)} left"
-        bar.progress(done / sum(work.values()), said)
+        left = f", about {duration((sum(work.values()) - done) * (monotonic() - start) / done)} left" if done else ""
+        bar.progress(done / sum(work.values()), f"{plain(preset(name).title)}: {number} of {len(names)} presets{left}")
         with TURN:
-            found += _kept(name, version.MODEL)
+            if (name, version.MODEL) not in _KNOWN:
+                _KNOWN[name, version.MODEL] = tuple(later.worker_result(validate.validate, (name,)))
         done += work[name]
     bar.empty()
-    return tuple(found)
 
 
-@lru_cache
-def _kept(name: str, model: str) -> tuple[ClaimVerdict, ...]:
-    return tuple(later.worker_result(validate.validate, (name,)))
+def forget() -> None:
+    """Forget all verdicts."""
+    _KNOWN.clear()
+
+
+def _claiming() -> list[str]:
+    return [name for name in preset_names() if claims(name)]
+
+
+def _work(names: Sequence[str]) -> dict[str, float]:
+    """Return the seconds that each preset is likely to take, points of a preset before it left out."""
+    seen: set[ClaimPoint] = set()
+    found = {}
+    for name in names:
+        fresh = set(runs([name])) - seen
+        seen |= fresh
+        found[name] = sum(map(_seconds, fresh)) + forecast.ESTIMATE_SECONDS
+    return found
 
 
 def _seconds(point: ClaimPoint) -> float:
-    return 0.01 if point.estimated else forecast.seconds(preset(point.preset).scenario)
+    batches = 0 if point.estimated else preset(point.preset).scenario.run.batches
+    return forecast.POINT_SECONDS + batches * forecast.BATCH_SECONDS
 
 
 def runs(names: Sequence[str]) -> list[ClaimPoint]:

@@ -4,10 +4,11 @@ from functools import cache
 
 import streamlit as st
 
-from engine.core.figures import figure
+from engine.core.figures import exact, figure
 from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
 from engine.validation.accepted import Accepted, read
+from pages.evidence_page import figure_panel
 from pages.own_data.leading import Question
 from pages.start_page import questions
 from pages.ui.plain import plain
@@ -37,9 +38,16 @@ def draw(asked: Question) -> None:
                 _card(asked, name, *found[name])
 
 
+def _ask(asked: Question, name: str) -> None:
+    """Lead to Evidence with the figure of the preset's paper open."""
+    questions.ask(asked, name)
+    st.session_state[figure_panel.CHOSEN] = preset(name).paper
+
+
 def _card(asked: Question, name: str, title: str, number: Accepted) -> None:
     own = preset(name)
-    st.button(plain(own.title), key=f"result {name}", on_click=questions.ask, args=(asked, name), width="stretch")
+    st.button(plain(own.title), key=f"result {name}", on_click=_ask, args=(asked, name), width="stretch")
     what, _, unit = title.rstrip("]").partition(" [")
-    ours, published = figure(number.ours, unit), figure(number.published, unit)
+    unit = "×" if unit == "x" else unit
+    ours, published = figure(number.ours, unit), exact(number.published, unit)
     st.caption(plain(f"{what}: {published} published, {ours} here. {own.paper.partition('; ')[0]}."))

@@ -2,10 +2,12 @@
 
 import random
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from engine import version
 from tests.browser.conftest import TOKEN
 from tests.browser.looks import HERE, WAIT_MS, drawn
 
@@ -138,3 +140,17 @@ def test_a_table_of_clicks_becomes_popularity_and_a_training_with_auc_in_five_pr
     expect(page.get_by_role("button", name="Download this run as CSV")).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("AUC"), timeout=WAIT_MS)
     assert presses <= MOST_PRESSES
+
+
+def test_the_headline_figure_of_a_paper_takes_two_presses(server, visit):
+    page = visit(f"{server}/evidence", accept_downloads=True)
+    expect(page.locator(".st-key-answer")).to_contain_text("published statements are met", timeout=WAIT_MS)
+    page.get_by_role("radio", name="TrainingCXL").click()
+    with page.expect_download(timeout=WAIT_MS) as saved:
+        page.get_by_role("button", name="SVG", exact=True).click(timeout=WAIT_MS)
+    drawn = Path(saved.value.path()).read_text()
+    assert saved.value.suggested_filename == "emberpool-trainingcxl.svg" and drawn.startswith("<svg")
+    assert all(word in drawn for word in ("5.2", "76.6", "IEEE Micro 43(2)", f"Emberpool, model {version.MODEL}"))
+    shown = page.locator(".paper-figure img:visible")
+    expect(shown).to_have_count(1)
+    assert shown.evaluate("image => image.naturalWidth") == 672

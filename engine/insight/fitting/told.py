@@ -89,8 +89,8 @@ def warnings(found: Fitted) -> Iterator[str]:
     if new:
         worst_new = max(new, key=lambda one: one.law.rows)
         yield (
-            f"{len(new)} tables go on growing: {found.title(worst_new.table)} has shown {count(worst_new.seen, 'row')}, and as many "
-            f"as {count(worst_new.law.rows)} are expected; say --rows seen to keep to those that were seen."
+            f"{len(new)} tables go on growing: {found.title(worst_new.table)} has shown {count(worst_new.seen, 'row')}, and as "
+            f"many as {count(worst_new.law.rows)} are expected; say --rows seen to keep to those that were seen."
         )
     if found.together is not None and abs(found.together) > TOGETHER:
         yield (

@@ -41,7 +41,7 @@ SPECS = {
     "tornado.spec": tornado.spec(STEP),
     "scoreboard_panel.spec": scoreboard_panel.spec(),
     "study_panel.spec": study_panel.spec(),
-    "verdict_charts.stacks": verdict_charts.stacks(),
+    "verdict_charts.stacks": verdict_charts.stacks(20.0),
     "verdict_charts.energies": verdict_charts.energies(TWO),
     "close_up_panel.spec": close_up_panel.spec(),
     "crash_viewer.spec": crash_viewer.spec(),
@@ -73,7 +73,7 @@ SPECS = {
     "why_charts.strict_and_relaxed": why_charts.strict_and_relaxed(),
     "why_charts.links": why_charts.links(),
 }
-WITHOUT_UNIT = {"Loss", "AUC", "Nodes", "Lost batches", "Batch", "Energy of a batch, pmem = 1"}
+WITHOUT_UNIT = {"Loss", "AUC", "Nodes", "Lost batches", "Batch", "Energy of a batch, PMEM = 1"}
 SI = re.compile(r"\ds$|~s$")
 
 
@@ -98,6 +98,7 @@ def measured(spec):
 
 
 def test_no_chart_is_forgotten():
+    """A paper's figure, which is for print and does not fit itself to a page, has tests of its own."""
     made = {
         f"{path.stem}.{one.name}"
         for path in (ROOT / "pages").rglob("*.py")
@@ -105,7 +106,7 @@ def test_no_chart_is_forgotten():
         if isinstance(one, ast.FunctionDef) and one.returns and not one.name.startswith("_")
         if ast.unparse(one.returns) in ("Spec", "dict[str, Any]") and (path.stem != "charts" or one.name == "curve")
     }
-    assert made - {"sweep_charts.colours"} == set(SPECS)
+    assert made - {"sweep_charts.colours", "paper_figure.spec"} == set(SPECS)
 
 
 @pytest.mark.parametrize("name", SPECS)

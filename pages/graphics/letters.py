@@ -1,0 +1,62 @@
+"""The lengths of texts in print: those of Helvetica, which Arial and Liberation Sans share.
+
+A picture that says how long each of its texts is looks the same where another font stands in.
+"""
+
+import re
+from html import unescape
+
+# Advance widths from the font's metrics, in thousandths of the font's size.
+GROUPS = {
+    191: "'",
+    222: "ijl",
+    278: " !,./:;I[\\]ft",
+    333: "()-r",
+    355: '"',
+    389: "*",
+    469: "^",
+    500: "Jcksvxyz",
+    556: "#$0123456789?L_abdeghnopqu",
+    584: "+<=>×",
+    611: "FTZ",
+    667: "&ABEKPSVXY",
+    722: "CDHNRUw",
+    778: "GOQ",
+    833: "Mm",
+    889: "%",
+    944: "W",
+    1000: "→",
+    1015: "@",
+}
+WIDTHS = {letter: width for width, letters in GROUPS.items() for letter in letters}
+OTHER, BOLD = 556, 1.07  # of a letter that is not listed; of bold letters over normal ones
+TEXT = re.compile(r"<text (?P<attributes>[^>]*)>(?P<inner>.*?)</text>")
+SPAN = re.compile(r"<tspan(?P<attributes>[^>]*)>(?P<text>[^<]*)</tspan>")
+SIZE = re.compile(r'font-size="(?P<size>[\d.]+)px"')
+
+
+def length(text: str, size: float, bold: bool = False) -> float:
+    """Return the length of a text in the unit of its size."""
+    return sum(WIDTHS.get(letter, OTHER) for letter in text) / 1000 * size * (BOLD if bold else 1)
+
+
+def with_lengths(drawn: str) -> str:
+    """Return an SVG in which every text says how long it is."""
+    return TEXT.sub(_text, drawn)
+
+
+def _text(found: re.Match[str]) -> str:
+    attributes, inner = found["attributes"], found["inner"]
+    given = SIZE.search(attributes)
+    if given is None:
+        return found[0]
+    size, bold = float(given["size"]), 'font-weight="bold"' in attributes
+    if "<tspan" not in inner:
+        return f"<text {attributes}{_said(inner, size, bold)}>{inner}</text>"
+    spans = SPAN.sub(lambda span: f"<tspan{span['attributes']}{_said(span['text'], size, bold)}>{span['text']}</tspan>", inner)
+    return f"<text {attributes}>{spans}</text>"
+
+
+def _said(text: str, size: float, bold: bool) -> str:
+    said = unescape(text)
+    return f' textLength="{length(said, size, bold):.2f}" lengthAdjust="spacingAndGlyphs"' if said.strip() else ""
