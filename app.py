@@ -12,7 +12,7 @@ from pages.decide_page import form  # noqa: E402
 from pages.design_page import strips  # noqa: E402
 from pages.shell import address, bar, frame, own_parts, sidebar  # noqa: E402
 from pages.shell.places import PLACES  # noqa: E402
-from pages.ui import session  # noqa: E402
+from pages.ui import answer, session  # noqa: E402
 from pages.ui.knob_widgets import BAR_KNOBS  # noqa: E402
 from pages.ui.plain import plain  # noqa: E402
 
@@ -41,6 +41,7 @@ def drawer() -> None:
 
 if page.url_path != "evidence" and not design:  # where no knob acts; a page may stop, and draw nothing after it
     drawer()
+answer.begin()
 try:
     with content:
         if warming.kernels_missing() and page.url_path in {*PLACES} - {"start"}:  # start needs no kernel
@@ -49,6 +50,9 @@ try:
             page.run()
             frame.freeze_loaded(page.url_path)
 except EmberpoolError as error:
+    if not answer.is_drawn():
+        with content:
+            answer.show(f"{page.title} cannot be shown now")
     content.error(plain(data_file.sentence(error, session.scenario())))
 if design:  # where a moved knob waits for its charts, not for what is behind a closed drawer
     drawer()

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from engine.core.figures import count
 from engine.errors import EmberpoolError
 from pages.answers import caution, estimates, later
 from pages.failures_page import (
@@ -77,7 +78,9 @@ if found is not None and (run is None or not run.recoveries):
 elif run is not None:
     number = 1
     if len(run.recoveries) > 1:
-        number = st.slider(f"Fault, of {len(run.recoveries):,} in the first campaign", 1, len(run.recoveries), key="fault number")
+        number = st.slider(
+            f"Fault, of {count(len(run.recoveries))} in the first campaign", 1, len(run.recoveries), key="fault number"
+        )
     recovery = run.recoveries[number - 1]
     around = fault_tables.around(run, recovery)
     chart.draw(

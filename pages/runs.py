@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from engine.core.figures import count
 from engine.service import history
 from engine.store import quota
 from engine.sweep.questions import MOST_WORDS
@@ -42,10 +43,10 @@ def draw() -> None:
     if not entries and not words:
         st.rerun()  # the last one has just been deleted
     if not entries:
-        st.info(f"None of {known:,} requests has all these words; use fewer.")
+        st.info(f"None of {count(known)} requests has all these words; use fewer.")
         return
     if len(entries) == MOST < known:
-        st.caption(f"The newest {MOST} of {known:,}; write words to find older ones.")
+        st.caption(f"The newest {MOST} of {count(known)}; write words to find older ones.")
     named = len(entries) == 1 or history.numbered(words)
     chosen = history_panel.listing(entries) or (entries if named else [])
     if (said := history_runs.said(chosen)) != st.session_state.get(history_runs.SAID, ()):

@@ -3,6 +3,7 @@
 import streamlit as st
 from joblib import cpu_count
 
+from engine.core.figures import count
 from engine.errors import BadInput
 from engine.results.result import Result
 from engine.store.status import Status
@@ -72,9 +73,9 @@ def progress(status: Status | None) -> None:
     left = duration(sweep_runs.seconds(sweep, how, missing, cpu_count())) if missing else ""
     wait = f"{'about ' * left[0].isdecimal()}{left} to go" if missing else "all done"
     shared = sweep_runs.shared(sweep, how)
-    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}. {plain(shared)}")
+    st.markdown(f"{count(len(sweep) - missing)} of **{count(len(sweep), 'point')}** finished, {wait}. {plain(shared)}")
     if missing:
-        st.button(f"Run {missing:,} points", type="primary", key="run", on_click=start)
+        st.button(f"Run {count(missing, 'point')}", type="primary", key="run", on_click=start)
         runs.note(status)
 
 
@@ -92,12 +93,14 @@ def draw_answer(status: Status | None) -> None:
     missing = sweep_runs.missing(sweep, how, status)
     finding, why = sweep_panel.answer(sweep, sweep_runs.table(sweep, how, status), base(), missing == 0)
     running = status is not None and not status.ended
-    count = f"{len(sweep):,} points"
+    whole = count(len(sweep), "point")
     if not finding:
         said = "are being computed" if running else "are not computed yet" if missing else "are computed: none of them could run"
-        answer.show(f"{count} {said}", ["The best point stands here as soon as points are finished."] if missing else [])
+        answer.show(f"{whole} {said}", ["The best point stands here as soon as points are finished."] if missing else [])
     else:
-        so_far = f"{'Best so far' if running else 'Of the finished points'}, {missing:,} of {count} to go. " if missing else ""
+        so_far = (
+            f"{'Best so far' if running else 'Of the finished points'}, {count(missing)} of {whole} to go. " if missing else ""
+        )
         answer.show(finding, [so_far + why])
 
 

@@ -84,7 +84,7 @@ def opened_in_part(pairs: Pairs, refusal: Refusal = lambda opened: "") -> tuple[
 
 def _first(pairs: Pairs) -> Pairs:
     """Return the parameters in the order in which others depend on them: format, preset, named model."""
-    order = ("v", "preset", "model", "model.name", "system")
+    order = ("v", "preset", "part", "model", "model.name", "system")
     return sorted(pairs, key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order))
 
 

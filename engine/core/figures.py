@@ -64,6 +64,8 @@ def count(number: float, noun: str = "", plural: str = "") -> str:
 
 def exact(value: float, unit: str = "") -> str:
     """Return a number that somebody wrote with all its digits, long ones in groups: "0.5", "25.83 GB/s", "1,024"."""
+    if not isfinite(value):
+        return figure(value, unit)
     text = f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:,.10g}"
     return f"{text} {unit}".rstrip()
 

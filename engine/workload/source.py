@@ -179,11 +179,10 @@ def passes_over(scenario: Scenario, samples: int) -> str:
     run = scenario.run
     passes = run.passes or run.batches * scenario.data.batch_size / samples
     if passes < 1:
-        return (
-            f"{count(run.batches, 'batch', 'batches')} of {scenario.data.batch_size:,}, {percent(passes)} of {samples:,} samples"
-        )
+        batches = f"{count(run.batches, 'batch', 'batches')} of {count(scenario.data.batch_size)}"
+        return f"{batches}, {percent(passes)} of {count(samples)} samples"
     exact = passes >= COARSE_PASSES or passes == round(passes)
-    return f"{count(passes, 'pass', 'passes') if exact else f'{figure(passes)} passes'} over {samples:,} samples"
+    return f"{count(passes, 'pass', 'passes') if exact else f'{figure(passes)} passes'} over {count(samples)} samples"
 
 
 def repeats(scenario: Scenario, origin: Source) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from engine.core.figures import exact, figure, percent
+from engine.core.figures import count, exact, figure, percent
 from engine.errors import EmberpoolError
 from engine.insight.fitting import told
 from engine.insight.fitting.fit import Fitted, fit_file, lookups_of
@@ -50,7 +50,7 @@ def reshape(scenario: Scenario) -> None:
     except EmberpoolError:
         return  # the page has said it
     if changes := shape.changes(scenario):
-        tables = f"{len(shape.pooling)} tables, {sum(shape.rows):,} rows, {shape.dense} numbers"
+        tables = f"{len(shape.pooling)} tables, {count(sum(shape.rows))} rows, {shape.dense} numbers"
         suited = with_values(scenario, changes)
         st.button(f"Take a model of the file's shape: {tables}", on_click=session.put, args=(session.base(), suited))
 
@@ -109,4 +109,4 @@ def summary(found: Fitted) -> str:
         else "no further off than chance"
     )
     clicks = "" if found.click_rate is None else f", {percent(found.click_rate)} clicks"
-    return f"Fitted to {found.counted:,} samples (locality {exact(found.locality)}{clicks}): on held-back blocks {well}"
+    return f"Fitted to {count(found.counted)} samples (locality {exact(found.locality)}{clicks}): on held-back blocks {well}"

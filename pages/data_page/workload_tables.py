@@ -171,7 +171,7 @@ def on_bags(scenario: Scenario) -> str:
     (mean, _), longest = max(uneven.items(), key=lambda one: int(np.argmax(np.cumsum(one[1]) > RARELY)))
     most = int(np.argmax(np.cumsum(longest) > RARELY))
     bags = f"Bags of {tables} of {sum(kinds.values())} tables are uneven: {percent(empty)} of them are empty"
-    return f"{bags}, and at most one in a hundred has more than {most:,} lookups, where the mean is {mean:,}."
+    return f"{bags}, and at most one in a hundred has more than {count(most)} lookups, where the mean is {count(mean)}."
 
 
 def on_tables(found: Profile, share: float) -> str:

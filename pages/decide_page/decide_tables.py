@@ -13,6 +13,7 @@ from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.territory import Territory
 from engine.analysis.verdict.outlook.variants import Varied
 from engine.analysis.verdict.report.sentences import machine_words, not_on_sale
+from engine.core.figures import figure
 from engine.insight.running_costs import BILLION, MONTH
 from engine.registry import load
 from engine.sweep import links
@@ -78,7 +79,7 @@ def dearer_families(verdict: Verdict) -> list[str]:
         if row.cost is None:
             told.append(f"{row.family}: {row.reason}")
         elif row.cost.total > MOST_TIMES * least:
-            told.append(f"{row.family}: {row.cost.total / least:,.3g} times the cost.")
+            told.append(f"{row.family}: {figure(row.cost.total / least)} times the cost.")
     return told
 
 

@@ -12,6 +12,7 @@ from engine.analysis.enough.question import NO_PRICE, Target
 from engine.analysis.enough.smallest import Enough
 from engine.analysis.enough.told import NO_BANDS, Told, told
 from engine.analysis.enough.wording import lowered
+from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.insight.knob_stops import in_force
 from engine.insight.running_costs import dollars
@@ -81,7 +82,7 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> No
 
 def _price(base: Result) -> str:
     cost = base.results.get(COST)
-    return NO_PRICE if cost is None else f"{cost:,.0f} {dollars(base.scenario)}"
+    return NO_PRICE if cost is None else f"{count(cost)} {dollars(base.scenario)}"
 
 
 def _other(found: Enough) -> str:

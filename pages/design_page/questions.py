@@ -15,6 +15,7 @@ from engine.analysis.enough.smallest import Enough, enough
 from engine.analysis.verdict.decide import VerdictQuestion, decisions
 from engine.analysis.verdict.report.sentences import machine_words
 from engine.analysis.verdict.requirement import Requirement
+from engine.core.figures import count, exact, figure
 from engine.errors import EmberpoolError
 from engine.insight.knob_effect import effect
 from engine.insight.knob_stops import NUMBERS, WORDS
@@ -68,8 +69,8 @@ def _verdict(scenario: Scenario, baseline: Scenario, name: str) -> str:
     if not found:
         return f"{against} over each constant's whole range."
     told = [
-        f"{one.name} is {'above' if one.above else 'below'} {one.at:.4g} {one.constant.unit} "
-        f"(range: {one.constant.low:g} to {one.constant.high:g})"
+        f"{one.name} is {'above' if one.above else 'below'} {figure(one.at)} {one.constant.unit} "
+        f"(range: {exact(one.constant.low)} to {exact(one.constant.high)})"
         for one in found
     ]
     return f"{against} while {', and while '.join(told)}."
@@ -93,8 +94,8 @@ def _unit(scenario: Scenario, name: str) -> str:
 def _hangs_on(swing: uncertainty.Swing, of: str) -> str:
     one = swing.constant
     return (
-        f"It hangs most on {swing.name} ({one.confidence}): {readable(swing.at_low)} at {one.low:g} {one.unit}, "
-        f"{readable(swing.at_high, of)} at {one.high:g} {one.unit}."
+        f"It hangs most on {swing.name} ({one.confidence}): {readable(swing.at_low)} at {exact(one.low)} {one.unit}, "
+        f"{readable(swing.at_high, of)} at {exact(one.high)} {one.unit}."
     )
 
 
@@ -139,4 +140,4 @@ def cheaper_system(scenario: Scenario, goal: float, dollars: float) -> str:
     if best is None or best.capital is None or best.system == scenario.system or best.capital >= SAME * dollars:
         return ""
     title = load("systems", best.system).title
-    return f"{title} does it for {best.capital:,.0f} USD ({asked.base.machine.prices}), on {machine_words(best)}."
+    return f"{title} does it for {count(best.capital)} USD ({asked.base.machine.prices}), on {machine_words(best)}."

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.core.arrays import Row
-from engine.core.figures import figure
+from engine.core.figures import count, exact, figure
 from engine.errors import EmberpoolError
 from engine.results import falling_auc
 from engine.results.result import Result
@@ -79,7 +79,7 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
         needed = larger_budget(scenario)
         if needed:
             scenario = with_values(scenario, {"run.step_budget_GFLOP": needed})
-            st.caption(f"A step of this model takes more than the step budget; it is raised to {needed:g} GFLOP.")
+            st.caption(f"A step of this model takes more than the step budget; it is raised to {exact(needed)} GFLOP.")
         wait = duration(forecast.seconds(scenario))
         label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
         st.button(label, type="primary", key="run", on_click=_start, args=(scenario,))
@@ -198,11 +198,13 @@ def _note(asked: Future[Yardsticks], auc: float, falls: str = "") -> None:
     found = asked.result()
     st.markdown(plain(learned(auc, found.regression[-1][1], falls)))
     most = (
-        f" The model that decides who clicks reaches {found.teacher:.3f}; nothing learned can beat it." if found.teacher else ""
+        f" The model that decides who clicks reaches {figure(found.teacher)}; nothing learned can beat it."
+        if found.teacher
+        else ""
     )
     st.caption(
-        f"A logistic regression on the same batches, with a weight a row, ends at {found.regression[-1][1]:.3f} (by Adagrad "
-        f"at the best of four rates, {found.rate:g}): what lies above it is learned from products of features.{most}"
+        f"A logistic regression on the same batches, with a weight a row, ends at {figure(found.regression[-1][1])} (by Adagrad "
+        f"at the best of four rates, {exact(found.rate)}): what lies above it is learned from products of features.{most}"
     )
 
 
@@ -212,9 +214,9 @@ def learned(auc: float, line: float, falls: str = "") -> str:
     `falls` is the advice where held-out AUC falls while training goes on: more batches would not help there.
     """
     if auc >= line:
-        above = f"This run ends at an AUC of {auc:.3f}, {auc - line:.3f} above a logistic regression on the same batches."
+        above = f"This run ends at an AUC of {figure(auc)}, {figure(auc - line)} above a logistic regression on the same batches."
         return f"{above} {falls}".rstrip()
-    below = f"This run ends at an AUC of {auc:.3f}, {line - auc:.3f} below a logistic regression on the same batches"
+    below = f"This run ends at an AUC of {figure(auc)}, {figure(line - auc)} below a logistic regression on the same batches"
     return f"{below}. {falls}" if falls else f"{below}: train more batches, or change Optimizer, Learning rate or Top MLP."
 
 
@@ -224,7 +226,7 @@ def _known(asked: Future[Yardsticks]) -> bool:
 
 def happened(event: Row) -> str:
     """Return an event as a line of a list: when, in which batch, and what."""
-    what = f"{event['Kind']} at {event['Elapsed [s]']:,.6g} s, batch {event['Batch']:,}: {event['What']}"
+    what = f"{event['Kind']} at {event['Elapsed [s]']:,.6g} s, batch {count(event['Batch'])}: {event['What']}"
     return f"- {plain(what)}"
 
 
@@ -235,8 +237,8 @@ def apart(estimate: Result, full: Result) -> str:
         return ""
     bar = error_bar(full.scenario)[STEP]
     return (
-        f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {percent(abs(guess / run - 1))} apart. "
-        f"The estimate's own error bar is ±{bar:.2g} %: what the chance in so many batches can do, and the estimate's form."
+        f"The full run took {figure(run)} ms a batch, the estimate said {figure(guess)}: {percent(abs(guess / run - 1))} apart. "
+        f"The estimate's own error bar is ±{figure(bar)} %: what the chance in so many batches can do, and the estimate's form."
     )
 
 

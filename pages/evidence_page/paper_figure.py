@@ -40,7 +40,7 @@ def title(name: str, found: Sequence[FigureRow]) -> str:
         )
         return f"{name}: {'; '.join(said)}"
     met = sum(bool(row.met) for row in found)
-    return f"{name}: {met:,} of {count(len(found), 'published number')} met within tolerance"
+    return f"{name}: {count(met)} of {count(len(found), 'published number')} met within tolerance"
 
 
 def caption(paper: str, found: Sequence[FigureRow], calibrated: int) -> str:
@@ -225,7 +225,7 @@ def _numbers(row: FigureRow) -> str:
 
 def _plain(number: float) -> str:
     """Return a number in three digits without a unit, as long as the published one beside it may be."""
-    return exact(float(f"{number:.3g}")) if abs(number) >= MILLION else figure(number)
+    return exact(float(f"{figure(number)}")) if abs(number) >= MILLION else figure(number)
 
 
 def _rows(names: Sequence[Sequence[str]]) -> Spec:

@@ -107,7 +107,7 @@ def _level(at: float, dash: list[int]) -> dict[str, Any]:
 
 def _after(study: kept.Study, moment: str) -> str:
     plan = study.plan
-    return f", {plan.batches - plan.crash_at:,} batches later" if moment == MOMENTS["at_end"] else ""
+    return f", {figures.count(plan.batches - plan.crash_at, 'batch', 'batches')} later" if moment == MOMENTS["at_end"] else ""
 
 
 def _largest(shown: pd.DataFrame) -> str:
@@ -126,9 +126,10 @@ def _caption(study: kept.Study) -> str:
     plan, count = study.plan, len(study.seeds)
     return (
         f"Preset {plan.preset}: {count} seeds, each with its own data, teacher, order and first weights. Power is lost in batch "
-        f"{plan.crash_at:,} of {plan.batches:,}; embeddings come back as that batch found them, MLPs older; the run is compared "
-        f"with the same seed's run without a fault on {plan.held_out_samples:,} held-out samples. Bars are 95 % intervals of the "
-        "mean (Student's t). With an age of 0 both runs are equal to the bit. "
+        f"{figures.count(plan.crash_at)} of {figures.count(plan.batches)}; embeddings come back as that batch found them, "
+        f"MLPs older; the run is compared with the same seed's run without a fault "
+        f"on {figures.count(plan.held_out_samples)} held-out samples. "
+        "Bars are 95 % intervals of the mean (Student's t). With an age of 0 both runs are equal to the bit. "
         f"Dashed: the loss of {figures.exact(PAPER_POINTS)} percentage points that the paper stays within though logs are "
         f"hundreds of batches old ({PAPER}). "
         "Accuracy also depends on where the last few batches left the bias, hence its wide intervals right after recovery; "

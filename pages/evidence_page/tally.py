@@ -68,8 +68,9 @@ def finding(found: Tally) -> str:
     if not found.published:
         return "No published statement is held to this simulator."
     missed = len(found.misses)
-    others = f"{missed:,} {'is' if missed == 1 else 'are'} not" if missed else "none is missed"
-    return f"{found.met:,} of {count(found.published, 'published statement')} {'is' if found.met == 1 else 'are'} met, {others}."
+    others = f"{count(missed)} {'is' if missed == 1 else 'are'} not" if missed else "none is missed"
+    verb = "is" if found.met == 1 else "are"
+    return f"{count(found.met)} of {count(found.published, 'published statement')} {verb} met, {others}."
 
 
 def reasons(found: Tally) -> list[str]:

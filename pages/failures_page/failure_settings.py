@@ -76,7 +76,7 @@ def draw_presses(shown: Scenario, best: losses.ProtectionLoss | None, least: los
     """Draw the buttons: the best period, the protection that loses least, the system's own log, and usual rates."""
     with st.container(horizontal=True, key="failure-presses"):
         if best and best.period:
-            minutes = float(f"{best.period / 60:.3g}")
+            minutes = float(f"{figure(best.period / 60)}")
             told = f"Take the best period, {figure(best.period, 's')}"
             st.button(told, on_click=_set, args=({MINUTES_KNOB: minutes},), key="take period")
         if least:

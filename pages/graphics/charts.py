@@ -11,6 +11,8 @@ from itertools import accumulate
 from math import ceil, log10
 from typing import Any
 
+from engine.core.figures import figure
+
 Spec = dict[str, Any]
 INK = "#797e87"  # as readable on white as on near-black
 # Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
@@ -124,7 +126,7 @@ def _break(start: float, end: float, seconds: float, number: int) -> Spec:
         "encoding": {"x": x, "y": quantity("y", scale=None), "order": {"field": "y"}},
     }
     text = {"type": "text", "color": INK, "y": HEIGHT - 8 - 14 * (number % 3), "dx": 6, "align": "left", "fontSize": 11}
-    said = {"values": [{"x": middle, "says": f"{seconds:,.4g} s"}]}
+    said = {"values": [{"x": middle, "says": f"{figure(seconds, 's')}"}]}
     label = {"data": said, "mark": text, "encoding": {"x": x, "text": {"field": "says"}}}
     return {"layer": [line, label]}
 

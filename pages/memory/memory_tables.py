@@ -61,7 +61,7 @@ def latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:
             rows.append({"system": one.system, "ns": ns, **dict(zip(("step", "fewest", "most"), steps, strict=True))})
         if one.own.loses:
             start = (1 + LOSS) * one.own.seconds[0]
-            rows.append({"system": one.system, "ns": one.own.loses, "step": start, "loses": f"{exact(one.own.loses)} ns"})
+            rows.append({"system": one.system, "ns": one.own.loses, "step": start, "loses": figure(one.own.loses, "ns")})
     frame = pd.DataFrame(rows, columns=["system", "ns", "step", "fewest", "most", "loses"])
     measures = ["step", "fewest", "most"]
     frame[measures] /= MS
@@ -91,7 +91,7 @@ def loses(one: Sensitivity) -> str:
     if one.own.loses:
         rate = one.in_flight * LINE / (one.fills * NS) / GB
         return (
-            f"{one.system} is {percent(LOSS)} slower from {exact(one.own.loses)} ns on, with the fewest requests in flight "
+            f"{one.system} is {percent(LOSS)} slower from {figure(one.own.loses, 'ns')} on, with the fewest requests in flight "
             f"{_at(one.fewest)}, with the most {_at(one.most)}: {one.work[0].task} waits for the link, which "
             f"{exact(one.in_flight)} lines in flight keep at {figure(rate, 'GB/s')} only while an answer under load takes "
             f"{figure(one.fills, 'ns')} at most."
@@ -108,7 +108,7 @@ def loses(one: Sensitivity) -> str:
 
 
 def _at(curve: Curve) -> str:
-    return f"from {exact(curve.loses)} ns" if curve.loses else "never"
+    return f"from {figure(curve.loses, 'ns')}" if curve.loses else "never"
 
 
 def near_data(found: tuple[Pair, ...]) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from engine.core.figures import percent
+from engine.core.figures import count, percent
 from engine.errors import BadFile, BadKnob, EmberpoolError, Undescribed
 from engine.insight.fitting.shape import FileShape, shape_of
 from engine.scenario.presets import preset
@@ -119,7 +119,7 @@ def description(shape: FileShape) -> str:
     clicks = "no labels" if shape.clicks is None else f"clicks: {percent(shape.clicks)}"
     names = ", ".join(shape.fields[:MOST_NAMES]) + (", ..." if len(shape.fields) > MOST_NAMES else "")
     ids = f"id fields: {len(shape.pooling)}{f' ({names})' if names else ''}"
-    return f"{shape.format}, {shape.samples:,} samples; {ids}, dense features: {shape.dense}, {clicks}; order: {shape.order}"
+    return f"{shape.format}, {count(shape.samples)} samples; {ids}, dense features: {shape.dense}, {clicks}; order: {shape.order}"
 
 
 def scenario_of(base: Scenario, file: DataFile, shape: FileShape) -> Scenario:

@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.results import csv_table
 from engine.scenario.keys import How
@@ -111,7 +112,7 @@ def _delete(chosen: Sequence[Entry]) -> None:
     with st.popover("Delete"):
         gone, many = history.freed(runs.STORE, numbers), len(chosen) > 1
         st.markdown(
-            f"{f'These {len(chosen)} requests' if many else 'This request'} and {gone:,} results that no other request has "
+            f"{f'These {len(chosen)} requests' if many else 'This request'} and {count(gone)} results that no other request has "
             f"go for good. {'One of them is pinned. ' if any(entry.pinned for entry in chosen) else ''}"
             f"{'What runs for them alone stops.' if any(entry.state in LIVE for entry in chosen) else ''}"
         )
@@ -152,7 +153,7 @@ def _points(chosen: Sequence[Entry]) -> None:
     else:
         st.markdown(f"**{plain(history_tables.finding(frame, metric))}**")
     if len(frame) > MOST_ROWS:
-        st.caption(f"The best {MOST_ROWS:,} of {len(frame):,} points; the CSV file has all.")
+        st.caption(f"The best {count(MOST_ROWS)} of {count(len(frame))} points; the CSV file has all.")
     shown = history_tables.top(frame, metric, MOST_ROWS)
     formats = dict.fromkeys(history_tables.metric_names(shown), "%.5g")
     downloads.show(shown, formats, pinned=history_tables.REQUEST)

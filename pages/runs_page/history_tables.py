@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.core.figures import count, figure, percent
+from engine.core.figures import count, exact, figure, percent
 from engine.hardware.prices import with_year
 from engine.scenario.keys import How
 from engine.scenario.scenario import KNOBS
@@ -49,8 +49,8 @@ def _state(entry: Entry) -> str:
 
 
 def _points(entry: Entry) -> str:
-    failed = f", {entry.failed:,} failed" if entry.failed else ""
-    return (f"{entry.kept:,}" if entry.kept == entry.total else f"{entry.kept:,} of {entry.total:,}") + failed
+    failed = f", {count(entry.failed)} failed" if entry.failed else ""
+    return (f"{count(entry.kept)}" if entry.kept == entry.total else f"{count(entry.kept)} of {count(entry.total)}") + failed
 
 
 def answer(entries: Sequence[Entry], known: int) -> str:
@@ -62,7 +62,7 @@ def answer(entries: Sequence[Entry], known: int) -> str:
 def fullness(usage: Usage) -> str:
     """Return how full the store is, as a sentence."""
     return (
-        f"The store holds {usage.results:,} results in {_size(usage.used)} of {_size(usage.quota)}; "
+        f"The store holds {count(usage.results)} results in {_size(usage.used)} of {_size(usage.quota)}; "
         "beyond that, what was used longest ago makes room, but nothing pinned."
     )
 
@@ -164,7 +164,7 @@ def finding(frame: pd.DataFrame, metric: str) -> str:
 
 def _place(name: str, value: object) -> str:
     number = pd.to_numeric(value, errors="coerce")
-    return f"{label(name)} {value if pd.isna(number) else readable(number, unit(name))}"
+    return f"{label(name)} {value if pd.isna(number) else exact(number, unit(name))}"
 
 
 def _lower(words: str) -> str:

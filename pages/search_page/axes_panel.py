@@ -6,6 +6,7 @@ import streamlit as st
 
 from engine.analysis import suggested_axes
 from engine.core.catalog import own_folder
+from engine.core.figures import count as counted
 from engine.core.part_files.folder import PartsFolder
 from engine.errors import BadInput
 from engine.insight.knob_stops import settled_or_asked, stops
@@ -152,7 +153,7 @@ def summary(swept: Sweep) -> str:
     """Return what is swept in a few words: 21 points: CXL bandwidth (7) × Training system (3)."""
     names = " × ".join(f"{KNOBS[axis.path].label} ({len(axis.values) or 'range'})" for axis in swept.axes)
     how = "" if swept.sampling.kind == "grid" else f", {KINDS[swept.sampling.kind]}"
-    return f"{len(swept):,} points: {names}{how}"
+    return f"{counted(len(swept), 'point')}: {names}{how}"
 
 
 def swept_or_error(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep | BadInput:

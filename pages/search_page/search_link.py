@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from engine.core.figures import count
 from engine.errors import BadInput
 from engine.sweep.links import Opened
 from pages.search_page import axes_panel
@@ -50,7 +51,7 @@ def _refused_pins(link: Opened) -> str:
     beyond = [point + 1 for point in link.questions.pinned if point >= len(sweep)]
     if not beyond:
         return ""
-    return f"The link pins point {beyond[0]:,} (pins=) of a sweep that has {len(sweep):,}; copy it again."
+    return f"The link pins point {count(beyond[0])} (pins=) of a sweep that has {count(len(sweep))}; copy it again."
 
 
 LINK = PageLink(to_link, from_link, refusal)

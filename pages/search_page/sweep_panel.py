@@ -5,6 +5,7 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import count
 from engine.hardware.prices import with_year
 from engine.results.result import Result
 from engine.scenario.keys import How
@@ -81,7 +82,9 @@ def _top(view: View) -> None:
     shown = sweep_table.ranked(inside, view.metric).head(TOP)
     where = " in the box" if inside is not view.rows else ""
     known = int(inside[view.metric].notna().sum()) if view.metric in inside else 0
-    st.markdown(f"**The {len(shown):,} best of {known:,} points{where}**, by {plain(numbers.label(view.metric).lower())}")
+    st.markdown(
+        f"**The {count(len(shown))} best of {count(known)} points{where}**, by {plain(numbers.label(view.metric).lower())}"
+    )
 
     def picked() -> None:
         at = st.session_state["top"].selection["rows"]
@@ -106,5 +109,5 @@ def _outcomes(table: pd.DataFrame) -> None:
     why = table[OUTCOME][table[OUTCOME] != ""] if OUTCOME in table else pd.Series(dtype=str)
     if len(why):
         reasons = why.value_counts()
-        more = f" ({len(reasons):,} reasons in all)" if len(reasons) > 1 else ""
-        st.caption(f"{len(why):,} points have no numbers: {plain(str(reasons.index[0]))}{more}")
+        more = f" ({count(len(reasons))} reasons in all)" if len(reasons) > 1 else ""
+        st.caption(f"{count(len(why))} points have no numbers: {plain(str(reasons.index[0]))}{more}")

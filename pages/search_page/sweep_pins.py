@@ -35,7 +35,7 @@ def card(sweep: Sweep, table: pd.DataFrame) -> None:
         return
     row = found.iloc[0]
     with st.container(border=True):
-        st.markdown(f"**Point {int(row[POINT]) + 1:,}:** {plain(sweep_table.where(row, sweep.axes))}")
+        st.markdown(f"**Point {count(int(row[POINT]) + 1)}:** {plain(sweep_table.where(row, sweep.axes))}")
         if row[OUTCOME]:
             st.caption(plain(str(row[OUTCOME])))
         shown = [name for name in MAIN if name in row and pd.notna(row[name])]
@@ -53,11 +53,11 @@ def compare(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
     """Draw the pinned points beside each other, with their differences to the first one."""
     rows = table.set_index(POINT).reindex(pinned.points(sweep)).dropna(how="all")
     if len(rows) < len(pinned.points(sweep)):
-        left = ", ".join(f"{point + 1:,}" for point in pinned.points(sweep) if point not in rows.index)
+        left = ", ".join(f"{count(point + 1)}" for point in pinned.points(sweep) if point not in rows.index)
         st.caption(f"Pinned, but not finished: point {left}. Run the sweep to see it here.")
     if rows.empty:
         return
-    names = [f"Point {point + 1:,}" for point in rows.index]
+    names = [f"Point {count(point + 1)}" for point in rows.index]
     bars = pd.DataFrame({"name": names, "amount": rows[metric].to_numpy() if metric in rows else None, "point": rows.index})
     title = f"{count(len(rows), 'pinned point')} beside each other"
     chart.draw(

@@ -15,6 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from engine import version
+from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.estimates import results
 from engine.results.explanation import unscheduled_result
@@ -191,4 +192,4 @@ def draw_progress(now: Status) -> None:
     runs.progress(now)
     rate = (now.total - now.done) / now.eta_seconds if now.eta_seconds else 0
     if rate >= 1:
-        st.caption(f"{rate:,.0f} points per second.")
+        st.caption(f"{count(rate)} points per second.")

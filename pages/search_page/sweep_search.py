@@ -9,6 +9,7 @@ from joblib import cpu_count
 from engine.analysis import choice, pareto
 from engine.analysis.objective import Constraint, Objective, objective
 from engine.analysis.search import search
+from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.hardware.prices import with_year
 from engine.insight.running_costs import swept_dollars
@@ -82,12 +83,12 @@ def _search(
     most: int,
 ) -> None:
     try:
-        with st.spinner(f"Searching, by up to {most:,} estimates"):
+        with st.spinner(f"Searching, by up to {count(most)} estimates"):
             found = later.worker_result(search, base, axes, wanted, bounds, most)
     except EmberpoolError as error:
         st.error(plain(str(error)))
         return
-    sentence = f"{len(found.results):,} estimates. {pareto.finding(found.columns, wanted, found.rank)}"
+    sentence = f"{count(len(found.results))} estimates. {pareto.finding(found.columns, wanted, found.rank)}"
     if not found.front:
         sentence = choice.cheapest(found.columns, bounds, wanted[0].name).sentence
     unit = swept_dollars(base, [axis.path for axis in axes])

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from engine.analysis import choice
+from engine.core.figures import count, figure
 from engine.hardware.prices import with_year
 from pages.search_page.points import pinned, sweep_filters, sweep_table
 from pages.search_page.points.sweep_table import COST, POINT
@@ -33,7 +34,7 @@ def _asked(metric: str) -> str:
 
 def _example(view: View, metric: str) -> str:
     held = view.table[metric].dropna()
-    return f"such as {held.median():.3g}" if len(held) else ""
+    return f"such as {figure(held.median())}" if len(held) else ""
 
 
 def _answer(view: View, metric: str, text: str) -> None:
@@ -44,5 +45,5 @@ def _answer(view: View, metric: str, text: str) -> None:
     st.markdown(plain(with_year(found.sentence, sweep_table.money(view.sweep))))
     if found.index is not None:
         row = view.rows.iloc[found.index]
-        st.markdown(f"It is point {int(row[POINT]) + 1:,}: {plain(sweep_table.where(row, view.axes))}.")
+        st.markdown(f"It is point {count(int(row[POINT]) + 1)}: {plain(sweep_table.where(row, view.axes))}.")
         st.button("Show this point", key="target show", on_click=pinned.pick, args=(int(row[POINT]),))

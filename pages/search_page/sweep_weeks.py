@@ -9,6 +9,7 @@ import streamlit as st
 from engine.analysis.objective import Constraint
 from engine.analysis.over_weeks import WEEKS, all_over_weeks
 from engine.campaign.fault_stream import hazards_of
+from engine.core.figures import count
 from engine.sweep.sweep import Sweep
 from engine.units import DAY
 from pages.answers import later
@@ -28,8 +29,8 @@ def joined(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Constraint | Word
     points = sweep_table.kept(table, [limit for limit in limits if limit.name not in WEEKS])[POINT]
     if len(points) > MOST:
         st.warning(
-            f"{asked[0]} takes a campaign of every point, so the page asks it of up to {MOST:,}; {len(points):,} pass the other "
-            "filters. Add one that leaves fewer, or run python -m engine sweep with --link and this link."
+            f"{asked[0]} takes a campaign of every point, so the page asks it of up to {count(MOST)}; {count(len(points))} "
+            "pass the other filters. Add one that leaves fewer, or run python -m engine sweep with --link and this link."
         )
         return table
     held = _held(sweep.digest)
@@ -38,12 +39,12 @@ def joined(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Constraint | Word
     faults = sum(campaigns.faults_expected(hazards_of(one), one.faults.campaign_days * DAY) for one in asked_of)
     if faults > MOST_FAULTS:
         st.warning(
-            f"The campaigns of {len(missing):,} points would be struck {faults:,.0f} times, more than the {MOST_FAULTS:,} that "
-            "the page draws; shorten faults.campaign_days, or lengthen the MTBFs."
+            f"The campaigns of {count(len(missing))} points would be struck {count(faults)} times, more than the "
+            f"{count(MOST_FAULTS)} that the page draws; shorten faults.campaign_days, or lengthen the MTBFs."
         )
         return table
     if missing:
-        with st.spinner(f"Campaigns of {len(missing):,} points"):
+        with st.spinner(f"Campaigns of {count(len(missing))} points"):
             held.update(zip(missing, later.worker_result(all_over_weeks, asked_of), strict=True))
     found = pd.DataFrame.from_dict({point: held[point] for point in points}, orient="index", columns=[*WEEKS], dtype=float)
     if found.isna().all(axis=None) and len(found):

@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from engine.service.kernels import Compiling, compiled
+from pages.ui import answer
 
 PROGRAM = Path(__file__).parent.parent.parent / "scripts" / "compile.py"
 REFRESH_SECONDS = 0.5
@@ -24,7 +25,7 @@ def kernels_missing() -> bool:
 
 def draw(title: str) -> None:
     """Draw a page's title and the progress of compilation; the page is drawn anew at its end."""
-    st.header(title, anchor=False)
+    answer.show(f"{title} is being prepared", ["The engine's kernels are compiled once after an installation."])
 
     @st.fragment(run_every=REFRESH_SECONDS)
     def look() -> None:

@@ -9,7 +9,7 @@ from pages.ui import session
 from pages.ui.page_link import host
 from pages.ui.plain import plain
 
-KEY, COPY = "answer", "copy answer"
+KEY, COPY, DRAWN = "answer", "copy answer", "answer drawn"
 MOST = 2000
 
 
@@ -20,6 +20,7 @@ def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = ()) -
     `finding` is a sentence, `reasons` the lines under it, `notes` small print. A page draws one answer in every state: found,
     running, empty, refused.
     """
+    st.session_state[DRAWN] = True
     with st.container(border=True, key=KEY):
         with st.container(horizontal=True, vertical_alignment="top", key="answer-finding"):
             st.header(plain(finding, most=MOST), anchor=False, width="stretch")
@@ -36,6 +37,16 @@ def show(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = ()) -
     """Draw an answer without buttons."""
     with draw(finding, reasons, notes):
         pass
+
+
+def begin() -> None:
+    """Note that this run has drawn no answer yet."""
+    st.session_state[DRAWN] = False
+
+
+def is_drawn() -> bool:
+    """Return whether this run has drawn an answer."""
+    return bool(st.session_state.get(DRAWN))
 
 
 def _copy(sentences: Sequence[str]) -> None:

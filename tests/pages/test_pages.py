@@ -60,7 +60,7 @@ def unfold(app, group):
 def test_design_opens_with_the_default_scenario(opened):
     app = opened()
     assert not app.exception
-    assert headers(app) == ["CXL trains dlrm-kaggle in 4.04 ms a batch\\: 1.6× slower than DRAM, with 62% more energy"]
+    assert headers(app) == ["CXL trains dlrm-kaggle in 4.04 ms a batch\\: 1.62 × slower than DRAM, with 61.7 % more energy"]
     assert address(app) == links.query(preset(DEFAULT).scenario)
 
 
@@ -122,7 +122,7 @@ def test_an_automatic_capacity_stands_at_its_modules_and_moves_from_there(opened
     app = opened("preset=trainingcxl-rm2")
     slider = app.select_slider(key=f"slide {path} 0")
     assert slider.value == "auto" and slider.options[:4] == ["1 × 16 GB", "2 × 16 GB", "auto, 4 × 16 GB", "8 × 16 GB"]
-    assert "auto: 4 × 16 GB = 64 GB, 45.2 GB/s read, 20 W idle; 61.88 GB of tables and logs take 4 modules" in apps.text(
+    assert "auto: 4 × 16 GB = 64 GB, 45.2 GB/s read, 20.0 W idle; 61.88 GB of tables and logs take 4 modules" in apps.text(
         app.caption
     )
     slider.set_value(str(8.0 * module)).run()

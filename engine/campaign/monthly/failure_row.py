@@ -103,7 +103,9 @@ def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
             "write 1 GPU."
         )
     if row.nodes * row.gpus > most:
-        raise BadKnob(f"{_shape(row)} are {row.nodes * row.gpus:,} GPUs, more than {exact(most)}; write fewer nodes or GPUs.")
+        raise BadKnob(
+            f"{_shape(row)} are {count(row.nodes * row.gpus)} GPUs, more than {exact(most)}; write fewer nodes or GPUs."
+        )
     return with_values(scenario, sharded(row))
 
 

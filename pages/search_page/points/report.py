@@ -7,6 +7,7 @@ from html import escape
 import pandas as pd
 
 from engine import version
+from engine.core.figures import count, exact, figure
 from engine.hardware.prices import with_year
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
@@ -67,7 +68,7 @@ def html(report: Report) -> str:
 def _about(report: Report) -> str:
     kind = "quick estimates" if report.how == "estimate" else "full runs"
     kept = f" that pass the filters ({'; '.join(report.filters)})" if report.filters else ""
-    return f"{len(report.rows):,} of {len(report.sweep):,} points{kept}, {kind}, {report.date}. {_dollars(report)}"
+    return f"{count(len(report.rows))} of {count(len(report.sweep))} points{kept}, {kind}, {report.date}. {_dollars(report)}"
 
 
 def _dollars(report: Report) -> str:
@@ -112,7 +113,7 @@ def _front(report: Report) -> list[str]:
     lower = tuple(map(sweep_marks.lower_is_better, pair))
     across, up = (known[name].to_numpy() for name in pair)
     front = known[sweep_marks.front(across, up, (lower[0], lower[1]))].sort_values(pair[0])
-    more = f", the first {MOST_FRONT} of {len(front):,}" if len(front) > MOST_FRONT else ""
+    more = f", the first {MOST_FRONT} of {count(len(front))}" if len(front) > MOST_FRONT else ""
     names = " and ".join(numbers.label(name).lower() for name in pair)
     return [f"<h2>The Pareto front of {escape(names)}{more}</h2>", _points(report, front.head(MOST_FRONT), pair)]
 
@@ -129,14 +130,14 @@ def _points(report: Report, rows: pd.DataFrame, first: Sequence[str] = ()) -> st
 
 
 def _number(value: float) -> str:
-    return "" if pd.isna(value) else f"{value:.5g}"
+    return "" if pd.isna(value) else f"{figure(value)}"
 
 
 def _constants(report: Report) -> str:
     best = sweep_table.ranked(report.rows, report.metric)[POINT].head(MOST_MACHINES)
     used = {name: one for point in best for name, one in constants(report.sweep[int(point)]).items()}
     body = [
-        (name, f"{one.value:g} {one.unit}", f"{one.low:g} to {one.high:g}", one.confidence, one.source)
+        (name, f"{exact(one.value)} {one.unit}", f"{exact(one.low)} to {exact(one.high)}", one.confidence, one.source)
         for name, one in used.items()
     ]
     return _table([("Constant", "Value", "Range", "Confidence", "Source"), *body], words=5)

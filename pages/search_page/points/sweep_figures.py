@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from engine.analysis.importance import Share
+from engine.core.figures import count
 from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis
 from pages.graphics import heat_maps
@@ -78,7 +79,7 @@ def pareto(rows: pd.DataFrame, x: str, y: str, colour: str) -> Figure:
     dense = len(marks) < known
     spec = sweep_charts.scatter(x, y, logs, painted, series, len(marks) <= FEW, lower_is_better(x), dense)
     places = "one mark for each place that the eye can tell, darker for more points"
-    thinned = f"All {known:,} points as {len(marks):,} marks: {places}, and the whole front."
+    thinned = f"All {count(known)} points as {count(len(marks))} marks: {places}, and the whole front."
     return Figure(spec, marks, f"{y} against {x}, the Pareto front drawn", thinned if dense else "")
 
 
@@ -96,7 +97,7 @@ def parallel(rows: pd.DataFrame, names: Sequence[str], metric: str) -> tuple[Fig
     scales = [sweep_parallel.scale(rows, name) for name in names]
     spec = sweep_parallel.spec(tuple(title(name) for name in names), metric)
     best = min(sweep_parallel.MOST_LINES, len(rows))
-    note = f"Grey: where all {len(rows):,} points run, wider for more. Lines: the best {best}, darkest first."
+    note = f"Grey: where all {count(len(rows))} points run, wider for more. Lines: the best {best}, darkest first."
     return Figure(
         spec, sweep_parallel.marks(rows, scales, metric), "Where the points run between knobs and results", note
     ), scales

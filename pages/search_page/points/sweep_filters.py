@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.analysis.objective import Constraint, column, constraint
 from engine.analysis.over_weeks import WEEKS
+from engine.core.figures import figure
 from engine.errors import nearest
 from engine.scenario import knobs
 from engine.scenario.keys import How
@@ -78,7 +79,7 @@ def _form(frame: pd.DataFrame) -> None:
         sign = st.segmented_control("Is", SIGNS, default="<=", required=True, format_func=SIGNS.__getitem__, key="filter sign")
         held = frame[name].dropna() if name in frame else frame.iloc[:0]
         if len(held):
-            st.caption(f"From {held.min():.5g} to {held.max():.5g} here.")
+            st.caption(f"From {figure(held.min())} to {figure(held.max())} here.")
         limit = bound(name, sign, st.text_input("Value", key="filter value"))
     st.button("Add", key="filter add", type="primary", disabled=limit is None, on_click=add, args=([limit],))
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from engine.analysis import importance
 from engine.analysis.importance import Share
+from engine.core.figures import count
 from engine.results.result import Result
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
@@ -26,7 +27,7 @@ def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result 
     best = found.iloc[0]
     equal = int((found[metric] == best[metric]).sum()) - 1
     word = "Lowest" if numbers.better(metric) == "neither" else "Best"
-    others = f", and at {equal:,} more" if equal else ""
+    others = f", and at {count(equal)} more" if equal else ""
     value = numbers.readable(best[metric], numbers.unit(metric))
     return f"{word} {numbers.label(metric)}: {value} at {sweep_table.where(best, axes)}{others}{_against(best, metric, base)}."
 
@@ -59,7 +60,7 @@ def shares(sweep: Sweep, rows: pd.DataFrame, metric: str) -> tuple[Share, ...]:
 
 def among(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     """Return over which rows something is said where filters leave some out; "" over all."""
-    return f"among the {len(rows):,} points that pass the filters" if len(rows) < len(table) else ""
+    return f"among the {count(len(rows))} points that pass the filters" if len(rows) < len(table) else ""
 
 
 @lru_cache(maxsize=16)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from engine.analysis.objective import Constraint
 from engine.core.arithmetic import mixed
+from engine.core.figures import count, figure
 from engine.insight.running_costs import swept_dollars
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
@@ -34,7 +35,7 @@ def said(limit: Constraint | Words) -> str:
     """Return a filter as it is read on the page."""
     if isinstance(limit, Words):
         return f"{title(limit.name)}: {', '.join(limit.words) or 'none'}"
-    return f"{title(limit.name)} {SIGNS.get(limit.sign, limit.sign)} {limit.bound:.5g}"
+    return f"{title(limit.name)} {SIGNS.get(limit.sign, limit.sign)} {figure(limit.bound)}"
 
 
 def title(name: str) -> str:
@@ -133,9 +134,9 @@ def where(row: pd.Series, axes: Sequence[Axis]) -> str:
 def shown(value: object) -> str:
     """Return a knob's value as a sentence says it."""
     return (
-        f"{value:.4g}"
+        f"{figure(value)}"
         if isinstance(value, float) and abs(value) < 1e4
-        else f"{value:,.0f}"
+        else f"{count(value)}"
         if isinstance(value, float)
         else str(value)
     )

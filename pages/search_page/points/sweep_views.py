@@ -148,7 +148,7 @@ def pareto(view: View) -> Figure | None:
     key = f"pareto {x} {y}"
     on_front = figure.marks.loc[figure.marks["front"], ["x", "y"]]
     places, count = len(on_front.drop_duplicates()), len(on_front)
-    equal = f" ({count:,} points, some of them equal)" if count > places else ""
+    equal = f" ({count_of(count, 'point')}, some of them equal)" if count > places else ""
     front = f"{count_of(places, 'result')} on the front{equal}: no other is better in both"
     return _drawn(figure, key, view, "Drag a box to keep its points in the table below.", lambda: _boxed(key, x, y), front)
 

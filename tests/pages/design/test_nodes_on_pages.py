@@ -31,7 +31,7 @@ def at(target, systems=PAIR):
         (
             1840000.0,
             "MTrainS trains terabyte-x24 on 14 nodes at 1,900,000 samples/s: as many as dram-hbm-nodes needs",
-            "DRAM and HBM and MTrainS train terabyte-x24 at 1.84M samples/s on 14 nodes each: none of these 2 needs fewer",
+            "DRAM and HBM and MTrainS train terabyte-x24 at 1,840,000 samples/s on 14 nodes each: none of these 2 needs fewer",
         ),
     ],
 )

@@ -270,7 +270,7 @@ def test_pinned_points_stand_beside_each_other_with_their_changes(page):
     assert (row["Point 1"], row["Point 8"]) == (SWEEP[0].system, SWEEP[7].system)
     assert ("pins", "1,8") in address(page)
     page.button(key="pin").click().run()
-    assert "1 of them" in words(page) and ("pins", "1") in address(page)
+    assert "1 pinned point" in words(page) and ("pins", "1") in address(page)
     next(one for one in page.button if one.label == "Unpin all").click().run()
     assert "pinned point" not in words(page) and "pins" not in dict(address(page))
 
