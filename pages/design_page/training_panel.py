@@ -226,7 +226,7 @@ def _known(asked: Future[Yardsticks]) -> bool:
 
 def happened(event: Row) -> str:
     """Return an event as a line of a list: when, in which batch, and what."""
-    what = f"{event['Kind']} at {event['Elapsed [s]']:,.6g} s, batch {count(event['Batch'])}: {event['What']}"
+    what = f"{event['Kind']} at {figure(event['Elapsed [s]'], 's')}, batch {count(event['Batch'])}: {event['What']}"
     return f"- {plain(what)}"
 
 

@@ -126,7 +126,7 @@ def test_an_automatic_capacity_stands_at_its_modules_and_moves_from_there(opened
         app.caption
     )
     slider.set_value(str(8.0 * module)).run()
-    assert (path, "128.0") in address(app) and "8 × 16 GB = 128 GB, 90.4 GB/s read, 40 W idle" in apps.text(app.caption)
+    assert (path, "128.0") in address(app) and "8 × 16 GB = 128 GB, 90.4 GB/s read, 40.0 W idle" in apps.text(app.caption)
     app.text_input(key=f"knob {path}").set_value("auto").run()
     assert not any(name == path for name, _ in address(app)) and app.text_input(key=f"knob {path}").value == "auto"
     app.text_input(key=f"knob {path}").set_value("100").run()
@@ -329,9 +329,9 @@ def test_the_auc_of_a_finished_run_stands_beside_a_regression_and_the_model_that
 
 def test_a_run_that_learned_less_than_a_line_says_so_with_what_to_change():
     assert training_panel.learned(0.75, 0.74) == (
-        "This run ends at an AUC of 0.750, 0.010 above a logistic regression on the same batches."
+        "This run ends at an AUC of 0.750, 0.0100 above a logistic regression on the same batches."
     )
-    assert "0.050 below" in training_panel.learned(0.69, 0.74) and "Learning rate" in training_panel.learned(0.69, 0.74)
+    assert "0.0500 below" in training_panel.learned(0.69, 0.74) and "Learning rate" in training_panel.learned(0.69, 0.74)
 
 
 def test_each_evaluation_of_a_run_has_its_value_of_both_lines():
@@ -353,7 +353,7 @@ def test_a_sweep_counts_a_point_that_does_not_fit_as_finished_but_one_that_faile
     with opened_store(STORE) as store:
         store.execute("INSERT INTO failures (key, sentence, bug, created) VALUES (?, 'It failed.', 0, 0)", (failed,))
     again = opened("preset=tiny&axis=data.seed:1,2,3", "search")
-    assert [button.label for button in again.button if button.key == "run"] == ["Run 1 points"]
+    assert [button.label for button in again.button if button.key == "run"] == ["Run 1 point"]
 
 
 @pytest.mark.parametrize("page", ["design", "search", "runs"])

@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.analysis.uncertainty import bands, tornado
+from engine.core.figures import exact, figure
 from engine.errors import CannotRun
 from engine.results.result import Result
 from engine.scenario.presets import preset, preset_names
@@ -42,7 +43,7 @@ def test_beside_the_knobs_stand_the_constants_in_use_with_their_sources():
     assumed = with_values(preset("trainingcxl-rm1").scenario, {"machine.assume": (("pmem.read-rate", 5.25),)})
     for one in constants(assumed).values():
         colour = {"unsourced": ":orange-badge[unsourced]", "calibrated": ":violet-badge[calibrated]"}.get(one.confidence)
-        assert f"{one.name} **{one.value:g} {one.unit}**" in told and f"{colour or one.confidence}: {one.source}" in told
+        assert f"{one.name} **{exact(one.value, one.unit)}**" in told and f"{colour or one.confidence}: {one.source}" in told
 
 
 def test_the_constants_csv_has_value_range_confidence_and_source_of_each_to_the_last_digit():
@@ -107,7 +108,7 @@ def test_after_a_full_run_the_page_says_how_far_the_estimate_was():
     result = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.79})
     estimate = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.81})
     said = "The full run took 4.79 ms a batch, the estimate said 4.81: 0.418 % apart. The estimate's own error bar is ±"
-    assert training_panel.apart(estimate, result).startswith(f"{said}{error_bar(result.scenario)['Step time [ms]']:.2g} %")
+    assert training_panel.apart(estimate, result).startswith(f"{said}{figure(error_bar(result.scenario)['Step time [ms]'])} %")
     noise = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.79 * (1 + 2e-15)})
     assert "the estimate said 4.79: 0 % apart." in training_panel.apart(noise, result)
     assert training_panel.apart(estimate, Result(preset("tiny").scenario, True, "", {})) == ""

@@ -9,7 +9,7 @@ import pandas as pd
 
 from engine.analysis.objective import Constraint
 from engine.core.arithmetic import mixed
-from engine.core.figures import count, figure
+from engine.core.figures import exact, figure
 from engine.insight.running_costs import swept_dollars
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
@@ -127,16 +127,10 @@ def best(frame: pd.DataFrame, metric: str) -> pd.Series | None:
 
 
 def where(row: pd.Series, axes: Sequence[Axis]) -> str:
-    """Return a point's place in words, numbers in four digits: CXL bandwidth [GB/s] = 8, Training system = cxl."""
+    """Return a point's place in words, numbers in at most five digits: CXL bandwidth [GB/s] = 8, Training system = cxl."""
     return ", ".join(f"{KNOBS[axis.path].title} = {shown(row[axis.path])}" for axis in axes)
 
 
 def shown(value: object) -> str:
     """Return a knob's value as a sentence says it."""
-    return (
-        f"{figure(value)}"
-        if isinstance(value, float) and abs(value) < 1e4
-        else f"{count(value)}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    return exact(float(f"{value:.5g}")) if isinstance(value, float) else str(value)

@@ -36,7 +36,7 @@ def test_the_page_compares_the_family_and_its_table_holds_the_estimates():
     for system in found.index:
         assert found[STEP][system] == estimate(scenario("optane-kaggle", system)).results[STEP]
     assert found["Step time, change"]["dram"] == "same" and found["Step time, change"]["cxl"] == "+3.18 %"
-    assert "**DRAM trains dlrm-kaggle fastest of 7: 0.234 ms a batch, 7.14 × faster than ssd, the slowest**" in text(app.markdown)
+    assert "DRAM trains dlrm-kaggle fastest of 7: 0.234 ms a batch" in text(app.markdown)
     assert "After a power loss dram starts again; fastest that recovers: cxl, 0.242 ms." in text(app.markdown)
 
 
@@ -91,12 +91,12 @@ def test_systems_that_cannot_run_are_told_with_the_remedy_and_the_rest_is_drawn(
 @each(
     ("systems", "own", "sentence"),
     [
-        (("pmem", "cxl"), "cxl", "CXL trains dlrm-kaggle fastest of 2: 0.242 ms a batch, 4.7× faster than pmem"),
-        (("cxl", "dram"), "cxl", "DRAM trains dlrm-kaggle fastest of 2: 0.234 ms a batch, 1.0× faster than cxl, the slowest"),
+        (("pmem", "cxl"), "cxl", "CXL trains dlrm-kaggle fastest of 2: 0.242 ms a batch, 4.68 × faster than pmem"),
+        (("cxl", "dram"), "cxl", "DRAM trains dlrm-kaggle fastest of 2: 0.234 ms a batch, 1.04 × faster than cxl, the slowest"),
         (
             ("all-hbm", "cpu-gpu"),
             "all-hbm",
-            "All in HBM trains dlrm-kaggle fastest of 2: 0.243 ms a batch, 3.4× faster than cpu-gpu, the slowest",
+            "All in HBM trains dlrm-kaggle fastest of 2: 0.243 ms a batch, 3.36 × faster than cpu-gpu, the slowest",
         ),
         (
             ("all-hbm", "torchrec-uvm"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import altair
 import pytest
 
+from engine.core.figures import figure
 from engine.estimate import estimate
 from engine.run.progress import Progress
 from engine.scenario import keys
@@ -114,7 +115,7 @@ def test_systems_that_train_the_same_to_the_bit_are_named_and_the_others_measure
 def test_the_finding_tells_auc_and_losses_or_who_is_first(struck):
     assert full_runs.finding(struck) == "All 3 reach an AUC of 0.5202: pmem runs 1 batch again, dram runs 17 batches again"
     calm = full("pmem", "dram")
-    assert full_runs.finding(calm).endswith(f": dram first, after {calm['dram'].results['Elapsed [s]']:.3g} s")
+    assert full_runs.finding(calm).endswith(f": dram first, after {figure(calm['dram'].results['Elapsed [s]'], 's')}")
     untrained = full("pmem", "dram", **{"run.training": False})
     assert full_runs.finding(untrained).startswith("2 ran to the end: dram first") and full_runs.alike(untrained) == ""
     assert set(full_runs.table(untrained)) & {"AUC", "Loss", "Accuracy [%]"} == set()

@@ -33,10 +33,10 @@ def test_the_section_draws_its_pictures_and_gives_each_as_csv():
         "Download latencies under load as CSV",
         "Download step times over table size as CSV",
     } <= files
-    assert not app.exception and "dram is 5% slower from 673 ns on" in said
-    for system, rate, answer in (("cxl-b", "25.8", "2,537"), ("dram", "51.7", "1,269")):
-        told = next(line for line in said.splitlines() if line.startswith(f"- {system} is 5% slower from"))
-        assert f"keep at {rate} GB/s only while an answer under load takes {answer} ns at most" in told
+    assert not app.exception and "dram is 5 % slower from 673 ns on" in said
+    for system, rate, answer in (("cxl-b", "25.8", "2.54 µs"), ("dram", "51.7", "1.27 µs")):
+        told = next(line for line in said.splitlines() if line.startswith(f"- {system} is 5 % slower from"))
+        assert f"keep at {rate} GB/s only while an answer under load takes {answer} at most" in told
     assert "it costs most, 49.6%, with 4 DRAM channels: pooled vectors and gradients keep the link busy" in said
 
 
@@ -61,7 +61,7 @@ def test_lines_that_end_close_together_share_a_name():
 
 def test_the_sentences_say_what_hides_the_link_or_fails_to():
     told = {one.system: memory_tables.loses(one) for one in found("trainingcxl-rm1")[0]}
-    assert "cxl-b is 5% slower from 620 ns on, with the fewest requests in flight from 120 ns" in told["cxl-b"]
+    assert "cxl-b is 5 % slower from 620 ns on, with the fewest requests in flight from 120 ns" in told["cxl-b"]
     assert "1,024 lines in flight keep at 67.3 GB/s only while an answer under load takes 974 ns" in told["cxl-b"]
     assert "nobody waits for it; hidden are 1.15 ms of MLP log beside Top MLP" in told["cxl"]
 
@@ -71,13 +71,13 @@ def test_the_sentences_say_what_hides_the_link_or_fails_to():
     [
         (
             (pair("expander-dram", 1, 1.2, 1.0), pair("expander-dram", 2, 0.9, 1.0)),
-            ("passes every lookup, 1 ms a batch", "dram between 1 and 2."),
+            ("passes every lookup, 1.00 ms a batch", "dram between 1 and 2."),
         ),
         (
             (pair("expander-dram", 1, 1.2, 1.0, link=(0.003, 0.001)),),
-            ("saves nothing; it costs most, 20.0%, with 1 DRAM channel", "3 ms"),
+            ("saves nothing; it costs most, 20 %, with 1 DRAM channel", "3.00 ms"),
         ),
-        ((pair("optane-100", 4, 0.9, 1.0),), ("10.0% of a step, with 4 modules of optane-100, and costs nothing on any",)),
+        ((pair("optane-100", 4, 0.9, 1.0),), ("10 % of a step, with 4 modules of optane-100, and costs nothing on any",)),
     ],
 )
 def test_where_near_data_changes_sign_is_told_with_its_cause(pairs, words):

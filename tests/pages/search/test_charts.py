@@ -82,7 +82,7 @@ def test_an_outage_breaks_the_axis_and_the_line_and_each_fault_is_drawn_at_its_o
     (start, end, _), *_ = breaks
     assert struck.broken.iloc[0] == start < struck.broken.iloc[1] < struck.broken.iloc[2] < end
     spec = charts.curve("loss", "Loss", "broken", breaks)
-    assert str(spec).count("150 s") == 2 and "150 s" not in str(charts.curve("loss", "Loss", "running", breaks))
+    assert str(spec).count("2.50 min") == 2 and "2.50 min" not in str(charts.curve("loss", "Loss", "running", breaks))
     lines = [layer["encoding"] for layer in spec["layer"] if layer.get("mark", {}).get("type") == "line"]
     assert lines and all(one["detail"] == {"field": "part"} for one in lines)
 

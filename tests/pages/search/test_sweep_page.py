@@ -111,7 +111,7 @@ def test_a_point_that_does_not_fit_says_so_and_one_that_is_an_error_is_left_to_a
     app = opened("preset=dlrm-kaggle&machine.pmem_module_GB=1&axis=machine.pmem_capacity_GB:1,512", "search")
     assert not app.exception and "1 points have no numbers" in words(app) and "all done" in words(app)
     wrong = opened("preset=tiny&policy.log=undo&axis=system:dram,cxl", "search")
-    assert not wrong.exception and wrong.button(key="run").label == "Run 1 points"
+    assert not wrong.exception and wrong.button(key="run").label == "Run 1 point"
 
 
 @pytest.mark.parametrize("view", VIEWS)
