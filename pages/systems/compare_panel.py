@@ -9,6 +9,7 @@ from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.sweep import links
 from pages.answers import estimates
+from pages.graphics import chart
 from pages.systems import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, stack_charts, systems_panel
 from pages.ui import downloads, session, tables
 from pages.ui.page_link import host
@@ -51,36 +52,28 @@ def draw(scenario: Scenario) -> None:
 def _stacks(results: Mapping[str, Result], scenario: Scenario) -> None:
     left, right = st.columns(2)
     with left:
-        st.markdown("**Where does a batch spend its time?** Exposed time by stage")
         stages = tables.by_stage(results, scenario.system)
-        st.vega_lite_chart(
-            stages, stack_charts.step_time(fade=1), key="all stages", alt="Step time by stage for the chosen training systems"
-        )
+        spec = stack_charts.step_time(fade=1)
+        chart.draw(stages, spec, key="all stages", title="Where a batch's time goes", subtitle="Step time by exposed stage [ms]")
     with right:
-        st.markdown("**Where does the energy go?** The whole run by component")
         parts = tables.by_component(results, scenario.system)
         spec = stack_charts.energy(tables.drawn(parts), fade=1)
-        st.vega_lite_chart(parts, spec, key="all energy", alt="Energy by component for the chosen training systems")
+        chart.draw(parts, spec, key="all energy", title="Where the run's energy goes", subtitle="Energy by component [J]")
 
 
 def _moves(results: Mapping[str, Result]) -> None:
     st.markdown("##### What moves where in one batch?")
-    st.markdown(
-        "**One steady batch of each, on one clock** A lane per device and direction, taken for as long as a task needs it"
-    )
     lanes = compare_tables.timelines(results)
-    st.vega_lite_chart(
-        lanes, compare_charts.timelines(), key="timelines", alt="One batch of each training system, a lane per device"
-    )
+    subtitle = "Time [ms]; a lane a device and direction, taken for as long as a task needs it"
+    title = "One steady batch of each, on one clock"
+    chart.draw(lanes, compare_charts.timelines(), key="timelines", title=title, subtitle=subtitle)
     if any(comparison.policies(result.scenario).mlp_staleness_bound for result in comparison.that_ran(results).values()):
         st.caption(
             "A log that spans batches is written in some of them only, not always in the one drawn; its bytes are the mean."
         )
-    st.markdown(
-        "**Bytes of a batch by device [B]** What tasks ask to be moved; lines and copies that a device makes of it are left out"
-    )
     moved = compare_tables.bytes_moved(results)
-    st.vega_lite_chart(moved, compare_charts.bytes_moved(), key="moved", alt="Bytes of a batch by device and training system")
+    subtitle = "What tasks ask to be moved [B]; lines and copies that a device makes of it are left out"
+    chart.draw(moved, compare_charts.bytes_moved(), key="moved", title="Bytes of a batch by device", subtitle=subtitle)
     with st.expander("What every task moves, in numbers"):
         every = compare_tables.tasks_moved(results)
         downloads.show(every, {"Bytes per batch [B]": "%,.0f"})

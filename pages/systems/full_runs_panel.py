@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from math import floor, log10
 
+import pandas as pd
 import streamlit as st
 from joblib import cpu_count
 
@@ -16,7 +17,7 @@ from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.store.status import Status
 from pages.answers import caution, estimates, runs
-from pages.graphics import charts
+from pages.graphics import chart, charts
 from pages.systems import compare_charts, full_runs
 from pages.systems.full_runs import ELAPSED
 from pages.ui import downloads, session, tables
@@ -120,7 +121,7 @@ def _live(points: Mapping[str, Scenario], status: Status | None) -> dict[str, Cu
     return {name: (rows, (), tables.pace(estimates.estimate_of(points[name]))) for name, rows in seen.items()}
 
 
-def _curves(frame: object, names: tuple[str, ...]) -> None:
+def _curves(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
     against = st.segmented_control(
         "Against", ALIKE, default="running", required=True, format_func=charts.CHOICES.__getitem__, key="curves against"
     )
@@ -132,18 +133,17 @@ def _curves(frame: object, names: tuple[str, ...]) -> None:
         strict=True,
     ):
         with column:
-            st.markdown(f"**{words}** A triangle marks a power loss" if len(names) else words)
             spec = compare_charts.curves(field, title, against, names)
-            st.vega_lite_chart(frame, spec, key=f"full {field}", alt=f"{words} of each training system")
+            subtitle = f"{title} over {charts.AGAINST[against]}; a triangle marks a power loss"
+            chart.draw(frame, spec, key=f"full {field}", title=words, subtitle=subtitle)
 
 
 def _table(done: Mapping[str, Result]) -> None:
     again = full_runs.lost(done)
     if len(again):
-        st.markdown("**How much is run again?** Batches that had begun and were lost with the power")
-        st.vega_lite_chart(
-            again, compare_charts.lost(tuple(again["system"])), key="lost", alt="Batches run again by training system"
-        )
+        spec = compare_charts.lost(tuple(again["system"]))
+        subtitle = "Batches that had begun and were lost with the power"
+        chart.draw(again, spec, key="lost", title="How much is run again", subtitle=subtitle)
     downloads.show(full_runs.table(done), full_runs.SHOWN, pinned="Training system")
     notes = {name: caution.notes_below(result) for name, result in done.items()}
     for warning in dict.fromkeys(warning for told in notes.values() for warning in told):

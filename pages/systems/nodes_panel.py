@@ -10,10 +10,10 @@ from engine.registry import load
 from engine.scenario.scenario import Scenario, with_values
 from pages.answers import estimates
 from pages.answers.headline import NODES, RATE
+from pages.graphics import chart
 from pages.systems import compare_charts
 from pages.ui import downloads
 from pages.ui.numbers import readable
-from pages.ui.plain import plain
 
 TARGET = "machine.target_throughput"
 TIMES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -36,9 +36,9 @@ def draw(scenario: Scenario, systems: Sequence[str]) -> None:
         return
     with st.spinner("Searching the fewest nodes for each throughput"):
         found = table(scenario, able)
-    st.markdown(f"**{plain(finding(found, able))}**")
     spec = compare_charts.nodes(able)
-    st.vega_lite_chart(found, spec, key="nodes", alt="Nodes that each training system needs, by throughput")
+    subtitle = "Nodes that each training system needs, over the throughput asked for"
+    chart.draw(found, spec, key="nodes", title=finding(found, able), subtitle=subtitle)
     titled = found.rename(columns=TITLES)
     downloads.show(titled, {TITLES["target"]: "%,.0f", RATE: "%,.0f", NODES: "%.0f"})
     downloads.rows(titled, "emberpool-nodes", "Download the nodes as CSV")

@@ -9,6 +9,7 @@ from engine.registry import load
 from engine.scenario.scenario import Scenario
 from engine.units import GB, MS
 from pages.answers import later
+from pages.graphics import chart
 from pages.systems import parts_charts
 from pages.ui import downloads
 from pages.ui.plain import plain
@@ -35,11 +36,10 @@ def draw(scenario: Scenario) -> None:
     st.markdown(f"**{plain(part_loads.sentence(found))}**")
     if found.loads:
         _bars(found)
-    st.markdown(
-        f"**Step time by way of sharding** `policy.sharding`, now {plain(found.in_force)}; a plan by hand is `policy.plan`"
-    )
     table = ways(found)
-    st.vega_lite_chart(table, parts_charts.ways(), key="ways", alt="Step time by way of sharding, the one in force marked")
+    title = f"Step time by way of sharding, now {found.in_force}"
+    subtitle = "Step time [ms] by policy.sharding; a plan by hand is policy.plan"
+    chart.draw(table, parts_charts.ways(), key="ways", title=title, subtitle=subtitle)
     for note in table[table.step.isna()].itertuples():
         st.caption(plain(f"{note.way}: {note.note}"))
 
@@ -47,11 +47,10 @@ def draw(scenario: Scenario) -> None:
 def _bars(found: PartLoads) -> None:
     rows = bars(found)
     few = f"; the {MOST} slowest of {found.number}" if found.number > MOST else ""
-    st.markdown(
-        f"**What each {plain(found.title)} does for its tables in a batch** Dashed: an even share{few}. Without launches and MLPs"
-    )
     spec = parts_charts.parts()
-    st.vega_lite_chart(rows, spec, key="parts", alt=f"Time of each {found.title} for its tables, the slowest marked")
+    title = f"What each {found.title} does for its tables in a batch"
+    subtitle = f"Time [ms], without launches and MLPs; dashed: an even share{few}"
+    chart.draw(rows, spec, key="parts", title=title, subtitle=subtitle)
     downloads.rows(bars(found, found.number), "emberpool-parts", "Download the parts as CSV", COLUMNS)
 
 

@@ -5,6 +5,7 @@ import streamlit as st
 from engine.insight.decomposition import other_way
 from engine.scenario.scenario import Scenario
 from pages.answers import later
+from pages.graphics import chart
 from pages.ui import downloads
 from pages.ui.plain import plain
 from pages.why_page import insights, sentences, why_charts, why_tables
@@ -27,8 +28,11 @@ def draw(scenario: Scenario) -> None:
         )
     way = found.steps if order == why_tables.ORDERS[0] else other_way(found.steps)
     waterfall = why_tables.waterfall(way, of)
-    st.markdown(f"**{plain(why_tables.finding(found.steps, of))}** Each bar is one change on top of those above it")
-    st.vega_lite_chart(waterfall, why_charts.waterfall(of), key="waterfall", alt=f"{of} from pmem to cxl, one bar a change")
+    title, subtitle = (
+        why_tables.finding(found.steps, of),
+        f"{of} from PMEM to CXL; each bar is one change on top of those above it",
+    )
+    chart.draw(waterfall, why_charts.waterfall(of), key="waterfall", title=title, subtitle=subtitle)
     for text in (sentences.order_matters(found.steps), *sentences.costs(way), *sentences.refusals(way)):
         st.caption(plain(text))
     with st.expander("Every step in numbers"):
@@ -48,13 +52,15 @@ def _log(found: insights.Insights) -> None:
     st.markdown(plain(" ".join(sentences.relaxation_sentence(found.log))))
     left, right = st.columns(2)
     with left:
-        st.markdown("**How stale must the MLP log be?** To cost less than 1 %")
         rows, spec = why_tables.staleness(found.log), why_charts.staleness()
-        st.vega_lite_chart(rows, spec, key="staleness", alt="Staleness bound needed against the log's bandwidth")
+        title = "How stale the MLP log must be to cost less than 1 %"
+        chart.draw(rows, spec, key="staleness", title=title, subtitle="Staleness bound [batches] over the log's bandwidth")
     with right:
-        st.markdown("**What does relaxing it save?** Step time of cxl")
         rows, spec = why_tables.strict_and_relaxed(found.log), why_charts.strict_and_relaxed()
-        st.vega_lite_chart(rows, spec, key="relaxed", alt="Step time against the log's bandwidth, strict and relaxed")
+        title = "What relaxing the log saves"
+        chart.draw(
+            rows, spec, key="relaxed", title=title, subtitle="Step time of CXL over the log's bandwidth, strict and relaxed"
+        )
     st.caption(
         "A line ends where a strict log is as fast. Varied is the named end of the log; the other is at least twice as fast."
     )
@@ -67,11 +73,14 @@ def _log(found: insights.Insights) -> None:
 def _links(found: insights.Insights, scenario: Scenario) -> None:
     st.markdown("##### When does more CXL bandwidth stop helping?")
     st.markdown("\n".join(f"- {plain(sentences.saturation_sentence(one))}" for one in found.links))
-    st.markdown(
-        "**Step time over CXL bandwidth** A dot marks where doubling starts to save less than 1 %, the dashed line this machine"
-    )
     rows, spec = why_tables.links(found.links, scenario), why_charts.links()
-    st.vega_lite_chart(rows, spec, key="links", alt="Step time over CXL bandwidth for the systems with a CXL link")
+    chart.draw(
+        rows,
+        spec,
+        key="links",
+        title="Step time over CXL bandwidth",
+        subtitle="A dot: doubling starts to save less than 1 %; dashed: this machine",
+    )
     with st.expander("The link's work in numbers"):
         carried = why_tables.carried(found.links)
         downloads.show(carried, why_tables.CARRIED_FORMATS)

@@ -37,7 +37,7 @@ def test_the_section_draws_its_pictures_and_gives_each_as_csv():
     for system, rate, answer in (("cxl-b", "25.8", "2.54 µs"), ("dram", "51.7", "1.27 µs")):
         told = next(line for line in said.splitlines() if line.startswith(f"- {system} is 5 % slower from"))
         assert f"keep at {rate} GB/s only while an answer under load takes {answer} at most" in told
-    assert "it costs most, 49.6%, with 4 DRAM channels: pooled vectors and gradients keep the link busy" in said
+    assert "it costs most, 49.6 %, with 4 DRAM channels: pooled vectors and gradients keep the link busy" in said
 
 
 def test_every_chart_draws_only_columns_that_its_table_has():
