@@ -9,12 +9,13 @@ from pages.start_page import models, own_model, paper_results, questions
 frame.guard()
 leading.go()
 address.bar("start")
-st.title("Emberpool", anchor=False)
-st.markdown(
-    "**How much persistent memory, how fast a CXL link, which checkpoints: decide before you build the machine.** "
-    "Emberpool trains a recommendation model row by row, with real gradients, on a simulated machine of GPU, CXL link, "
-    "persistent memory and log, loses power when you say so, and charts time, energy, cost and accuracy."
-)
+with st.container(key="answer"):
+    st.title("Emberpool", anchor=False)
+    st.markdown(
+        "**How much persistent memory, how fast a CXL link, which checkpoints: decide before you build the machine.** "
+        "Emberpool trains a recommendation model row by row, with real gradients, on a simulated machine of GPU, CXL link, "
+        "persistent memory and log, loses power when you say so, and charts time, energy, cost and accuracy."
+    )
 asked = questions.chosen()
 if asked is questions.PAPERS:
     st.markdown("**Which result?** The first number of each paper beside ours; Evidence has all of them.")

@@ -90,4 +90,4 @@ def _first(pairs: Pairs) -> Pairs:
 
 def _left_out(pair: tuple[str, str], error: BadInput) -> str:
     name, value = pair
-    return f"{name[:80]}={value[:80]} of the link is left out. {error}"
+    return f"Left out of the link, {name[:80]}={value[:80]}: {error}"

@@ -225,7 +225,7 @@ def _numbers(row: FigureRow) -> str:
 
 def _plain(number: float) -> str:
     """Return a number in three digits without a unit, as long as the published one beside it may be."""
-    return exact(float(f"{figure(number)}")) if abs(number) >= MILLION else figure(number)
+    return exact(float(f"{number:.3g}")) if abs(number) >= MILLION else figure(number)
 
 
 def _rows(names: Sequence[Sequence[str]]) -> Spec:

@@ -10,7 +10,6 @@ import streamlit as st
 from engine import version
 from engine.campaign.reference_points import published_figures
 from engine.core import figures as figures_text
-from engine.core.figures import figure
 from engine.validation.accepted import read, worse
 from engine.validation.claims import SAMPLES, families
 from engine.validation.scoreboard import NEAR, PublishedNumber, score_lines, scores
@@ -108,7 +107,7 @@ def table(found: Sequence[PublishedNumber]) -> pd.DataFrame:
 
 
 def _digits(number: float) -> str:
-    return figures_text.exact(float(f"{figure(number)}"))
+    return figures_text.exact(float(f"{number:.3g}"))
 
 
 def decades(drawn: pd.DataFrame) -> tuple[int, int]:

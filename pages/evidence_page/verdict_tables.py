@@ -6,7 +6,6 @@ from itertools import groupby
 import pandas as pd
 
 from engine.core import figures
-from engine.core.figures import figure
 from engine.core.graph import STAGES
 from engine.registry import load
 from engine.scenario.presets import preset
@@ -82,7 +81,7 @@ def _range(low: float, high: float) -> str:
 
 def _number(number: float) -> str:
     """Return three significant digits, long numbers in groups."""
-    return NONE if pd.isna(number) else figures.exact(float(f"{figure(number)}"))
+    return NONE if pd.isna(number) else figures.exact(float(f"{number:.3g}"))
 
 
 def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:

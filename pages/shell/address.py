@@ -55,15 +55,14 @@ def _opened(pairs: Pairs) -> tuple[Opened, tuple[str, ...]]:
 def draw_left_out() -> None:
     """Say which parameters of the link were left out, and why, until another link is opened or the sentence is put away."""
     if left_out := st.session_state.get(LEFT_OUT, ()):
-        with st.container(key="left-out"):
+        with st.container(key="left-out", horizontal=True, vertical_alignment="center"):
             more = f" And {len(left_out) - 1} more." if len(left_out) > 1 else ""
             st.error(plain(left_out[0] + more, code=True))
-            with st.container(horizontal=True):
-                st.button("Put away", key="put left out away", type="tertiary", on_click=_put_away)
-                if more:
-                    with st.popover("All of them", type="tertiary"):
-                        for sentence in left_out:
-                            st.markdown(plain(sentence, code=True))
+            st.button("Put away", key="put left out away", type="tertiary", on_click=_put_away)
+            if more:
+                with st.popover("All of them", type="tertiary"):
+                    for sentence in left_out:
+                        st.markdown(plain(sentence, code=True))
 
 
 def _put_away() -> None:

@@ -31,7 +31,7 @@ def test_a_good_link_opens_whole():
 def test_one_bad_value_costs_itself_alone_even_beside_values_that_are_only_good_together():
     opened, left_out = opened_in_part([*GOOD, ("faults.machines", "0.5"), *TOGETHER])
     assert values(opened) == (8.0, 256, 64)
-    assert len(left_out) == 1 and left_out[0].startswith("faults.machines=0.5 of the link is left out. ")
+    assert len(left_out) == 1 and left_out[0].startswith("Left out of the link, faults.machines=0.5: ")
 
 
 @given(st.lists(st.sampled_from(BAD), max_size=6), st.randoms())
@@ -40,7 +40,7 @@ def test_whatever_is_bad_is_said_and_the_rest_opens(bad, order):
     order.shuffle(pairs)
     opened, left_out = opened_in_part(pairs)
     assert not left_out if isinstance(opened_or_error(pairs), links.Opened) else left_out
-    names = [sentence.partition("=")[0] for sentence in left_out]
+    names = [sentence.partition(", ")[2].partition("=")[0] for sentence in left_out]
     assert {*names} <= {name for name, _ in pairs} and all(len(sentence) > 40 for sentence in left_out)
     assert opened.scenario.data.batch_size == (
         256 if "data.batch_size" not in names or ("data.batch_size", "many") in bad else 128
@@ -58,5 +58,5 @@ def test_a_page_refuses_what_the_engine_takes():
         GOOD, lambda opened: "No eights." if opened.scenario.machine.cxl_bandwidth_GBps == 8 else ""
     )
     assert opened.scenario.data.batch_size == 256 and left_out == (
-        "machine.cxl_bandwidth_GBps=8.0 of the link is left out. No eights.",
+        "Left out of the link, machine.cxl_bandwidth_GBps=8.0: No eights.",
     )

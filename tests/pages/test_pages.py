@@ -102,7 +102,7 @@ def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
 def test_a_bad_link_keeps_the_page_and_says_what_was_left_out(engine, query):
     app = apps.opened(query=apps.link(query))
     assert not app.exception and len(app.error) == 1
-    assert query.partition("=")[0] in app.error[0].value.replace("\\", "") and "left out" in app.error[0].value
+    assert query.partition("=")[0] in app.error[0].value.replace("\\", "") and "Left out" in app.error[0].value
     assert "](http" not in app.error[0].value, "text of a link is never markup"
     assert app.header and app.metric, "the page stands"
     app.button(key="put left out away").click().run()

@@ -54,7 +54,7 @@ def test_energy_and_the_other_order_are_drawn_from_the_same_steps():
     app.segmented_control(key="order").set_value("The other way round").run()
     app.segmented_control(key="of").set_value("Energy").run()
     swapped = app.dataframe[0].value
-    assert not app.exception and "J a batch" in text(app.markdown)
+    assert not app.exception and "J a batch" in apps.chart_words(app)["waterfall"]
     assert list(swapped["Step"])[:2] == ["Hardware hand-offs", "Near-data processing"]
     assert swapped["Saved [ms]"].iloc[1] == both["Saved, other order [ms]"].iloc[0]
     assert swapped["Saved [J]"].sum() == pytest.approx(both["Saved [J]"].sum())

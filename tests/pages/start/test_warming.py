@@ -23,12 +23,12 @@ def compiling(monkeypatch):
 def test_knobs_and_a_word_come_before_the_estimate_and_the_page_as_soon_as_it_can(compiling, monkeypatch):
     monkeypatch.setattr("pages.shell.sidebar.effect", lambda *_: pytest.fail("a kernel was asked for"))
     app = apps.opened("failures")
-    assert not app.exception and app.header[0].value == "Failures"
+    assert not app.exception and app.header[0].value == "Failures is being prepared"
     assert app.sidebar.text_input and "12 of 48" in app.get("progress")[0].proto.text
     monkeypatch.undo()
     compiling.ready.set()
     app.run()
-    assert not app.exception and not app.get("progress") and app.header[0].value != "Failures"
+    assert not app.exception and not app.get("progress") and app.header[0].value != "Failures is being prepared"
 
 
 def test_a_start_without_anything_to_compile_begins_no_process(monkeypatch):
