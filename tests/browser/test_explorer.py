@@ -124,7 +124,7 @@ def test_the_first_main_knob_is_few_tabs_from_the_start_of_the_main_content(serv
     expect(page.get_by_label("PMEM capacity [GB], exact")).to_be_visible(timeout=ANSWER_MS)
     drawn(page)
     page.get_by_test_id("stMain").focus()
-    for _ in range(MOST_TABS):
+    for _ in range(MOST_TABS + 4):  # the answer's text to copy, and the knob's help, constants and exact value come before
         page.keyboard.press("Tab")
         if page.evaluate(HERE) == "PMEM capacity [GB]":
             break
@@ -134,13 +134,13 @@ def test_the_first_main_knob_is_few_tabs_from_the_start_of_the_main_content(serv
     page.wait_for_url(lambda url: url != before, timeout=ANSWER_MS)
 
 
-def test_a_bad_link_shows_only_its_sentence(server, visit):
+def test_a_bad_link_keeps_the_page_and_says_what_was_left_out(server, visit):
     page = visit(f"{server}/design?machine.cxl_bandwidth_GBps=nan&v=1")
     expect(page.get_by_role("alert")).to_contain_text(
-        "machine.cxl_bandwidth_GBps=nan is not finite; choose a number from 0.1 to 1000 GB/s."
+        "machine.cxl_bandwidth_GBps=nan is not finite; choose a number from 0.1 to 1,000 GB/s."
     )
-    assert page.get_by_role("heading").count() == page.get_by_role("textbox").count() == 0
-    assert page.get_by_test_id("stMain").get_by_role("link").count() == page.get_by_test_id("stTopNavLink").count() == 0
+    expect(page.locator(".st-key-answer")).to_contain_text("a batch", timeout=ANSWER_MS)
+    assert page.get_by_test_id("stTopNavLink").count() > 0
 
 
 @pytest.mark.slow
