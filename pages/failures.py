@@ -46,6 +46,7 @@ if month is None or refused:
         answer.show(refused, [losses_panel.REMEDY])
     failure_settings.draw(asked, scenario)
     failure_settings.draw_presses(scenario, None, None)
+    panel.draw_apart(leading.FAILURES, "failures")
     st.stop()
 
 losses_panel.draw_answer(month, scenario is not asked)

@@ -6,6 +6,7 @@ from math import inf, log
 
 from engine.core.figures import count, factor
 from engine.scenario.presets import preset
+from engine.validation.claims import OUT_OF_SAMPLE
 from engine.validation.scoreboard import PublishedNumber
 from engine.validation.validate import ClaimVerdict
 from pages.evidence_page import paper_rows
@@ -32,12 +33,14 @@ class Tally:
 
     met: published numbers that ours is within tolerance of.
     misses: published numbers that ours is outside of, the largest miss first.
+    fitted: published numbers that a constant, a shape or a set-up was fitted to.
     predictions: claims with nothing published to compare.
     limits_held, limits: our own limits on counterfactual runs that hold, and all of them.
     """
 
     met: int
     misses: tuple[Miss, ...]
+    fitted: int
     predictions: int
     limits_held: int
     limits: int
@@ -57,6 +60,8 @@ def tally(verdicts: Sequence[ClaimVerdict], numbers: Sequence[PublishedNumber]) 
     return Tally(
         met=len(published) + len(numbers) - len(missed),
         misses=tuple(sorted(missed, key=lambda miss: -miss.size)),
+        fitted=sum(verdict.claim.sample != OUT_OF_SAMPLE for verdict in published)
+        + sum(number.sample != OUT_OF_SAMPLE for number in numbers),
         predictions=len(verdicts) - len(published) - len(limits),
         limits_held=sum(bool(verdict.passed) for verdict in limits),
         limits=len(limits),
@@ -83,8 +88,9 @@ def reasons(found: Tally) -> list[str]:
 
 
 def notes(found: Tally) -> list[str]:
-    """Return the sentences on claims that no published number can be compared with."""
+    """Return the sentences on numbers that were fitted to, and on claims that no published number can be compared with."""
     return [
+        *([f"{found.fitted} of the {found.published} were used for fitting."] if found.fitted else []),
         f"{count(found.predictions, 'prediction')} cannot be compared: nothing is published.",
         *([f"{found.limits_held} of {count(found.limits, 'limit')} of our own on what-if runs hold."] if found.limits else []),
     ]

@@ -14,7 +14,7 @@ from engine.core.figures import count, exact, figure
 from engine.errors import BadKnob, EmberpoolError
 from engine.registry import load, names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
-from engine.units import HOUR
+from engine.units import HOUR, MINUTE
 from pages.failures_page.campaigns import CURVE, POWER_LOSS, own, supposed
 from pages.ui import session
 from pages.ui.plain import plain
@@ -76,7 +76,7 @@ def draw_presses(shown: Scenario, best: losses.ProtectionLoss | None, least: los
     """Draw the buttons: the best period, the protection that loses least, the system's own log, and usual rates."""
     with st.container(horizontal=True, key="failure-presses"):
         if best and best.period:
-            minutes = float(f"{figure(best.period / 60)}")
+            minutes = float(f"{best.period / MINUTE:.3g}")
             told = f"Take the best period, {figure(best.period, 's')}"
             st.button(told, on_click=_set, args=({MINUTES_KNOB: minutes},), key="take period")
         if least:

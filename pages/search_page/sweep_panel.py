@@ -25,7 +25,9 @@ TOP = 100
 def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | None, ended: bool) -> None:
     """Draw what is finished of a sweep that `link` reopens; `base` is the result of the scenario in the sidebar."""
     note = table.attrs.get(NOTE, "")
-    table = sweep_weeks.joined(sweep, table, sweep_filters.held())
+    table, warning = sweep_weeks.joined(sweep, table, sweep_filters.held())
+    if warning:
+        st.warning(warning)
     names = sweep_table.metric_names(table)
     if not names:
         soon = "The best point and its charts stand here as soon as points are finished."
@@ -54,7 +56,7 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
 def answer(sweep: Sweep, table: pd.DataFrame, base: Result | None, ended: bool) -> tuple[str, str]:
     """Return the best point of what is finished in a sentence, and which knob matters in another; both "" without results."""
     limits = sweep_filters.held()
-    table = sweep_weeks.joined(sweep, table, limits)
+    table, _ = sweep_weeks.joined(sweep, table, limits)
     names = sweep_table.metric_names(table)
     if not names:
         return "", ""

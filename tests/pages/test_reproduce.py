@@ -124,7 +124,10 @@ def test_the_answer_counts_and_names_the_largest_misses_in_words():
     assert tally.reasons(counted) == [
         "The worst, ours over published: 0.200 × in Step time, CXL (TrainingCXL); 0.800 × in Step time, CXL (TrainingCXL)."
     ]
-    assert tally.notes(counted) == ["1 prediction cannot be compared: nothing is published."]
+    prediction = "1 prediction cannot be compared: nothing is published."
+    assert tally.notes(counted) == ["4 of the 4 were used for fitting.", prediction]
+    free = [replace(one, claim=replace(one.claim, sample="out of sample")) for one in found]
+    assert tally.notes(tally.tally(free, ())) == [prediction]
     assert tally.finding(tally.tally(found[:1], ())) == "1 of 1 published statement is met, none is missed."
     assert tally.reasons(tally.tally(found[-1:], ())) == []
 

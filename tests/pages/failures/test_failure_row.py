@@ -176,3 +176,11 @@ def test_bars_that_are_far_longer_are_cut_and_say_so():
     limit = losses_panel.frame_limit(frame)
     cut = {label.split(":")[0] for label in frame["label"] if label.endswith(", bar cut")}
     assert cut == {"No protection"} and 2 < limit < 3 and frame.groupby("protection")["hours"].sum().max() > 600
+
+
+def test_a_best_period_of_more_than_a_thousand_minutes_can_be_taken():
+    rare = {"preset": "dlrm-terabyte", "faults.power_loss_mtbf_hours": "100000", "policy.protection": "periodic-full"}
+    app = apps.opened("failures", rare | {"policy.checkpoint_minutes": "5"})
+    assert not app.exception
+    app.button(key="take period").click().run()
+    assert not app.exception and app.session_state["scenario"].policy.checkpoint_minutes > 1000
