@@ -56,15 +56,22 @@ def with_system_titles(frame: pd.DataFrame, spec: Spec) -> tuple[pd.DataFrame, S
     columns = [name for name, held in words.items() if len(held) and set(held.astype(str)) <= titles.keys()]
     if not columns:
         return frame, spec
-    return frame.assign(**{name: frame[name].map(titles) for name in columns}), _in_titles(spec, titles)
+    return frame.assign(**{name: frame[name].map(titles) for name in columns}), _in_titles(spec, {*columns}, titles)
 
 
-def _in_titles(part: Any, titles: Mapping[str, str]) -> Any:
-    """Return a part of a specification with systems in its lists, of domains and orders, under their titles."""
+def _in_titles(part: Any, columns: set[str], titles: Mapping[str, str], within: bool = False) -> Any:
+    """Return a part of a specification in which the lists of a channel of these columns, domain and order, have titles.
+
+    A channel of another column keeps its words: a device can have the name of a training system.
+    """
     if isinstance(part, dict):
-        return {key: _in_titles(held, titles) for key, held in part.items()}
+        within = part["field"] in columns if isinstance(part.get("field"), str) else within
+        return {key: _in_titles(held, columns, titles, within) for key, held in part.items()}
     if isinstance(part, list):
-        return [titles.get(one, one) if isinstance(one, str) else _in_titles(one, titles) for one in part]
+        return [
+            titles.get(held, held) if within and isinstance(held, str) else _in_titles(held, columns, titles, within)
+            for held in part
+        ]
     return part
 
 

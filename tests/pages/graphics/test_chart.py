@@ -8,6 +8,7 @@ import vl_convert
 from engine import version
 from pages.graphics import chart, pictures
 from pages.graphics.charts import FIT, layer, nominal, quantity
+from pages.systems import stack_charts
 
 SPEC = {
     **FIT,
@@ -43,3 +44,22 @@ def test_a_title_is_broken_into_the_lines_that_its_width_holds():
 def test_quotes_and_backslashes_of_a_title_are_shown_as_they_are():
     svg = pictures.svg(chart.titled(SPEC, r"a\b 'c' <d>"), ROWS)
     assert r"a\b 'c' &lt;d&gt;" in svg
+
+
+def domains(part):
+    """Return the domain of each colour scale, by field."""
+    if isinstance(part, list):
+        return {field: held for one in part for field, held in domains(one).items()}
+    if not isinstance(part, dict):
+        return {}
+    own = {part["field"]: part["scale"]["domain"]} if isinstance(part.get("scale"), dict) and "domain" in part["scale"] else {}
+    return own | domains([*part.values()])
+
+
+def test_systems_have_their_titles_and_devices_of_the_same_name_keep_theirs_and_their_colours():
+    devices = ("gpu", "cxl", "dram")
+    rows = pd.DataFrame([{"system": system, "part": part, "amount": 1.0} for system in ("cxl", "all-hbm") for part in devices])
+    frame, spec = chart.with_system_titles(rows, stack_charts.energy(devices))
+    assert set(frame["system"]) == {"CXL", "All in HBM"} and set(frame["part"]) == set(devices)
+    assert set(devices) <= set(domains(spec)["part"]), "a part outside the domain is drawn in no colour"
+    assert "All in HBM" in str(spec["encoding"]["y"]["sort"]) and "all-hbm" not in str(spec["encoding"]["y"]["sort"])
