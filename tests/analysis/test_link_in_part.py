@@ -60,3 +60,11 @@ def test_a_page_refuses_what_the_engine_takes():
     assert opened.scenario.data.batch_size == 256 and left_out == (
         "Left out of the link, machine.cxl_bandwidth_GBps=8.0: No eights.",
     )
+
+
+def test_a_value_that_is_good_only_with_a_later_one_is_taken_beside_two_bad_ones():
+    bad = [("no.such.knob", "3"), ("data.batch_size", "many")]
+    opened, left_out = opened_in_part(
+        [("preset", "dlrm-kaggle"), ("model.embedding_dim", "64"), ("model.interaction", "concat"), *bad]
+    )
+    assert opened.scenario.model.embedding_dim == 64 and len(left_out) == 2

@@ -152,6 +152,9 @@ def test_no_two_requests_have_one_title(path: Path) -> None:
         requests.submit(path, [with_values(Scenario(), {machine: value})], "full")
     requests.submit(path, [Scenario()], "full", title="Mine")
     requests.submit(path, [with_values(Scenario(), {"data.batch_size": 256})], "full", title="Mine")
+    for last in (32.0, 64.0):  # alike in their first point
+        requests.submit(path, [with_values(Scenario(), {machine: value}) for value in (8.0, last)], "estimate")
     titles = [entry.title for entry in history.entries(path)]
-    assert len({*titles}) == len(titles) and sum("16" in title for title in titles) == 1
+    assert len({*titles}) == len(titles) and sum(title.endswith(")") for title in titles) == 2
+    assert sum("16" in title for title in titles) == 1
     assert any("batch" in title.lower() and "256" in title for title in titles)
