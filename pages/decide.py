@@ -8,7 +8,6 @@ from engine.analysis.verdict.report.asked import question_of
 from engine.analysis.verdict.report.sentences import inputs
 from engine.errors import BadInput
 from pages.answers import caution, later
-from pages.answers.headline import model_name
 from pages.decide_page import answer_panel, form, map_panel, outlook_panel, questions
 from pages.shell import address, bar, frame
 from pages.ui import session
@@ -17,9 +16,9 @@ from pages.ui.plain import plain
 frame.guard()
 answer_panel.go()
 scenario = session.scenario()
-top, name = st.container(key="decide-top"), model_name(scenario)
+top = st.container(key="decide-top")
 with top:
-    model = partial(bar.draw_model, f"{name[0].upper()}{name[1:]}" if name.startswith("your") else "Model")
+    model = partial(bar.draw_model, "Model")
     form.draw(session.refused(), model, partial(bar.draw_chips, form.SEARCHED))
 address.bar("decide", caution.sequence_caution(scenario))
 try:

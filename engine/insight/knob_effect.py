@@ -52,6 +52,8 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
         missing = "near-data compute is off" if near else f"system {scenario.system} uses no {devices_named(owners)}"
         return KnobEffect(False, f"{NOTHING}: {missing}.")
     own, refusals = _outcome(scenario), []
+    if not _runs(own) and not any(_runs(_outcome(other)) for other in others):
+        return KnobEffect(False, f"{NOTHING}: the machine cannot run under any of its values.")
     for other in others:
         found = _outcome(other)
         if isinstance(found, str):
@@ -112,6 +114,10 @@ def devices_named(devices: tuple[str, ...]) -> str:
 def _outcome(scenario: Scenario) -> Mapping[str, float | None] | str:
     (found,) = estimates([scenario])
     return found.results or found.outcome
+
+
+def _runs(outcome: Mapping[str, float | None] | str) -> bool:
+    return not isinstance(outcome, str) and any(value is not None for value in outcome.values())
 
 
 def moved(scenario: Scenario, knob: Knob) -> Iterator[Scenario]:

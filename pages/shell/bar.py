@@ -9,13 +9,16 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, values
 from pages.answers import question
+from pages.answers.headline import model_name
 from pages.shell import glossary, projector, undo
 from pages.ui import knob_widgets, session
 from pages.ui.numbers import grouped
 from pages.ui.plain import plain
 
 SLOT = "slot of share"
-MOST_CHIPS = 4
+YOURS = "your"
+MOST_CHIPS = 12  # two lines of a window of 1440 pixels
+MOST_VALUES = 4  # of a knob with one value a table
 
 
 def draw(refused: Mapping[str, str], whole: bool = True) -> None:
@@ -30,7 +33,7 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
     with st.container(key="bar"):
         model, system, against, target = st.columns((4, 4, 3, 2), vertical_alignment="bottom")
         with model:
-            draw_model("Model and machine")
+            draw_model()
         with system:
             knob_widgets.draw(KNOBS["system"], refused.get("system", ""))
         with against:
@@ -70,10 +73,14 @@ def changed_knobs() -> list[str]:
     return [path for path in KNOBS if now[path] != start[path] and path not in knob_widgets.BAR_KNOBS]
 
 
-def draw_model(label: str = "Model") -> None:
-    """Draw the choice of the preset."""
+def draw_model(label: str = "Model and machine") -> None:
+    """Draw the choice of the preset, named after an own model that began from it.
+
+    The options keep their titles: a select box whose options are renamed would choose another preset by itself.
+    """
+    name = model_name(session.scenario())
     st.selectbox(
-        label,
+        f"Your{name.removeprefix(YOURS)}" if name.startswith(YOURS) else label,
         preset_names(),
         session.place(preset_names(), session.PRESET),
         key=session.PRESET,
@@ -105,8 +112,11 @@ def _each(paths: list[str]) -> None:
 
 def _chip(path: str) -> None:
     knob, was = KNOBS[path], values(preset(session.base()).scenario)[path]
+    now = values(session.scenario())[path]
+    many = isinstance(now, tuple) and len(now) > MOST_VALUES
+    said = f"{len(now)} values" if many else grouped(str(session.shown(knob, now)))
     st.button(
-        plain(f"{knob.title} {grouped(str(session.shown(knob, values(session.scenario())[path])))} ×"),
+        plain(f"{knob.title} {said} ×"),
         on_click=partial(session.take_back, path),
         key=f"chip {path}",
         help=plain(f"Back to the preset's {session.shown(knob, was)!s}."),

@@ -11,7 +11,7 @@ from engine.sweep import links
 from pages.design_page.tiles import WAITING
 from pages.shell.places import MOVED, PLACES
 from tests.browser.conftest import READY, WINDOWS, assert_fits
-from tests.browser.looks import HERE, MOST_TABS, assert_looks, drawn
+from tests.browser.looks import HERE, MOST_TABS, WAIT_MS, assert_looks, drawn
 
 ANSWER_MS = 60_000
 PAGES = [name.capitalize() for name in PLACES]
@@ -204,3 +204,15 @@ def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the
     settled(page).get_by_test_id("stMain").get_by_role("link", name="see Evidence").click()
     expect(page.get_by_role("heading", name="Can I trust it?")).to_be_visible(timeout=ANSWER_MS)
     expect(settled(page)).to_have_url(re.compile("/evidence.*machine.cxl_bandwidth_GBps=10.0"), timeout=ANSWER_MS)
+
+
+@pytest.mark.slow
+def test_taking_an_own_models_tables_back_leaves_the_preset_as_chosen(server, visit):
+    page = visit(f"{server}/design?preset=tiny&model.num_tables=5&data.batch_size=64")
+    drawn(page)
+    preset = page.locator(".st-key-preset")
+    expect(preset).to_contain_text("Your model (5 tables", timeout=WAIT_MS)
+    page.locator(".st-key-chip-model-num_tables button").first.click()
+    expect(preset).to_contain_text("Model and machine", timeout=WAIT_MS)
+    drawn(page)
+    assert "preset=tiny&data.batch_size=64" in page.url, page.url

@@ -202,6 +202,13 @@ def test_a_knob_that_only_refuses_says_with_which_words():
     assert not log.acts and log.sentence.startswith(f"{STUCK}: policy.log=undo is not possible: system=dram keeps no log")
 
 
+def test_under_a_machine_that_cannot_run_a_knob_helps_or_says_that_it_does_not():
+    refused = with_values(TINY, {"system": "cxl", "machine.num_gpus": 8})
+    bandwidth = effect(refused, "machine.cxl_bandwidth_GBps")
+    assert bandwidth == KnobEffect(False, f"{NOTHING}: the machine cannot run under any of its values.")
+    assert effect(refused, "machine.num_gpus").acts
+
+
 def test_a_knob_that_can_only_move_with_others_is_not_called_idle():
     assert effect(TINY, "model.embedding_dim").acts
 
