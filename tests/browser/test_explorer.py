@@ -207,12 +207,12 @@ def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the
 
 
 @pytest.mark.slow
-def test_taking_an_own_models_tables_back_leaves_the_preset_as_chosen(server, visit):
-    page = visit(f"{server}/design?preset=tiny&model.num_tables=5&data.batch_size=64")
+def test_taking_an_own_models_lookups_back_leaves_the_preset_as_chosen(server, visit):
+    page = visit(f"{server}/design?preset=tiny&model.pooling=7&data.batch_size=64")
     drawn(page)
     preset = page.locator(".st-key-preset")
-    expect(preset).to_contain_text("Your model (5 tables", timeout=WAIT_MS)
-    page.locator(".st-key-chip-model-num_tables button").first.click()
+    expect(preset).to_contain_text("Your model (3 tables", timeout=WAIT_MS)
+    page.locator(".st-key-chip-model-pooling button").first.click()
     expect(preset).to_contain_text("Model and machine", timeout=WAIT_MS)
     drawn(page)
     assert "preset=tiny&data.batch_size=64" in page.url, page.url
