@@ -52,4 +52,4 @@ def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: 
     if {*palette.family(scenario.system)} - {*two}:
         st.toggle(f"All systems of the family {load('systems', scenario.system).family}", key=FAMILY)
     for outcome, names in tables.not_shown(beside).items():
-        st.caption(f"Not shown: {', '.join(names)}. {plain(outcome)}")
+        st.caption(f"Not shown: {', '.join(palette.system_titles()[name] for name in names)}. {plain(outcome)}")

@@ -11,7 +11,7 @@ import streamlit as st
 from engine import version
 from pages.graphics import pictures
 from pages.graphics.charts import INK, Spec
-from pages.ui import downloads, palette
+from pages.ui import downloads, palette, tables
 
 WIDTHS = (1100, 900, 740, 600, 480, 380, 300, 240)  # of plots, in pixels: a title is broken into lines for the first that fits
 TITLE, SUBTITLE = {"fontSize": 15, "fontWeight": 600}, {"subtitleFontSize": 12, "subtitleFontWeight": "normal"}
@@ -51,12 +51,9 @@ def draw(
 
 def with_system_titles(frame: pd.DataFrame, spec: Spec) -> tuple[pd.DataFrame, Spec]:
     """Return a frame and its specification with training systems under their titles, wherever a column holds nothing else."""
-    titles = palette.system_titles()
-    words = {name: frame[name].dropna() for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])}
-    columns = [name for name, held in words.items() if len(held) and set(held.astype(str)) <= titles.keys()]
-    if not columns:
+    if not (columns := tables.system_columns(frame)):
         return frame, spec
-    return frame.assign(**{name: frame[name].map(titles) for name in columns}), _in_titles(spec, {*columns}, titles)
+    return tables.with_system_titles(frame), _in_titles(spec, {*columns}, palette.system_titles())
 
 
 def _in_titles(part: Any, columns: set[str], titles: Mapping[str, str], within: bool = False) -> Any:

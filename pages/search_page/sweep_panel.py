@@ -16,7 +16,7 @@ from pages.search_page.points.sweep_figures import Figure
 from pages.search_page.points.sweep_filters import FIRST_METRIC, METRIC
 from pages.search_page.points.sweep_table import COST, NOTE, OUTCOME, POINT
 from pages.search_page.points.sweep_views import VIEWS, View
-from pages.ui import downloads, numbers, session
+from pages.ui import downloads, numbers, session, tables
 from pages.ui.plain import plain
 
 TOP = 100
@@ -102,7 +102,13 @@ def _top(view: View) -> None:
     formats = {name: st.column_config.NumberColumn(format="%.5g") for name in numbered}
     height: Literal["content", "auto"] = "content" if len(frame) <= downloads.MOST_ROWS else "auto"
     st.dataframe(
-        frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height, column_config=formats
+        tables.with_system_titles(frame),
+        hide_index=True,
+        key="top",
+        on_select=picked,
+        selection_mode="single-row",
+        height=height,
+        column_config=formats,
     )
 
 

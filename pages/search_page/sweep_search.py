@@ -1,6 +1,7 @@
 """A search beyond the points of a sweep: the Pareto front anywhere on its axes, by estimates, confirmed by full runs."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -22,7 +23,7 @@ from engine.sweep.sweep import Sweep
 from pages.answers import later, runs
 from pages.search_page.points import sweep_filters, sweep_table
 from pages.search_page.points.sweep_table import COST
-from pages.ui import downloads, numbers, session
+from pages.ui import downloads, numbers, session, tables
 from pages.ui.numbers import duration
 from pages.ui.page_link import host
 from pages.ui.plain import plain
@@ -104,7 +105,8 @@ def _show(sweep: Sweep, found: Found) -> None:
     full = dict(zip(some, runs.results(some, "full"), strict=True))
     table = front(sweep, found, full)
     links_to = {"Open": st.column_config.LinkColumn("Open", display_text="in Design")}
-    st.dataframe(table, hide_index=True, height="auto" if len(table) > downloads.MOST_ROWS else "content", column_config=links_to)
+    height: Literal["content", "auto"] = "auto" if len(table) > downloads.MOST_ROWS else "content"
+    st.dataframe(tables.with_system_titles(table), hide_index=True, height=height, column_config=links_to)
     downloads.rows(table, "emberpool-search", "Download this front as CSV")
     missing = [scenario for scenario, result in full.items() if result is None]
     if missing:

@@ -9,6 +9,7 @@ from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.sweep import links
 from pages.answers import estimates
+from pages.answers.headline import system_title
 from pages.graphics import chart
 from pages.systems import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, stack_charts, systems_panel
 from pages.ui import downloads, session, tables
@@ -27,12 +28,12 @@ def draw(scenario: Scenario) -> None:
     st.markdown(plain(" ".join(filter(None, (comparison.why(results, scenario), *comparison.details(results))))))
     systems_panel.draw()
     for outcome, names in tables.not_shown(results).items():
-        st.caption(f"Cannot run: {', '.join(names)}. {plain(outcome)}")
+        st.caption(f"Cannot run: {comparison.titled(names)}. {plain(outcome)}")
     if not base:
         return
 
     _stacks(results, scenario)
-    st.markdown(f"**What does each give, and what does it cost?** Changes are against {base} with the same knobs")
+    st.markdown(f"**What does each give, and what does it cost?** Changes are against {system_title(base)} with the same knobs")
     downloads.show(
         compare_tables.table(results, base),
         compare_tables.FORMATS,

@@ -118,15 +118,15 @@ def details(results: Results) -> list[str]:
     if logged and not set(first) & set(logged):
         fastest = best(logged, STEP)
         step = readable(values(logged, STEP)[fastest[0]], "ms")
-        again = f"{listed(first)} start{'s' * (len(first) == 1)} again"
-        found.append(f"After a power loss {again}; fastest that recovers: {listed(fastest)}, {step}.")
+        again = f"{titled(first)} start{'s' * (len(first) == 1)} again"
+        found.append(f"After a power loss {again}; fastest that recovers: {titled(fastest)}, {step}.")
     for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "")):
         names = best(ran, name)
         unit = unit or running_costs.dollars(ran[names[0]].scenario if names else next(iter(ran.values())).scenario)
         also = running_costs.static_energy(ran[names[0]].results) if name == ENERGY and names else ""
-        found += [f"{words}: {listed(names)}, {readable(values(ran, name)[names[0]], unit)}{also}."] if names else []
+        found += [f"{words}: {titled(names)}, {readable(values(ran, name)[names[0]], unit)}{also}."] if names else []
     left = [system for system in ran if system not in values(ran, COST)]
-    return [*found, *([f"No price is published for a part of {listed(left)}: left out of Cheapest."] if left else [])]
+    return [*found, *([f"No price is published for a part of {titled(left)}: left out of Cheapest."] if left else [])]
 
 
 def best(results: Results, name: str) -> list[str]:
@@ -139,6 +139,11 @@ def best(results: Results, name: str) -> list[str]:
 def policies(scenario: Scenario) -> LogPolicy:
     """Return the policies in force under a scenario's system, which must be able to run."""
     return log_policy(scenario, load("systems", scenario.system))
+
+
+def titled(names: Iterable[str]) -> str:
+    """Return systems by their titles, as a sentence lists them."""
+    return listed(map(system_title, names))
 
 
 def listed(names: Iterable[str]) -> str:
@@ -154,4 +159,4 @@ def values(results: Results, name: str) -> dict[str, float]:
 
 
 def _trains(names: list[str]) -> str:
-    return f"{listed(map(system_title, names))} {'train' if len(names) > 1 else 'trains'}"
+    return f"{titled(names)} {'train' if len(names) > 1 else 'trains'}"

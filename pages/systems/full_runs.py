@@ -8,7 +8,8 @@ import pandas as pd
 from engine.core.arrays import Row
 from engine.core.figures import count
 from engine.results.result import Result
-from pages.systems.comparison import best, listed, values
+from pages.answers.headline import system_title
+from pages.systems.comparison import best, titled, values
 from pages.ui import palette, tables
 from pages.ui.numbers import readable
 
@@ -51,10 +52,10 @@ def finding(results: Results) -> str:
     if any(lost.values()):
         least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
         told = [least, most] if lost[least] < lost[most] else [least]
-        taken = ", ".join(f"{name} runs {count(lost[name], 'batch', 'batches')} again" for name in told)
+        taken = ", ".join(f"{system_title(name)} runs {count(lost[name], 'batch', 'batches')} again" for name in told)
         taken += " and so do all others" * (len(told) == 1 < len(lost))
     else:
-        taken = f"{listed(best(done, ELAPSED))} first, after {readable(min(values(done, ELAPSED).values()), 's')}"
+        taken = f"{titled(best(done, ELAPSED))} first, after {readable(min(values(done, ELAPSED).values()), 's')}"
     return f"{_learned(done)}: {taken}" if values(done, AUC) else f"{len(done)} ran to the end: {taken}"
 
 
@@ -62,10 +63,10 @@ def _learned(done: Results) -> str:
     reached = values(done, AUC)
     low, high = min(reached, key=reached.__getitem__), max(reached, key=reached.__getitem__)
     if len(reached) == 1:
-        return f"{low} reaches an AUC of {reached[low]:.4f}"
+        return f"{system_title(low)} reaches an AUC of {reached[low]:.4f}"
     if reached[high] - reached[low] < SAME_AUC:
         return f"All {len(reached)} reach an AUC of {reached[high]:.4f}"
-    return f"AUC {reached[low]:.4f} ({low}) to {reached[high]:.4f} ({high})"
+    return f"AUC {reached[low]:.4f} ({system_title(low)}) to {reached[high]:.4f} ({system_title(high)})"
 
 
 def alike(results: Results) -> str:
@@ -76,10 +77,10 @@ def alike(results: Results) -> str:
     if len(losses) < 2:
         return ""
     same, *others = sorted(groups.values(), key=len, reverse=True)
-    start = f"{listed(same)} train the same to the bit: losses, AUC and accuracy agree in every digit."
+    start = f"{titled(same)} train the same to the bit: losses, AUC and accuracy agree in every digit."
     if len(same) == 1:
         start = f"No two of them train the same to the bit; held-out losses are measured against {same[0]}'s."
-    off = [f"{listed(group)} {readable(_apart(results[group[0]], results[same[0]]))}" for group in others]
+    off = [f"{titled(group)} {readable(_apart(results[group[0]], results[same[0]]))}" for group in others]
     return f"{start} Loss apart from theirs: {'; '.join(off)}." if off else start
 
 

@@ -14,6 +14,7 @@ from engine.results.perfetto import chrome_trace
 from engine.results.result import Result
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario
+from pages.ui import tables
 
 MOST_ROWS = 30
 AT_ONCE = 50
@@ -72,4 +73,4 @@ def show(
     columns |= {name: st.column_config.Column(short, width="small") for name, short in labels.items()}
     columns |= {pinned: st.column_config.TextColumn(pinned=True)} if pinned else {}
     height: Literal["content", "auto"] = "content" if len(frame) <= MOST_ROWS else "auto"
-    st.dataframe(frame, hide_index=True, width="stretch", height=height, column_config=columns)
+    st.dataframe(tables.with_system_titles(frame), hide_index=True, width="stretch", height=height, column_config=columns)

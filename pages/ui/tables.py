@@ -35,6 +35,18 @@ def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame([{new: row.get(old) for old, new in columns.items()} for row in rows], columns=list(columns.values()))
 
 
+def system_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the columns that hold nothing but names of training systems."""
+    titles = palette.system_titles()
+    words = {name: frame[name].dropna() for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])}
+    return [name for name, cells in words.items() if len(cells) and set(cells.astype(str)) <= titles.keys()]
+
+
+def with_system_titles(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with training systems under their titles, as people read it; files keep the names of links."""
+    return frame.assign(**{name: frame[name].map(palette.system_titles()) for name in system_columns(frame)})
+
+
 def by_stage(results: Mapping[str, Result], chosen: str, ranges: Ranges | None = None) -> pd.DataFrame:
     """Return exposed milliseconds: system, known (by what), part, amount, drawn (less where a bar is cut), chosen.
 

@@ -60,7 +60,7 @@ def told(app):
 
 
 def test_a_main_knob_without_effect_says_so_and_one_with_effect_does_not():
-    assert "No effect here: system pmem uses no CXL link." in told(opened(preset="tiny", system="pmem"))
+    assert "No effect here: PMEM uses no CXL link." in told(opened(preset="tiny", system="pmem"))
     assert not any("No effect" in text for text in told(opened(preset="trainingcxl-rm1", system="cxl")))
 
 
@@ -68,7 +68,7 @@ def test_the_knobs_of_a_group_say_it_once_the_group_is_open():
     app = opened(preset="tiny", system="cxl")
     assert not any("uses no SSD" in text for text in told(app))
     app.session_state["group machine"] = app.session_state["idle machine"] = True
-    assert "No effect here: system cxl uses no SSD." in told(app.run()) and not app.exception
+    assert "No effect here: CXL uses no SSD." in told(app.run()) and not app.exception
 
 
 def under_tiles(app):

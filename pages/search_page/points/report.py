@@ -123,7 +123,11 @@ def _points(report: Report, rows: pd.DataFrame, first: Sequence[str] = ()) -> st
     names = list(dict.fromkeys(name for name in (*first, report.metric, *MAIN) if name in rows and rows[name].notna().any()))
     head = ("Point", *map(sweep_table.title, axes), *names)
     body = [
-        (f"{int(row[POINT]) + 1}", *(sweep_table.shown(row[path]) for path in axes), *(_number(row[name]) for name in names))
+        (
+            f"{int(row[POINT]) + 1}",
+            *(sweep_table.shown(row[path], path) for path in axes),
+            *(_number(row[name]) for name in names),
+        )
         for _, row in rows.iterrows()
     ]
     return _table([head, *body], words=0)

@@ -16,7 +16,7 @@ from engine.scenario.scenario import KNOBS
 from engine.store.columns import Columns
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
-from pages.ui import numbers
+from pages.ui import numbers, palette
 
 SIGNS = {"<=": "≤", ">=": "≥"}
 POINT, OUTCOME, NOTE = "point", "Outcome", "note"
@@ -127,10 +127,12 @@ def best(frame: pd.DataFrame, metric: str) -> pd.Series | None:
 
 
 def where(row: pd.Series, axes: Sequence[Axis]) -> str:
-    """Return a point's place in words, numbers in at most five digits: CXL bandwidth [GB/s] = 8, Training system = cxl."""
-    return ", ".join(f"{KNOBS[axis.path].title} = {shown(row[axis.path])}" for axis in axes)
+    """Return a point's place in words, numbers in at most five digits: CXL bandwidth [GB/s] = 8, Training system = CXL."""
+    return ", ".join(f"{KNOBS[axis.path].title} = {shown(row[axis.path], axis.path)}" for axis in axes)
 
 
-def shown(value: object) -> str:
-    """Return a knob's value as a sentence says it."""
+def shown(value: object, path: str = "") -> str:
+    """Return the value of the knob at `path` as a sentence says it."""
+    if path == "system":
+        return palette.system_titles().get(str(value), str(value))
     return exact(float(f"{value:.5g}")) if isinstance(value, float) else str(value)

@@ -19,10 +19,15 @@ from tests.machines import scenario
 
 STEP = "Step time [ms]"
 MIXED = ("cxl", "all-hbm", "hotline", "bagpipe")
+TITLES = palette.system_titles()
 
 
 def opened(page="compare", **query):
     return apps.opened(page, {key.replace("__", "."): value for key, value in query.items()})
+
+
+def titled(systems):
+    return tuple(TITLES[system] for system in systems)
 
 
 def results_of(name, *systems):
@@ -32,20 +37,20 @@ def results_of(name, *systems):
 def test_the_page_compares_the_family_and_its_table_holds_the_estimates():
     app = opened(preset="optane-kaggle")
     found = app.dataframe[0].value.set_index("Training system")
-    assert not app.exception and tuple(found.index) == palette.family("cxl") and "axis" not in dict(address(app))
-    for system in found.index:
-        assert found[STEP][system] == estimate(scenario("optane-kaggle", system)).results[STEP]
-    assert found["Step time, change"]["dram"] == "same" and found["Step time, change"]["cxl"] == "+3.18 %"
+    assert not app.exception and tuple(found.index) == titled(palette.family("cxl")) and "axis" not in dict(address(app))
+    for system in palette.family("cxl"):
+        assert found[STEP][TITLES[system]] == estimate(scenario("optane-kaggle", system)).results[STEP]
+    assert found["Step time, change"]["DRAM"] == "same" and found["Step time, change"]["CXL"] == "+3.18 %"
     assert "DRAM trains dlrm-kaggle fastest of 7: 0.234 ms a batch" in text(app.markdown)
-    assert "After a power loss dram starts again; fastest that recovers: cxl, 0.242 ms." in text(app.markdown)
+    assert "After a power loss DRAM starts again; fastest that recovers: CXL, 0.242 ms." in text(app.markdown)
 
 
 def test_a_link_brings_systems_of_any_family_and_the_address_keeps_them():
     app = opened(preset="dlrm-kaggle", axis="system:bagpipe,cxl,hotline,all-hbm")
     found = app.dataframe[0].value
-    assert tuple(found["Training system"]) == MIXED and dict(address(app))["axis"] == "system:" + ",".join(MIXED)
+    assert tuple(found["Training system"]) == titled(MIXED) and dict(address(app))["axis"] == "system:" + ",".join(MIXED)
     assert links.read(app.code[0].value).axes == ("system:" + ",".join(MIXED),)
-    assert dict(zip(found["Training system"], found["Known by"], strict=True))["hotline"] == "its headline only"
+    assert dict(zip(found["Training system"], found["Known by"], strict=True))["Hotline"] == "its headline only"
 
 
 def test_a_choice_of_systems_is_kept_over_other_pages_and_none_goes_back_to_the_family():
@@ -56,18 +61,18 @@ def test_a_choice_of_systems_is_kept_over_other_pages_and_none_goes_back_to_the_
     app.switch_page("pages/design.py").run()
     app.session_state["systems section"] = True
     app.run()
-    assert tuple(app.dataframe[0].value["Training system"]) == ("pmem", "cxl")
+    assert tuple(app.dataframe[0].value["Training system"]) == ("PMEM", "CXL")
     app.multiselect(key="systems to compare").set_value([]).run()
-    assert tuple(app.dataframe[0].value["Training system"]) == palette.family("cxl") and "axis" not in dict(address(app))
+    assert tuple(app.dataframe[0].value["Training system"]) == titled(palette.family("cxl")) and "axis" not in dict(address(app))
 
 
 def test_the_family_follows_the_sidebar_until_systems_are_chosen():
     app = opened(preset="dlrm-kaggle")
     app.selectbox(key="knob system").set_value("fae").run()
-    assert set(app.dataframe[0].value["Training system"]) == set(palette.family("fae"))
+    assert set(app.dataframe[0].value["Training system"]) == set(titled(palette.family("fae")))
     app.multiselect(key="systems to compare").set_value(["fae", "cxl"]).run()
     app.selectbox(key="knob system").set_value("bagpipe").run()
-    assert tuple(app.dataframe[0].value["Training system"]) == ("cxl", "fae")
+    assert tuple(app.dataframe[0].value["Training system"]) == ("CXL", "FAE")
 
 
 def test_a_link_leads_to_a_sweep_over_the_same_systems():
@@ -80,8 +85,8 @@ def test_a_link_leads_to_a_sweep_over_the_same_systems():
 
 def test_systems_that_cannot_run_are_told_with_the_remedy_and_the_rest_is_drawn():
     app = opened(preset="hotline-kaggle", axis="system:cxl,hotline")
-    assert "Cannot run: cxl. GPUs 4 is not possible: system=cxl trains on one GPU; set it to 1." in text(app.caption)
-    assert tuple(app.dataframe[0].value["Training system"]) == ("hotline",) and "the only one of 2 that can" in text(app.markdown)
+    assert "Cannot run: CXL. GPUs 4 is not possible: CXL trains on one GPU; set it to 1." in text(app.caption)
+    assert tuple(app.dataframe[0].value["Training system"]) == ("Hotline",) and "the only one of 2 that can" in text(app.markdown)
     none = opened(preset="dlrm-kaggle", machine__pmem_capacity_GB="1", machine__pmem_module_GB="1", axis="system:pmem,cxl")
     assert (
         "None of these 2 systems can train dlrm-kaggle here" in text(none.markdown) and not none.dataframe and not none.exception

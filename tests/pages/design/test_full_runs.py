@@ -61,17 +61,17 @@ def test_the_page_asks_for_all_systems_with_the_same_faults_and_shows_what_is_fi
     assert status.status(DEFAULT, asked).total == 3 and [b.label for b in page.button if b.label == "Cancel"]
     keep({"pmem": struck["pmem"]})
     page.run()
-    assert list(learned(page)["Training system"]) == ["pmem"]
+    assert list(learned(page)["Training system"]) == ["PMEM"]
     keep(struck)
     page.run()
     shown = learned(page).set_index("Training system")
     for name in SYSTEMS:
         assert (
-            shown["Lost batches"][name] == struck[name].results["Lost batches"]
-            and shown["AUC"][name] == struck[name].results["AUC"]
+            shown["Lost batches"][name.upper()] == struck[name].results["Lost batches"]
+            and shown["AUC"][name.upper()] == struck[name].results["AUC"]
         )
     assert "MLP staleness [batches]" in shown and shown["Recovery time [s]"].min() >= 150
-    assert "pmem runs 1 batch again, dram runs 17 batches again" in text(page.markdown)
+    assert "PMEM runs 1 batch again, DRAM runs 17 batches again" in text(page.markdown)
     assert not [b for b in page.button if b.key == "run all" or b.label == "Cancel"]
 
 
@@ -81,7 +81,7 @@ def test_a_cancelled_request_keeps_what_is_finished_and_goes_on_with_the_rest(pa
     keep({"pmem": struck["pmem"]})
     next(b for b in page.button if b.label == "Cancel").click().run()
     assert page.button(key="run all").label.startswith("Train the other 2 systems in full")
-    assert "after 1 of 3 systems" in text(page.info) and list(learned(page)["Training system"]) == ["pmem"]
+    assert "after 1 of 3 systems" in text(page.info) and list(learned(page)["Training system"]) == ["PMEM"]
 
 
 @pytest.mark.slow
@@ -100,10 +100,10 @@ def test_power_can_be_lost_at_half_of_the_shortest_run_and_a_bad_instant_is_refu
 
 def test_systems_that_train_the_same_to_the_bit_are_named_and_the_others_measured(struck):
     told = full_runs.alike(struck)
-    assert told.startswith("pmem and dram train the same to the bit") and "Loss apart from theirs: cxl " in told
+    assert told.startswith("PMEM and DRAM train the same to the bit") and "Loss apart from theirs: cxl " in told
     strict = full("cxl", **STRICT) | full("pmem", "dram")
     assert (
-        full_runs.alike(strict) == "cxl, pmem and dram train the same to the bit: losses, AUC and accuracy agree in every digit."
+        full_runs.alike(strict) == "cxl, PMEM and DRAM train the same to the bit: losses, AUC and accuracy agree in every digit."
     )
     off = replace(
         strict["pmem"], results={**strict["pmem"].results, "AUC (training)": strict["pmem"].results["AUC (training)"] + 1e-16}
@@ -113,9 +113,9 @@ def test_systems_that_train_the_same_to_the_bit_are_named_and_the_others_measure
 
 
 def test_the_finding_tells_auc_and_losses_or_who_is_first(struck):
-    assert full_runs.finding(struck) == "All 3 reach an AUC of 0.5202: pmem runs 1 batch again, dram runs 17 batches again"
+    assert full_runs.finding(struck) == "All 3 reach an AUC of 0.5202: PMEM runs 1 batch again, DRAM runs 17 batches again"
     calm = full("pmem", "dram")
-    assert full_runs.finding(calm).endswith(f": dram first, after {figure(calm['dram'].results['Elapsed [s]'], 's')}")
+    assert full_runs.finding(calm).endswith(f": DRAM first, after {figure(calm['dram'].results['Elapsed [s]'], 's')}")
     untrained = full("pmem", "dram", **{"run.training": False})
     assert full_runs.finding(untrained).startswith("2 ran to the end: dram first") and full_runs.alike(untrained) == ""
     assert set(full_runs.table(untrained)) & {"AUC", "Loss", "Accuracy [%]"} == set()

@@ -33,7 +33,7 @@ def test_the_page_tells_the_whole_way_and_every_step_in_numbers():
     steps, logs, carried = (frame.value for frame in app.dataframe)
     assert steps["Saved [ms]"].sum() == pytest.approx(steps["Before [ms]"].iloc[0] - steps["After [ms]"].iloc[-1], abs=1e-9)
     assert steps["Factor"].prod() == pytest.approx(steps["Before [ms]"].iloc[0] / steps["After [ms]"].iloc[-1])
-    assert logs["Curve"].iloc[0] == "This machine" and set(carried["Training system"]) == {"cxl-d", "cxl-b", "cxl"}
+    assert logs["Curve"].iloc[0] == "This machine" and set(carried["Training system"]) == {"CXL-D", "CXL-B", "CXL"}
     assert "Relaxed lookup costs 0.147 ms here" in text(app.caption) and "needs a staleness of 1 batch." in text(app.markdown)
     assert links.open_pairs(address(app)).scenario == scenario("trainingcxl-rm1", "pmem")
 

@@ -67,7 +67,7 @@ def _sources():
 
 
 def test_a_report_says_what_was_found_of_what_and_where_its_numbers_come_from(written):
-    assert "Best Step time: 2.25 ms at CXL bandwidth [GB/s] = 8, Training system = cxl-d" in written
+    assert "Best Step time: 2.25 ms at CXL bandwidth [GB/s] = 8, Training system = CXL-D" in written
     assert (
         "http://host/sweep?axis=&lt;b&gt;&amp;v=1" in written
         and "2026-11-22" in written

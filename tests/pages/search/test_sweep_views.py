@@ -172,7 +172,7 @@ def test_the_best_of_equal_points_is_the_cheapest():
     assert sweep_table.ranked(table, STEP)[RATE].iloc[0] == 4
     said = sweep_findings.finding(table, SWEEP.axes, STEP, None)
     assert said == (
-        "Best Step time: 1.00 ms at CXL bandwidth [GB/s] = 4, Training system = cxl-d, Batch size [samples] = 8, and at 17 more."
+        "Best Step time: 1.00 ms at CXL bandwidth [GB/s] = 4, Training system = CXL-D, Batch size [samples] = 8, and at 17 more."
     )
 
 
