@@ -100,7 +100,7 @@ def test_power_can_be_lost_at_half_of_the_shortest_run_and_a_bad_instant_is_refu
 
 def test_systems_that_train_the_same_to_the_bit_are_named_and_the_others_measured(struck):
     told = full_runs.alike(struck)
-    assert told.startswith("PMEM and DRAM train the same to the bit") and "Loss apart from theirs: cxl " in told
+    assert told.startswith("PMEM and DRAM train the same to the bit") and "Loss apart from theirs: CXL " in told
     strict = full("cxl", **STRICT) | full("pmem", "dram")
     assert (
         full_runs.alike(strict) == "cxl, PMEM and DRAM train the same to the bit: losses, AUC and accuracy agree in every digit."
@@ -117,7 +117,7 @@ def test_the_finding_tells_auc_and_losses_or_who_is_first(struck):
     calm = full("pmem", "dram")
     assert full_runs.finding(calm).endswith(f": DRAM first, after {figure(calm['dram'].results['Elapsed [s]'], 's')}")
     untrained = full("pmem", "dram", **{"run.training": False})
-    assert full_runs.finding(untrained).startswith("2 ran to the end: dram first") and full_runs.alike(untrained) == ""
+    assert full_runs.finding(untrained).startswith("2 ran to the end: DRAM first") and full_runs.alike(untrained) == ""
     assert set(full_runs.table(untrained)) & {"AUC", "Loss", "Accuracy [%]"} == set()
 
 
