@@ -103,7 +103,7 @@ def test_systems_that_train_the_same_to_the_bit_are_named_and_the_others_measure
     assert told.startswith("PMEM and DRAM train the same to the bit") and "Loss apart from theirs: CXL " in told
     strict = full("cxl", **STRICT) | full("pmem", "dram")
     assert (
-        full_runs.alike(strict) == "cxl, PMEM and DRAM train the same to the bit: losses, AUC and accuracy agree in every digit."
+        full_runs.alike(strict) == "CXL, PMEM and DRAM train the same to the bit: losses, AUC and accuracy agree in every digit."
     )
     off = replace(
         strict["pmem"], results={**strict["pmem"].results, "AUC (training)": strict["pmem"].results["AUC (training)"] + 1e-16}
