@@ -38,7 +38,7 @@ def order_matters(found: Decomposition) -> str:
     # Two steps that change places differ by the same; the last bits, which follow the processor, must not choose.
     largest = max(both, key=lambda step: round(step.apart / found.start.seconds, 9))
     if largest.apart <= HARDLY * found.start.seconds:
-        return f"The other order of steps changes none of them by more than {percent(HARDLY)} of the pmem step."
+        return f"The other order of steps changes none of them by more than {percent(HARDLY)} of the step on PMEM."
     pair = _pair(found, largest)
     neighbour = pair[1] if pair[0] is largest else pair[0]
     other = (largest.swapped or largest).saved

@@ -306,7 +306,7 @@ def test_the_command_says_it_all(capsys):
     out = capsys.readouterr().out
     assert "Cheapest within 10 % of DRAM: 39 × 128 GB of PMEM (4,992 GB; 32 to 63 modules in 9 of 10 draws" in out
     assert "and a CXL link of 92.0 GB/s, with near-data compute off and relaxed lookup on: 56,200 USD (2026), 6.73 ms" in out
-    assert "6.73 ms and 7.90 J a batch" in out
+    assert "6.73 ms and 7.90 J a batch, of which 78.5 % is static power." in out
     assert "a CXL link of 17.0 GB/s (×16 Gen4 has 25.8 GB/s) comes as near as" in out and "Near-data compute may be on" in out
     assert "for a billion samples" in out and "PMEM capacity: Beyond" in out
     assert main(["enough", "--within", "-100"]) == 2
