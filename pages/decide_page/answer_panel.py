@@ -64,19 +64,19 @@ def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Va
 
 def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied]) -> None:
     said, best = headline(verdict), verdict.best
-    keep, _, machine = said.partition(": ")
+    keep, _, machine = said.partition(": " if best else ". ")
     hangs = popularity_words(verdict, cases)
     sure = sureness(verdict, bands) if bands else ""
     following = "" if verdict.whole else "A quick search of all systems; the whole search follows."
-    with answer.draw(keep if best else "Nothing meets what is asked", [f"{machine if best else said}", hangs, sure, following]):
+    with answer.draw(keep, [machine, hangs, sure, following]):
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
-        with st.popover("Parts and notes", type="tertiary"):
-            if best is not None:
+        if best is not None:
+            with st.popover("Parts and notes", type="tertiary"):
                 downloads.show(decide_tables.bill(best), {"USD": "%,.0f"})
-            for note in notes(verdict):
-                st.markdown(plain(note, most=MOST))
-    told = [why(verdict), ties(verdict), unstruck_words(verdict), left_out(verdict)]
+                for note in notes(verdict):
+                    st.markdown(plain(note, most=MOST))
+    told = [*([] if best else notes(verdict)), why(verdict), ties(verdict), unstruck_words(verdict), left_out(verdict)]
     told += [not_on_sale(best)] if best is not None else []
     st.caption(" ".join(plain(one, most=MOST) for one in told if one))
 

@@ -114,10 +114,13 @@ def bar(place: str, caution: str = "") -> None:
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
     own_parts.draw()
+    if place == "data":
+        return  # its answer says what is wrong with the file
     try:
         data_file.path_for(session.scenario())
     except BadInput as error:
-        st.warning(plain(str(error)))
+        with st.container(key="missing-file"):
+            st.warning(plain(str(error)))
 
 
 def share(place: str, contents: str) -> None:

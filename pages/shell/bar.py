@@ -18,6 +18,7 @@ from pages.ui.plain import plain
 SLOT = "slot of share"
 YOURS = "your"
 MOST_CHIPS = 12  # two lines of a window of 1440 pixels
+MOST_LETTERS = 20  # of a value
 MOST_VALUES = 4  # of a knob with one value a table
 
 
@@ -115,6 +116,7 @@ def _chip(path: str) -> None:
     now = values(session.scenario())[path]
     many = isinstance(now, tuple) and len(now) > MOST_VALUES
     said = f"{len(now)} values" if many else grouped(str(session.shown(knob, now)))
+    said = said if len(said) <= MOST_LETTERS else f"{said[:MOST_LETTERS]}…"
     st.button(
         plain(f"{knob.title} {said} ×"),
         on_click=partial(session.take_back, path),

@@ -24,6 +24,15 @@ CUT = """() => [...document.querySelectorAll(['[data-testid=stMetric]', 'button'
 TICKS = """() => [...document.querySelectorAll('[data-testid=stVegaLiteChart] .mark-text.role-axis-label')]
   .map(axis => [...axis.querySelectorAll('text')].filter(one => one.textContent && one.getAttribute('opacity') !== '0'
     && one.textContent.match(/^[\\u2212+\\d.,kMGT%]+$/)).map(one => one.textContent)).filter(said => said.length > 10)"""
+STATES = (  # of pages beside the usual one: a value left out, nothing computed yet, does not fit, estimated points, faults
+    "design?preset=tiny&machine.cxl_bandwidth_GBps=-3",
+    "search?preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16&mode=full",
+    "design?preset=dlrm-terabyte&system=all-hbm&machine.num_gpus=1",
+    "search?preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16&axis=data.batch_size:32,64,128",
+    "failures?preset=dlrm-kaggle&system=cxl&faults.power_loss_mtbf_hours=100",
+    "decide?preset=dlrm-kaggle&require=throughput=1e12",
+    "data?preset=dlrm-kaggle&data.digest=" + 64 * "0",
+)
 WAIT_MS = 60_000
 MOST_TABS = 6
 HERE = "document.activeElement.getAttribute('aria-label') || ''"

@@ -3,19 +3,13 @@
 import pytest
 
 from pages.shell.places import PLACES
-from tests.browser.looks import WAIT_MS, drawn
+from tests.browser.looks import STATES, WAIT_MS, drawn
 
 pytestmark = pytest.mark.slow
 FIRST_PIXELS = 300
-STATES = (
-    *PLACES,
-    "design?preset=tiny&machine.cxl_bandwidth_GBps=-3",  # a value that is left out
-    "search?preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16&mode=full",  # nothing computed yet
-    "design?preset=dlrm-terabyte&system=all-hbm&machine.num_gpus=1",  # does not fit
-)
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", (*PLACES, *STATES))
 def test_a_page_says_its_answer_in_its_first_pixels(server, visit, state):
     link = state if "?" in state else f"{state}?preset=tiny"
     page = visit(f"{server}/{link}", viewport={"width": 1440, "height": 900})

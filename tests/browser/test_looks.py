@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.shell.places import PLACES
-from tests.browser.looks import CUT, HERE, MOST_TABS, WAIT_MS, assert_looks, drawn
+from tests.browser.looks import AXE, CUT, FOUND, HERE, MOST_TABS, STATES, WAIT_MS, assert_looks, drawn
 
 pytestmark = pytest.mark.slow
 WINDOWS = (
@@ -16,6 +16,22 @@ WINDOWS = (
 @pytest.mark.parametrize(("place", "scheme", "width"), WINDOWS)
 def test_a_place_names_what_it_shows_cuts_no_word_and_has_few_ticks(server, visit, place, scheme, width):
     assert_looks(visit(f"{server}/{place}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900}))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("state", STATES)
+def test_what_is_refused_empty_or_computed_is_named_and_uncut_too(server, visit, state, scheme):
+    assert_looks(visit(f"{server}/{state}", color_scheme=scheme, viewport={"width": 1400, "height": 900}))
+
+
+def test_a_running_training_is_named_and_uncut_too(server, visit):
+    page = visit(f"{server}/design?preset=dlrm-kaggle&run.batches=2000", viewport={"width": 1400, "height": 900})
+    drawn(page)
+    page.get_by_role("button", name="Run full training").click()
+    expect(page.get_by_role("button", name="Cancel")).to_be_visible(timeout=WAIT_MS)
+    page.evaluate(AXE)
+    page.evaluate("window.CHROME = []")
+    assert page.evaluate(FOUND) == [] and page.evaluate(CUT) == []
 
 
 def test_no_key_reaches_the_closed_drawer_and_an_answered_question_leaves_the_keyboard_at_the_start_of_its_page(server, visit):

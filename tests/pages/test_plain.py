@@ -10,5 +10,8 @@ def test_a_knob_has_its_label_and_one_unit():
 
 def test_a_system_has_its_title():
     assert worded("system=cxl-d trains on one GPU") == "CXL-D trains on one GPU"
-    assert worded("The baseline, system dram, cannot run; choose system=all-hbm.") == "The baseline, DRAM, cannot run; choose All in HBM."
+    assert (
+        worded("The baseline, system dram, cannot run; choose system=all-hbm.")
+        == "The baseline, DRAM, cannot run; choose All in HBM."
+    )
     assert worded("the system pmem-like") == "the system pmem-like"

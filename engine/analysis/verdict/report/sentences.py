@@ -14,6 +14,7 @@ from ..outlook.bands import SURE, VerdictBands
 from ..outlook.tipping import TippingPoint
 from ..outlook.variants import Varied
 from ..protected import NONE
+from ..requirement import Requirement
 
 KEEP: Mapping[str, str] = {
     HBM: "Keep the tables in HBM",
@@ -33,15 +34,30 @@ def inputs(question: VerdictQuestion) -> str:
     model, data = question.base.model, question.base.data
     each, alike = model.num_embeddings, len(model.num_embeddings) == 1
     rows = figures.count(each[0], "row") if alike else f"{figures.count(sum(each), 'row')} in all"
-    asked = ", ".join(question.requirement.texts) or "no speed or budget required"
-    lose = f", a failure may lose {question.requirement.lose}" if question.requirement.lose else ""
+    asked = ", ".join(requirements(question.requirement)) or "no speed or budget required"
     return (
         f"Computed for {figures.count(model.num_tables, 'table')} of {rows} × {model.embedding_dim}, "
         f"{figures.count(sum(per_table(model, 'pooling')), 'lookup')} a sample, popularity {data.popularity}, {model.optimizer}, "
-        f"batches of {figures.count(data.batch_size)}; {asked}{lose}; "
+        f"batches of {figures.count(data.batch_size)}; {asked}; "
         f"{figures.exact(question.base.machine.training_hours_a_month)} hours of training a month, "
         f"prices of {question.base.machine.prices}."
     )
+
+
+def requirements(asked: Requirement) -> tuple[str, ...]:
+    """Return each thing that is asked of a machine in words: "at least 601,000 samples/s", "at most 50,000 USD"."""
+    title = load("systems", asked.like).title if asked.like else ""
+    lost = "nothing" if asked.lost_batches == 0 else f"at most {figures.count(asked.lost_batches or 0, 'batch', 'batches')}"
+    lost = lost if asked.lost_minutes is None else f"at most {figures.exact(asked.lost_minutes, 'min')}"
+    phrases = (
+        (asked.throughput, f"at least {figures.figure(asked.throughput, 'samples/s')}"),
+        (asked.step_ms, f"at most {figures.figure(asked.step_ms, 'ms')} a batch"),
+        (asked.like, f"as fast as {title}"),
+        (asked.days, f"{figures.figure(asked.samples, 'samples')} in {figures.exact(asked.days or 0.0)} days"),
+        (asked.budget, f"at most {figures.exact(asked.budget or 0.0, 'USD')}"),
+        (asked.lose or None, f"{lost} lost in a failure"),
+    )
+    return tuple(words for value, words in phrases if value is not None)
 
 
 def machine_words(row: Row) -> str:
@@ -220,13 +236,12 @@ def ties(verdict: Verdict) -> str:
 
 def _none(verdict: Verdict) -> str:
     near = next((row for row in verdict.rows if row.result is not None), None)
-    requirement = verdict.question.requirement
-    asked = " and ".join((*requirement.texts, *([f"lose={requirement.lose}"] if requirement.lose else []))) or "what is asked"
+    asked = " and ".join(requirements(verdict.question.requirement)) or "what is asked"
     if near is None:
         limits = next((row.reason for row in verdict.rows), "")
         return f"Nobody can build a machine for this model of the parts that may be used. {limits}"
     return (
-        f"No machine of the parts that may be used meets {asked}. The nearest is {load('systems', near.system).title} on "
+        f"No machine of the parts that may be used gives {asked}. The nearest is {load('systems', near.system).title} on "
         f"{machine_words(near)}: {near.reason}"
     )
 
