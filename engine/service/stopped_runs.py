@@ -37,40 +37,45 @@ ARRAY = "array"  # JSON's name for one of the archive's arrays
 
 
 @dataclass(frozen=True)
-class StoppedRuns:
-    """The cancelled runs of a store, by the keys of their points."""
+class StoppedRunFile:
+    """The file of a store's cancelled run, by the key of its point."""
 
     store: Path
+    key: str
 
     @property
     def folder(self) -> Path:
-        """The folder of the files."""
+        """The folder of the store's files."""
         return Path(f"{self.store}.stopped")
 
-    def batch(self, key: str) -> int | None:
-        """Return the batch from which a point's run goes on, or None for the first."""
-        found = self._read(key, lambda content, _: int(content["batch"]))
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return self.folder / f"{self.key}.npz"
+
+    def batch(self) -> int | None:
+        """Return the batch from which the run goes on, or None for the first."""
+        found = self._read(lambda content, _: int(content["batch"]))
         return found if isinstance(found, int) else None
 
-    def load(self, key: str) -> StoppedRun | None:
-        """Return a point's cancelled run, or None."""
-        found = self._read(key, _stopped_run)
+    def load(self) -> StoppedRun | None:
+        """Return the cancelled run, or None."""
+        found = self._read(_stopped_run)
         return found if isinstance(found, StoppedRun) else None
 
-    def save(self, key: str, run: StoppedRun) -> str:
-        """Keep a point's cancelled run in place of an earlier one, or return why not; the oldest runs make room for it."""
+    def save(self, run: StoppedRun) -> str:
+        """Keep a cancelled run in place of an earlier one, or return why not; the oldest runs make room for it."""
         arrays: list[Any] = []
-        content = json.dumps(_named(key) | {"run": _written(_content(run), arrays), "batch": run.batch}).encode()
+        content = json.dumps(_named(self.key) | {"run": _written(_content(run), arrays), "batch": run.batch}).encode()
         if sum(array.nbytes for array in arrays) + len(content) > MOST_BYTES:
-            self.remove(key)
+            self.remove()
             return TOO_LARGE
-        path = self._path(key)
-        part = path.with_suffix(f".{os.getpid()}.part")
+        part = self.path.with_suffix(f".{os.getpid()}.part")
         try:
             make_private(self.folder)
             with _Timely(part) as file:
                 np.savez(file, allow_pickle=False, content=np.frombuffer(content, np.uint8), **_numbered(arrays))
-            os.replace(part, path)
+            os.replace(part, self.path)
             self._tidy()
         except OSError:
             with suppress(OSError):
@@ -78,20 +83,17 @@ class StoppedRuns:
             return NO_ROOM
         return ""
 
-    def remove(self, key: str) -> None:
-        """Forget a point's cancelled run."""
+    def remove(self) -> None:
+        """Delete the file."""
         with suppress(OSError):
-            self._path(key).unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}.npz"
-
-    def _read(self, key: str, read: Callable[[dict[str, Any], Any], object]) -> object:
-        """Return what `read` finds in a point's file, None where it is damaged or of other code."""
+    def _read(self, read: Callable[[dict[str, Any], Any], object]) -> object:
+        """Return what `read` finds in the file, None where it is missing, damaged or of other code."""
         try:
-            with np.load(self._path(key), allow_pickle=False) as archive:
+            with np.load(self.path, allow_pickle=False) as archive:
                 content: dict[str, Any] = json.loads(archive["content"].tobytes())
-                return read(content, archive) if content.items() >= _named(key).items() else None
+                return read(content, archive) if content.items() >= _named(self.key).items() else None
         except Exception:  # damage can raise nearly anything
             return None
 
