@@ -91,7 +91,7 @@ class StoppedRunFile:
     def _read(self, read: Callable[[dict[str, Any], Any], object]) -> object:
         """Return what `read` finds in the file, None where it is missing, damaged or of other code."""
         try:
-            with np.load(self.path, allow_pickle=False) as archive:
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 content: dict[str, Any] = json.loads(archive["content"].tobytes())
                 return read(content, archive) if content.items() >= _named(self.key).items() else None
         except Exception:  # damage can raise nearly anything
