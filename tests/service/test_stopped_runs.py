@@ -18,7 +18,7 @@ from engine.run.progress import Progress
 from engine.run.training_curve import RunStopped, StoppedRun
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
-from engine.service import computations, stopped_runs
+from engine.service import computations, history, stopped_runs
 from engine.service.queue import open_points, turns
 from engine.service.stopped_runs import StoppedRunFile
 from engine.service.worker import COMPUTE, Chunk, compute_chunk
@@ -200,6 +200,15 @@ def test_a_full_disk_does_not_lose_the_cancel_nor_the_curves(tmp_path, cancellin
     cancelling.clear()
     computed(store)
     assert next(iter(outcomes(store, [ASKED], "full")))[1]
+
+
+def test_a_request_is_deleted_with_its_file(tmp_path, cancelling):
+    store = tmp_path / "store.sqlite"
+    cancelling[:] = [3]
+    request = computed(store)
+    assert StoppedRunFile(store, NAME).path.exists()
+    history.delete(store, [request])
+    assert not StoppedRunFile(store, NAME).path.exists() and status.stopped(store, NAME) is None
 
 
 def test_a_worker_that_does_not_stop_in_time_leaves_the_curves(tmp_path):
