@@ -15,6 +15,7 @@ from .results.result import Result
 from .results.undisturbed import planned, undisturbed_results
 from .run.progress import Meter, Watcher, reading
 from .run.shared_training import TrainingShelf, run_and_learn, trains
+from .run.training_curve import StoppedRun
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
@@ -25,12 +26,17 @@ from .workload.source import num_batches, repeats, source
 
 
 def simulate(
-    scenario: Scenario, data: Path | None = None, progress: Watcher | None = None, shelf: TrainingShelf | None = None
+    scenario: Scenario,
+    data: Path | None = None,
+    progress: Watcher | None = None,
+    shelf: TrainingShelf | None = None,
+    resume: StoppedRun | None = None,
 ) -> Result:
     """Run a scenario in full: every batch's real ids, the schedule, faults, and training unless it is off.
 
     `data` is a data file. `progress` sees now and then how far it is, and stops the run by answering True (Cancelled).
     With a `shelf` a run takes the training of its functional class from there, or leaves it there; its result is the same.
+    A run that is stopped while it trains raises RunStopped, whose `run` goes on as `resume`, to the byte.
     What cannot run comes back as a result that says why; BadInput is raised for what cannot be read.
     """
     file = read(data, reading(progress)) if data else None
@@ -42,17 +48,24 @@ def simulate(
         return infeasible_result(scenario, settled.problems)
     try:
         with single_thread():
-            return _simulate(scenario, machine, file, progress, shelf)
+            return _simulate(scenario, machine, file, progress, shelf, resume)
     except CannotRun as error:
         return infeasible_result(scenario, (str(error),))
 
 
 def _simulate(
-    scenario: Scenario, machine: Machine, file: Recording | None, progress: Watcher | None, shelf: TrainingShelf | None
+    scenario: Scenario,
+    machine: Machine,
+    file: Recording | None,
+    progress: Watcher | None,
+    shelf: TrainingShelf | None,
+    resume: StoppedRun | None,
 ) -> Result:
     settled, s = machine.settled, machine.scenario
     batches, origin, training = num_batches(s, file), source(s, file), trains(s, shelf)
     meter = Meter(progress, batches)
+    if resume and training:
+        meter.resume(resume.rows, resume.done)  # what is seen until training goes on
     notes = tuple(filter(None, (repeats(s, origin), numbering_note(s, file) if file else "")))
     lengths = file.mean_lengths * s.model.field_copies if file else ()
 
@@ -66,6 +79,6 @@ def _simulate(
         if isinstance(found, Result):
             return found
     traffic = counted_traffic(settled, file=file, on_progress=on_progress)  # rows and bytes by batch
-    run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
+    run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf, resume)  # tasks on a timeline, cut by faults
     told = tuple(filter(None, (learned.note, *notes)))
     return run_result(scenario, run, report(run, traffic, learned.scores), learned, told, lengths)

@@ -12,7 +12,7 @@ from ..persistence.protocol import Position
 from ..persistence.replay import BatchChange, Start
 from ..scenario.storage import ELEMENT_BYTES
 from ..schedule.machine import Machine
-from ..training.loop import OnBatch, Trained, joined, train
+from ..training.loop import OnBatch, Trained, TrainingStopped, joined, train
 from ..training.precision import packed, unpacked
 from ..training.shape import Shape
 from ..training.weights import Weights
@@ -34,6 +34,7 @@ class Learner:
     """The trained model at the start of batch `batch`; `first` are the weights before any training.
 
     It is evaluated after these numbers of batches, on `held_out`; `flipped` are the bits of the table that have flipped so far.
+    `resume` is the part of a segment that a cancelled run had trained.
     """
 
     shape: Shape
@@ -45,12 +46,13 @@ class Learner:
     relaxed: bool
     batch: int = 0
     flipped: tuple[Bit, ...] = ()
+    resume: Trained | None = None
 
 
 def advance(learner: Learner, m: Machine, last: int, on_batch: OnBatch, flips: tuple[Flip, ...]) -> tuple[Learner, Trained]:
     """Train up to the start of batch `last`; bits flip on the way."""
     done = _train(learner, m, last, on_batch, flips)
-    return replace(remember(learner, m, flips), weights=done.weights, batch=last), done
+    return replace(remember(learner, m, flips), weights=done.weights, batch=last, resume=None), done
 
 
 def straight(learner: Learner, last: int, on_batch: OnBatch, keep: Numbers = NONE, record: Numbers = NONE) -> Trained:
@@ -66,6 +68,7 @@ def straight(learner: Learner, last: int, on_batch: OnBatch, keep: Numbers = NON
         held_out=learner.held_out,
         evaluations=learner.evaluations,
         relaxed=learner.relaxed,
+        resume=learner.resume,
         on_batch=on_batch,
     )
 
@@ -82,14 +85,19 @@ def _train(
     """Train up to the start of batch `last` in stretches between flipping bits, and put the stretches together."""
     faults, now, parts = m.scenario.faults, learner, list[Trained]()
     where = faults.silent_corruption_where
-    for flip in (*(flip for flip in flips if flip.batch <= last and where != "log"), None):
+    flips = tuple(flip for flip in flips if flip.batch <= last and where != "log")
+    ahead = tuple(flip for flip in flips if flip.batch >= learner.batch)  # a resumed segment has the others in its weights
+    for flip in (*ahead, None):
         until = max(flip.batch, now.batch) if flip else last
         try:
             part = straight(now, until, on_batch, keep, record)
+        except TrainingStopped as stop:
+            raise TrainingStopped(str(stop), stop.batch, joined([*parts, stop.trained])) from stop
         except CannotRun as error:
-            raise CannotRun(f"{error}{BLAME if parts or learner.flipped else ''}") from error
+            blame = BLAME if parts or len(ahead) < len(flips) or learner.flipped else ""
+            raise CannotRun(f"{error}{blame}") from error
         weights = flipped(part.weights, learner.shape.row_precision, where, flip, faults.seed) if flip else part.weights
-        now = replace(now, weights=weights, batch=until)
+        now = replace(now, weights=weights, batch=until, resume=None)
         parts.append(part)
     return joined(parts)
 
@@ -140,7 +148,7 @@ def crash(learner: Learner, m: Machine, segment: Segment, down: Outage, on_batch
     if cut is None or m.log_policy.log == "":
         last = segment.first + (cut.started if cut else 0)
         _, done = advance(learner, m, last, on_batch, segment.flips)
-        return replace(learner, weights=learner.first, batch=0, flipped=()), Resumption(0, 0), done
+        return replace(learner, weights=learner.first, batch=0, flipped=(), resume=None), Resumption(0, 0), done
     since = segment.first + cut.since
     played = events(segment)
     last = max([segment.first + cut.started, since, *(event.batch + 1 for event in played)])
@@ -154,10 +162,10 @@ def crash(learner: Learner, m: Machine, segment: Segment, down: Outage, on_batch
     try:
         found = recovered_state(m, segment, down, before, changes, learner.flipped)
     except CannotRun as error:
-        return replace(learner, weights=done.weights), Resumption(0, 0, str(error)), done
+        return replace(learner, weights=done.weights, resume=None), Resumption(0, 0, str(error)), done
     weights = _from_bytes(learner, found.table, found.mlp)
     batch = found.embedding_batch
-    return replace(learner, weights=weights, batch=batch), Resumption(batch, found.mlp_batch), done
+    return replace(learner, weights=weights, batch=batch, resume=None), Resumption(batch, found.mlp_batch), done
 
 
 def _mlp_bytes(mlp: Singles, state: Singles) -> Bytes:

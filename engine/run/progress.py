@@ -1,6 +1,6 @@
 """A run's progress: an immutable snapshot that can be stored and drawn, and the meter that takes it now and then."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import Any
@@ -51,6 +51,10 @@ class Meter:
         self.rows: list[Row] = []
         self.next = monotonic() + INTERVAL
 
+    def resume(self, rows: Sequence[Row], done: int) -> None:
+        """Begin with the curve and the count of a run that was cancelled."""
+        self.rows, self.done = list(rows), done
+
     def step(self, note: str, counts: bool = True) -> None:
         """Note one step; raises Cancelled when the watcher asks to stop."""
         self.done += counts
@@ -58,7 +62,8 @@ class Meter:
             return
         elapsed = float(self.rows[-1]["Elapsed [s]"]) if self.rows else 0.0
         every = max(1, len(self.rows) // SHOWN)
-        shown = tuple(row for i, row in enumerate(self.rows) if i % every == 0 or row["AUC"] is not None)
+        last = len(self.rows) - 1
+        shown = tuple(row for i, row in enumerate(self.rows) if i % every == 0 or i == last or row["AUC"] is not None)
         total = max(self.total, self.done)
         if self.watcher(Progress(self.done, total, shown, elapsed, note)):
             raise Cancelled(f"The run was stopped: {note}.")

@@ -27,7 +27,7 @@ from ..schedule.machine import Machine
 from ..systems.system import LogPolicy, log_policy
 from ..systems.traffic import Traffic
 from ..training.lookup import LocalBatch
-from ..training.loop import Evaluation, Scores
+from ..training.loop import Evaluation, Scores, TrainingStopped
 from ..training.shape import scale_note
 from ..training.step import StepResult
 from ..workload.readers.recording import Recording
@@ -40,11 +40,14 @@ from .run import Resolve, Resumption, Run, run
 from .segment import Segment
 from .training_curve import (
     Prediction,
+    RunStopped,
+    StoppedRun,
     TrainingOutcome,
     curve_row,
     follow,
     initial_state,
     last_pass,
+    resumed,
     scaled_learner,
     scores,
     training_outcome,
@@ -142,17 +145,26 @@ def trains(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
 
 
 def run_and_learn(
-    m: Machine, traffic: Traffic, given: Source, file: Recording | None, meter: Meter, shelf: TrainingShelf | None
+    m: Machine,
+    traffic: Traffic,
+    given: Source,
+    file: Recording | None,
+    meter: Meter,
+    shelf: TrainingShelf | None,
+    resume: StoppedRun | None = None,
 ) -> tuple[Run, TrainingOutcome]:
-    """Run all batches through their faults and train along, unless training is off; a `shelf` may have the training."""
+    """Run all batches through their faults and train along, unless training is off; a `shelf` may have the training.
+
+    A cancelled run to `resume` ends with the bytes of one that was not cancelled. RunStopped brings it.
+    """
     one = functional_class(m.scenario) if shelf is not None else None
     done = _untrained_to_its_end(m, traffic) if one else None
     if shelf is not None and one and done:
-        return done, shared_outcome(one, done, file, meter, shelf)
+        return done, shared_outcome(one, done, file, meter, shelf, resume)
     if not m.scenario.run.training:
         done, _ = run(m, traffic, None, untrained(m))
         return done, TrainingOutcome()
-    done, state = run(m, traffic, initial_state(m, given, traffic.batches, meter), follow)
+    done, state = run(m, traffic, initial_state(m, given, traffic.batches, meter, resume), follow)
     return done, training_outcome(state)
 
 
@@ -181,13 +193,18 @@ def untrained(m: Machine) -> Resolve[None]:
 
 
 def shared_outcome(
-    one: FunctionalClass, done: Run, file: Recording | None, meter: Meter, shelf: TrainingShelf
+    one: FunctionalClass,
+    done: Run,
+    file: Recording | None,
+    meter: Meter,
+    shelf: TrainingShelf,
+    resume: StoppedRun | None = None,
 ) -> TrainingOutcome:
     """Return what a completed run of the class has learned; raises CannotRun where the class cannot be trained."""
     ends = tuple(_ends(done))
     found = shelf.get(one.name)
     if found is None:
-        found = shelf[one.name] = _trained(one, file, meter, dict(ends))
+        found = shelf[one.name] = _trained(one, file, meter, dict(ends), resume)
     if found.refusal:
         raise CannotRun(found.refusal)
     rows = tuple(curve_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
@@ -209,7 +226,9 @@ def _ends(done: Run) -> Iterator[tuple[int, float]]:
             yield segment.first + index, segment.begin + min(float(ends[index]), segment.length)
 
 
-def _trained(one: FunctionalClass, file: Recording | None, meter: Meter, ends: dict[int, float]) -> Training:
+def _trained(
+    one: FunctionalClass, file: Recording | None, meter: Meter, ends: dict[int, float], resume: StoppedRun | None
+) -> Training:
     """Train the class without a fault; `ends` are when batches end for good, for those who watch."""
     alone = one.scenario
     given, batches = source(alone, file), num_batches(alone, file)
@@ -223,7 +242,12 @@ def _trained(one: FunctionalClass, file: Recording | None, meter: Meter, ends: d
 
     try:
         start = scaled_learner(alone, given, batches, meter, one.relaxed_lookup)
+        start = resumed(start, resume, meter, shared=True)
+        predictions.update(resume.predictions if resume and start.resume else {})
         done = straight(start, batches, on_batch)
+    except TrainingStopped as stop:
+        stopped = StoppedRun(stop.batch, meter.done, stop.trained, tuple(meter.rows), predictions, shared=True)
+        raise RunStopped(str(stop), stopped) from stop
     except CannotRun as error:
         return Training(refusal=str(error))
     aucs = {n: found.auc for n, found in done.evaluations.items()}

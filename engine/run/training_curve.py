@@ -8,14 +8,16 @@ import numpy as np
 
 from ..core.arithmetic import arithmetic
 from ..core.arrays import Ints, Row, Singles
+from ..errors import Cancelled
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..training.lookup import LocalBatch, localise
-from ..training.loop import Evaluation, Scores, auc, boundaries, evaluate
+from ..training.loop import Evaluation, Scores, Trained, TrainingStopped, auc, boundaries, evaluate
 from ..training.shape import scale_note, scaled
 from ..training.step import StepResult
 from ..training.weights import initial, rows_of
 from ..workload.source import Source
+from .corruption import Bit
 from .learner import Learner, advance, crash
 from .outage import Outage
 from .progress import Meter
@@ -36,9 +38,45 @@ class TrainingOutcome:
     arithmetic: str = field(default_factory=arithmetic)
 
 
+@dataclass(frozen=True, eq=False)
+class StoppedRun:
+    """A run that was cancelled while it trained: all that it needs to end with the bytes of an uninterrupted run.
+
+    batch: the next batch to train; done: how many batches were trained, those run again included
+    trained: the part of the segment under way, with the weights at the start of `batch`
+    rows, predictions: the training curve, and the predictions of the last pass by batch
+    unfinished: the same of batches that had not ended before the next fault
+    resumptions: recoveries and ends of the segments before; flipped: bits of the table that have flipped in them
+    shared: True for the training of a functional class, which no fault touches
+    """
+
+    batch: int
+    done: int
+    trained: Trained
+    rows: tuple[Row, ...]
+    predictions: dict[int, Prediction]
+    unfinished: tuple[tuple[Row, Prediction], ...] = ()
+    resumptions: tuple[Resumption, ...] = ()
+    flipped: tuple[Bit, ...] = ()
+    shared: bool = False
+
+
+class RunStopped(Cancelled):
+    """A run was cancelled while it trained; `run` goes on from there."""
+
+    def __init__(self, sentence: str, run: StoppedRun) -> None:
+        super().__init__(sentence)
+        self.run = run
+
+
 @dataclass(frozen=True)
 class TrainingState:
-    """Training under way: `rows` is the training curve, `predictions` of the last pass, from `last_pass` on, are by batch."""
+    """Training under way.
+
+    rows: the training curve; predictions: of the last pass, from batch `last_pass` on, by batch
+    resumptions: one for each segment that is over
+    resume: a cancelled run to go on with, until the segment in which it was cancelled
+    """
 
     machine: Machine
     learner: Learner
@@ -46,6 +84,8 @@ class TrainingState:
     last_pass: int
     rows: tuple[Row, ...] = ()
     predictions: dict[int, Prediction] = field(default_factory=dict)
+    resumptions: tuple[Resumption, ...] = ()
+    resume: StoppedRun | None = None
 
 
 def curve_row(n: int, end: float, loss: float, auc: float | None) -> Row:
@@ -53,10 +93,26 @@ def curve_row(n: int, end: float, loss: float, auc: float | None) -> Row:
     return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": auc}
 
 
-def initial_state(m: Machine, given: Source, batches: int, meter: Meter) -> TrainingState:
-    """Return the state before the first batch, with an empty curve."""
+def initial_state(m: Machine, given: Source, batches: int, meter: Meter, resume: StoppedRun | None = None) -> TrainingState:
+    """Return the state before the first batch, with an empty curve, or that of a cancelled run to `resume`."""
     learner = scaled_learner(m.scenario, given, batches, meter, m.log_policy.relaxed_lookup)
-    return TrainingState(m, learner, meter, last_pass(m.scenario, given, batches))
+    state = TrainingState(m, learner, meter, last_pass(m.scenario, given, batches))
+    learner = resumed(learner, resume, meter, shared=False)
+    if resume is None or learner.resume is None:
+        return state
+    return replace(state, learner=learner, rows=resume.rows, predictions=resume.predictions, resume=resume)
+
+
+def resumed(learner: Learner, run: StoppedRun | None, meter: Meter, shared: bool) -> Learner:
+    """Return an untrained learner with the weights of a cancelled run; as it is where the run does not fit."""
+    names = ("table", "row_state", "mlp", "mlp_state")
+    stored = {name: getattr(run.trained.weights, name) for name in names} if run else {}
+    if run is None or run.shared != shared or any(stored[k].shape != getattr(learner.weights, k).shape for k in names):
+        meter.resume((), 0)
+        return learner
+    meter.resume(run.rows, run.done)
+    weights = replace(learner.weights, **stored)
+    return replace(learner, weights=weights, batch=run.batch, flipped=run.flipped, resume=run.trained)
 
 
 def scaled_learner(scenario: Scenario, given: Source, batches: int, meter: Meter, relaxed: bool) -> Learner:
@@ -80,13 +136,24 @@ def last_pass(scenario: Scenario, given: Source, batches: int) -> int:
 
 
 def follow(segment: Segment, down: Outage | None, state: TrainingState) -> tuple[Resumption, TrainingState]:
-    """Train what the segment had begun, and recover if a fault cut it: engine.run's Resolve."""
+    """Train what the segment had begun, and recover if a fault cut it: engine.run's Resolve.
+
+    Of a resumed run, the segments before the one in which it was cancelled are not trained again.
+    """
+    number = len(state.resumptions)
+    if state.resume and number < len(state.resume.resumptions):
+        found = state.resume.resumptions[number]
+        return found, replace(state, resumptions=(*state.resumptions, found))
     record = _SegmentRecord(state, segment)
-    if down is None:
-        learner, _ = advance(state.learner, state.machine, segment.last, record.on_batch, segment.flips)
-        return Resumption(segment.last, segment.last), record.after(learner)
-    learner, found, _ = crash(state.learner, state.machine, segment, down, record.on_batch)
-    return found, record.after(learner)
+    try:
+        if down is None:
+            learner, _ = advance(state.learner, state.machine, segment.last, record.on_batch, segment.flips)
+            found = Resumption(segment.last, segment.last)
+        else:
+            learner, found, _ = crash(state.learner, state.machine, segment, down, record.on_batch)
+    except TrainingStopped as stop:
+        raise RunStopped(str(stop), record.stopped(stop)) from stop
+    return found, record.after(learner, found)
 
 
 def training_outcome(state: TrainingState) -> TrainingOutcome:
@@ -113,7 +180,7 @@ class _SegmentRecord:
         self.finished = segment.cut.finished if segment.cut else len(self.ends)
         self.rows: list[Row] = list(state.rows)
         self.predictions = dict(state.predictions)
-        self.unfinished: list[tuple[Row, Prediction]] = []
+        self.unfinished: list[tuple[Row, Prediction]] = list(state.resume.unfinished) if state.resume else []
 
     def on_batch(self, n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         """Note one trained batch, or put it aside if it had not ended before the cut; training's OnBatch."""
@@ -133,12 +200,32 @@ class _SegmentRecord:
         if row["Batch"] >= self.state.last_pass:
             self.predictions[row["Batch"]] = prediction
 
-    def after(self, learner: Learner) -> TrainingState:
-        """Return the state with the learner and the curve as they are now.
+    def stopped(self, stop: TrainingStopped) -> StoppedRun:
+        """Return the run as it was stopped in this segment."""
+        return StoppedRun(
+            stop.batch,
+            self.state.meter.done,
+            stop.trained,
+            tuple(self.rows),
+            self.predictions,
+            tuple(self.unfinished),
+            self.state.resumptions,
+            self.state.learner.flipped,
+        )
+
+    def after(self, learner: Learner, found: Resumption) -> TrainingState:
+        """Return the state after the segment, with the learner and the curve as they are now.
 
         A batch whose flags became durable just before the power loss counts, though it had not ended.
         """
         for row, prediction in self.unfinished:
             if row["Batch"] < learner.batch:
                 self._note(row, prediction)
-        return replace(self.state, learner=learner, rows=tuple(self.rows), predictions=self.predictions)
+        return replace(
+            self.state,
+            learner=learner,
+            rows=tuple(self.rows),
+            predictions=self.predictions,
+            resumptions=(*self.state.resumptions, found),
+            resume=None,
+        )

@@ -21,9 +21,12 @@ from ..store.kept import keep
 from ..store.soundness import check_points
 from .queue import begin
 
-# A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
+# A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, for `cancelled` why it
+# begins anew, else nothing.
 Ending = tuple[str, str, str]
 MOST_DEATHS = 3
+MOST_STOPPED = 16  # cancelled points whose progress is kept, for those who look at their curves
+NOT_IN_TIME = "what it had learned is not kept, since it did not stop in time"
 KILLER = (
     f"The computation killed its worker process {MOST_DEATHS} times, the last time alone; it may need more memory than is free: "
     f"{REMEDY}."
@@ -83,7 +86,17 @@ def close(store: sqlite3.Connection, endings: Iterable[Ending]) -> None:
         for name, (ending, text) in ours.items():
             if ending in ("failed", "bug"):
                 _fail(store, name, text, bug=ending == "bug")
-        store.executemany("DELETE FROM progress WHERE key = ?", [(name,) for name in ours])
+        _note_stopped(store, [(text, name) for name, (ending, text) in ours.items() if ending == "cancelled"])
+        ended = [(name,) for name, (ending, _) in ours.items() if ending != "cancelled"]
+        store.executemany("DELETE FROM progress WHERE key = ?", ended)
+
+
+def _note_stopped(store: sqlite3.Connection, stopped: Iterable[tuple[str, str]]) -> None:
+    """Let the progress of stopped points say why they begin anew, or nothing; the oldest of ended points goes."""
+    store.executemany("UPDATE progress SET snapshot = json_set(snapshot, '$.note', ?) WHERE key = ?", stopped)
+    newest = f"SELECT key FROM progress ORDER BY updated DESC LIMIT {MOST_STOPPED}"
+    runs = "SELECT key FROM claims WHERE ending IS NULL"
+    store.execute(f"DELETE FROM progress WHERE key NOT IN ({newest}) AND key NOT IN ({runs})")
 
 
 def _those(store: sqlite3.Connection, names: Iterable[str], which: str, *given: object) -> list[str]:
@@ -95,8 +108,12 @@ def _those(store: sqlite3.Connection, names: Iterable[str], which: str, *given: 
 def bury(store: sqlite3.Connection, ending: str) -> int:
     """Close all open claims with `ending` and return how many; a point that died too often becomes a failure."""
     with transaction(store):
+        stopped = [(NOT_IN_TIME, key) for key in unwanted(store).values()] if ending == "stopped" else []
+        kept = [name for _, name in stopped]
+        gone = "key IN (SELECT key FROM claims WHERE ending IS NULL) AND key NOT IN (SELECT value FROM json_each(?))"
+        store.execute(f"DELETE FROM progress WHERE {gone}", (json.dumps(kept),))
         closed = store.execute("UPDATE claims SET ending = ? WHERE ending IS NULL", (ending,)).rowcount
-        store.execute("DELETE FROM progress")
+        _note_stopped(store, stopped)
         blame(store)
     return closed
 

@@ -27,6 +27,7 @@ from ..store.quota import shrink
 from ..sweep import links
 from ..sweep.questions import Questions
 from ..sweep.sweep import Sweep
+from .stopped_runs import StoppedRunFile
 
 COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base, code"
 COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
@@ -233,6 +234,7 @@ def delete(path: Path, requests: Sequence[int]) -> None:
             store.execute(f"CREATE TEMP TABLE going AS {ALONE}", these)
             classes = f"SELECT DISTINCT class FROM points WHERE class IS NOT NULL AND request IN {THESE}"
             held = store.execute(classes, these).fetchall()
+            alone = store.execute("SELECT key FROM going").fetchall()
             store.execute(f"DELETE FROM points WHERE request IN {THESE}", these)
             store.execute(f"DELETE FROM requests WHERE id IN {THESE}", these)
             for table, more in (("results", ""), ("failures", ""), ("progress", ""), ("claims", " AND ending IS NOT NULL")):
@@ -240,6 +242,8 @@ def delete(path: Path, requests: Sequence[int]) -> None:
             unused = "DELETE FROM trainings WHERE class = ?1 AND NOT EXISTS (SELECT 1 FROM points WHERE class = ?1)"
             store.executemany(unused, held)
             store.execute("DROP TABLE going")
+        for (key,) in alone:
+            StoppedRunFile(path, key).remove()
         shrink(store)
 
 

@@ -24,6 +24,7 @@ from ..errors import BadFile, Cancelled, EmberpoolError
 from ..results.result import Result
 from ..run.progress import Progress, Watcher
 from ..run.shared_training import TrainingShelf
+from ..run.training_curve import RunStopped, StoppedRun
 from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.scenario import KNOBS, Scenario, with_values
@@ -33,9 +34,11 @@ from ..store.trainings import StoreShelf
 from . import computations
 from .kernels import await_compiled
 from .queue import OpenPoint, Turn
+from .stopped_runs import StoppedRunFile
 
 COMPUTE = f"{__name__}:computed"
 CHANGED = "Emberpool's files have changed while it ran; start it again. Finished points are kept."
+NOT_HERE = "what it had learned is not kept by workers on other computers"
 CHUNK_SECONDS = 0.25  # after which a worker asks for its next chunk
 NICENESS = 10
 WATCH_SECONDS = 0.5
@@ -88,7 +91,14 @@ class ChunkEnd:
     training: tuple[str, str] = ("", "")
 
 
-def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None) -> Result:
+def computed(
+    scenario: Scenario,
+    how: How,
+    data: Path | None,
+    progress: Watcher,
+    shelf: TrainingShelf | None = None,
+    resume: StoppedRun | None = None,
+) -> Result:
     """Run the scenario in full, or estimate it; imported late, so that waiting workers stay small."""
     if how == "estimate":
         from ..estimate import estimate
@@ -97,7 +107,7 @@ def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher,
         return quick
     from ..simulate import simulate
 
-    full: Result = simulate(scenario, data, progress, shelf)
+    full: Result = simulate(scenario, data, progress, shelf, resume)
     return full
 
 
@@ -134,26 +144,40 @@ def compute_chunk(chunk: Chunk) -> ChunkEnd:
     try:
         with opened(Path(chunk.store)) as store:
             shelf = StoreShelf(store) if chunk.functional_class else None
+            stopped = partial(StoppedRunFile, Path(chunk.store))
             for names in chunk.parts():
                 mine = computations.claim(store, chunk.turn.request, names)
-                found = endings(chunk, mine, partial(_watcher, store), shelf)
+                found = endings(chunk, mine, partial(_watcher, store), shelf, stopped)
                 if version.code_has_changed():
                     return ChunkEnd(chunk.keys, CHANGED)
                 computations.close(store, found)
+                for key, ending, _ in found if chunk.turn.how == "full" else ():
+                    if ending != "cancelled":
+                        stopped(key).remove()
     except EmberpoolError as error:
         return ChunkEnd(chunk.keys, str(error))
     return ChunkEnd(chunk.keys)
 
 
 def endings(
-    chunk: Chunk, wanted: Collection[str], watcher: Callable[[str], Watcher], shelf: TrainingShelf | None = None
+    chunk: Chunk,
+    wanted: Collection[str],
+    watcher: Callable[[str], Watcher],
+    shelf: TrainingShelf | None = None,
+    stopped: Callable[[str], StoppedRunFile] | None = None,
 ) -> tuple[computations.Ending, ...]:
-    """Compute the wanted points of a chunk, together where that can be; needs no store, so it can be done on any computer."""
+    """Compute the wanted points of a chunk, together where that can be; needs no store, so it can be done on any computer.
+
+    `stopped` names the file in which a point's cancelled training is kept, and from which it goes on.
+    """
     these = set(wanted)
     points = {point.key: point.changes for point in chunk.points if point.key in these}
     alone = chunk.compute != COMPUTE or len(points) < (1 if chunk.turn.how == "estimate" else 2)
     together = {} if alone else _together(chunk, points, watcher)
-    return tuple((key, *(together.get(key) or _ending(chunk, text, watcher(key), shelf))) for key, text in points.items())
+    return tuple(
+        (key, *(together.get(key) or _ending(chunk, text, watcher(key), shelf, stopped(key) if stopped else None)))
+        for key, text in points.items()
+    )
 
 
 def _together(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], Watcher]) -> dict[str, tuple[str, str]]:
@@ -179,15 +203,20 @@ def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str
     return dict(zip(some, runs(list(some.values()), True, watcher(next(iter(some)))), strict=True)) if some else {}
 
 
-def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf | None) -> tuple[str, str]:
+def _ending(
+    chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf | None, stopped: StoppedRunFile | None = None
+) -> tuple[str, str]:
     """How one point ended, and its result or sentence. Every error ends here: a row, never a lost sweep."""
     data = Path(chunk.turn.data) if chunk.turn.data else None
     try:
         scenario = _changed(_scenario(chunk.turn.base), changes)
         data = Path(chunk.turn.data) if chunk.turn.data and scenario.data.digest else None  # no other key says so
-        shared = {} if shelf is None else {"shelf": shelf}
-        result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data, watcher, **shared)
+        resume = stopped.load() if stopped and chunk.turn.how == "full" else None
+        more = {name: found for name, found in (("shelf", shelf), ("resume", resume)) if found is not None}
+        result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data, watcher, **more)
         return "kept", row_text(result)
+    except RunStopped as stop:
+        return "cancelled", stopped.save(stop.run) if stopped else NOT_HERE
     except Cancelled:
         return "cancelled", ""
     except BadFile as error:

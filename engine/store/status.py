@@ -79,6 +79,14 @@ def status(path: Path, request: int) -> Status:
     return Status(request, how, state, total, done, failed, foreseen if state == "running" else None, running, note)
 
 
+def stopped(path: Path, name: str) -> Progress | None:
+    """Return how far the point with this key was when it was cancelled, or None; `note` says why it cannot go on, if so."""
+    query = "SELECT snapshot FROM progress WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM claims WHERE key = ?1 AND ending IS NULL)"
+    with opened(path) as store:
+        row = store.execute(query, (name,)).fetchone()
+    return from_json(json.loads(row[0])) if row else None
+
+
 def has_ended(store: sqlite3.Connection, request: int) -> bool:
     """Return whether nothing more will come of a request; the cheapest question of all."""
     row = store.execute("SELECT state FROM requests WHERE id = ?", (request,)).fetchone()

@@ -4,16 +4,16 @@ Evaluation on held-out samples is here too: loss, AUC and accuracy.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 import numpy as np
 
 from ..core.arrays import Floats, Places, Singles
-from ..errors import CannotRun
+from ..errors import Cancelled, CannotRun
 from ..workload.batch import Batch
 from .layers import losses
-from .lookup import LocalBatch, localise, look_up
+from .lookup import Early, LocalBatch, localise, look_up
 from .shape import Shape
 from .step import StepResult, forward_pass, step
 from .weights import Weights, copy
@@ -69,7 +69,7 @@ class Trained:
 
     `losses` has one mean loss per batch; `evaluations[n]` is the model after n batches, for n in first+1..last;
     `kept[n]` are the MLPs as batch n began, for n in first..last-1, `recorded[n]` the rows that batch n updated;
-    `weights` are as batch `last` would find them.
+    `weights` are as batch `last` would find them; `early` is that batch's relaxed lookup, of a training that was stopped.
     """
 
     losses: list[float]
@@ -77,6 +77,15 @@ class Trained:
     kept: dict[int, KeptMlp]
     recorded: dict[int, Recorded]
     weights: Weights
+    early: Early | None = None
+
+
+class TrainingStopped(Cancelled):
+    """Training was cancelled before batch `batch`; `trained` is everything that it had given."""
+
+    def __init__(self, sentence: str, batch: int, trained: Trained) -> None:
+        super().__init__(sentence)
+        self.batch, self.trained = batch, trained
 
 
 def train(
@@ -91,16 +100,20 @@ def train(
     held_out: Batch | None = None,
     evaluations: frozenset[int] = frozenset(),
     relaxed: bool = False,
+    resume: Trained | None = None,
     on_batch: OnBatch = lambda number, step, batch, evaluation: None,
 ) -> Trained:
     """Train batches first..last-1 on a copy of `weights`.
 
-    `on_batch(n, step, batch, evaluation)` follows each batch, and may raise. A relaxed lookup
-    starts each call strictly, because early vectors are volatile, so its calls join up to float tolerance only (bit by bit
+    `on_batch(n, step, batch, evaluation)` follows each batch, and may raise; Cancelled leaves as TrainingStopped, whose
+    `trained` a later call takes as `resume` to go on, to the byte. Other calls of a relaxed lookup
+    start strictly, because early vectors are volatile, so they join up to float tolerance only (bit by bit
     with pooling 1). Raises CannotRun when training diverges.
     """
     mine, test = copy(weights), localise(shape, weights, held_out) if held_out else None
-    done, early, following = Trained([], {}, {}, {}, mine), None, None
+    given = resume or Trained([], {}, {}, {}, mine)
+    done = Trained([*given.losses], {**given.evaluations}, {**given.kept}, {**given.recorded}, mine)
+    early, following = given.early, None
     for n in range(first, last):
         batch = following or localise(shape, mine, source_batch(n))
         following = localise(shape, mine, source_batch(n + 1)) if n + 1 < last else None
@@ -115,7 +128,10 @@ def train(
         if test and n + 1 in evaluations:
             done.evaluations[n + 1] = evaluate(shape, mine, test)
             _finite(shape, n, done.evaluations[n + 1].loss)
-        on_batch(n, stepped, batch, done.evaluations.get(n + 1))
+        try:
+            on_batch(n, stepped, batch, done.evaluations.get(n + 1))
+        except Cancelled as error:
+            raise TrainingStopped(str(error), n + 1, replace(done, early=early)) from error
     return done
 
 
@@ -127,6 +143,7 @@ def joined(parts: Sequence[Trained]) -> Trained:
         kept={n: mlp for part in parts for n, mlp in part.kept.items()},
         recorded={n: rows for part in parts for n, rows in part.recorded.items()},
         weights=parts[-1].weights,
+        early=parts[-1].early,
     )
 
 

@@ -9,12 +9,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import EmberpoolError
 from engine.results.result import Result
+from engine.run.progress import Progress
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
 from engine.service import service
+from engine.service.stopped_runs import StoppedRunFile
 from engine.store import database, kept, requests
+from engine.store import status as store_status
 from engine.store.status import Status
-from engine.store.status import status as status_of
 from pages.answers import data_file
 from pages.ui import session as session_state
 from pages.ui.numbers import duration, percent
@@ -30,7 +32,13 @@ key_of = lru_cache(maxsize=8192)(key)
 def request(scenarios: Scenarios, how: How) -> Status | None:
     """Return the newest request for exactly these points, or None."""
     number = requests.latest(STORE, [key_of(scenario, how) for scenario in scenarios])
-    return None if number is None else status_of(STORE, number)
+    return None if number is None else store_status.status(STORE, number)
+
+
+def stopped(scenario: Scenario) -> tuple[Progress | None, int | None]:
+    """Return how far a full run was when it was cancelled, and the batch from which it goes on; None for the first."""
+    name = key_of(scenario, "full")
+    return store_status.stopped(STORE, name), StoppedRunFile(STORE, name).batch()
 
 
 def results(scenarios: Scenarios, how: How) -> list[Result | None]:
@@ -73,9 +81,15 @@ def _toasted() -> Iterator[None]:
 
 
 def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]) -> None:
-    """Draw a request, and while it runs draw it again every second; the page is drawn anew when it ends."""
-    first = request(scenarios, how)
-    running = first is not None and not first.ended
+    """Draw a request, and while it runs draw it again every second; the page is drawn anew when it ends.
+
+    A cancelled request runs until its last batch under way has ended.
+    """
+
+    def runs(status: Status | None) -> bool:
+        return status is not None and (not status.ended or bool(status.running))
+
+    running = runs(request(scenarios, how))
 
     def look() -> None:
         try:
@@ -85,9 +99,9 @@ def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]
 
     def _look() -> None:
         status = request(scenarios, how)
-        if running != (status is not None and not status.ended):
+        if running != runs(status):
             st.rerun()
-        if status and running:
+        if status and not status.ended:
             keep_going(status)
         draw(status)
 

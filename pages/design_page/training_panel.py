@@ -12,6 +12,7 @@ from engine.errors import EmberpoolError
 from engine.results import falling_auc
 from engine.results.result import Result
 from engine.run import forecast
+from engine.run.progress import Progress
 from engine.run.shared_training import functional_class
 from engine.scenario.scenario import Scenario, with_values
 from engine.store.status import Status
@@ -80,10 +81,15 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
         if needed:
             scenario = with_values(scenario, {"run.step_budget_GFLOP": needed})
             st.caption(f"A step of this model takes more than the step budget; it is raised to {exact(needed)} GFLOP.")
+        reached, batch = runs.stopped(scenario)
         wait = duration(forecast.seconds(scenario))
         label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
+        label = label if batch is None else f"Go on from batch {count(batch)}"
         st.button(label, type="primary", key="run", on_click=_start, args=(scenario,))
-        runs.note(status)
+        if status and status.state == "cancelled" and scenario.run.training:
+            _cancelled(scenario, status, reached, batch)
+        else:
+            runs.note(status)
         return
     struck, shared = st.session_state.get(GOES_ON, (None, None))
     if struck == scenario:
@@ -92,15 +98,39 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
         runs.keep_going(trains)
         status = replace(trains, request=status.request)  # Cancel is of the run with the fault
     runs.progress(status)
-    seen = [point.progress for point in status.running if point.progress]
-    if seen and seen[0].training:
-        frame = tables.curve(seen[0].training, (), tables.pace(estimates.estimate_of(scenario)))
-        if scenario.faults == type(scenario.faults)():
-            curves(frame, live=True)
-        else:  # outages are told once the run is over, and on an axis of time they would flatten all else
-            _pair(frame, "batch", live=True)
-    if seen:
+    if seen := [point.progress for point in status.running if point.progress]:
+        _so_far(scenario, seen[0], live=True)
         st.caption(plain(seen[0].note))
+
+
+def _so_far(scenario: Scenario, progress: Progress, live: bool) -> None:
+    """Draw the curves of a run that has not ended, once it has trained a batch."""
+    if not progress.training:
+        return
+    frame = tables.curve(progress.training, (), tables.pace(estimates.estimate_of(scenario)))
+    if scenario.faults == type(scenario.faults)():
+        curves(frame, live=live)
+    else:  # outages are told once the run is over, and on an axis of time they would flatten all else
+        _pair(frame, "batch", live=live)
+
+
+def _cancelled(scenario: Scenario, status: Status, reached: Progress | None, batch: int | None) -> None:
+    """Say at which batch a training was cancelled and from which it goes on, and draw its curves so far."""
+    if seen := [point.progress for point in status.running if point.progress]:
+        st.info("Cancelled: the training stops after the batch under way, unless another page waits for it.")
+        _so_far(scenario, seen[0], live=True)
+        return
+    if reached is None or not reached.training:
+        st.info("Cancelled before the first batch was trained; running again starts from the first batch.")
+        return
+    at, total = reached.training[-1]["Batch"] + 1, reached.total
+    where = f"Cancelled at batch {count(at)} of {count(total)}"
+    if batch is None:
+        st.info(plain(f"{where}; running again starts from the first batch: {reached.note}."))
+    else:
+        left = forecast.training_seconds(scenario) * (1 - batch / total) + forecast.counting_seconds(scenario)
+        st.info(f"{where}; the rest takes about {duration(left)} and gives the same result as a run without a stop.")
+    _so_far(scenario, reached, live=False)
 
 
 def _finished(result: Result, estimate: Result) -> None:
