@@ -11,8 +11,8 @@ import pandas as pd
 from engine.analysis.objective import Constraint
 from engine.scenario.scenario import KNOBS
 from pages.graphics.charts import INK, Spec, axis, quantity, ruled, where
+from pages.graphics.log_axes import wants_log
 from pages.search_page.points.sweep_charts import BRUSH
-from pages.search_page.points.sweep_marks import is_log
 from pages.search_page.points.sweep_table import POINT, Words, ranked
 from pages.ui import numbers
 
@@ -68,7 +68,7 @@ def scale(frame: pd.DataFrame, name: str) -> Scale:
     if not pd.api.types.is_numeric_dtype(held):
         words = tuple(str(word) for word in held.cat.categories if word in set(held))
         return Scale(name, np.array([words.index(str(one)) for one in held]) / max(len(words) - 1, 1), words)
-    log = KNOBS[name].log and held.min() > 0 if name in KNOBS else is_log(held)
+    log = KNOBS[name].log and held.min() > 0 if name in KNOBS else wants_log(held)
     scaled = np.log(held.to_numpy()) if log else held.to_numpy()
     low, high = scaled.min(), scaled.max()
     return Scale(name, (scaled - low) / ((high - low) or 1.0), low=float(held.min()), high=float(held.max()), log=bool(log))
