@@ -38,7 +38,7 @@ LABEL: Spec = {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "col
 # named because Vega looks again when it changes, and it stands in where there is no page.
 OUTER = "((width ? containerSize()[0] : 0) || width)"
 # Pixels: of a plot beside labels at least, around a label, of a legend's mark and what is around it, of the axis beside a plot.
-LEAST_PLOT, GAP, SYMBOL, BESIDE = 40, 8, 30, 90
+LEAST_PLOT, GAP, SYMBOL, BESIDE = 40, 8, 36, 110
 SMOOTH = 20  # batches on either side of the mean loss
 
 
@@ -67,7 +67,7 @@ def below(longest: str, **more: Any) -> Spec:
 
 def gradient(title: str, **more: Any) -> Spec:
     """Return the legend of a colour scale, under the map and no longer than it is wide."""
-    long = {"gradientLength": {"expr": f"clamp({OUTER} - 220, 60, 200)"}, "titleLimit": 300, "labelOverlap": "greedy"}
+    long = {"gradientLength": {"expr": f"clamp({OUTER} - 250, 60, 200)"}, "titleLimit": 300, "labelOverlap": "greedy"}
     return {"orient": "bottom", "title": title, "titleFontWeight": "normal", **long, **more}
 
 
