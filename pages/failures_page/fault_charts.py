@@ -8,7 +8,7 @@ from engine.campaign.reference_points import YARDSTICKS
 from engine.core.figures import percent
 from pages.failures_page.fault_tables import RECOVERS, Marked
 from pages.graphics.charts import INK, LOG, Spec, axis, below, hover, layer, nominal, quantity, rows, ruled, scale_of, when
-from pages.graphics.log_axes import log_axis
+from pages.graphics.log_axes import log_axis, log_ticks
 
 # useful, checkpoint, lost, replay, slow, detect, restart, restore
 PARTS = ("#4fa64a", "#3f8fd0", "#c23b3b", "#e8904a", "#9467bd", "#b9b2a6", "#8c8c8c", "#5a6c7d")
@@ -56,8 +56,8 @@ def periods(marked: tuple[Marked, ...], low: float, first: float, last: float) -
     percentage drawn, `first` and `last` are the shortest and the longest period in minutes.
     """
     scale = {"type": "log", "nice": False, "domain": [low, 100], "clamp": True}
-    y = quantity("gone", scale=scale, axis=log_axis("Time lost [%]", "y"))
-    minutes = log_axis("Training between two checkpoints [min]", "x", grid=False)
+    y = quantity("gone", scale=scale, axis=log_axis("Time lost [%]", "y", values=[*log_ticks((low, 100))]))
+    minutes = log_axis("Training between two checkpoints [min]", "x", values=[*log_ticks((first, last))], grid=False)
     x = quantity("period", scale=LOG, axis=minutes)
     tip = hover(("how", "Known by"), ("period", "Period [min]", ".4~g"), ("gone", "Time lost [%]", ".4~g"))
     both = {"x": x, "y": y, "tooltip": tip}

@@ -18,7 +18,12 @@ TITLE, SUBTITLE = {"fontSize": 15, "fontWeight": 600}, {"subtitleFontSize": 12, 
 TITLE_LETTER, SUBTITLE_LETTER = 7.9, 6.4  # pixels of a letter in the mean, with what stands left of the plot as reserve
 # From the right end of its axis a title has the room under the names of the rows too. A number half of which would stand right
 # of the picture is left out.
-AXES: Spec = {"axisX": {"titleAnchor": "end"}, "axisXQuantitative": {"labelBound": 4}}
+PADDING = {"left": 1, "right": 5, "top": 1, "bottom": 8}  # pixels around what is drawn
+AXES: Spec = {
+    "axisX": {"titleAnchor": "end", "titlePadding": 4, "labelPadding": 6},
+    "axisXQuantitative": {"labelBound": 4},
+    "legend": {"offset": 10},
+}
 SOURCE = f"Emberpool, model {version.MODEL}"
 Saved = Mapping[str, str]
 
@@ -84,6 +89,7 @@ def titled(spec: Spec, title: str, subtitle: str = "", source: str = "", key: st
     words = f"{subtitle.rstrip('.')}. {last}" if subtitle else last
     return {
         **FIT,
+        "padding": PADDING,
         **spec,
         "config": {**AXES, **spec.get("config", {})},
         "title": {

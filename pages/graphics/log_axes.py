@@ -44,8 +44,10 @@ def log_axis(title: str, channel: str, **more: Any) -> Spec:
 
     Where the powers are crowded too, labels that would overlap are left out.
     """
-    decade = f"{SIZES[channel]} / max(log(domain('{channel}')[1] / domain('{channel}')[0]) / LN10, 0.01)"
-    label = f"{IS_POWER} || {decade} >= {ROOM[channel]} ? ({SHORT}) : ''"
+    ends = f"domain('{channel}')"
+    inside = f"inrange(datum.value, [{ends}[0] * (1 - 1e-9), {ends}[1] * (1 + 1e-9)])"  # a clamped scale draws all ticks
+    decade = f"{SIZES[channel]} / max(log({ends}[1] / {ends}[0]) / LN10, 0.01)"
+    label = f"{inside} && ({IS_POWER} || {decade} >= {ROOM[channel]}) ? ({SHORT}) : ''"
     return axis(
         title,
         **{

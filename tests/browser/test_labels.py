@@ -5,16 +5,17 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import expect
 
-from engine.registry import names
+from engine.registry import load, names
 from tests.browser.ink import NOTES, Label, Picture, faults, open_sections, pictures, wait_for_charts
 from tests.browser.looks import WAIT_MS, drawn
 
 WIDTHS, HEIGHT = (1440, 820, 420), 1000
 VIEWS = ("heat-map", "lines", "pareto", "parallel", "what-matters")
 TWO_AXES = "preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16,32,64&axis=system:pmem,dram,cxl-d,cxl-b,cxl"
-LONG_NAMES = f"preset=tiny&axis=system:{','.join(names('systems'))}&axis=policy.protection:{','.join(names('protections'))}"
+LONGEST = sorted(names("systems"), key=lambda name: len(load("systems", name).title))[-8:]
+LONG_NAMES = f"preset=tiny&axis=system:{','.join(LONGEST)}&axis=policy.protection:undo,periodic-overlapped"
 DECADES = "preset=tiny&axis=machine.cxl_bandwidth_GBps:0.1,1,10,100,1000&axis=data.batch_size:16,256,4096"
-TRAINED = "preset=tiny&axis=data.batch_size:64,128,256,512,1024,2048,4096,8192&axis=model.embedding_dim:8,16,32,64,128"
+MANY = f"preset=tiny&axis=machine.cxl_bandwidth_GBps:{','.join(map(str, range(2, 34, 2)))}&axis=system:dram,cxl-d,cxl-b,cxl"
 HUGE = "preset=dlrm-terabyte&model.num_tables=200&model.num_embeddings=200000000&model.embedding_dim=128"  # 20 TB
 
 
@@ -34,18 +35,18 @@ SCENARIOS = {
         Look("design?preset=tiny", 20, ("Run full training",), sections=True),
         Look("data?preset=tiny", 5),
         Look("failures?preset=tiny", 6),
-        Look("decide?preset=tiny", 1),
+        Look("decide?preset=tiny", 2),
     ),
     "a click log's model": (
         Look("design?preset=dlrm-kaggle", 7),
         Look("data?preset=dlrm-kaggle", 5),
-        Look("decide?preset=dlrm-kaggle", 1),
+        Look("decide?preset=dlrm-kaggle", 2),
     ),
     "a paper's model": (Look("design?preset=trainingcxl-rm1", 18, sections=True), Look("data?preset=trainingcxl-rm1", 5)),
     "all papers": (Look("evidence", 8),),
     "many nodes": (
         Look("design?preset=meta-856", 14, sections=True),
-        Look("decide?preset=meta-856", 1),
+        Look("decide?preset=meta-856", 2),
         Look("data?preset=meta-856", 4),
     ),
     "drives": (
@@ -57,7 +58,7 @@ SCENARIOS = {
     "a sweep of two axes": tuple(Look(f"search?{TWO_AXES}&view={view}", 1) for view in VIEWS),
     "a sweep over decades": (
         *(Look(f"search?{DECADES}&view={view}", 1) for view in VIEWS),
-        *(Look(f"search?{TRAINED}&view={view}", 1) for view in VIEWS),
+        *(Look(f"search?{MANY}&view={view}", 1) for view in VIEWS),
     ),
     "long names": tuple(Look(f"search?{LONG_NAMES}&view={view}", 1) for view in VIEWS),
     "a campaign": (Look("failures?preset=dlrm-kaggle&faults.machines=64", 6),),

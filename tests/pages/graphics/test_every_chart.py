@@ -115,7 +115,7 @@ def test_an_axis_has_few_ticks_and_a_title_with_its_unit(name):
     for channel, axes in measured(SPECS[name]).items():
         assert axes, f"the {channel} axis is left to its field's name"
         for axis in filter(None, axes):
-            assert axis.get("tickCount", 99) <= 10 or len(axis["values"]) <= 10 or axis["values"] is log_axes.EVERY_TICK
+            assert axis.get("tickCount", 99) <= 10 or len(axis["values"]) <= 10 or {*axis["values"]} <= {*log_axes.EVERY_TICK}
             title = axis["title"]
             assert "facet" in SPECS[name] or "labelExpr" in axis
             assert (
