@@ -79,7 +79,7 @@ def turned(labels: Sequence[str]) -> Spec:
         "labelAngle": {"expr": f"{slanted} ? -40 : 0"},
         "labelAlign": {"expr": f"{slanted} ? 'right' : 'center'"},
         "labelBaseline": {"expr": f"{slanted} ? 'middle' : 'top'"},
-        "labelLimit": 150,
+        "labelLimit": 180,
     }
 
 

@@ -29,7 +29,7 @@ def tips(*names: tuple[str, str]) -> list[Spec]:
 def _labels(name: str, order: tuple[Any, ...], across: bool) -> Spec:
     """Return an axis whose numbers are short and whose words stay."""
     words = [one if isinstance(one, str) else f"{one:.4g}" for one in order]
-    side = turned(words) if across and words else {"labelAngle": 0}
+    side = turned(words) if across and words else {"labelAngle": 0, "labelLimit": 180}
     return axis(name, labelExpr=NUMBER, labelOverlap=True, **side)
 
 

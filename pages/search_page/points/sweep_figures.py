@@ -98,12 +98,11 @@ def traded(rows: pd.DataFrame, metric: str) -> tuple[str, str] | None:
 def parallel(rows: pd.DataFrame, names: Sequence[str], metric: str) -> tuple[Figure, list[Scale]]:
     """Every named column as a vertical scale; also returns the scales, to read a box over them."""
     scales = [sweep_parallel.scale(rows, name) for name in names]
-    spec = sweep_parallel.spec(tuple(title(name) for name in names), metric)
+    marks = sweep_parallel.marks(rows, scales, metric)
+    spec = sweep_parallel.spec(tuple(title(name) for name in names), metric, sweep_parallel.first_length(marks))
     best = min(sweep_parallel.MOST_LINES, len(rows))
     note = f"Grey: where all {count(len(rows))} points run, wider for more. Lines: the best {best}, darkest first."
-    return Figure(
-        spec, sweep_parallel.marks(rows, scales, metric), "Where the points run between knobs and results", note
-    ), scales
+    return Figure(spec, marks, "Where the points run between knobs and results", note), scales
 
 
 def matters(shares: Sequence[Share], metric: str) -> Figure:
