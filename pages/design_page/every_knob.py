@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.core.figures import factor
+from engine.core.figures import factor, figure
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.answers import later, question
 from pages.design_page import questions, strips
 from pages.graphics import chart
-from pages.graphics.charts import CURVE, FIGURE, FIT, GAP, INK, Spec, axis, ending, hover, layer, nominal, quantity, when
+from pages.graphics.charts import CURVE, FIT, GAP, INK, Spec, axis, ending, hover, layer, nominal, quantity, when
 
 SHOWN, TELLING, LANE = 20, 1.005, 40  # knobs; times by which one must change the step to be drawn; pixels of each
 
@@ -43,14 +43,15 @@ def reach(strip: Strip) -> float:
 
 
 def rows(found: list[Strip]) -> pd.DataFrame:
-    """Return one row a stop of each strip: knob, nth, level and most, then the columns of `strips.curve`, `place` from 0 to 1."""
+    """Return one row a stop of each strip: knob, nth, level and says, then the columns of `strips.curve`, `place` from 0 to 1."""
     curves = [(strip, strips.curve(strip)) for strip in found]
     frames = [
         frame[frame["product"] == ""].assign(knob=KNOBS[strip.path].label, nth=nth) for nth, (strip, frame) in enumerate(curves)
     ]
     placed = pd.concat([frame.assign(place=frame["place"] / max(len(frame) - 1, 1)) for frame in frames], ignore_index=True)
     most = placed.groupby("knob")["step"].transform("max")
-    return placed.assign(level=placed["step"] / most, most=most)
+    says = [f"up to {figure(ms, 'ms')}" if at == 1.0 else "" for ms, at in zip(most, placed["place"], strict=True)]
+    return placed.assign(level=placed["step"] / most, says=says)
 
 
 @cache
@@ -63,7 +64,6 @@ def spec() -> Spec:
     line = layer({"type": "line", "color": strips.LINE, "strokeWidth": 2}, x=x, yOffset=y, detail=nominal("knob"))
     here = {"size": when("datum.here", 90, 15), "color": when("datum.here", CURVE, strips.LINE)}
     dots = layer({"type": "point", "filled": True, "opacity": 1}, x=x, yOffset=y, tooltip=tip, **here)
-    last = {"filter": "datum.place === 1"}
-    says = {"calculate": "'up to ' + " + FIGURE.format("most") + " + ' ms'", "as": "says"}
-    text = layer({"type": "text", "align": "left", "dx": GAP, "color": INK}, last, says, x=x, text={"field": "says"})
+    last = {"filter": "datum.says !== ''"}
+    text = layer({"type": "text", "align": "left", "dx": GAP, "color": INK}, last, x=x, text={"field": "says"})
     return {**FIT, "height": {"step": LANE, "for": "position"}, "encoding": {"y": lane}, "layer": [line, dots, text]}

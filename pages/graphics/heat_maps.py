@@ -4,6 +4,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
+from engine.core.figures import figure
 from pages.graphics.charts import FIGURE, Spec, axis, gradient, layer, nominal, quantity, rows, turned, when
 
 PALE, STRONG = "#fdf1e3", "#e08a58"  # dark figures stay readable on all of it
@@ -28,7 +29,7 @@ def tips(*names: tuple[str, str]) -> list[Spec]:
 
 def _labels(name: str, order: tuple[Any, ...], across: bool) -> Spec:
     """Return an axis whose numbers are short and whose words stay."""
-    words = [one if isinstance(one, str) else f"{one:.4g}" for one in order]
+    words = [figure(one) if isinstance(one, int | float) else str(one) for one in order]
     side = turned(words) if across and words else {"labelAngle": 0, "labelLimit": 180}
     return axis(name, labelExpr=NUMBER, labelOverlap=True, **side)
 
