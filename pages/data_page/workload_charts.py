@@ -7,7 +7,6 @@ from engine.insight.data_profile import LRU, LRU_BY_TABLE, STATIC
 from pages.graphics.charts import (
     INK,
     LOG,
-    SHORT,
     Spec,
     axis,
     below,
@@ -22,6 +21,7 @@ from pages.graphics.charts import (
     where,
 )
 from pages.graphics.heat_maps import LEAST_HEIGHT, SHADES
+from pages.graphics.log_axes import log_axis
 from pages.ui import palette
 
 # A policy keeps its colour over all charts of the page; the hottest rows are those of the static one.
@@ -32,8 +32,6 @@ HALF_DECADES = f"abs({HALVES} - round({HALVES})) < 0.01 ? format(datum.value, '.
 BESIDE = ": "
 PIXELS, TALL, MANY = 17, 44, 30  # of a row, the least and the most
 EXACT = "format(datum.value, ',')"
-# On a narrow chart powers of ten alone are written; the lines of the grid stay.
-NARROW = f"width < 420 && abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) > 1e-9 ? '' : {SHORT}"
 COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
 
 
@@ -55,21 +53,17 @@ def lines(
     tip = hover(("name", "What"), ("x", x, ",.4~r"), ("y", y, ".3~r"))
     scale = LOG if log_y else {"domain": [0, 100]}
     colour = nominal("name", scale=_colours(names), legend=below(max(names, key=len), title=None))
-    places = (
-        {"values": list(ticks), "format": ",.4~r", "tickCount": 99, "labelExpr": EXACT if every_tick else NARROW}
-        if ticks
-        else {"format": ",.4~r"}
-    )
-    upright = {"values": list(rates), "format": ",.4~r", "tickCount": 99} if rates else {"format": ".4~r", "tickCount": 6}
+    across = log_axis(x, "x", **({"values": [*ticks]} if ticks else {}), **({"labelExpr": EXACT} if every_tick else {}))
+    upright = log_axis(y, "y", **({"values": [*rates]} if rates else {})) if log_y else axis(y, format=".4~r")
     return {
         "height": 300,
         "autosize": {"type": "fit-x", "contains": "padding"},
-        "encoding": {"x": quantity("x", scale=LOG, axis=axis(x, labelOverlap=True, **places))},
+        "encoding": {"x": quantity("x", scale=LOG, axis=across)},
         "layer": [
             layer(
                 {"type": "line", "point": {"size": 28}},
                 {"filter": "datum.name !== ''"},
-                y=quantity("y", axis=axis(y, **upright), scale=scale),
+                y=quantity("y", axis=upright, scale=scale),
                 color=colour,
                 strokeDash=when(f"indexof(datum.name, '{BESIDE}') > 0", [5, 3], [1, 0]),
                 tooltip=tip,

@@ -13,6 +13,7 @@ EVERY_TICK = [float(f"{step}e{power}") for power in range(LEAST_POWER, LARGEST_P
 EDGES = {"zero": False, "nice": False, "padding": 12}  # fitted to the points, which stay whole at the picture's edges
 # Pixels of a decade from which 2 and 5 are written too, and labels that fit into the axis at most.
 ROOM = {"x": 120, "y": 50}
+MOST_DECADES = 3  # of which all ticks are written: ten at most
 SIZES = {"x": "width", "y": "height"}
 POWER = "log(datum.value) / LN10"
 IS_POWER = f"abs({POWER} - round({POWER})) < 1e-9"
@@ -46,8 +47,9 @@ def log_axis(title: str, channel: str, **more: Any) -> Spec:
     """
     ends = f"domain('{channel}')"
     inside = f"inrange(datum.value, [{ends}[0] * (1 - 1e-9), {ends}[1] * (1 + 1e-9)])"  # a clamped scale draws all ticks
-    decade = f"{SIZES[channel]} / max(log({ends}[1] / {ends}[0]) / LN10, 0.01)"
-    label = f"{inside} && ({IS_POWER} || {decade} >= {ROOM[channel]}) ? ({SHORT}) : ''"
+    decades = f"max(log({ends}[1] / {ends}[0]) / LN10, 0.01)"
+    roomy = f"{decades} <= {MOST_DECADES} && {SIZES[channel]} / {decades} >= {ROOM[channel]}"
+    label = f"{inside} && ({IS_POWER} || {roomy}) ? ({SHORT}) : ''"
     return axis(
         title,
         **{

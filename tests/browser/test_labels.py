@@ -97,7 +97,8 @@ def test_every_label_is_whole_inside_its_picture_and_apart_from_others(server, v
             page.set_viewport_size({"width": width, "height": HEIGHT})
             wait_for_charts(page)
             shown = pictures(page)
-            assert len(shown) >= look.charts and all(picture.labels for picture in shown if "spark" not in picture.name)
+            named = [picture for picture in shown if not picture.name.startswith("strip")]  # most strips have no words
+            assert len(shown) >= look.charts and all(picture.labels for picture in named)
             measured += len(shown)
             found += [f"{look.link}, {width} px wide, {fault}" for picture in shown for fault in faults(picture)]
     print(f"{measured} pictures of {scenario}")
