@@ -45,8 +45,8 @@ SCENARIOS = {
     "a paper's model": (Look("design?preset=trainingcxl-rm1", 18, sections=True), Look("data?preset=trainingcxl-rm1", 5)),
     "all papers": (Look("evidence", 8),),
     "many nodes": (
-        Look("design?preset=meta-856", 14, sections=True),
-        Look("decide?preset=meta-856", 2),
+        Look("design?preset=meta-856", 7, sections=True),
+        Look("decide?preset=meta-856", 1),
         Look("data?preset=meta-856", 4),
     ),
     "drives": (
