@@ -17,6 +17,7 @@ from engine.workload.readers.digest_check import digest_check
 from pages.answers import data_file, later
 from pages.data_page import workload_charts
 from pages.graphics import chart
+from pages.graphics.log_axes import log_ticks
 from pages.ui import downloads, session
 from pages.ui.plain import plain
 
@@ -74,7 +75,7 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
         for title, name in (("File", FILE), ("Fit", FIT), ("Without locality", PLAIN))
     )
     share, misses = "Cache of each table, share of its rows [%]", "Lookups that miss [%]"
-    spec = workload_charts.lines(share, misses, (FILE, FIT, PLAIN), ticks=workload_charts.log_ticks(hits["x"]))
+    spec = workload_charts.lines(share, misses, (FILE, FIT, PLAIN), ticks=log_ticks(hits["x"]))
     chart.draw(
         hits,
         spec,

@@ -8,10 +8,11 @@ import streamlit as st
 from engine.insight.data_profile import BATCH_SIZES, Profile
 from pages.data_page import workload_charts, workload_tables
 from pages.graphics import chart
+from pages.graphics.log_axes import log_ticks
 from pages.ui import downloads
 
 MISSES, ROWS, LOOKUPS = "Lookups that miss [%]", "Share of rows [%]", "Share of lookups [%]"
-SHARES = workload_charts.log_ticks((0.01, 100))
+SHARES = log_ticks((0.01, 100))
 MEANS = "A cache per table gives each table the same share of its rows"
 PLANNER = "Constants of the planner: 897 GB/s from HBM, 32 GB/s from host memory; hits are those of the hottest rows"
 
@@ -20,7 +21,7 @@ def misses(found: Profile, share: float, more: Mapping[str, Profile]) -> pd.Data
     """Draw how many lookups miss by the size of the cache, and return the rows that are drawn."""
     frame, size = workload_tables.hits(found, share, more), f"Cache size [{workload_tables.unit(found)}]"
     names = workload_tables.beside(workload_tables.POLICIES, more)
-    spec = workload_charts.lines(size, MISSES, names, ticks=workload_charts.log_ticks(frame["x"]))
+    spec = workload_charts.lines(size, MISSES, names, ticks=log_ticks(frame["x"]))
     chart.draw(
         frame,
         spec,
@@ -84,8 +85,8 @@ def planner(found: Profile, share: float) -> None:
         "Bandwidth [GB/s]",
         (workload_tables.PLANNER, workload_tables.REAL),
         log_y=True,
-        ticks=workload_charts.log_ticks(frame["x"]),
-        rates=workload_charts.log_ticks(frame[frame["name"] != ""]["y"]),
+        ticks=log_ticks(frame["x"]),
+        rates=log_ticks(frame[frame["name"] != ""]["y"]),
     )
     chart.draw(
         frame,

@@ -1,12 +1,27 @@
 """Charts of how the data is accessed, as values: lines over a logarithmic axis, one colour a name, and misses by table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from math import ceil, floor, log10
 
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, STATIC
-from pages.graphics.charts import INK, LOG, SHORT, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
-from pages.graphics.heat_maps import SHADES
+from pages.graphics.charts import (
+    INK,
+    LOG,
+    Spec,
+    axis,
+    below,
+    gradient,
+    hover,
+    layer,
+    nominal,
+    quantity,
+    rows,
+    ruled,
+    when,
+    where,
+)
+from pages.graphics.heat_maps import LEAST_HEIGHT, SHADES
+from pages.graphics.log_axes import log_axis
 from pages.ui import palette
 
 # A policy keeps its colour over all charts of the page; the hottest rows are those of the static one.
@@ -15,11 +30,8 @@ HOTTEST = "hottest rows"
 HALVES = "2 * log(datum.value) / LN10"
 HALF_DECADES = f"abs({HALVES} - round({HALVES})) < 0.01 ? format(datum.value, '.2~r') : ''"
 BESIDE = ": "
-PIXELS, TALL, LEAST_HEIGHT, MANY = 17, 44, 132, 30  # of a row, the least and the most, and of a map of few rows
-STEPS = (1, 2, 5)
+PIXELS, TALL, MANY = 17, 44, 30  # of a row, the least and the most
 EXACT = "format(datum.value, ',')"
-# On a narrow chart powers of ten alone are written; the lines of the grid stay.
-NARROW = f"width < 420 && abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) > 1e-9 ? '' : {SHORT}"
 COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
 
 
@@ -40,40 +52,25 @@ def lines(
     """
     tip = hover(("name", "What"), ("x", x, ",.4~r"), ("y", y, ".3~r"))
     scale = LOG if log_y else {"domain": [0, 100]}
-    colour = nominal("name", scale=_colours(names), title=None)
-    places = (
-        {"values": list(ticks), "format": ",.4~r", "tickCount": 99, "labelExpr": EXACT if every_tick else NARROW}
-        if ticks
-        else {"format": ",.4~r"}
-    )
-    upright = {"values": list(rates), "format": ",.4~r", "tickCount": 99} if rates else {"format": ".4~r", "tickCount": 6}
+    colour = nominal("name", scale=_colours(names), legend=below(max(names, key=len), title=None))
+    across = log_axis(x, "x", **({"values": [*ticks]} if ticks else {}), **({"labelExpr": EXACT} if every_tick else {}))
+    upright = log_axis(y, "y", **({"values": [*rates]} if rates else {})) if log_y else axis(y, format=".4~r")
     return {
         "height": 300,
         "autosize": {"type": "fit-x", "contains": "padding"},
-        "encoding": {"x": quantity("x", scale=LOG, axis=axis(x, labelOverlap=True, **places))},
+        "encoding": {"x": quantity("x", scale=LOG, axis=across)},
         "layer": [
             layer(
                 {"type": "line", "point": {"size": 28}},
                 {"filter": "datum.name !== ''"},
-                y=quantity("y", axis=axis(y, **upright), scale=scale),
+                y=quantity("y", axis=upright, scale=scale),
                 color=colour,
                 strokeDash=when(f"indexof(datum.name, '{BESIDE}') > 0", [5, 3], [1, 0]),
                 tooltip=tip,
             ),
             {**where("datum.name === ''"), "mark": ruled(color=INK, strokeDash=[4, 3])},
         ],
-        "config": {"legend": {"orient": "bottom", "columns": 1, "labelLimit": 320}},
     }
-
-
-def log_ticks(values: Iterable[float]) -> tuple[float, ...]:
-    """Return the 1, 2, 5 times powers of ten among positive values, from the least to the largest."""
-    known = [value for value in values if value > 0]
-    if not known:
-        return ()
-    low, high = min(known) * (1 - 1e-9), max(known) * (1 + 1e-9)
-    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
-    return tuple(float(f"{step}e{power}") for power in powers for step in STEPS if low <= float(f"{step}e{power}") <= high)
 
 
 def _colours(names: Sequence[str]) -> Spec:
@@ -97,7 +94,7 @@ def tables(number: int = MANY) -> Spec:
             "color": quantity(
                 "y",
                 scale={**SHADES, "domain": [0, 100]},
-                legend={"orient": "bottom", "title": "Lookups that miss [%]", "titleFontWeight": "normal"},
+                legend=gradient("Lookups that miss [%]"),
             ),
             "tooltip": hover(
                 ("table", "Table"), ("x", "Cached, share of its rows [%]", ".3~r"), ("y", "Lookups that miss [%]", ".3~r")

@@ -4,7 +4,25 @@ from functools import lru_cache
 
 from engine.analysis.verdict import families
 from engine.analysis.verdict.outlook.territory import Territory
-from pages.graphics.charts import FIT, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when, where
+from pages.graphics.charts import (
+    FIT,
+    INK,
+    LABEL,
+    Spec,
+    axis,
+    below,
+    ending,
+    hover,
+    layer,
+    nominal,
+    quantity,
+    rows,
+    ruled,
+    scale_of,
+    when,
+    where,
+)
+from pages.graphics.log_axes import log_axis
 
 COLOURS = {
     families.HBM: "#c44e52",
@@ -17,8 +35,8 @@ COLOURS = {
 }
 NOBODY = "nothing can be built"
 PARTS = {"capital": "#5b7bb4", "electricity": "#e8b04a", "lost to failures": "#c23b3b"}
+LONGEST = max(PARTS, key=len)
 MAP_HEIGHT = 300
-BELOW = {"orient": "bottom", "columns": 2}
 
 
 @lru_cache(maxsize=16)
@@ -30,8 +48,10 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
     lane = {"y": nominal("family", sort=list(order), axis=axis("", labelFontSize=12, labelLimit=170, domain=False))}
     stack = layer(
         {"type": "bar", "height": {"band": 0.5}},
-        x=quantity("amount", stack="zero", axis=axis(unit, grid=False)),
-        color=nominal("part", scale=scale_of({part: PARTS[part] for part in parts}), title=None, legend=BELOW),
+        x=quantity("amount", stack="zero", axis=axis(unit, grid=False), scale=ending("1,230 (misses)")),
+        color=nominal(
+            "part", scale=scale_of({part: PARTS[part] for part in parts}), legend=below(max(parts, key=len), title=None)
+        ),
         order=quantity("rank"),
         opacity=when("datum.meets", 1, 0.35),
         tooltip=hover(
@@ -63,10 +83,10 @@ def winners_map(across: str, up: str, log_across: bool, log_up: bool, families: 
     Needs x, y, x0, x1, y0, y1, family, system, cost, price, rate, and here_x, here_y in a row of their own.
     """
     scale = {True: {"type": "log", "nice": False}, False: {"zero": False, "nice": False}}
-    x = quantity("x0", scale=scale[log_across], axis=axis(across, grid=False))
-    y = quantity("y0", scale=scale[log_up], axis=axis(up, grid=False))
+    x = quantity("x0", scale=scale[log_across], axis=_side(across, "x", log_across))
+    y = quantity("y0", scale=scale[log_up], axis=_side(up, "y", log_up))
     domain = {name: colour for name, colour in {**COLOURS, NOBODY: "#d9d9d9"}.items() if name in families}
-    legend = {"orient": "bottom", "columns": 3, "symbolType": "square", "symbolSize": 120, "labelLimit": 180}
+    legend = below(max(families, key=len), title=None, symbolType="square", symbolSize=120)
     tip = hover(
         ("x", across, ",.4~r"),
         ("y", up, ",.4~r"),
@@ -83,7 +103,7 @@ def winners_map(across: str, up: str, log_across: bool, log_up: bool, families: 
         x2={"field": "x1"},
         y=y,
         y2={"field": "y1"},
-        color=nominal("family", scale=scale_of(domain), title=None, legend=legend),
+        color=nominal("family", scale=scale_of(domain), legend=legend),
         tooltip=tip,
     )
     here, only = {"x": quantity("here_x"), "y": quantity("here_y")}, {"filter": "isValid(datum.here_x)"}
@@ -95,6 +115,10 @@ def winners_map(across: str, up: str, log_across: bool, log_up: bool, families: 
         {**text, "stroke": "white", "strokeWidth": 3, "strokeOpacity": 0.85}, only, **here, text={"value": "you are here"}
     )
     return {**FIT, "height": MAP_HEIGHT, "layer": [cells, point, halo, layer(text, only, **here, text={"value": "you are here"})]}
+
+
+def _side(title: str, channel: str, log: bool) -> Spec:
+    return log_axis(title, channel, grid=False) if log else axis(title, grid=False)
 
 
 def known_families(found: Territory) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def drawn(frame: pd.DataFrame) -> pd.DataFrame:
 def spec() -> dict[str, Any]:
     """Means with their intervals beside the paper's bound; needs age, measure, difference, low, high."""
     height = {"type": "quantitative", "axis": charts.axis("Difference [percentage points]")}
-    colour = nominal("measure", title=None)
+    colour = nominal("measure", legend=charts.below("Accuracy", title=None))
     across = {
         "x": {"field": "age", "type": "ordinal", "axis": charts.axis(AGE, labelAngle=0, format=",")},
         "xOffset": nominal("measure", sort=list(DRAWN)),
@@ -88,7 +88,6 @@ def spec() -> dict[str, Any]:
     return {
         "height": 260,
         "layer": [_level(0.0, []), _level(-PAPER_POINTS, [5, 4]), interval, mean],
-        "config": {"legend": {"orient": "bottom", "titleFontWeight": "normal"}},
     }
 
 

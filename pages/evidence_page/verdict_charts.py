@@ -5,11 +5,10 @@ from functools import cache
 from engine.core.graph import STAGES
 from engine.registry import load
 from pages.evidence_page.verdict_tables import OURS, PUBLISHED
-from pages.graphics.charts import FIGURE, INK, Spec, axis, hover, layer, nominal, quantity, when
+from pages.graphics.charts import FIGURE, INK, Spec, axis, below, ending, hover, layer, nominal, quantity, when
 from pages.ui import palette
 
-LABEL = 96  # pixels of the longest label right of a bar
-BOTTOM = {"legend": {"orient": "bottom", "columns": 3, "titleFontWeight": "normal"}}
+LABEL = "20.6 published"  # the longest label right of a bar
 TITLED = (
     "{" + ", ".join(f"'{name}': '{load('systems', name).title}'" for name in palette.systems()) + "}[datum.label] || datum.label"
 )
@@ -22,16 +21,15 @@ def stacks(longest: float) -> Spec:
         "y": nominal("system", sort=list(palette.systems()), axis=_systems_axis()),
         "yOffset": nominal("who", sort=[PUBLISHED, OURS]),
     }
-    room = {"expr": f"{longest!r} * width / max(width - {LABEL}, 60)"}
     stack = layer(
         {"type": "bar", "height": {"band": 0.86}},
         x=quantity(
             "amount",
             stack="zero",
             axis=axis("Step time [ms]", grid=False),
-            scale={"domainMin": 0, "domainMax": room, "nice": False},
+            scale={**ending(LABEL, 12), "domainMin": 0, "domainMax": longest, "nice": False},
         ),
-        color=nominal("part", scale=palette.colours(STAGES), title="Stage"),
+        color=nominal("part", scale=palette.colours(STAGES), legend=below(max(STAGES, key=len), title="Stage")),
         order=quantity("rank"),
         opacity=when(f"datum.who === '{OURS}'", 1, 0.6),
         tooltip=hover(("system", "Training system"), ("who", "Whose"), ("part", "Stage"), ("amount", "Step time [ms]", ".3f")),
@@ -42,7 +40,6 @@ def stacks(longest: float) -> Spec:
         "transform": [{"calculate": f"indexof({list(STAGES)}, datum.part)", "as": "rank"}],
         "encoding": rows,
         "layer": [stack, _totals()],
-        "config": BOTTOM,
     }
 
 
@@ -61,15 +58,13 @@ def energies(shown: tuple[str, ...]) -> Spec:
             "color": nominal(
                 "system",
                 scale=palette.colours(systems),
-                title="Training system",
-                legend={"values": list(shown), "labelExpr": TITLED},
+                legend=below("All in HBM, cached", title="Training system", values=list(shown), labelExpr=TITLED),
             ),
             "opacity": when(f"datum.who === '{OURS}'", 1, 0.6),
             "tooltip": hover(
                 ("preset", "Model"), ("system", "Training system"), ("who", "Whose"), ("energy", "Energy, PMEM = 1", ".3f")
             ),
         },
-        "config": BOTTOM,
     }
 
 

@@ -11,7 +11,7 @@ from engine.insight.power_loss_detail import LANES, PowerLossDetail, power_loss_
 from engine.registry import load
 from engine.scenario.scenario import Scenario
 from pages.graphics import chart
-from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of
+from pages.graphics.charts import INK, Spec, axis, below, hover, layer, nominal, quantity, rows, ruled, scale_of
 from pages.ui.plain import plain
 
 FATES = {"counts": "#4fa64a", "lost": "#c23b3b", "torn": "#7a1f1f", "run again": "#e8904a"}
@@ -97,7 +97,7 @@ def spec() -> Spec:
         {"type": "bar", "height": {"band": 0.74}, "stroke": "#80808080", "strokeWidth": 0.5},
         x=quantity("start", axis=axis("Time from the power loss, the outage shortened [ms]", grid=False), scale={"nice": False}),
         x2={"field": "end"},
-        color=nominal("fate", scale=scale_of(FATES), legend={"orient": "bottom", "title": None}),
+        color=nominal("fate", scale=scale_of(FATES), legend=below("run again", title=None)),
         tooltip=hover(
             ("lane", "What"), ("batch", "Batch"), ("fate", "Fate"), ("start", "From [ms]", ".4~g"), ("end", "To [ms]", ".4~g")
         ),

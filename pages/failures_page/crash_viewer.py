@@ -12,7 +12,7 @@ from engine.registry import domain_names
 from engine.sweep import links
 from engine.sweep.links import Opened
 from pages.graphics import chart
-from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, rows, scale_of
+from pages.graphics.charts import INK, Spec, axis, below, hover, layer, nominal, rows, scale_of
 from pages.ui import session
 from pages.ui.page_link import LinkPart, PageLink, host
 from pages.ui.plain import plain
@@ -86,7 +86,7 @@ def spec() -> Spec:
     squares = layer(
         {"type": "rect", "stroke": INK, "strokeWidth": 0.5},
         x=x,
-        color=nominal("state", scale=scale_of(STATES), legend={"orient": "bottom", "title": None}),
+        color=nominal("state", scale=scale_of(STATES), legend=below("settled", title=None)),
         tooltip=hover(("lane", "Where"), ("line", "Line"), ("state", "The writes on their way"), ("holds", "Holds")),
     )
     return {**rows(26), "encoding": {"y": lanes}, "layer": [squares, text]}

@@ -13,7 +13,7 @@ from engine.validation.studies.findings import MOMENTS, label
 from pages.evidence_page import study_panel
 from pages.failures_page.campaigns import Protected
 from pages.graphics import chart
-from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, rows, ruled, scale_of
+from pages.graphics.charts import INK, Spec, axis, below, hover, layer, nominal, rows, ruled, scale_of
 from pages.ui import downloads
 from pages.ui.plain import plain
 
@@ -85,7 +85,7 @@ def spec() -> Spec:
     both = {
         "y": nominal("recovery", axis=None),
         "yOffset": {**measure, "scale": {"paddingOuter": 1}},
-        "color": {**measure, "title": None, "scale": scale_of(DRAWN)},
+        "color": {**measure, "scale": scale_of(DRAWN), "legend": below("Accuracy", title=None)},
         "tooltip": hover(
             ("recovery", "Recovery"),
             ("measure", "Measure"),
@@ -108,5 +108,4 @@ def spec() -> Spec:
         **rows(64),
         "height": {"step": 64, "for": "position"},
         "layer": [zero, interval, mean, name],
-        "config": {"legend": {"orient": "bottom"}},
     }

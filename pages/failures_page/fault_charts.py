@@ -7,7 +7,8 @@ from engine.campaign.accounts import BUCKETS
 from engine.campaign.reference_points import YARDSTICKS
 from engine.core.figures import percent
 from pages.failures_page.fault_tables import RECOVERS, Marked
-from pages.graphics.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, scale_of, when
+from pages.graphics.charts import INK, LOG, Spec, axis, below, hover, layer, nominal, quantity, rows, ruled, scale_of, when
+from pages.graphics.log_axes import log_axis, log_ticks
 
 # useful, checkpoint, lost, replay, slow, detect, restart, restore
 PARTS = ("#4fa64a", "#3f8fd0", "#c23b3b", "#e8904a", "#9467bd", "#b9b2a6", "#8c8c8c", "#5a6c7d")
@@ -19,7 +20,6 @@ AROUND = {
     "checkpoint": COLOURS["checkpoint"],
     **{name: COLOURS[name] for name in RECOVERS},
 }
-BOTTOM = {"orient": "bottom", "title": None, "columns": 3}
 LOST_BY = ("the protection itself", "failures")
 FORMULA, SIMULATED, OWN = "#3f8fd0", "#c2557f", "#d9622b"
 HEIGHT, LINE = 320, 14  # pixels of the chart of periods, and from one line of labels to the next
@@ -56,10 +56,8 @@ def periods(marked: tuple[Marked, ...], low: float, first: float, last: float) -
     percentage drawn, `first` and `last` are the shortest and the longest period in minutes.
     """
     scale = {"type": "log", "nice": False, "domain": [low, 100], "clamp": True}
-    y = quantity("gone", scale=scale, axis=axis("Time lost [%]", format="~g", values=ticks(low, 100, (1,))))
-    minutes = axis(
-        "Training between two checkpoints [min]", format="~g", labelOverlap="greedy", values=ticks(first, last), grid=False
-    )
+    y = quantity("gone", scale=scale, axis=log_axis("Time lost [%]", "y", values=[*log_ticks((low, 100))]))
+    minutes = log_axis("Training between two checkpoints [min]", "x", values=[*log_ticks((first, last))], grid=False)
     x = quantity("period", scale=LOG, axis=minutes)
     tip = hover(("how", "Known by"), ("period", "Period [min]", ".4~g"), ("gone", "Time lost [%]", ".4~g"))
     both = {"x": x, "y": y, "tooltip": tip}
@@ -76,12 +74,6 @@ def periods(marked: tuple[Marked, ...], low: float, first: float, last: float) -
     rules = [_marked(one, y_label, scale, one.minutes > sqrt(first * last)) for one, y_label in zip(marked, bottom, strict=True)]
     size = {"height": HEIGHT, "autosize": {"type": "fit-x", "contains": "padding"}}
     return {**size, "layer": [line, dots, *yardsticks, *rules]}
-
-
-def ticks(first: float, last: float, steps: tuple[int, ...] = (1, 2, 5)) -> list[float]:
-    """Return the ticks of a logarithmic axis: steps times powers of ten."""
-    found = (float(f"{step}e{power}") for power in range(-9, 10) for step in steps)
-    return [tick for tick in found if first <= tick <= last]
 
 
 def pixel(gone: float, low: float) -> float:
@@ -125,7 +117,7 @@ def around() -> Spec:
         {"type": "bar", "height": {"band": 0.7}, "clip": True},
         x=quantity("start", axis=axis("Seconds from the fault"), scale={"nice": False}),
         x2={"field": "end"},
-        color=nominal("what", scale=scale_of(AROUND), legend=BOTTOM),
+        color=nominal("what", scale=scale_of(AROUND), legend=below(max(AROUND, key=len), title=None)),
         tooltip=hover(("what", "What"), ("start", "From [s]", ".5~g"), ("end", "To [s]", ".5~g")),
     )
     fault = layer(ruled(color="#c23b3b", strokeWidth=2), x={"datum": 0.0})

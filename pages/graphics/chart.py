@@ -10,12 +10,20 @@ import streamlit as st
 
 from engine import version
 from pages.graphics import pictures
-from pages.graphics.charts import INK, Spec
+from pages.graphics.charts import FIT, INK, OUTER, Spec
 from pages.ui import downloads, palette, tables
 
-WIDTHS = (1100, 900, 740, 600, 480, 380, 300, 240)  # of plots, in pixels: a title is broken into lines for the first that fits
+WIDTHS = (1100, 900, 740, 600, 480, 380, 300, 240)  # of pictures, in pixels: a title is broken for the first that fits
 TITLE, SUBTITLE = {"fontSize": 15, "fontWeight": 600}, {"subtitleFontSize": 12, "subtitleFontWeight": "normal"}
 TITLE_LETTER, SUBTITLE_LETTER = 7.9, 6.4  # pixels of a letter in the mean, with what stands left of the plot as reserve
+# From the right end of its axis a title has the room under the names of the rows too. A number half of which would stand right
+# of the picture is left out.
+PADDING = {"left": 1, "right": 5, "top": 1, "bottom": 8}  # pixels around what is drawn
+AXES: Spec = {
+    "axisX": {"titleAnchor": "end", "titlePadding": 4, "labelPadding": 6},
+    "axisXQuantitative": {"labelBound": 4},
+    "legend": {"offset": 10},
+}
 SOURCE = f"Emberpool, model {version.MODEL}"
 Saved = Mapping[str, str]
 
@@ -77,13 +85,17 @@ def titled(spec: Spec, title: str, subtitle: str = "", source: str = "", key: st
     last = f"{source}; {SOURCE}" if source else SOURCE
     words = f"{subtitle.rstrip('.')}. {last}" if subtitle else last
     return {
+        **FIT,
+        "padding": PADDING,
         **spec,
+        "config": {**AXES, **spec.get("config", {})},
         "title": {
             "text": {"expr": _broken(title, TITLE_LETTER)},
             "subtitle": {"expr": _broken(words, SUBTITLE_LETTER)},
             "anchor": "start",
             "frame": "bounds",
             "offset": 10,
+            "limit": 0,
             "subtitleColor": INK,
             "subtitlePadding": 4,
             **TITLE,
@@ -94,13 +106,13 @@ def titled(spec: Spec, title: str, subtitle: str = "", source: str = "", key: st
 
 
 def _broken(text: str, letter: float) -> str:
-    """Return the Vega expression for a text in lines that fit into the plot's width."""
+    """Return the Vega expression for a text in lines that fit into the picture's width."""
     lines = {width: wrap(text, max(int(width / letter), 12)) or [""] for width in WIDTHS}
     narrowest = _quoted(lines[WIDTHS[-1]])
     chosen, shown = narrowest, narrowest
     for width in reversed(WIDTHS[:-1]):
         if (now := _quoted(lines[width])) != shown:
-            chosen, shown = f"width >= {width} ? {now} : {chosen}", now
+            chosen, shown = f"{OUTER} >= {width} ? {now} : {chosen}", now
     return chosen
 
 

@@ -5,13 +5,14 @@ Here are the words that all are written in, and the curve of a training.
 A chart's title stands above it as text, because it is a finding and changes; the specification never does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from math import ceil, log10
 from typing import Any
 
 from engine.core.figures import figure
+from pages.graphics.letters import length
 
 Spec = dict[str, Any]
 INK = "#797e87"  # as readable on white as on near-black
@@ -33,6 +34,11 @@ FIT: Spec = {"autosize": {"type": "fit-x", "contains": "padding"}}  # the width 
 CURVE = "#d9622b"
 LOG: Spec = {"type": "log", "nice": False}
 LABEL: Spec = {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK}  # right of where a bar ends
+# The page's room for a picture. A plot's own width changes once its labels are laid out, too late for lines of a title; it is
+# named because Vega looks again when it changes, and it stands in where there is no page.
+OUTER = "((width ? containerSize()[0] : 0) || width)"
+# Pixels: of a plot beside labels at least, around a label, of a legend's mark and what is around it, of the axis beside a plot.
+LEAST_PLOT, GAP, SYMBOL, BESIDE = 40, 8, 36, 110
 SMOOTH = 20  # batches on either side of the mean loss
 
 
@@ -44,6 +50,37 @@ def axis(title: str, **more: Any) -> Spec:
 def rows(pixels: int) -> Spec:
     """Return a height that grows with the number of rows; the width is the page's."""
     return {**FIT, "height": {"step": pixels}}
+
+
+def ending(longest: str, size: float = 11) -> Spec:
+    """Return a scale whose bars end early enough for labels right of them, `longest` of which is given."""
+    room = ceil(length(longest, size, bold=True)) + GAP
+    return {"range": [0, {"expr": f"max(width - {room}, {LEAST_PLOT})"}]}
+
+
+def below(longest: str, **more: Any) -> Spec:
+    """Return a legend under the plot in as many columns as the picture holds, of names of which `longest` is one."""
+    column = ceil(length(longest, 12)) + SYMBOL
+    columns = {"expr": f"max(floor(({OUTER} - {BESIDE}) / {column}), 1)"}
+    return {"orient": "bottom", "columns": columns, "titleFontWeight": "normal", "labelLimit": 0, **more}
+
+
+def gradient(title: str, **more: Any) -> Spec:
+    """Return the legend of a colour scale, under the map and no longer than it is wide."""
+    long = {"gradientLength": {"expr": f"clamp({OUTER} - 250, 60, 200)"}, "titleLimit": 300, "labelOverlap": "greedy"}
+    return {"orient": "bottom", "title": title, "titleFontWeight": "normal", **long, **more}
+
+
+def turned(labels: Sequence[str]) -> Spec:
+    """Return what turns labels under an axis of words on a picture that is too narrow for them side by side."""
+    longest = max((ceil(length(label, 12)) for label in labels), default=0) + GAP
+    slanted = f"({OUTER} - {BESIDE}) / {max(len(labels), 1)} < {longest}"
+    return {
+        "labelAngle": {"expr": f"{slanted} ? -40 : 0"},
+        "labelAlign": {"expr": f"{slanted} ? 'right' : 'center'"},
+        "labelBaseline": {"expr": f"{slanted} ? 'middle' : 'top'"},
+        "labelLimit": 180,
+    }
 
 
 def quantity(field: str, **more: Any) -> Spec:

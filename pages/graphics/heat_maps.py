@@ -1,14 +1,19 @@
 """A heat map as a value: a number over two axes, a cell each, and what charts beside it share with it."""
 
 from functools import lru_cache
+from math import ceil
 from typing import Any
 
-from pages.graphics.charts import FIGURE, Spec, axis, layer, nominal, quantity, rows, when
+from engine.core.figures import figure
+from pages.graphics.charts import FIGURE, Spec, axis, gradient, layer, nominal, quantity, rows, turned, when
 
 PALE, STRONG = "#fdf1e3", "#e08a58"  # dark figures stay readable on all of it
 SHADES = {"range": [PALE, STRONG]}
 FRONT = "#c23b3b"
 MOST_FIGURES = 12  # columns whose cells are wide enough for a number
+LEAST_HEIGHT = 132  # pixels of a map of few rows
+SMALLEST, LARGEST = 8, 11  # pixels of a figure's letters, which shrink with the cells and go before they cannot be read
+FITTING = "(bandwidth('x') - 4) / (0.58 * length(datum.figure))"
 PICK = {"name": "pick", "select": {"type": "point", "fields": ["point"], "on": "click", "clear": False, "toggle": False}}
 NUMBER = "isNumber(datum.value) ? format(datum.value, abs(datum.value) < 1e4 ? '.4~g' : '.3~s') : datum.value"
 SPREAD = (("low", "Lowest there"), ("high", "Highest there"), ("count", "Points there"))
@@ -22,9 +27,11 @@ def tips(*names: tuple[str, str]) -> list[Spec]:
     ]
 
 
-def _labels(name: str) -> Spec:
+def _labels(name: str, order: tuple[Any, ...], across: bool) -> Spec:
     """Return an axis whose numbers are short and whose words stay."""
-    return axis(name, labelAngle=0, labelExpr=NUMBER, labelOverlap=True)
+    words = [figure(one) if isinstance(one, int | float) else str(one) for one in order]
+    side = turned(words) if across and words else {"labelAngle": 0, "labelLimit": 180}
+    return axis(name, labelExpr=NUMBER, labelOverlap=True, **side)
 
 
 @lru_cache(maxsize=64)
@@ -45,26 +52,40 @@ def heat_map(
     `spread` also low, high, count. Where low is good, the strong colour is the low one.
     """
     encoding = {
-        name: {"field": field, "type": "ordinal", "sort": list(order) or None, "axis": _labels(title)}
+        name: {"field": field, "type": "ordinal", "sort": list(order) or None, "axis": _labels(title, order, name == "x")}
         for name, field, order, title in zip("xy", ("first", "second"), orders, (first, second), strict=True)
     }
     tip = tips(("first", first), ("second", second), ("metric", metric), *(SPREAD if spread else ()))
     scale: Spec = {"range": [STRONG, PALE] if low_is_good else [PALE, STRONG], **({"type": "log"} if log else {})}
     colour = quantity("metric", scale=scale, title=metric)
     if columns:
-        long = {"gradientLength": 200, "titleLimit": 300, "labelExpr": NUMBER}
-        colour["legend"] = {"orient": "top", "titleFontWeight": "normal", **long}
+        colour["legend"] = gradient(metric, labelExpr=NUMBER)
     cells: Spec = layer({"type": "rect", "stroke": "white"}, color=colour, tooltip=tip)
     drawn = [{**cells, "params": [PICK]}, BEST_CELL] if columns else [cells]
     few = columns <= MOST_FIGURES
-    return {**rows(52 if few else 22), "encoding": encoding, "layer": [*drawn, *([IN_CELL] if few else [])]}
+    return {
+        **rows(row_height(52 if few else 22, len(orders[1]))),
+        "encoding": encoding,
+        "layer": [*drawn, *([IN_CELL] if few else [])],
+    }
+
+
+def row_height(pixels: int, number: int) -> int:
+    """Return the height of a row: as given, or more where the map would be too low for its axis's title."""
+    return max(pixels, ceil(LEAST_HEIGHT / number)) if number else pixels
 
 
 BEST_CELL: Spec = layer(  # a filter would change the order of the axes
     {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3}, strokeOpacity=when("datum.best", 1, 0)
 )
 IN_CELL: Spec = layer(
-    {"type": "text", "fontWeight": 600, "color": "#26221f"},
+    {
+        "type": "text",
+        "fontWeight": 600,
+        "color": "#26221f",
+        "fontSize": {"expr": f"min({LARGEST}, {FITTING})"},
+        "opacity": {"expr": f"{FITTING} < {SMALLEST} ? 0 : 1"},
+    },
     {"calculate": f"isValid(datum.metric) ? {FIGURE.format('metric')} : ''", "as": "figure"},
     text=nominal("figure"),
 )

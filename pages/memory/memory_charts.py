@@ -2,13 +2,12 @@
 
 from functools import cache
 
-from pages.graphics.charts import INK, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, where
+from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, quantity, rows, ruled, where
+from pages.graphics.log_axes import fitted, log_axis
 from pages.memory.memory_tables import LATENCY, LOAD, NEAR, SIZES
 from pages.ui import palette
 
 SAVES, SAME, COSTS, DARK = "#7fc8a4", "#ece9e4", "#f0937c", "#26221f"
-AT = [50, 100, 200, 500, 1000, 2000, 5000]
-POWERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 DRAWN = {"labelExpr": "format(datum.value, ',~g')", "grid": False, "labelOverlap": True}
 END: Spec = {"type": "text", "align": "right", "dy": -8, "fontWeight": 600}
 BEGIN = {"align": "left", "dx": 6, "dy": 14}
@@ -19,10 +18,10 @@ def _tip(titles: dict[str, str], *words: str) -> list[Spec]:
 
 
 @cache
-def latency(ticks: tuple[float, ...]) -> Spec:
+def latency() -> Spec:
     """Step time over CXL latency, a line a system in the band of its requests in flight, a dot where it begins to lose."""
-    x = quantity("ns", scale=LOG, axis=axis(LATENCY["ns"], values=AT, **DRAWN))
-    y = quantity("step", scale=LOG, axis=axis(LATENCY["step"], values=[*ticks], **DRAWN))
+    x = quantity("ns", scale=fitted(True), axis=log_axis(LATENCY["ns"], "x", grid=False))
+    y = quantity("step", scale=fitted(True), axis=log_axis(LATENCY["step"], "y", grid=False))
     system = nominal("system", scale=palette.colours(palette.systems()), legend=None)
     both = {"x": x, "y": y, "color": system}
     curve, lost = (where(test) for test in ("!isValid(datum.loses)", "isValid(datum.loses)"))
@@ -48,8 +47,8 @@ def latency(ticks: tuple[float, ...]) -> Spec:
 @cache
 def sizes() -> Spec:
     """Step time over the size of all tables, a line a medium, with a rule where a cache is full."""
-    x = quantity("size", scale=LOG, axis=axis(SIZES["size"], values=POWERS, **DRAWN))
-    y = quantity("step", scale=LOG, axis=axis(SIZES["step"], tickCount=6, **DRAWN))
+    x = quantity("size", scale=fitted(True), axis=log_axis(SIZES["size"], "x", grid=False))
+    y = quantity("step", scale=fitted(True), axis=log_axis(SIZES["step"], "y", grid=False))
     both = {"x": x, "y": y, "color": nominal("memory", legend=None)}
     full = layer(
         ruled(strokeDash=[4, 3], color=INK),

@@ -34,9 +34,8 @@ def draw(scenario: Scenario) -> None:
 def _latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> None:
     if any(one.own.seconds for one in found):
         rows = memory_tables.latency(found, scenario)
-        spec = memory_charts.latency(memory_tables.ticks(rows))
         subtitle = "Step time [ms]; a dot: 5 % slower; band: fewest to most requests in flight; dashed: this machine"
-        chart.draw(rows, spec, key="latency", title="Step time over CXL latency", subtitle=subtitle)
+        chart.draw(rows, memory_charts.latency(), key="latency", title="Step time over CXL latency", subtitle=subtitle)
         curves = rows[rows.loses.isna()]
         downloads.rows(curves, "emberpool-latency", "Download the latencies as CSV", memory_tables.LATENCY)
     st.markdown("\n".join(f"- {plain(memory_tables.loses(one))}" for one in found))

@@ -20,7 +20,6 @@ from pages.ui import palette
 from pages.ui.numbers import change, milliseconds
 
 APART = 0.07  # of the axis: lines that end nearer to each other share one name
-MOST_TICKS = 8
 TELLING = 0.005  # of a step: smaller changes have no sign
 LATENCY = {
     "system": "Training system",
@@ -170,15 +169,6 @@ def load(found: tuple[UnderLoad, ...]) -> pd.DataFrame:
         rows[-len(one.published)] |= {"name": one.part} if one.published else {}
     frame = pd.DataFrame(rows, columns=["part", "load", "ns", "source", "name"])
     return frame.assign(point=frame.source.notna())
-
-
-def ticks(frame: pd.DataFrame) -> tuple[float, ...]:
-    """Return round step times for an axis of a table of latency: 1, 2, 5 and so on, or decades where these are many."""
-    steps = frame[["step", "fewest", "most"]]
-    low, high = steps.min().min(), steps.max().max()
-    round_ones = [digit * 10.0**power for power in range(-6, 9) for digit in (1, 2, 5)]
-    within = [one for one in round_ones if low / 2 < one < 2 * high]
-    return tuple(within if len(within) <= MOST_TICKS else [one for one in within if one in round_ones[::3]])
 
 
 def systems(found: tuple[Sensitivity, ...]) -> tuple[Sensitivity, ...]:

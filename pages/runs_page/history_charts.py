@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from pages.graphics.charts import Spec, axis, nominal, quantity
+from pages.graphics.charts import Spec, axis, below, nominal, quantity
 from pages.ui import palette
 
 
@@ -11,6 +11,7 @@ def compared(metric: str, across: str, requests: tuple[str, ...], curve: bool) -
     """A colour a request: a curve by rank, or points against a knob; needs request, place, value."""
     scale = {"domain": list(requests), "range": [palette.OTHERS[n % len(palette.OTHERS)] for n in range(len(requests))]}
     mark = {"type": "line", "strokeWidth": 2.5, "point": {"size": 28}} if curve else {"type": "point", "filled": True, "size": 45}
+    legend = below(max(requests, key=len, default=""), title="Request", labelLimit=300)
     place = quantity("place", axis=axis(across), scale={"zero": False, "nice": False, "padding": 12})
     return {
         "height": 320,
@@ -18,7 +19,7 @@ def compared(metric: str, across: str, requests: tuple[str, ...], curve: bool) -
         "encoding": {
             "x": place,
             "y": quantity("value", axis=axis(metric), scale={"zero": False, "padding": 12}),
-            "color": nominal("request", scale=scale, title="Request", legend={"orient": "top"}),
+            "color": nominal("request", scale=scale, legend=legend),
             "tooltip": [
                 {"field": "request", "title": "Request"},
                 {"field": "place", "title": across, "format": ".4~g"},

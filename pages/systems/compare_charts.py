@@ -3,15 +3,33 @@
 from functools import cache
 
 from engine.core.graph import STAGES
-from pages.graphics.charts import AGAINST, FIGURE, FIT, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, when
+from pages.graphics.charts import (
+    AGAINST,
+    FIGURE,
+    FIT,
+    INK,
+    LABEL,
+    Spec,
+    axis,
+    below,
+    ending,
+    hover,
+    layer,
+    nominal,
+    quantity,
+    rows,
+    turned,
+    when,
+)
 from pages.graphics.heat_maps import heat_map
+from pages.graphics.log_axes import fitted, log_axis
 from pages.ui import palette
 
 MOST_NAMED = 3
 OWN_LANE = "indexof(datum.{0}, '|') < 0"
 
 
-STAGE = {"orient": "top", "columns": 2, "title": "Stage", "titleFontWeight": "normal", "values": list(STAGES)}
+STAGE = below(max(STAGES, key=len), title="Stage", values=list(STAGES))
 TIP = hover(
     ("system", "Training system"),
     ("task", "Task"),
@@ -62,7 +80,7 @@ def timeline() -> Spec:
             "color": nominal(
                 "stage",
                 scale=palette.colours(STAGES),
-                legend={"orient": "top", "columns": 3, "title": "Stage", "titleFontWeight": "normal"},
+                legend=STAGE,
             ),
             "opacity": when("datum.background", 0.55, 1),
             "tooltip": hover(
@@ -95,7 +113,11 @@ def utilisation() -> Spec:
 def bytes_moved() -> Spec:
     """Bytes of a batch by system and place; needs first, second, metric."""
     spec = heat_map("Training system", "Device and direction, or way", "Bytes per batch [B]")
-    across = {**spec["encoding"]["x"], "axis": axis("Training system", labelAngle=-40), "sort": list(palette.systems())}
+    across = {
+        **spec["encoding"]["x"],
+        "axis": axis("Training system", **turned(palette.systems())),
+        "sort": list(palette.systems()),
+    }
     up = {**spec["encoding"]["y"], "axis": axis("Device and direction, or way", labelLimit=150)}
     cells, figures = spec["layer"]
     plain = {**cells["encoding"], "color": {**cells["encoding"]["color"], "legend": None}}  # each cell says its figure
@@ -106,7 +128,7 @@ def bytes_moved() -> Spec:
 @cache
 def curves(field: str, title: str, against: str, names: tuple[str, ...]) -> Spec:
     """Loss or AUC of each system over one of AGAINST, a triangle at each power loss; needs full_runs.CURVES."""
-    colour = nominal("system", scale=palette.colours(names), title=None)
+    colour = nominal("system", scale=palette.colours(names), legend=_legend(names))
     time = quantity(against, axis=axis(AGAINST[against]))
     tip = hover(("system", "Training system"), ("batch", "Batch"), ("elapsed", "Simulated time [s]", ",.4~r"))
     value = quantity(field, axis=axis(title), scale={"zero": False})
@@ -124,9 +146,12 @@ def curves(field: str, title: str, against: str, names: tuple[str, ...]) -> Spec
         x=time,
         tooltip=[*tip, *hover(("what", "What happened"))],
     )
-    legend = {"legend": {"orient": "top", "columns": 4, "labelLimit": 150}}
     own = [line, fault, *_named(colour, names, against, field)]
-    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own, "config": legend}
+    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own}
+
+
+def _legend(names: tuple[str, ...]) -> Spec:
+    return below(max(names, key=len, default=""), title=None)
 
 
 def _named(colour: Spec, names: tuple[str, ...], x: str, y: str) -> list[Spec]:
@@ -151,7 +176,7 @@ def lost(names: tuple[str, ...]) -> Spec:
     value = quantity("amount")
     bar = layer(
         {"type": "bar", "height": {"band": 0.72}},
-        x={**value, "axis": axis("Lost batches")},
+        x={**value, "axis": axis("Lost batches"), "scale": ending("12.3k")},
         color=nominal("system", scale=palette.colours(names), legend=None),
         tooltip=[{"field": "system", "title": "Training system"}, {**value, "title": "Lost batches", "format": ",.0f"}],
     )
@@ -164,12 +189,12 @@ def lost(names: tuple[str, ...]) -> Spec:
 def nodes(names: tuple[str, ...]) -> Spec:
     """Nodes over the throughput asked for, a line a system; needs target, system, nodes."""
     tip = hover(("system", "Training system"), ("target", "Asked for [samples/s]", ",.3~r"), ("nodes", "Nodes"))
-    colour: Spec = nominal("system", scale=palette.colours(names), title=None)
+    colour = nominal("system", scale=palette.colours(names), legend=_legend(names))
     line = layer(
         {"type": "line", "point": {"size": 40}},
-        x=quantity("target", scale=LOG, axis=axis("Throughput asked for [samples/s]", tickCount=6)),
-        y=quantity("nodes", scale=LOG, axis=axis("Nodes", format="d", tickCount=4)),
+        x=quantity("target", scale=fitted(True), axis=log_axis("Throughput asked for [samples/s]", "x")),
+        y=quantity("nodes", scale=fitted(True), axis=log_axis("Nodes", "y")),
         tooltip=tip,
     )
     own = [line, *_named(colour, names, "target", "nodes")]
-    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own, "config": {"legend": {"orient": "top"}}}
+    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own}

@@ -3,7 +3,24 @@
 from functools import cache
 
 from engine.analysis.part_loads import WORK
-from pages.graphics.charts import CURVE, FIGURE, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
+from pages.graphics.charts import (
+    CURVE,
+    FIGURE,
+    INK,
+    LABEL,
+    Spec,
+    axis,
+    below,
+    ending,
+    hover,
+    layer,
+    nominal,
+    quantity,
+    rows,
+    ruled,
+    when,
+    where,
+)
 
 COLOURS = ("#7fa7d8", "#2f9e9b", "#e8b04a")
 NUMBER = ",.4~r"
@@ -25,10 +42,8 @@ def parts() -> Spec:
     stack = layer(
         {"type": "bar", "height": {"band": 0.76}},
         y=part,
-        x=quantity("ms", stack="zero", axis=axis("Time in a batch [ms]", grid=False)),
-        color=nominal(
-            "work", scale={"domain": list(WORK), "range": list(COLOURS)}, legend={"orient": "top", "columns": 2, "title": None}
-        ),
+        x=quantity("ms", stack="zero", axis=axis("Time in a batch [ms]", grid=False), scale=ending("0.123  ◀ slowest")),
+        color=nominal("work", scale={"domain": list(WORK), "range": list(COLOURS)}, legend=below(max(WORK, key=len), title=None)),
         order=quantity("rank"),
         tooltip=TIP,
     )
@@ -53,7 +68,7 @@ def parts() -> Spec:
 def ways() -> Spec:
     """A bar a way of sharding; needs way, step, says, chosen."""
     way = nominal("way", sort=None, axis=axis("", labelFontSize=13, labelLimit=150))
-    step = quantity("step", axis=axis("Step time [ms]", grid=False))
+    step = quantity("step", axis=axis("Step time [ms]", grid=False), scale=ending("0.123  ◀ in force"))
     bar = layer(
         {"type": "bar", "height": {"band": 0.72}, "color": CURVE},
         x=step,

@@ -3,34 +3,51 @@
 from functools import cache
 
 from engine.core.graph import STAGES
-from pages.graphics.charts import FIGURE, INK, LABEL, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
+from pages.graphics.charts import (
+    FIGURE,
+    INK,
+    LABEL,
+    Spec,
+    axis,
+    below,
+    ending,
+    hover,
+    layer,
+    nominal,
+    quantity,
+    rows,
+    ruled,
+    when,
+    where,
+)
 from pages.ui import palette
+
+LONGEST = "0.123, bar cut  ◀ this one"
 
 
 @cache
-def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: tuple[str, ...] = ()) -> Spec:
+def stacked(unit: str, parts: tuple[str, ...], title: str, fade: float, drawn: tuple[str, ...] = ()) -> Spec:
     """One bar a training system, stacked by part; needs system, known, part, amount, drawn, chosen, low, high.
 
     The chosen one is marked, the others have opacity `fade`.
     """
     order, across = list(palette.systems()), axis(unit, grid=False)
-    named: Spec = {"legend": {"values": list(drawn)}} if drawn else {}
+    legend = below(max(drawn or parts, key=len), title=title, **({"values": list(drawn)} if drawn else {}))
     lane = axis("", labelFontSize=13, labelLimit=150)
     bar = {"y": nominal("system", sort=order, axis=lane)}
     stack = layer(
         {"type": "bar", "height": {"band": 0.72}},
-        x=quantity("drawn", stack="zero", axis=across),
-        color=nominal("part", scale=palette.colours(parts), title=legend, **named),
+        x=quantity("drawn", stack="zero", axis=across, scale=ending(LONGEST)),
+        color=nominal("part", scale=palette.colours(parts), legend=legend),
         order=quantity("rank"),
         opacity=when("datum.chosen", 1, fade),
-        tooltip=hover(("system", "Training system"), ("part", legend), ("amount", unit, ",.4~r"), ("known", "Known by")),
+        tooltip=hover(("system", "Training system"), ("part", title), ("amount", unit, ",.4~r"), ("known", "Known by")),
     )
     return {
         **rows(30),
         "transform": [{"calculate": f"indexof({list(parts)}, datum.part)", "as": "rank"}],
         "encoding": bar,
         "layer": [stack, _whiskers(unit), _totals()],
-        "config": {"legend": {"orient": "right", "offset": 70, "rowPadding": 1}},
     }
 
 
@@ -54,7 +71,7 @@ def _totals() -> Spec:
         {"calculate": "max(datum.drawn_total, isValid(datum.high) ? datum.high : 0)", "as": "end"},
         {
             "calculate": FIGURE.format("amount_total")
-            + " + (datum.drawn_total < 0.999 * datum.amount_total ? ' (bar cut)' : '')"
+            + " + (datum.drawn_total < 0.999 * datum.amount_total ? ', bar cut' : '')"
             + " + (datum.chosen ? '  ◀ this one' : '')",
             "as": "label",
         },

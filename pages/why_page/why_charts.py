@@ -2,14 +2,30 @@
 
 from functools import cache
 
-from pages.graphics.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when, where
+from pages.graphics.charts import (
+    FIGURE,
+    INK,
+    LABEL,
+    Spec,
+    axis,
+    below,
+    ending,
+    hover,
+    layer,
+    nominal,
+    quantity,
+    rows,
+    ruled,
+    when,
+    where,
+)
+from pages.graphics.log_axes import fitted, log_axis
 from pages.ui import palette
 from pages.why_page.why_tables import ENDS, UNITS
 
 COSTS = "#c23b3b"
 SYSTEM = nominal("system", scale=palette.colours(palette.systems()))
-TOP = {"orient": "top", "title": None}
-FORMAT = ".4~g"
+FORMAT, LINE = ".4~g", 15  # pixels from one line of labels to the next
 
 
 @cache
@@ -19,7 +35,7 @@ def waterfall(of: str) -> Spec:
     tip = hover(("name", "Change"), ("system", "Leads to"), ("says", "What changes"), ("label", of))
     bar = layer(
         {"type": "bar", "height": {"band": 0.72}, "strokeWidth": 2},
-        x=quantity("low", axis=axis(f"{of} of a batch [{unit}]", grid=False)),
+        x=quantity("low", axis=axis(f"{of} of a batch [{unit}]", grid=False), scale=ending("+0.123 ms (+12.3 %)")),
         x2={"field": "high"},
         color={**SYSTEM, "legend": None},
         stroke=when("datum.costs", COSTS, None),
@@ -33,11 +49,11 @@ def waterfall(of: str) -> Spec:
 @cache
 def staleness() -> Spec:
     """Needed staleness over log bandwidth, log-log, with this machine and its bound marked."""
-    x = quantity("rate", scale=LOG, axis=_ticks("Log bandwidth [GB/s]"))
-    y = quantity("needed", scale={"type": "log"}, axis=_ticks("Staleness needed [batches]"))
+    x = quantity("rate", scale=fitted(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
+    y = quantity("needed", scale=fitted(True), axis=log_axis("Staleness needed [batches]", "y", grid=False))
     curves = {"domain": list(ENDS.values()), "range": [palette.OTHERS[1], palette.OTHERS[2]]}
     tip = hover(("curve", "Curve"), ("rate", "Log bandwidth [GB/s]", FORMAT), ("needed", "Staleness needed [batches]", FORMAT))
-    colour = nominal("curve", scale=curves, legend=TOP)
+    colour = nominal("curve", scale=curves, legend=below(max(ENDS.values(), key=len), title=None))
     line = layer({"type": "line", "aria": False, "point": {"aria": False}}, x=x, y=y, color=colour, tooltip=tip)
     bound = layer(
         ruled(strokeDash=[4, 3], color=INK),
@@ -54,15 +70,16 @@ def staleness() -> Spec:
 @cache
 def strict_and_relaxed() -> Spec:
     """Step time of cxl over log bandwidth, strict (dashed) and with the bound asked for."""
-    x = quantity("rate", scale=LOG, axis=_ticks("Log bandwidth [GB/s]"))
-    y = quantity("step", scale={"type": "log"}, axis=_ticks("Step time [ms]"))
+    x = quantity("rate", scale=fitted(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
+    y = quantity("step", scale=fitted(True), axis=log_axis("Step time [ms]", "y", grid=False))
+    legend = below("relaxed, bound asked for", title=None)
     line = layer(
         {"type": "line", "color": palette.SYSTEMS["cxl"]},
         {"filter": "!datum.now"},
         x=x,
         y=y,
         detail={"field": "how"},
-        strokeDash=nominal("how", sort=None, scale={"range": [[5, 4], [1, 0]]}, legend=TOP),
+        strokeDash=nominal("how", sort=None, scale={"range": [[5, 4], [1, 0]]}, legend=legend),
         tooltip=hover(("how", "MLP log"), ("rate", "Log bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT)),
     )
     here = {**where("datum.now"), **_here(x, y, "")}
@@ -72,31 +89,30 @@ def strict_and_relaxed() -> Spec:
 @cache
 def links() -> Spec:
     """Step time over CXL bandwidth, a line a system, its saturation as a dot, this machine as a dashed line."""
-    x = quantity("bandwidth", scale=LOG, axis=_ticks("CXL bandwidth [GB/s]"))
-    y = quantity("step", scale={"type": "log"}, axis=_ticks("Step time [ms]"))
+    x = quantity("bandwidth", scale=fitted(True), axis=log_axis("CXL bandwidth [GB/s]", "x", grid=False))
+    y = quantity("step", scale=fitted(True), axis=log_axis("Step time [ms]", "y", grid=False))
     systems = ("cxl-d", "cxl-b", "cxl")
-    colour = {**SYSTEM, "scale": palette.colours(systems), "legend": {**TOP, "symbolType": "stroke"}}
+    colour = {**SYSTEM, "scale": palette.colours(systems), "legend": below("CXL-D", title=None, symbolType="stroke")}
     tip = hover(("system", "Training system"), ("bandwidth", "CXL bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT))
     both = {"x": x, "y": y, "color": colour, "tooltip": tip}
     line = layer({"type": "line"}, {"filter": "!datum.enough"}, **both)
     dot = layer({"type": "point", "aria": False, "filled": True, "size": 110}, {"filter": "datum.enough"}, **both)
-    # Two saturations are often close: the slowest system's label stands above its dot, the others' below.
-    above, below = (
-        _saturates(both, test, dy) for test, dy in (("datum.system === 'cxl-d'", -13), ("datum.system !== 'cxl-d'", 15))
-    )
+    # Their names stand in rows of their own in the empty corner: no two saturations are too near to each other for that.
+    named = [_saturates(both, name, 10 + LINE * row) for row, name in enumerate(systems)]
     now = layer(ruled(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "bandwidth"}]}, x=x)
-    return {"height": 320, "layer": [line, now, dot, above, below]}
+    return {"height": 320, "layer": [line, now, dot, *named]}
 
 
-def _saturates(both: Spec, test: str, dy: int) -> Spec:
-    label = {"calculate": FIGURE.format("bandwidth") + " + ' GB/s'", "as": "label"}
-    mark = {"type": "text", "dy": dy, "fontWeight": 600}
-    return layer(mark, {"filter": f"datum.enough && {test}"}, label, **both, text={"field": "label"})
-
-
-def _ticks(title: str) -> Spec:
-    """An axis in decades, as plain numbers."""
-    return axis(title, format="~g", labelOverlap=True, tickCount=6, grid=False)
+def _saturates(both: Spec, system: str, y: int) -> Spec:
+    """A thin rule up from a saturation to its name, which stands on the side that has room."""
+    late = "scale('x', datum.bandwidth) > width / 2"
+    sides = {"align": {"expr": f"{late} ? 'right' : 'left'"}, "dx": {"expr": f"{late} ? -5 : 5"}}
+    words = {"calculate": f"datum.system + ' from ' + {FIGURE.format('bandwidth')} + ' GB/s'", "as": "label"}
+    only = {"filter": f"datum.enough && datum.system === '{system}'"}
+    plain = {name: channel for name, channel in both.items() if name != "y"}
+    rule = layer(ruled(strokeWidth=1, opacity=0.6, y=y), only, **plain, y2=both["y"])
+    text = layer({"type": "text", "fontWeight": 600, "y": y, **sides}, only, words, **plain, text={"field": "label"})
+    return {"layer": [rule, text]}
 
 
 def _here(x: Spec, y: Spec, label: str) -> Spec:

@@ -130,7 +130,7 @@ def staleness(found: Relaxation) -> pd.DataFrame:
     rows = [(ENDS[one.limit], one.rate / GB, one.needed, False) for one in found.curves]
     rows.append((ENDS[found.now.limit], found.now.rate / GB, found.now.needed, True))
     frame = pd.DataFrame(rows, columns=["curve", "rate", "needed", "now"])
-    return frame[(frame.needed > 0) | frame.now].assign(bound=found.bound)
+    return frame[frame.needed > 0].assign(bound=found.bound)
 
 
 def strict_and_relaxed(found: Relaxation) -> pd.DataFrame:

@@ -5,8 +5,25 @@ Fields have fixed names; what a visitor named appears in titles alone. `point` s
 
 from functools import cache, lru_cache
 
-from pages.graphics.charts import FIGURE, INK, LABEL, LOG, Spec, axis, hover, layer, nominal, quantity, rows, ruled, when
+from pages.graphics.charts import (
+    FIGURE,
+    INK,
+    LABEL,
+    Spec,
+    axis,
+    below,
+    ending,
+    hover,
+    layer,
+    nominal,
+    quantity,
+    rows,
+    ruled,
+    turned,
+    when,
+)
 from pages.graphics.heat_maps import FRONT, NUMBER, PICK, SPREAD, tips
+from pages.graphics.log_axes import fitted, log_axis
 from pages.ui import palette
 
 ROTATION = ("#5b7bb4", "#d9622b", "#4fa64a", "#7b5fa8", "#c2a02b", "#2f9e9b", "#c2557f", "#8c8c8c")
@@ -16,26 +33,36 @@ Words = tuple[str, ...]
 
 @lru_cache(maxsize=64)
 def lines(
-    axis_title: str, metric: str, numeric: bool, log: bool, second: str = "", series: Words = (), log_y: bool = False
+    axis_title: str,
+    metric: str,
+    numeric: bool,
+    log: bool,
+    second: str = "",
+    series: Words = (),
+    log_y: bool = False,
+    words: Words = (),
 ) -> Spec:
     """The metric over one axis, a line for each of the `series` of a second one, with a band where others are reduced.
+
+    The `words` of an axis have points instead, with a bar as their band: nothing lies between two of them.
 
     Needs first, metric, low, high, count, point, and second if there is one.
     """
     kind = "quantitative" if numeric else "ordinal"
-    scale: Spec = {"scale": LOG if log else {"zero": False}} if numeric else {}
-    label = axis(axis_title) if numeric else axis(axis_title, labelAngle=0, labelExpr=NUMBER)
+    scale: Spec = {"scale": fitted(log)} if numeric else {}
+    label = _across(axis_title, "x", log) if numeric else axis(axis_title, labelExpr=NUMBER, **turned(words))
     x = {"field": "first", "type": kind, "sort": None, "axis": label, **scale}
-    y = {"type": "quantitative", "axis": axis(metric), "scale": {"type": "log"} if log_y else {"zero": False}}
-    colour = {"color": nominal("second", sort=None, scale=colours(series), legend=_legend(second))}
+    y = {"type": "quantitative", "axis": _across(metric, "y", log_y), "scale": fitted(log_y)}
+    colour = {"color": nominal("second", sort=None, scale=colours(series), legend=_legend(second, series))}
+    band = {"type": "area", "opacity": 0.13} if numeric else ruled(opacity=0.5)
     plain = {"color": {"value": ROTATION[1]}}
     tip = tips(("first", axis_title), *([("second", second)] if second else []), ("metric", metric), *SPREAD)
     return {
         "height": 340,
         "encoding": {"x": x, **(colour if second else plain)},
         "layer": [
-            layer({"type": "area", "opacity": 0.13}, y={**y, "field": "low"}, y2={"field": "high"}),
-            layer({"type": "line", "strokeWidth": 2.2}, y={**y, "field": "metric"}),
+            layer(band, y={**y, "field": "low"}, y2={"field": "high"}),
+            *([layer({"type": "line", "strokeWidth": 2.2}, y={**y, "field": "metric"})] if numeric else []),
             {
                 "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
                 "encoding": {"y": {**y, "field": "metric"}, "tooltip": tip},
@@ -52,8 +79,12 @@ def colours(series: Words) -> Spec:
     return {"domain": list(series), "range": [ROTATION[at % len(ROTATION)] for at in range(len(series))]}
 
 
-def _legend(title: str) -> Spec:
-    return {"title": title, "orient": "top", "columns": 4, "titleFontWeight": "normal", "labelLimit": 140, "symbolOpacity": 1}
+def _across(title: str, channel: str, log: bool) -> Spec:
+    return log_axis(title, channel) if log else axis(title, labelOverlap=True)
+
+
+def _legend(title: str, series: Words) -> Spec:
+    return below(max(series, key=len, default=title), title=title, symbolOpacity=1)
 
 
 BEST_CELL: Spec = layer(  # a filter would change the order of the axes
@@ -76,14 +107,13 @@ def scatter(
 
     Needs x, y, colour, front, point, count. Where it is `dense`, a mark that stands for more points is darker.
     """
-    scales = [LOG if log else {"zero": False} for log in logs]
     encoding = {
-        name: quantity(name, axis=axis(title, labelOverlap=True), scale=scale)
-        for name, title, scale in zip("xy", (x, y), scales, strict=True)
+        name: quantity(name, axis=_across(title, name, log), scale=fitted(log))
+        for name, title, log in zip("xy", (x, y), logs, strict=True)
     }
     paint: Spec = {"value": INK}
     if colour:
-        paint = nominal("colour", sort=None, scale=colours(series), legend=_legend(colour))
+        paint = nominal("colour", sort=None, scale=colours(series), legend=_legend(colour, series))
     tip = [{"field": "x", "title": x, "format": ",.5~r"}, {"field": "y", "title": y, "format": ",.5~r"}]
     tip += hover(("colour", colour)) if colour else []
     every = {
@@ -133,7 +163,7 @@ def bars(metric: str) -> Spec:
         **rows(30),
         "encoding": {
             "y": nominal("name", sort=None, axis=axis("Pinned", labelFontSize=13)),
-            "x": quantity("amount", axis=axis(metric)),
+            "x": quantity("amount", axis=axis(metric), scale=ending("0.0123")),
         },
         "layer": [
             {"mark": {"type": "bar", "height": {"band": 0.65}, "color": ROTATION[0]}},

@@ -11,8 +11,9 @@ from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis
 from pages.graphics import heat_maps
 from pages.graphics.charts import Spec
+from pages.graphics.log_axes import wants_log
 from pages.search_page.points import sweep_charts, sweep_marks, sweep_parallel, sweep_table
-from pages.search_page.points.sweep_marks import is_log, lower_is_better
+from pages.search_page.points.sweep_marks import lower_is_better
 from pages.search_page.points.sweep_parallel import Scale
 from pages.search_page.points.sweep_table import COST, title
 from pages.ui import numbers
@@ -35,7 +36,7 @@ def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, how: str,
     """The metric over two axes, other knobs reduced."""
     first, second = axes
     found = sweep_marks.grid(rows, (first.path, second.path), metric, how)
-    log = bool(len(found)) and is_log(found["metric"])
+    log = wants_log(found["metric"])
     spec = heat_maps.heat_map(
         title(first.path),
         title(second.path),
@@ -62,8 +63,10 @@ def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, how: str) -> Fi
         found = found.assign(second=found["second"].map(sweep_table.shown).astype(str))
     numeric = sweep_table.numeric(first)
     named = title(rest[0].path) if rest else ""
-    log = bool(len(found)) and is_log(found["metric"])
-    spec = sweep_charts.lines(title(first.path), metric, numeric, numeric and KNOBS[first.path].log, named, series, log)
+    log = wants_log(found["metric"])
+    words = () if numeric else tuple(map(str, dict.fromkeys(found["first"])))
+    log_x = numeric and KNOBS[first.path].log and wants_log(found["first"])
+    spec = sweep_charts.lines(title(first.path), metric, numeric, log_x, named, series, log, words)
     thinned = f"{len(series)} of {many} lines, evenly chosen; all are in the table and the files. " if many > len(series) else ""
     band = "Bands reach from the lowest to the highest point of the other knobs." if found["count"].max() > 1 else ""
     return Figure(spec, found, f"{metric} over {title(first.path)}", thinned + band)
@@ -71,7 +74,7 @@ def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, how: str) -> Fi
 
 def pareto(rows: pd.DataFrame, x: str, y: str, colour: str) -> Figure:
     """Two metrics against each other, the front drawn."""
-    logs = (is_log(rows[x]), is_log(rows[y]))
+    logs = (wants_log(rows[x]), wants_log(rows[y]))
     marks = sweep_marks.scatter(rows, x, y, colour, logs)
     series = sweep_marks.series(sweep_marks.steps(rows[colour], KNOBS[colour].log)) if colour else ()
     painted = title(colour) if colour else ""
@@ -95,12 +98,11 @@ def traded(rows: pd.DataFrame, metric: str) -> tuple[str, str] | None:
 def parallel(rows: pd.DataFrame, names: Sequence[str], metric: str) -> tuple[Figure, list[Scale]]:
     """Every named column as a vertical scale; also returns the scales, to read a box over them."""
     scales = [sweep_parallel.scale(rows, name) for name in names]
-    spec = sweep_parallel.spec(tuple(title(name) for name in names), metric)
+    marks = sweep_parallel.marks(rows, scales, metric)
+    spec = sweep_parallel.spec(tuple(title(name) for name in names), metric, sweep_parallel.first_length(marks))
     best = min(sweep_parallel.MOST_LINES, len(rows))
     note = f"Grey: where all {count(len(rows))} points run, wider for more. Lines: the best {best}, darkest first."
-    return Figure(
-        spec, sweep_parallel.marks(rows, scales, metric), "Where the points run between knobs and results", note
-    ), scales
+    return Figure(spec, marks, "Where the points run between knobs and results", note), scales
 
 
 def matters(shares: Sequence[Share], metric: str) -> Figure:

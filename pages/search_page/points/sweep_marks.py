@@ -126,8 +126,3 @@ def _cell(held: np.ndarray, log: bool, size: float) -> np.ndarray:
     low, high = scaled.min(), scaled.max()
     cells: np.ndarray = ((scaled - low) / ((high - low) or 1.0) * size).astype(int)
     return cells
-
-
-def is_log(held: pd.Series) -> bool:
-    """Whether numbers spread over so many sizes that equal ratios read better than equal steps."""
-    return bool(len(held.dropna()) and held.min() > 0 and held.max() / held.min() > 50)

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 import pandas as pd
 
 from engine.analysis.objective import Constraint
 from engine.scenario.scenario import KNOBS
-from pages.graphics.charts import INK, Spec, axis, quantity, ruled, where
+from pages.graphics.charts import GAP, INK, Spec, axis, quantity, ruled, where
+from pages.graphics.letters import length
+from pages.graphics.log_axes import wants_log
 from pages.search_page.points.sweep_charts import BRUSH
-from pages.search_page.points.sweep_marks import is_log
 from pages.search_page.points.sweep_table import POINT, Words, ranked
 from pages.ui import numbers
 
@@ -20,6 +22,7 @@ BINS, FEW = 16, 60
 MOST_LINES = 40
 MOST_LABELS = 12
 ROOM = 100  # pixels that a title wants
+LETTER, SMALLEST, HEADER, LONG = 11, 8, 12, 12  # pixels of letters of labels and titles; letters of a label of one line
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def scale(frame: pd.DataFrame, name: str) -> Scale:
     if not pd.api.types.is_numeric_dtype(held):
         words = tuple(str(word) for word in held.cat.categories if word in set(held))
         return Scale(name, np.array([words.index(str(one)) for one in held]) / max(len(words) - 1, 1), words)
-    log = KNOBS[name].log and held.min() > 0 if name in KNOBS else is_log(held)
+    log = KNOBS[name].log and held.min() > 0 if name in KNOBS else wants_log(held)
     scaled = np.log(held.to_numpy()) if log else held.to_numpy()
     low, high = scaled.min(), scaled.max()
     return Scale(name, (scaled - low) / ((high - low) or 1.0), low=float(held.min()), high=float(held.max()), log=bool(log))
@@ -83,12 +86,31 @@ def marks(frame: pd.DataFrame, scales: Sequence[Scale], metric: str) -> pd.DataF
             height = float(one.heights[place[point]])
             rows.append({"kind": "line", "at": at, "y": height, "point": point, "rank": rank, "metric": found})
     rows += [
-        {"kind": "label", "at": at, "y": height, "label": label}
+        {"kind": "label", "at": at, "y": height, "label": (lines := two_lines(label)), "long": _long(lines)}
         for at, one in enumerate(scales)
         for height, label in one.labels()
     ]
-    columns = ("kind", "at", "to", "y", "y2", "share", "rank", "metric", "label", "point")
+    columns = ("kind", "at", "to", "y", "y2", "share", "rank", "metric", "label", "long", "point")
     return pd.DataFrame(rows, columns=columns)
+
+
+def two_lines(label: str) -> str:
+    """Return a label, a long one in two lines, broken near its middle where words meet."""
+    breaks = [at + 1 for at, letter in enumerate(label[:-1]) if letter in " -"]
+    if len(label) <= LONG or not breaks:
+        return label
+    at = min(breaks, key=lambda place: abs(place - len(label) / 2))
+    return f"{label[:at].rstrip()}\n{label[at:]}"
+
+
+def _long(lines: str) -> float:
+    """Return the length of the longest line in the unit of its letters' size."""
+    return max(length(line, 1, bold=True) for line in lines.split("\n"))
+
+
+def first_length(rows: pd.DataFrame) -> float:
+    """Return the length of the longest label of the first scale, in the unit of its letters' size."""
+    return float(rows.loc[(rows["kind"] == "label") & (rows["at"] == 0), "long"].max())
 
 
 def _ribbons(at: int, left: Scale, right: Scale) -> list[Mapping[str, object]]:
@@ -112,25 +134,36 @@ def brushed(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> tupl
 
 
 @lru_cache(maxsize=64)
-def spec(titles: tuple[str, ...], metric: str) -> Spec:
+def spec(titles: tuple[str, ...], metric: str, first: float = 0.0) -> Spec:
     """A vertical scale for each title: grey ribbons say how many points run from where to where, lines are the best.
 
-    Needs the columns of `marks`. Dragging along a scale keeps what crosses it there.
+    Needs the columns of `marks`. Dragging along a scale keeps what crosses it there. `first` is the length of the first scale's
+    longest label, in the unit of its letters' size.
     """
     slanted = f"width < {ROOM * len(titles)}"  # on a narrow screen, where titles side by side would hide each other
     turned = {"labelAngle": {"expr": f"{slanted} ? -40 : 0"}, "labelAlign": {"expr": f"{slanted} ? 'left' : 'center'"}}
-    words = {"labelExpr": f"{[*titles]}[datum.value]", "labelLimit": 120, "labelOverlap": False}
+    words = {"labelExpr": f"{[*titles]}[datum.value]", "labelLimit": 0, "labelOverlap": False}
     top = axis("", values=[*range(len(titles))], orient="top", **words, **turned)
-    domain = {"domain": [-0.35, len(titles) - 0.9]}
-    x = quantity("at", axis={**top, "domain": False, "ticks": False}, scale=domain)
+    halves = [length(title, HEADER) / 2 for title in (titles[0], titles[-1])]
+    left = ceil(max(first * LETTER, halves[0])) + 2 * GAP
+    right = {"expr": f"width - ({slanted} ? {ceil(halves[1] * 1.6)} : {ceil(halves[1])}) - {GAP}"}  # of a slanted one its shadow
+    across = {"domain": [0, max(len(titles) - 1, 1)], "range": [left, right]}
+    x = quantity("at", axis={**top, "domain": False, "ticks": False}, scale=across)
+    between = f"(range('x')[1] - range('x')[0]) / {max(len(titles) - 1, 1)} - {2 * GAP}"
     y = quantity("y", axis=None, scale={"domain": [-0.04, 1.04]})
-    labels = [_label({"stroke": {"expr": "background || 'white'"}, "strokeWidth": 5, "strokeJoin": "round"}), _label({})]
+    halo = {"stroke": {"expr": "background || 'white'"}, "strokeWidth": 5, "strokeJoin": "round"}
+    labels = [_label(between, more) for more in (halo, {})]
     return {"height": 420, "encoding": {"x": x, "y": y}, "layer": [{**_ribbon(), "params": [BRUSH]}, _line(metric), *labels]}
 
 
-def _label(halo: Spec) -> Spec:
-    """A scale's words; drawn first with a halo in the colour of the page, so that no ribbon hides them."""
-    text: Spec = {"type": "text", "align": "right", "dx": -6, "fontSize": 11, "fontWeight": 600, "color": INK}
+def _label(between: str, halo: Spec) -> Spec:
+    """A scale's words; drawn first with a halo in the colour of the page, so that no ribbon hides them.
+
+    They shrink to the room `between` two scales, and go where they could not be read.
+    """
+    size = f"(datum.at === 0 ? {LETTER} : min({LETTER}, ({between}) / datum.long))"
+    room = {"fontSize": {"expr": size}, "opacity": {"expr": f"{size} < {SMALLEST} ? 0 : 1"}, "lineBreak": "\n"}
+    text: Spec = {"type": "text", "align": "right", "dx": -6, "fontWeight": 600, "color": INK, "baseline": "middle", **room}
     return {**_of("label"), "mark": {**text, **halo}, "encoding": {"text": {"field": "label"}}}
 
 

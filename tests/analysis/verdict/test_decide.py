@@ -166,7 +166,7 @@ def test_a_requirement_beyond_all_machines_is_named_with_the_nearest(tmp_path, c
     words = ["decide", "--preset", "tiny", "--parts", FEW, "--require", "throughput=1e12", "--json", str(tmp_path / "out.json")]
     assert main(words) == 3
     found = json.loads((tmp_path / "out.json").read_text())
-    assert found["verdict"] is None and "throughput=1e+12" in found["sentence"] and "%" in found["sentence"]
+    assert found["verdict"] is None and "at least 1.00 trillion samples/s" in found["sentence"] and "%" in found["sentence"]
     assert all(not row["feasible"] and row["reason"] for row in found["rows"])
     assert "No machine" in capsys.readouterr().out
 

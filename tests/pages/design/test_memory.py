@@ -44,7 +44,7 @@ def test_every_chart_draws_only_columns_that_its_table_has():
     links, pairs, parts, sizes = found("trainingcxl-rm2")
     rows = memory_tables.latency(links, scenario("trainingcxl-rm2", "cxl"))
     drawn = {
-        "latency": (memory_charts.latency(memory_tables.ticks(rows)), rows),
+        "latency": (memory_charts.latency(), rows),
         "near": (memory_charts.near_data(), memory_tables.near_data(pairs)),
         "load": (memory_charts.load(), memory_tables.load(parts)),
         "sizes": (memory_charts.sizes(), memory_tables.sizes(sizes)),

@@ -17,6 +17,7 @@ from pages.data_page import cache_size, uploads, workload_charts, workload_table
 from pages.design_page import training_panel
 from pages.gate import access
 from pages.gate.typed_path import expanded
+from pages.graphics.log_axes import log_ticks
 from pages.own_data import panel, ways
 from tests import apps
 from tests.apps import chart_words, text
@@ -163,7 +164,7 @@ def test_axes_over_sizes_have_the_unit_of_the_tables_and_ticks_at_1_2_5(tables):
     found = workload_tables.expected(workload_tables.asked(with_values(preset("tiny").scenario, changes)))
     frame = workload_tables.hits(found, 0.01, {})
     assert workload_tables.unit(found) == unit and 10 <= frame["x"].max() < 10_000
-    ticks = workload_charts.log_ticks(frame["x"])
+    ticks = log_ticks(frame["x"])
     assert len(ticks) >= 10 and {f"{tick:e}"[0] for tick in ticks} == {"1", "2", "5"}
     assert frame["x"].min() <= ticks[0] and ticks[-1] <= frame["x"].max()
 

@@ -1,0 +1,63 @@
+"""Logarithmic axes as values: when numbers want one, its scale, and its ticks at 1, 2 and 5 times the powers of ten."""
+
+from collections.abc import Iterable
+from math import ceil, floor, isfinite, log10
+from typing import Any
+
+from pages.graphics.charts import SHORT, Spec, axis
+
+STEPS = (1, 2, 5)
+WIDE = 8.0  # times the least number from which equal ratios read better than equal steps
+LEAST_POWER, LARGEST_POWER = -9, 15
+EVERY_TICK = [float(f"{step}e{power}") for power in range(LEAST_POWER, LARGEST_POWER + 1) for step in STEPS]
+EDGES = {"zero": False, "nice": False, "padding": 12}  # fitted to the points, which stay whole at the picture's edges
+# Pixels of a decade from which 2 and 5 are written too, and labels that fit into the axis at most.
+ROOM = {"x": 120, "y": 50}
+MOST_DECADES = 3  # of which all ticks are written: ten at most
+SIZES = {"x": "width", "y": "height"}
+POWER = "log(datum.value) / LN10"
+IS_POWER = f"abs({POWER} - round({POWER})) < 1e-9"
+
+
+def log_ticks(values: Iterable[float], steps: tuple[int, ...] = STEPS) -> tuple[float, ...]:
+    """Return the steps times powers of ten among positive values, from the least to the largest."""
+    known = [value for value in values if value > 0 and isfinite(value)]
+    if not known:
+        return ()
+    low, high = min(known) * (1 - 1e-9), max(known) * (1 + 1e-9)
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    return tuple(tick for power in powers for step in steps if low <= (tick := float(f"{step}e{power}")) <= high)
+
+
+def wants_log(values: Iterable[float]) -> bool:
+    """Return whether numbers, none of them 0 or less, span about a decade or more."""
+    known = [value for value in values if isfinite(value)]
+    return bool(known) and min(known) > 0 and max(known) >= WIDE * min(known)
+
+
+def fitted(log: bool) -> Spec:
+    """Return a scale that is fitted to its points, with room for the marks at its ends."""
+    return {"type": "log", **EDGES} if log else {**EDGES}
+
+
+def log_axis(title: str, channel: str, **more: Any) -> Spec:
+    """Return the axis of a logarithmic scale: ticks at 1, 2, 5 times powers of ten, of which a crowded one writes the powers.
+
+    Where the powers are crowded too, labels that would overlap are left out.
+    """
+    ends = f"domain('{channel}')"
+    inside = f"inrange(datum.value, [{ends}[0] * (1 - 1e-9), {ends}[1] * (1 + 1e-9)])"  # a clamped scale draws all ticks
+    decades = f"max(log({ends}[1] / {ends}[0]) / LN10, 0.01)"
+    roomy = f"{decades} <= {MOST_DECADES} && {SIZES[channel]} / {decades} >= {ROOM[channel]}"
+    label = f"{inside} && ({IS_POWER} || {roomy}) ? ({SHORT}) : ''"
+    return axis(
+        title,
+        **{
+            "values": EVERY_TICK,
+            "tickCount": len(EVERY_TICK),  # Vega leaves out every second one of more
+            "format": ",~r",
+            "labelExpr": label,
+            "labelOverlap": "greedy",
+            **more,
+        },
+    )
