@@ -6,8 +6,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import streamlit as st
-
 from engine.core.catalog import own_folder
 from engine.core.part_files.folder import PartsFolder
 from engine.insight.data_profile import Profile
@@ -15,7 +13,6 @@ from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.data_page import workload_tables
 from pages.ui import answer
-from pages.ui.plain import plain
 
 BOX_AFTER = 0.3  # seconds in which most profiles are there, without a box that comes and goes
 
@@ -38,23 +35,20 @@ def counted(scenario: Scenario, most: int, path: Path) -> Profile:
 
 def with_box(words: str, find: Callable[..., Any], *given: Hashable) -> Any:
     """Return `find(*given)`, computed once; meanwhile the page's answer says `words`."""
-    with st.container():
-        return _result(own_folder(), words, find, *given)
+    return _result(own_folder(), words, find, *given)
 
 
 @lru_cache(maxsize=later.CACHED_RESULTS)
 def _result(parts: PartsFolder, words: str, find: Callable[..., Any], *given: Hashable) -> Any:
-    start, place, drawn = monotonic(), st.empty(), False
+    start, place = monotonic(), None
 
     def draw() -> None:
-        nonlocal drawn
-        if not drawn and monotonic() - start > BOX_AFTER:
-            drawn = True
-            with place.container(border=True, key=answer.KEY):
-                st.header(f"{plain(words)} ...", anchor=False)
-                st.markdown("Some seconds; the very first time some more.")
+        nonlocal place
+        if place is None and monotonic() - start > BOX_AFTER:
+            place = answer.wait(words, "Some seconds; the very first time some more.")
 
     try:
         return later.worker_result(find, *given, meanwhile=draw)
     finally:
-        place.empty()
+        if place is not None:
+            place.empty()

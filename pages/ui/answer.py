@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui import session
 from pages.ui.page_link import host
 from pages.ui.plain import plain
 
-KEY, COPY, DRAWN = "answer", "copy answer", "answer drawn"
+KEY, COPY, BOX, DRAWN = "answer", "copy answer", "answer box", "answer drawn"
 MOST = 2000
 
 
@@ -21,7 +22,7 @@ def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = ()) -
     running, empty, refused.
     """
     st.session_state[DRAWN] = True
-    with st.container(border=True, key=KEY):
+    with _box():
         with st.container(horizontal=True, vertical_alignment="top", key="answer-finding"):
             st.header(plain(finding, most=MOST), anchor=False, width="stretch")
             _copy([finding, *reasons])
@@ -39,9 +40,25 @@ def show(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = ()) -
         pass
 
 
+def wait(finding: str, note: str) -> DeltaGenerator:
+    """Draw in the answer's box what is computed; return its place, to be emptied before the answer is drawn there."""
+    place = _box().empty()
+    with place.container():
+        st.header(plain(f"{finding} ..."), anchor=False)
+        st.markdown(plain(note))
+    return place
+
+
 def begin() -> None:
     """Note that this run has drawn no answer yet."""
-    st.session_state[DRAWN] = False
+    st.session_state.update({BOX: None, DRAWN: False})
+
+
+def _box() -> DeltaGenerator:
+    """Return the box of this run's answer: Streamlit allows one with its key."""
+    box: DeltaGenerator = st.session_state.get(BOX) or st.container(border=True, key=KEY)
+    st.session_state[BOX] = box
+    return box
 
 
 def is_drawn() -> bool:

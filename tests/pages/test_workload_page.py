@@ -12,8 +12,8 @@ from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
-from pages.answers import data_file
-from pages.data_page import cache_size, workload_charts, workload_tables
+from pages.answers import data_file, later
+from pages.data_page import cache_size, counting, workload_charts, workload_tables
 from pages.ui import numbers
 from tests import apps
 from tests.caches.reference_caches import cache_misses
@@ -162,3 +162,16 @@ def test_the_charts_are_valid_and_a_policy_keeps_its_colour():
         altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
         assert "#9c6b3f" in str(spec)
     altair.Chart.from_dict({**workload_charts.tables(), "data": {"values": []}}).to_dict()
+
+
+def test_a_profile_that_takes_long_is_announced_in_the_box_that_then_holds_the_answer(monkeypatch):
+    def waited(find, *given, meanwhile=lambda: None):
+        meanwhile()
+        return find(*given)
+
+    monkeypatch.setattr(counting, "BOX_AFTER", -1.0)
+    monkeypatch.setattr(workload_tables, "many", lambda scenario: True)
+    monkeypatch.setattr(later, "worker_result", waited)
+    app = apps.opened("data", {"preset": "tiny", "data.batch_size": "23"})
+    assert not app.exception and [header.value for header in app.header if "A cache of" in header.value]
+    assert not [header for header in app.header if "Working out" in header.value]
