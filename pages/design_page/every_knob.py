@@ -63,7 +63,7 @@ def spec() -> Spec:
     tip = hover(("knob", "Knob"), ("value", "Value"), ("step", "Step time [ms]", ",.4~r"), ("refused", "Cannot run"))
     line = layer({"type": "line", "color": strips.LINE, "strokeWidth": 2}, x=x, yOffset=y, detail=nominal("knob"))
     here = {"size": when("datum.here", 90, 15), "color": when("datum.here", CURVE, strips.LINE)}
-    dots = layer({"type": "point", "filled": True, "opacity": 1}, x=x, yOffset=y, tooltip=tip, **here)
+    dots = layer({"type": "point", "aria": False, "filled": True, "opacity": 1}, x=x, yOffset=y, tooltip=tip, **here)
     last = {"filter": "datum.says !== ''"}
     text = layer({"type": "text", "align": "left", "dx": GAP, "color": INK}, last, x=x, text={"field": "says"})
     return {**FIT, "height": {"step": LANE, "for": "position"}, "encoding": {"y": lane}, "layer": [line, dots, text]}

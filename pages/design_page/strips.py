@@ -150,7 +150,8 @@ def marked(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
     """Return a line and its dots, of which the one in force, `here`, is large and in the accent."""
     line = layer({"type": "line", "color": LINE, "strokeWidth": 2}, x=x, y=y)
     here = {"size": when("datum.here", size, size / 6), "color": when("datum.here", CURVE, LINE)}
-    return line, layer({"type": "point", "filled": True, "opacity": 1}, x=x, y=y, tooltip=tip, **here)
+    dots = {"type": "point", "aria": False, "filled": True, "opacity": 1}  # without a dot its group would have no name
+    return line, layer(dots, x=x, y=y, tooltip=tip, **here)
 
 
 @cache

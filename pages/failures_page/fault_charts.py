@@ -102,7 +102,7 @@ def _yardstick(name: str, gone: float, y_label: float, scale: Spec) -> Spec:
 def _marked(one: Marked, y_label: float, scale: Spec, late: bool) -> Spec:
     """A rule or a point at a period, its name in a row of its own at the bottom."""
     at = {"x": {"datum": one.minutes, "type": "quantitative", "scale": LOG}}
-    point = {"type": "point", "filled": True, "size": 130, "shape": "diamond", "color": OWN, "opacity": 1}
+    point = {"type": "point", "aria": False, "filled": True, "size": 130, "shape": "diamond", "color": OWN, "opacity": 1}
     mark = layer(ruled(color=INK, strokeDash=[6, 3] if one.gone is None else [1, 0], opacity=0.7), **at)
     text = {"type": "text", "y": y_label, "color": INK, "align": "right" if late else "left", "dx": -6 if late else 6}
     label = layer(text, **at, text={"value": one.name})
