@@ -54,7 +54,7 @@ if verdict is not None and not refusal:
     with right:
         map_panel.draw(verdict, known, more)
     if cases:
-        outlook_panel.draw_cases(cases, tipping)
+        outlook_panel.draw_cases(verdict, cases, tipping)
     outlook_panel.draw_losses(verdict)
     outlook_panel.draw_rows(verdict, sure)
 later.redraw_after(*((one,) for one in (first, forks, whole, bands, more, cases, tipping) if one is not None))

@@ -26,8 +26,14 @@ frame.guard()
 asked = session.scenario()
 address.bar("failures", caution.sequence_caution(asked))
 scenario = campaigns.supposed(asked)
-refused, found, running = "", None, None
+refused, found, running = failure_settings.refusal(scenario), None, None
 month, crowded = None, ""
+if refused:  # the numbers of another machine would be taken for those of the one that is written
+    finding, _, remedy = refused.partition(". ")
+    answer.show(finding, [remedy or losses_panel.REMEDY])
+    failure_settings.draw(asked, scenario)
+    panel.draw_apart(leading.FAILURES, "failures")
+    st.stop()
 try:
     crowded = campaigns.too_many(scenario)
     month = losses_panel.of(scenario)

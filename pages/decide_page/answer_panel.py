@@ -11,6 +11,7 @@ from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.variants import Varied
 from engine.analysis.verdict.report.sentences import (
     headline,
+    headline_only,
     left_out,
     not_on_sale,
     notes,
@@ -77,7 +78,7 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
                 for note in notes(verdict):
                     st.markdown(plain(note, most=MOST))
     told = [*([] if best else notes(verdict)), why(verdict), ties(verdict), unstruck_words(verdict), left_out(verdict)]
-    told += [not_on_sale(best)] if best is not None else []
+    told += [not_on_sale(best), headline_only(best)] if best is not None else []
     st.caption(" ".join(plain(one, most=MOST) for one in told if one))
 
 

@@ -136,19 +136,30 @@ def losses(verdict: Verdict) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def cases(found: Sequence[Varied]) -> pd.DataFrame:
-    """Return a row a case: what is changed, who wins then, at which price and pace."""
+def cases(found: Sequence[Varied], best: Row | None) -> pd.DataFrame:
+    """Return a row a case, the question as it is first: what is changed, who wins then, at which price and pace."""
+    now = {
+        "If": "as asked",
+        "Rows are held in": best.family if best else NOBODY,
+        "System": title(best.system) if best else "",
+        "USD a billion samples": best.cost.total if best and best.cost else None,
+        "Machine [USD]": best.capital if best else None,
+        "Samples/s": best.result.results["Throughput [samples/s]"] if best and best.result else None,
+    }
     return pd.DataFrame(
         [
-            {
-                "If": f"{one.name}: {one.told}",
-                "Rows are held in": one.winner.family or NOBODY,
-                "System": title(one.winner.system),
-                "USD a billion samples": one.winner.cost if one.winner.meets else None,
-                "Machine [USD]": one.winner.capital,
-                "Samples/s": one.winner.throughput or None,
-            }
-            for one in found
+            now,
+            *(
+                {
+                    "If": f"{one.name}: {one.told}",
+                    "Rows are held in": one.winner.family or NOBODY,
+                    "System": title(one.winner.system),
+                    "USD a billion samples": one.winner.cost if one.winner.meets else None,
+                    "Machine [USD]": one.winner.capital,
+                    "Samples/s": one.winner.throughput or None,
+                }
+                for one in found
+            ),
         ]
     )
 

@@ -101,7 +101,7 @@ def finding(known: Territory, verdict: Verdict) -> str:
     told = [runs[0][0], *(f"{family} from {_short(value)}" for family, value in runs[1:])]
     never = [name for name in decide_charts.COLOURS if name not in decide_charts.known_families(known)]
     none = f". Nowhere: {', '.join(never)}" if never else ""
-    return f"{across.title}: {', '.join(told)}{none}."
+    return f"{across.title} on this map: {', '.join(told)}{none}."
 
 
 def _short(value: float) -> str:

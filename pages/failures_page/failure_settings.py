@@ -21,6 +21,7 @@ from pages.ui.plain import plain
 
 FAILURES, PERIOD, NODES, GPUS = "row failures", "row period", "row nodes", "row gpus"
 MINUTES, PROTECTION, POWER = "row minutes", "row protection", "row power"
+ROW = (FAILURES, PERIOD, NODES, GPUS)
 REFUSED, BETWEEN = "row refused", "row between"
 A_NODE = ", each node"
 BETWEENS = (*PERIODS, *(f"{name}{A_NODE}" for name in PERIODS))
@@ -65,11 +66,17 @@ def draw(asked: Scenario, shown: Scenario) -> None:
         _choice(PROTECTION, "Checkpoint to", names("protections"), 146, _protection_changed, place_name)
         _words("; power lost")
         _choice(POWER, "Power lost", _powers(shown), 104, _power_changed)
-    if refused:
+    if refused and not refusal(shown):
         st.caption(f":red[{plain(refused[1])}]")
     for sentence in notes(asked, shown, row):
         st.caption(plain(sentence))
     _offers(shown, refused)
+
+
+def refusal(shown: Scenario) -> str:
+    """Return why the failures or the machine that are written are not computed, "" where they are."""
+    refused = _refused(shown)
+    return refused[1] if refused and refused[0].keys() & {*ROW} else ""
 
 
 def draw_presses(shown: Scenario, best: losses.ProtectionLoss | None, least: losses.ProtectionLoss | None) -> None:
@@ -184,13 +191,19 @@ def _refused(shown: Scenario) -> tuple[Mapping[str, str], str, Scenario] | None:
 
 
 def _change(base: Scenario, fields: tuple[str, ...], changed: Callable[[Scenario], Scenario]) -> None:
-    """Take a change over into the scenario, or keep what was written beside the sentence that refuses it."""
-    st.session_state.pop(REFUSED, None)
+    """Take a change over into the scenario, or keep what was written beside the sentence that refuses it.
+
+    What was refused of other fields stays written and refused.
+    """
+    before: tuple[Mapping[str, str], str, Scenario] | None = st.session_state.pop(REFUSED, None)
     try:
         session.show(changed(base))
     except EmberpoolError as error:
         written = {key: str(st.session_state[key]) for key in fields}
         st.session_state[REFUSED] = written, str(error), supposed(session.scenario())
+    else:
+        if before and before[0] and not before[0].keys() & {*fields}:
+            st.session_state[REFUSED] = before[0], before[1], supposed(session.scenario())
 
 
 def _failures_changed() -> None:
@@ -204,7 +217,7 @@ def _failures_changed() -> None:
             return failure_row.with_machine(base, row)  # published rates are those of a GPU and a node: they stay
         return failure_row.with_row(base, row)
 
-    _change(with_values(asked, kept), (FAILURES, PERIOD, NODES, GPUS), changed)
+    _change(with_values(asked, kept), ROW, changed)
     st.session_state[BETWEEN] = st.session_state[PERIOD]
 
 
@@ -305,4 +318,4 @@ def _possible(other: Scenario) -> str:
 def _take(pressed: Mapping[str, Any], row: FailureRow) -> None:
     asked = session.scenario()
     kept = {PROTECTION_KNOB: supposed(asked).policy.protection}
-    _change(with_values(asked, kept), (), lambda base: failure_row.with_row(with_values(base, pressed), row))
+    _change(with_values(asked, kept), ROW, lambda base: failure_row.with_row(with_values(base, pressed), row))

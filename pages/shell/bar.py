@@ -42,6 +42,9 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
         with target:
             question.draw_within()
         draw_chips()
+        if not changed_knobs():  # its line is kept: fields must not move under the pointer
+            with st.container(key="chips"):
+                st.caption("Nothing differs from the preset.")
     _say_refused(refused)
 
 

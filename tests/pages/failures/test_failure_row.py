@@ -52,10 +52,12 @@ def test_the_row_sets_the_knobs_and_a_link_brings_it_back():
 
 def test_a_system_of_one_gpu_offers_those_that_can_have_more_in_one_press():
     app = write(apps.opened("failures", {"preset": "dlrm-kaggle"}), FAILURES="2", NODES="64", GPUS="8")
-    assert "CXL has one GPU a node: 64 nodes of 8 GPUs are not possible" in text(app.caption)
+    assert "CXL has one GPU a node: 64 nodes of 8 GPUs are not possible" in text(app.header) and "USD" not in text(app.header)
+    write(app, MINUTES="30")
+    assert "are not possible" in text(app.header) and app.text_input(key=settings.GPUS).value == "8", "8 GPUs stay written"
     assert "system" not in dict(address(app)) and app.text_input(key=settings.GPUS).value == "8", "nothing switches by itself"
     offer = app.button(key="offer all-hbm")
-    assert offer.label == "Take All in HBM instead of CXL: 64 nodes of 8 GPUs, checkpoint to remote storage"
+    assert offer.label == "Take All in HBM instead of CXL: 64 nodes of 8 GPUs"
     offer.click().run()
     held = dict(address(app))
     assert not app.exception and held["system"] == "all-hbm" and held["machine.num_gpus"] == "512"
@@ -72,10 +74,11 @@ def test_a_system_of_one_gpu_offers_those_that_can_have_more_in_one_press():
 ], few=2)  # fmt: skip
 def test_a_bad_value_stays_beside_its_sentence_until_it_is_mended(field, value, sentence):
     app = write(apps.opened("failures", {"preset": "dlrm-kaggle"}), **{field: value})
-    assert sentence in text(app.caption) and app.text_input(key=getattr(settings, field)).value == value
-    assert len(app.header) == 1 and "a month are lost" in text(app.header), "the last good answer stays"
+    place = app.caption if field == "MINUTES" else app.header  # without a machine there is no answer
+    assert sentence in text(place) + text(app.markdown) and app.text_input(key=getattr(settings, field)).value == value
+    assert len(app.header) == 1 and ("a month are lost" in text(app.header)) == (field == "MINUTES")
     write(app, **{field: "1"})
-    assert sentence not in text(app.caption)
+    assert sentence.split(";")[0] not in text(app.caption) + text(app.header) and "a month are lost" in text(app.header)
 
 
 @each("period", [*failure_row.PERIODS], few=2)

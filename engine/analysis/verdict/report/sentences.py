@@ -12,7 +12,7 @@ from ..decide import SAME, Row, Verdict, VerdictQuestion
 from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 from ..outlook.bands import SURE, VerdictBands
 from ..outlook.tipping import TippingPoint
-from ..outlook.variants import Varied
+from ..outlook.variants import QUANTITIES, Varied
 from ..protected import NONE
 from ..requirement import Requirement
 
@@ -173,7 +173,7 @@ def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
         return ""
     least, most = (end(one.winner.value / best.value for one in asked) for end in (min, max))
     times = f"{figures.figure(least)} to {figures.figure(most)} times"
-    spread = f"otherwise the cheapest machine has {times} the {LEAST_WORDS[verdict.question.objective]}"
+    spread = f"under the other popularities the cheapest machine has {times} the {LEAST_WORDS[verdict.question.objective]}"
     moved: dict[str, list[str]] = {}
     for one in asked:
         if one.winner.family != best.family:
@@ -181,7 +181,7 @@ def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
             moved.setdefault(f"{one.winner.family}{price}", []).append(one.told)
     if moved:
         others = "; ".join(f"{' or '.join(names)}: {family}" for family, names in moved.items())
-        return f"It hangs on how popular rows are, here as in {own}: {others}. {spread[0].upper()}{spread[1:]}."
+        return f"It depends on how popular rows are, here as in {own}: {others}. {spread[0].upper()}{spread[1:]}."
     return f"It holds however popular rows are: here as in {own}, {spread}."
 
 
@@ -190,17 +190,29 @@ def left_out(verdict: Verdict) -> str:
     return f"Left out, having no published price: {', '.join(verdict.unpriced)}." if verdict.unpriced else ""
 
 
+def popularity_tips(verdict: Verdict, cases: Iterable[Varied]) -> Iterator[str]:
+    """Yield under which popularities of rows another family wins."""
+    moved: dict[str, list[str]] = {}
+    for one in cases:
+        if verdict.best and one.name == "popularity" and one.winner.family != verdict.best.family:
+            moved.setdefault(one.winner.family or "nothing that can be built", []).append(one.told)
+    for family, names in moved.items():
+        yield f"Popularity of rows: as in {' or '.join(names)} it is {family}."
+
+
 def tipping_words(points: Iterable[TippingPoint]) -> Iterator[str]:
     """Yield where the verdict changes, one sentence a tipping point, and along which quantities it does not."""
     still: dict[str, int] = {}
+    widest = {quantity.name: quantity.steps[-1] for quantity in QUANTITIES}
     for one in points:
         if one.at is None:
             still[one.quantity] = still.get(one.quantity, 0) + 1
         else:
             way, after = "above" if one.upwards else "below", one.at.winner.family or "nothing that can be built"
             yield f"{one.quantity[0].upper() + one.quantity[1:]}: {way} {one.at.told} it is {after}."
-    if unmoved := [name for name, count in still.items() if count == 2]:
-        yield f"No change within 8 times more or less of: {', '.join(unmoved)}."
+    for factor in sorted({*widest.values()}, reverse=True):
+        if unmoved := [name for name, count in still.items() if count == 2 and widest.get(name) == factor]:
+            yield f"No change from 1/{figures.count(factor)} to {figures.count(factor)} times: {', '.join(unmoved)}."
 
 
 def notes(verdict: Verdict) -> Iterator[str]:
@@ -208,7 +220,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
     best = verdict.best
     if best is not None:
         yield from filter(None, [ties(verdict)])
-        yield from filter(None, [not_on_sale(best)])
+        yield from filter(None, [not_on_sale(best), headline_only(best)])
         if best.scenario is not None:
             yield from filter(None, [price_note(best.scenario)])
     if verdict.unpriced:
@@ -217,6 +229,14 @@ def notes(verdict: Verdict) -> Iterator[str]:
     always = hours >= HOURS
     taken = "all the time, which favours large machines" if always else f"{figures.exact(hours)} hours a month"
     yield f"It is taken to train {taken}."
+
+
+def headline_only(row: Row) -> str:
+    """Return that a system's inner workings are not published, "" where they are."""
+    system = load("systems", row.system)
+    if system.confidence == "source":
+        return ""
+    return f"{system.title} is known from its headline results alone: its inner workings are assumed."
 
 
 def ties(verdict: Verdict) -> str:
