@@ -18,7 +18,6 @@ from pages.ui.plain import plain  # noqa: E402
 
 st.set_page_config(page_title="Emberpool", page_icon="🔥", layout="wide", initial_sidebar_state="collapsed")
 st.html(frame.STYLE)
-frame.mark()
 own_parts.look()
 address.open_link()
 page = st.navigation(frame.pages(), position="top")
@@ -47,6 +46,7 @@ try:
         if warming.kernels_missing() and page.url_path in {*PLACES} - {"start"}:  # start needs no kernel
             warming.draw(page.title)
         else:
+            frame.mark()
             page.run()
             frame.freeze_loaded(page.url_path)
 except EmberpoolError as error:

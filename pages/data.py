@@ -43,9 +43,7 @@ reasons = [workload_tables.provenance(found, file), found.numbering]
 reasons += [f"A run is {passes_over(scenario, found.samples)}."] if found.samples else []
 with answer.draw(workload_tables.answer(found, share), reasons):
     if file:
-        st.button(
-            "Train on this file", key="train shown", on_click=leading.put, args=(leading.TRAINING, session.base(), scenario)
-        )
+        st.button("Train on this file", key="train shown", on_click=leading.train, args=(session.base(), scenario))
         st.button("Expect of the generator", key="generator", on_click=session.put_data, args=("",))
     elif served := data_file.start_file():
         st.button(f"Count {plain(served.path.name)}", key="served", on_click=session.put_data, args=(served.digest,))

@@ -204,8 +204,8 @@ def findings(report: Report) -> Iterator[str]:
 
 
 def _link(share: float) -> str:
-    hint = "more CXL bandwidth would change little" if share < 0.3 else "a slower link would soon show"
-    return f"The CXL link carries data for {percent(share)} of the time: {hint}."
+    hint = ": more CXL bandwidth would change little" if share < 0.3 else ""
+    return f"The CXL link carries data for {percent(share)} of the time{hint}."
 
 
 def _milliseconds(seconds: float) -> str:

@@ -27,6 +27,7 @@ from pages.ui import downloads, session, tables
 from pages.ui.numbers import change, duration, percent
 from pages.ui.plain import plain
 
+LOWER = falling_auc.LEAST_FALL
 FEW = 20  # batches whose mean begins and ends a title
 MOST_EVENTS = 8  # more have a box to scroll
 BESIDE = REGRESSION, TEACHER = "logistic regression", "model that clicks"
@@ -135,6 +136,8 @@ def _cancelled(scenario: Scenario, status: Status, reached: Progress | None, bat
 
 def _finished(result: Result, estimate: Result) -> None:
     st.success(plain(result.outcome or "Completed."))
+    if falls := falling_auc.advice(result.training, result.scenario, passes.samples(result.scenario)):
+        st.warning(plain(falls))
     for warning in caution.notes_below(result):
         st.caption(f"Note: {plain(warning)}")
     tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
@@ -142,8 +145,7 @@ def _finished(result: Result, estimate: Result) -> None:
         frame = tables.curve(result.training, result.events, tables.pace(result))
         breaks, found = tables.breaks(frame, result.events), _ask(result.scenario)
         curves(with_yardsticks(frame, found), breaks)
-        falls = falling_auc.advice(result.training, result.scenario, passes.samples(result.scenario))
-        _note(found, float(frame["auc"].dropna().iloc[-1]), falls)
+        _note(found, float(frame["auc"].dropna().iloc[-1]), bool(falls))
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
@@ -185,7 +187,7 @@ def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = 
             frame,
             charts.curve("auc", "AUC", against, breaks, known),
             key="auc",
-            title="AUC on held-out samples" if live else fallen(frame["auc"], "AUC on held-out samples"),
+            title="AUC on held-out samples" if live else reached(frame),
             subtitle=f"AUC over {charts.AGAINST[against]}; dashed: what else would reach",
         )
 
@@ -198,6 +200,18 @@ def fallen(series: pd.Series, what: str) -> str:
     few = min(FEW, max(len(known) // 2, 1))
     head, tail = float(known[:few].mean()), float(known[-few:].mean())
     return f"{what} goes from {figure(head)} to {figure(tail)}"
+
+
+def reached(frame: pd.DataFrame) -> str:
+    """Return the title of the curve of AUC: where it ends, and where it was higher before."""
+    known = frame.dropna(subset=["auc"])
+    if known.empty:
+        return "AUC on held-out samples is not known yet"
+    end, best = float(known["auc"].iloc[-1]), known.loc[known["auc"].astype(float).idxmax()]
+    if best["auc"] - end < LOWER:
+        return f"AUC on held-out samples reaches {figure(end)}"
+    when = count(best["batch"] + 1, "batch", "batches")
+    return f"AUC on held-out samples ends at {figure(end)}; {figure(best['auc'])} after {when}"
 
 
 def _ask(scenario: Scenario) -> Future[Yardsticks]:
@@ -214,7 +228,7 @@ def with_yardsticks(frame: pd.DataFrame, asked: Future[Yardsticks]) -> pd.DataFr
     return frame if found.teacher is None else frame.assign(**{TEACHER: pd.Series(found.teacher, frame.index).where(evaluated)})
 
 
-def _note(asked: Future[Yardsticks], auc: float, falls: str = "") -> None:
+def _note(asked: Future[Yardsticks], auc: float, falls: bool) -> None:
     """Say what the lines are and how the run's last AUC stands to them, or that they follow."""
     if not asked.done() or isinstance(asked.exception(), later.NobodyWaits):
         st.caption("A logistic regression on the same batches follows ...")
@@ -238,16 +252,15 @@ def _note(asked: Future[Yardsticks], auc: float, falls: str = "") -> None:
     )
 
 
-def learned(auc: float, line: float, falls: str = "") -> str:
+def learned(auc: float, line: float, falls: bool = False) -> str:
     """Return the sentence that compares a run's last AUC with that of the logistic regression, and what to change.
 
-    `falls` is the advice where held-out AUC falls while training goes on: more batches would not help there.
+    Where held-out AUC falls while training goes on, more batches would not help: a sentence above says what does.
     """
     if auc >= line:
-        above = f"This run ends at an AUC of {figure(auc)}, {figure(auc - line)} above a logistic regression on the same batches."
-        return f"{above} {falls}".rstrip()
+        return f"This run ends at an AUC of {figure(auc)}, {figure(auc - line)} above a logistic regression on the same batches."
     below = f"This run ends at an AUC of {figure(auc)}, {figure(line - auc)} below a logistic regression on the same batches"
-    return f"{below}. {falls}" if falls else f"{below}: train more batches, or change Optimizer, Learning rate or Top MLP."
+    return f"{below}." if falls else f"{below}: train more batches, or change Optimizer, Learning rate or Top MLP."
 
 
 def _known(asked: Future[Yardsticks]) -> bool:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.scenario.scenario import Scenario, with_values
-from pages.answers import question
+from engine.sweep import links
+from engine.training.shape import larger_budget
+from pages.answers import question, runs
 from pages.ui import session
 from pages.ui.page_link import script
 
@@ -21,7 +23,7 @@ class Question:
     system: str = ""
 
 
-POPULARITY, TRAINING, FAILURES = Question("", "data"), Question("", "design"), Question("What do failures cost?", "failures")
+POPULARITY, FAILURES = Question("", "data"), Question("What do failures cost?", "failures")
 
 
 def put(asked: Question, base: str, scenario: Scenario) -> None:
@@ -29,6 +31,16 @@ def put(asked: Question, base: str, scenario: Scenario) -> None:
     session.put(base, with_values(scenario, {"system": asked.system} if asked.system else {}))
     question.reset_baseline()
     st.session_state[GO] = asked.page
+
+
+def train(base: str, scenario: Scenario, system: str = "") -> None:
+    """Lead to Design and start the full run there, with the step budget that it takes; only in a callback."""
+    put(Question("", "design", system), base, scenario)
+    asked = session.scenario()
+    needed = larger_budget(asked)
+    asked = with_values(asked, {"run.step_budget_GFLOP": needed}) if needed else asked
+    session.show(asked)
+    runs.start([asked], "full", link=links.link(asked, base, "design"))
 
 
 def go(here: str = "") -> None:

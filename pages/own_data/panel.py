@@ -141,11 +141,12 @@ def _presses(setting: Setting, file: DataFile, shape: FileShape) -> None:
     st.caption(f"A run is {plain(passes_over(scenario, shape.training_samples))}.")
     asked = setting.asked
     ask = [("own data", asked.words, asked)] if asked.words else []
-    train = [("own training", "Train on this file", Question("", "design", asked.system))]
     popularity = ("own popularity", "Show how its rows are used", Question("", DATA, asked.system))
     show = [] if _is_shown(setting, file, shape) else [popularity]
     with st.container(horizontal=True):
-        for key, words, question in (*ask, *train, *show):
+        train = session.base(), scenario, asked.system
+        st.button("Train on this file", key="own training", on_click=leading.train, args=train)
+        for key, words, question in (*ask, *show):
             st.button(words, key=key, on_click=leading.put, args=(question, session.base(), scenario))
 
 

@@ -65,7 +65,8 @@ def answer(sweep: Sweep, table: pd.DataFrame, base: Result | None, ended: bool) 
     rows = sweep_table.kept(table, limits)
     found = with_year(sweep_findings.finding(rows, sweep.axes, metric, base), sweep_table.money(sweep))
     shares = sweep_findings.shares(sweep, rows, metric) if ended and len(sweep.axes) > 1 else ()
-    return found, shares[0].sentence(metric, sweep_findings.among(rows, table)) if shares and shares[0].alone else ""
+    matters = shares[0].sentence(metric, sweep_findings.among(rows, table)) if shares and shares[0].alone else ""
+    return found, " ".join(filter(None, [sweep_findings.plateaus(rows, sweep.axes, metric), matters]))
 
 
 def _views(view: View) -> Figure | None:

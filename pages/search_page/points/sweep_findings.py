@@ -12,11 +12,14 @@ from engine.analysis import importance
 from engine.analysis.importance import Share
 from engine.core.figures import count
 from engine.results.result import Result
+from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
 from pages.search_page.points import sweep_table
 from pages.search_page.points.sweep_table import COST, POINT
 from pages.ui import numbers
+
+LEVEL = 0.01
 
 
 def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result | None) -> str:
@@ -30,6 +33,35 @@ def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result 
     others = f", and at {count(equal)} more" if equal else ""
     value = numbers.readable(best[metric], numbers.unit(metric))
     return f"{word} {numbers.label(metric)}: {value} at {sweep_table.where(best, axes)}{others}{_against(best, metric, base)}."
+
+
+def plateaus(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
+    """Return from which to which value of each number the metric stays within 1 % of its best, the other knobs at theirs.
+
+    "" where it leaves that range with every step.
+    """
+    best = sweep_table.best(rows, metric)
+    if best is None:
+        return ""
+    told = []
+    for axis in axes:
+        line = rows
+        for other in axes:
+            line = line if other is axis else line[line[other.path] == best[other.path]]
+        if not pd.api.types.is_numeric_dtype(rows[axis.path]) or rows[axis.path].dtype == bool:
+            continue
+        line = line.dropna(subset=[metric]).sort_values(axis.path)
+        level = (line[metric] - best[metric]).abs() <= LEVEL * abs(best[metric])
+        place = int((line[axis.path] == best[axis.path]).to_numpy().argmax())
+        first, last = place, place
+        while first > 0 and level.iloc[first - 1]:
+            first -= 1
+        while last + 1 < len(line) and level.iloc[last + 1]:
+            last += 1
+        if first < last:
+            low, high = (sweep_table.shown(line[axis.path].iloc[at], axis.path) for at in (first, last))
+            told.append(f"{KNOBS[axis.path].title} from {low} to {high}")
+    return f"Within 1 % of it: {'; '.join(told)}." if told else ""
 
 
 def _against(best: "pd.Series", metric: str, base: Result | None) -> str:

@@ -239,3 +239,11 @@ def test_values_that_are_suggested_for_a_knob_make_an_axis():
     assert sum(map(bool, suggested.values())) > len(KNOBS) / 2
     for path, text in suggested.items():
         assert not text or 1 <= len(axes.parse(f"{path}:{text}").values) <= 30, path
+
+
+def test_the_values_that_come_within_a_percent_of_the_best_are_named():
+    table = frame(step=lambda rate, system, batch: 1.0 + (rate == 1) + 0.5 * system + 0.001 * batch)
+    said = sweep_findings.plateaus(table, SWEEP.axes, STEP)
+    assert said.startswith(f"Within 1 % of it: {KNOBS[RATE].title} from 2 to ") and "system" not in said.lower()
+    steep = frame(step=lambda rate, system, batch: rate * (1 + system) * batch)
+    assert sweep_findings.plateaus(steep, SWEEP.axes, STEP) == ""

@@ -12,7 +12,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.workload.readers import mapping
 from engine.workload.source import passes_over
-from pages.answers import data_file
+from pages.answers import data_file, runs
 from pages.data_page import cache_size, uploads, workload_charts, workload_tables
 from pages.design_page import training_panel
 from pages.gate import access
@@ -28,11 +28,12 @@ SECRET = "zebra_crossing"
 
 @pytest.fixture(autouse=True)
 def unknown(monkeypatch, tmp_path):
-    """Let no file be known to the server, nothing be kept of other tests, and no token be given."""
+    """Let no file be known to the server, nothing be kept of other tests, no token be given, and no run begin."""
     monkeypatch.setattr(data_file, "_KNOWN", {})
     monkeypatch.setattr(access, "_token", "")
     monkeypatch.setattr(uploads, "FOLDER", tmp_path / "own" / "uploads")
     monkeypatch.setattr(mapping, "KEPT", tmp_path / "own" / "mappings")
+    monkeypatch.setattr(runs.service, "ensure_service", lambda store: "")  # what is asked for is not computed
 
 
 @pytest.fixture
@@ -67,7 +68,9 @@ def test_on_data_an_accepted_guess_shows_the_popularity_with_the_names_of_the_co
     assert not any("table 1" in each_words for each_words in words.values())
     app.button(key="train shown").click().run()
     assert app.session_state["scenario"] == scenario
-    assert any(one.label.startswith("Run full training") for one in app.button), "Design offers the run"
+    asked = runs.request([scenario], "full")
+    assert asked and not asked.ended, "the run has begun"
+    assert any(one.label == "Cancel" for one in app.button)
 
 
 def test_on_failures_and_start_the_same_panel_leads_on(clicks, trusted):
@@ -200,8 +203,8 @@ def test_where_auc_falls_the_advice_is_fewer_passes_and_not_more_batches():
     advice = falling_auc.advice(training, scenario, 50_000)
     assert "after 2 passes" in advice and "set Passes to 2" in advice and "fallen by 0.0200" in advice
     assert "fewer batches" in falling_auc.advice(training, scenario)
-    assert "more batches" not in training_panel.learned(0.68, 0.72, advice)
-    assert "more batches" in training_panel.learned(0.68, 0.72, "")
+    assert "more batches" not in training_panel.learned(0.68, 0.72, True)
+    assert "more batches" in training_panel.learned(0.68, 0.72, False)
     assert falling_auc.advice(training[:2], scenario, 50_000) == "" == falling_auc.advice([], scenario, 50_000)
 
 
