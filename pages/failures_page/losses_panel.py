@@ -15,7 +15,9 @@ from engine.errors import BadKnob
 from engine.faults.fault import Hazard
 from engine.registry import load
 from engine.scenario.scenario import Scenario
+from engine.systems.traffic import table_bytes
 from engine.units import MINUTE
+from pages.answers.headline import model_name
 from pages.failures_page import fault_charts
 from pages.failures_page.campaigns import Campaigns
 from pages.graphics import chart
@@ -135,7 +137,7 @@ def reasons(month: MonthlyLosses) -> list[str]:
     whose = {True: "Checkpoints take", False: "The log takes"}[load("protections", chosen.name).periodic]
     parts = f"{whose} {losses.hours_text(month.hours(share.protection))} ({percent(share.protection)} of the time), failures "
     parts = parts + f"{losses.hours_text(month.hours(share.failures))} ({percent(share.failures)}{costs})."
-    found = [parts]
+    found = [f"For {_model(month.scenario)}: {parts[0].lower()}{parts[1:]}"]
     if share.protection > WORTH:
         found.append(losses.why_sentence(month.scenario, chosen))
     best = better_period(month)
@@ -147,6 +149,12 @@ def reasons(month: MonthlyLosses) -> list[str]:
     best_of_all = f"Best protection: {losses.inside(least.title)}{_as_good(month)}, {month.told(least)}."
     found.append(best_of_all if other else "No protection loses less.")
     return found
+
+
+def _model(scenario: Scenario) -> str:
+    """Return the model with the size of its tables, on which the time of a checkpoint depends."""
+    name, size = model_name(scenario), figure(table_bytes(scenario), "B")
+    return name if size in name else f"{name} ({size} of tables)"
 
 
 def _as_good(month: MonthlyLosses) -> str:
