@@ -45,7 +45,9 @@ def headline(results: Results, scenario: Scenario) -> str:
     start = f"{_trains(first)} {model} fastest of {len(ran)}: {readable(step, 'ms')} a batch"
     other = _beaten(ran, first, base)
     most = ", the slowest" if base in first else ""
-    return f"{start}, {figures.factor(values(ran, STEP)[other] / step)} faster than {other}{most}" if other else start
+    return (
+        f"{start}, {figures.factor(values(ran, STEP)[other] / step)} faster than {system_title(other)}{most}" if other else start
+    )
 
 
 def _beaten(ran: Results, first: list[str], base: str) -> str:
@@ -69,12 +71,13 @@ def why(results: Results, scenario: Scenario) -> str:
         else "waits for nothing"
     )
     if not other:
-        return f"{first[0]} {itself}."
+        return f"{system_title(first[0])} {itself}."
     more = {what: amount - ours.get(what, 0.0) for what, amount in _waits(ran[other]).items()}
     lost = sorted((what for what, amount in more.items() if amount > TELLING * sum(more.values())), key=lambda what: -more[what])
     told = listed(f"{readable(more[what], 'ms')} for {what}" for what in lost[:3])
     start = "Why" if scenario.machine.target_throughput is None else "In a batch on those nodes"
-    return f"{start}: {other} waits longer, {told}; {first[0]} {itself}." if told else f"{first[0]} {itself}."
+    fastest = f"{system_title(first[0])} {itself}."
+    return f"{start}: {system_title(other)} waits longer, {told}; {fastest}" if told else fastest
 
 
 def _waits(result: Result) -> dict[str, float]:

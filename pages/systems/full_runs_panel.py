@@ -17,6 +17,7 @@ from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.store.status import Status
 from pages.answers import caution, estimates, runs
+from pages.answers.headline import system_title
 from pages.graphics import chart, charts
 from pages.systems import compare_charts, full_runs
 from pages.systems.full_runs import ELAPSED
@@ -63,8 +64,8 @@ def _faults(seconds: Mapping[str, float]) -> None:
     try:
         knobs.parse(KNOBS[FAULTS], held)
         st.caption(
-            f"The shortest of these runs, {quickest}'s, takes some {figure(seconds[quickest], 's')} of simulated time "
-            "without faults."
+            f"The shortest of these runs, {system_title(quickest)}'s, takes some {figure(seconds[quickest], 's')} of simulated "
+            "time without faults."
         )
     except BadKnob as error:
         st.caption(f":red[{plain(str(error))}]")

@@ -96,12 +96,12 @@ def test_systems_that_cannot_run_are_told_with_the_remedy_and_the_rest_is_drawn(
 @each(
     ("systems", "own", "sentence"),
     [
-        (("pmem", "cxl"), "cxl", "CXL trains dlrm-kaggle fastest of 2: 0.242 ms a batch, 4.67 × faster than pmem"),
-        (("cxl", "dram"), "cxl", "DRAM trains dlrm-kaggle fastest of 2: 0.234 ms a batch, 1.03 × faster than cxl, the slowest"),
+        (("pmem", "cxl"), "cxl", "CXL trains dlrm-kaggle fastest of 2: 0.242 ms a batch, 4.67 × faster than PMEM"),
+        (("cxl", "dram"), "cxl", "DRAM trains dlrm-kaggle fastest of 2: 0.234 ms a batch, 1.03 × faster than CXL, the slowest"),
         (
             ("all-hbm", "cpu-gpu"),
             "all-hbm",
-            "All in HBM trains dlrm-kaggle fastest of 2: 0.243 ms a batch, 3.45 × faster than cpu-gpu, the slowest",
+            "All in HBM trains dlrm-kaggle fastest of 2: 0.243 ms a batch, 3.45 × faster than CPU-GPU, the slowest",
         ),
         (
             ("all-hbm", "torchrec-uvm"),
