@@ -38,7 +38,7 @@ def draw(scenario: Scenario) -> None:
         compare_tables.table(results, base),
         compare_tables.FORMATS,
         "Training system",
-        compare_tables.labels(base, dollars(scenario)),
+        compare_tables.labels(system_title(base), dollars(scenario)),
     )
     with st.container(horizontal=True):
         downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")

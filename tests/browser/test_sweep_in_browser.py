@@ -50,7 +50,7 @@ def test_a_sweep_is_run_drawn_picked_from_and_taken_away(server, visit):
     said = page.get_by_text(re.compile("^Point [1-4]: CXL bandwidth")).inner_text()
     assert f"= {place['machine.cxl_bandwidth_GBps']:g}, " in said and said.endswith(f"= {place['system'].upper()}")
     page.get_by_role("button", name="Pin", exact=True).click()
-    expect(page.get_by_text("Pinned points beside each other, 1 of them")).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_text("1 pinned point beside each other")).to_be_visible(timeout=ANSWER_MS)
 
     rows = downloaded(settled(page), "Download CSV")
     assert [(row["machine.cxl_bandwidth_GBps"], row["system"]) for row in rows] == [
