@@ -23,7 +23,8 @@ address.open_link()
 page = st.navigation(frame.pages(), position="top")
 own_parts.renew()
 refused = session.refusals()
-bar.draw(refused, whole=page.url_path not in ("start", "decide", "evidence"))  # which ask for the model, or have none
+whole = page.url_path not in ("start", "decide", "evidence")  # which ask for the model, or have none
+bar.draw(refused, whole, keep_line=page.url_path == "failures")
 address.draw_left_out()
 content = st.container(key="stale" if refused else "content")  # what is not of the fields' values is drawn grey
 bar.draw_tail()

@@ -73,7 +73,7 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
         if best is not None:
-            with st.popover("Parts and notes", type="tertiary"):
+            with st.popover("Parts and notes", type="tertiary", width="content"):
                 downloads.show(decide_tables.bill(best), {"USD": "%,.0f"})
                 for note in notes(verdict):
                     st.markdown(plain(note, most=MOST))

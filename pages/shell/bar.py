@@ -22,8 +22,11 @@ MOST_LETTERS = 20  # of a value
 MOST_VALUES = 4  # of a knob with one value a table
 
 
-def draw(refused: Mapping[str, str], whole: bool = True) -> None:
-    """Draw the bar, and say what was refused and so has not changed."""
+def draw(refused: Mapping[str, str], whole: bool = True, keep_line: bool = False) -> None:
+    """Draw the bar, and say what was refused and so has not changed.
+
+    `keep_line` keeps the line of chips where there are none: fields below must not move under the pointer.
+    """
     undo.record()
     projector.apply()
     if not whole:  # a page that asks for all of this itself
@@ -42,7 +45,7 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
         with target:
             question.draw_within()
         draw_chips()
-        if not changed_knobs():  # its line is kept: fields must not move under the pointer
+        if keep_line and not changed_knobs():
             with st.container(key="chips"):
                 st.caption("Nothing differs from the preset.")
     _say_refused(refused)

@@ -86,14 +86,14 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
         (
             "optane-kaggle",
             ("pmem", "dram"),
-            "Why: pmem waits longer, 0.508 ms for Embedding on host, 0.352 ms for Checkpoint on pmem and ",
+            "Why: PMEM waits longer, 0.508 ms for Embedding on host, 0.352 ms for Checkpoint on pmem and ",
         ),
-        ("optane-kaggle", ("pmem", "dram"), "dram waits longest for Top MLP on gpu, 0.133 ms of its 0.234 ms."),
-        ("optane-kaggle", ("cxl",), "cxl waits longest for Top MLP on gpu, 0.133 ms of its 0.242 ms."),
+        ("optane-kaggle", ("pmem", "dram"), "DRAM waits longest for Top MLP on gpu, 0.133 ms of its 0.234 ms."),
+        ("optane-kaggle", ("cxl",), "CXL waits longest for Top MLP on gpu, 0.133 ms of its 0.242 ms."),
         (
             "cached-embedding-kaggle",
             ("torchrec-uvm", "cached-embedding"),
-            "torchrec-uvm waits longest for Training loop on host, 12.4 ms of its 12.4 ms.",
+            "TorchRec, UVM caching waits longest for Training loop on host, 12.4 ms of its 12.4 ms.",
         ),
     ],
 )
