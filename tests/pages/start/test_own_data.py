@@ -141,8 +141,9 @@ def test_no_page_has_a_byte_of_a_file_that_was_typed_by_someone_with_the_token(p
     assert not any(SECRET[at : at + 6] in shown(app) for at in range(len(SECRET) - 5))
     if page == "data":
         assert "own.csv:17: " in text(app.markdown), "the answer says it"
-        monkeypatch.setattr(access, "is_trusted", lambda: True)
-        assert SECRET in text(apps.opened(page, link).markdown), "who has the token may see it"
+        with monkeypatch.context() as token:
+            token.setattr(access, "is_trusted", lambda: True)
+            assert SECRET in text(apps.opened(page, link).markdown), "who has the token may see it"
 
 
 def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, monkeypatch):
