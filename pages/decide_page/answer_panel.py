@@ -69,7 +69,10 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
     hangs = popularity_words(verdict, cases)
     sure = sureness(verdict, bands) if bands else ""
     following = "" if verdict.whole else "A quick search of all systems; the whole search follows."
-    with answer.draw(keep, [machine, hangs, sure, following]):
+    answer.show(keep, [machine])
+    if any((hangs, sure, following)):
+        st.markdown(" ".join(plain(one, most=MOST) for one in (hangs, sure, following) if one))
+    with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
         if best is not None:
