@@ -53,7 +53,7 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
         return KnobEffect(False, f"{NOTHING}: {missing}.")
     own, refusals = _outcome(scenario), []
     if not _runs(own) and not any(_runs(_outcome(other)) for other in others):
-        return KnobEffect(False, f"{NOTHING}: the machine cannot run under any of its values.")
+        return KnobEffect(False, f"{NOTHING}: the machine cannot run, and no other value that was tried changes that.")
     for other in others:
         found = _outcome(other)
         if isinstance(found, str):

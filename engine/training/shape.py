@@ -15,7 +15,7 @@ from ..core import figures
 from ..core.arrays import Ints
 from ..core.work import cross_parameters
 from ..errors import CannotRun
-from ..scenario.scenario import Scenario, cross_ranks, per_table
+from ..scenario.scenario import Scenario, cross_ranks, per_table, with_values
 from ..scenario.storage import mlp_state, row_state, scales
 from ..units import FLOAT32, GiB
 
@@ -183,6 +183,12 @@ def larger_budget(scenario: Scenario) -> float | None:
     *_, narrowest = _divided(full(scenario))
     flop = step_flop(narrowest, scenario.data.batch_size)
     return _ample(flop) if scenario.run.training and flop > scenario.run.step_budget_GFLOP * 1e9 else None
+
+
+def with_larger_budget(scenario: Scenario) -> Scenario:
+    """Return a scenario with the step budget that its training needs, itself where its own is enough."""
+    needed = larger_budget(scenario)
+    return with_values(scenario, {"run.step_budget_GFLOP": needed}) if needed else scenario
 
 
 def _ample(flop: float) -> float:

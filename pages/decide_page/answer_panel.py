@@ -69,9 +69,7 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
     hangs = popularity_words(verdict, cases)
     sure = sureness(verdict, bands) if bands else ""
     following = "" if verdict.whole else "A quick search of all systems; the whole search follows."
-    answer.show(keep, [machine])
-    if any((hangs, sure, following)):
-        st.markdown(" ".join(plain(one, most=MOST) for one in (hangs, sure, following) if one))
+    answer.show(keep, [machine], below=[hangs, sure, following])
     with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
         if best is not None and best.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
@@ -80,9 +78,18 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
                 downloads.show(decide_tables.bill(best), {"USD": "%,.0f"})
                 for note in notes(verdict):
                     st.markdown(plain(note, most=MOST))
-    told = [*([] if best else notes(verdict)), why(verdict), ties(verdict), unstruck_words(verdict), left_out(verdict)]
-    told += [not_on_sale(best), headline_only(best)] if best is not None else []
-    st.caption(" ".join(plain(one, most=MOST) for one in told if one))
+    if best is None:
+        sentences = [unstruck_words(verdict), *notes(verdict)]
+    else:
+        sentences = [
+            why(verdict),
+            ties(verdict),
+            unstruck_words(verdict),
+            left_out(verdict),
+            not_on_sale(best),
+            headline_only(best),
+        ]
+    st.caption(" ".join(plain(sentence, most=MOST) for sentence in sentences if sentence))
 
 
 def _open(scenario: Scenario) -> None:

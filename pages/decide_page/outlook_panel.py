@@ -5,12 +5,12 @@ from concurrent.futures import Future
 import streamlit as st
 
 from engine.analysis.verdict.decide import Verdict
-from engine.analysis.verdict.families import CXL, PERSISTENT
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.tipping import TippingPoint
 from engine.analysis.verdict.outlook.variants import Varied
-from engine.analysis.verdict.report.sentences import popularity_tips, tipping_words
+from engine.analysis.verdict.report.sentences import popularity_changes, tipping_words
 from engine.insight.running_costs import assumptions, running_dollars
+from engine.registry import load
 from pages.decide_page import decide_charts, decide_tables
 from pages.graphics import chart
 from pages.ui import downloads, session
@@ -43,7 +43,7 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
 
 def draw_cases(verdict: Verdict, cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingPoint, ...]] | None) -> None:
     """Draw who wins in the usual cases, and where the verdict changes."""
-    best, popularity = verdict.best, []
+    best, changes = verdict.best, []
     st.subheader("What if?", anchor=False)
     if not cases.done() or cases.exception():
         st.caption("Being computed ..." if not cases.done() else plain(str(cases.exception())))
@@ -52,15 +52,15 @@ def draw_cases(verdict: Verdict, cases: Future[tuple[Varied, ...]], tipping: Fut
             decide_tables.cases(cases.result(), best),
             {"USD a billion samples": "%.4g", "Machine [USD]": "%,.0f", "Samples/s": "%,.0f"},
         )
-        if best and best.family not in (CXL, PERSISTENT):
+        if best and "cxl" not in load("systems", best.system).devices:
             st.caption("The best machine has no CXL link: the rate of the link acts on the machines of other families alone.")
-        popularity = [*popularity_tips(verdict, cases.result())]
+        changes = [*popularity_changes(verdict, cases.result())]
     st.markdown("**The verdict changes**")
     if tipping is None or not tipping.done() or tipping.exception():
         waits = tipping is None or not tipping.done()
         st.caption("Computed once the map is whole or stopped" if waits or tipping is None else plain(str(tipping.exception())))
     else:
-        st.markdown("\n".join(f"- {plain(line)}" for line in (*popularity, *tipping_words(tipping.result()))))
+        st.markdown("\n".join(f"- {plain(line)}" for line in (*changes, *tipping_words(tipping.result()))))
 
 
 def draw_losses(verdict: Verdict) -> None:

@@ -14,9 +14,9 @@ from engine.results.result import Result
 from engine.run import forecast
 from engine.run.progress import Progress
 from engine.run.shared_training import functional_class
-from engine.scenario.scenario import Scenario, with_values
+from engine.scenario.scenario import Scenario
 from engine.store.status import Status
-from engine.training.shape import larger_budget
+from engine.training.shape import with_larger_budget
 from engine.training.yardsticks import Yardsticks, yardsticks
 from engine.validation.chance import error_bar
 from pages.answers import caution, data_file, estimates, later, passes, runs
@@ -27,7 +27,6 @@ from pages.ui import downloads, session, tables
 from pages.ui.numbers import change, duration, percent
 from pages.ui.plain import plain
 
-LOWER = falling_auc.LEAST_FALL
 FEW = 20  # batches whose mean begins and ends a title
 MOST_EVENTS = 8  # more have a box to scroll
 BESIDE = REGRESSION, TEACHER = "logistic regression", "model that clicks"
@@ -78,10 +77,9 @@ def _start(scenario: Scenario) -> None:
 
 def _unfinished(scenario: Scenario, status: Status | None) -> None:
     if status is None or status.ended:
-        needed = larger_budget(scenario)
-        if needed:
-            scenario = with_values(scenario, {"run.step_budget_GFLOP": needed})
-            st.caption(f"A step of this model takes more than the step budget; it is raised to {exact(needed)} GFLOP.")
+        given, scenario = scenario.run.step_budget_GFLOP, with_larger_budget(scenario)
+        if (budget := scenario.run.step_budget_GFLOP) != given:
+            st.caption(f"A step of this model takes more than the step budget; it is raised to {exact(budget)} GFLOP.")
         reached, batch = runs.stopped(scenario)
         wait = duration(forecast.seconds(scenario))
         label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
@@ -187,7 +185,7 @@ def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = 
             frame,
             charts.curve("auc", "AUC", against, breaks, known),
             key="auc",
-            title="AUC on held-out samples" if live else reached(frame),
+            title="AUC on held-out samples" if live else auc_title(frame),
             subtitle=f"AUC over {charts.AGAINST[against]}; dashed: what else would reach",
         )
 
@@ -202,13 +200,13 @@ def fallen(series: pd.Series, what: str) -> str:
     return f"{what} goes from {figure(head)} to {figure(tail)}"
 
 
-def reached(frame: pd.DataFrame) -> str:
+def auc_title(frame: pd.DataFrame) -> str:
     """Return the title of the curve of AUC: where it ends, and where it was higher before."""
     known = frame.dropna(subset=["auc"])
     if known.empty:
         return "AUC on held-out samples is not known yet"
     end, best = float(known["auc"].iloc[-1]), known.loc[known["auc"].astype(float).idxmax()]
-    if best["auc"] - end < LOWER:
+    if best["auc"] - end < falling_auc.LEAST_FALL:
         return f"AUC on held-out samples reaches {figure(end)}"
     when = count(best["batch"] + 1, "batch", "batches")
     return f"AUC on held-out samples ends at {figure(end)}; {figure(best['auc'])} after {when}"

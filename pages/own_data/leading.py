@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.scenario.scenario import Scenario, with_values
 from engine.sweep import links
-from engine.training.shape import larger_budget
+from engine.training.shape import with_larger_budget
 from pages.answers import question, runs
 from pages.ui import session
 from pages.ui.page_link import script
@@ -36,11 +36,9 @@ def put(asked: Question, base: str, scenario: Scenario) -> None:
 def train(base: str, scenario: Scenario, system: str = "") -> None:
     """Lead to Design and start the full run there, with the step budget that it takes; only in a callback."""
     put(Question("", "design", system), base, scenario)
-    asked = session.scenario()
-    needed = larger_budget(asked)
-    asked = with_values(asked, {"run.step_budget_GFLOP": needed}) if needed else asked
-    session.show(asked)
-    runs.start([asked], "full", link=links.link(asked, base, "design"))
+    trained = with_larger_budget(session.scenario())
+    session.show(trained)
+    runs.start([trained], "full", link=links.link(trained, base, "design"))
 
 
 def go(here: str = "") -> None:

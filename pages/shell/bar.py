@@ -121,10 +121,10 @@ def _chip(path: str) -> None:
     knob, was = KNOBS[path], values(preset(session.base()).scenario)[path]
     now = values(session.scenario())[path]
     many = isinstance(now, tuple) and len(now) > MOST_VALUES
-    said = f"{len(now)} values" if many else grouped(str(session.shown(knob, now)))
-    said = said if len(said) <= MOST_LETTERS else f"{said[:MOST_LETTERS]}…"
+    text = f"{len(now)} values" if many else grouped(str(session.shown(knob, now)))
+    text = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
     st.button(
-        plain(f"{knob.title} {said} ×"),
+        plain(f"{knob.title} {text} ×"),
         on_click=partial(session.take_back, path),
         key=f"chip {path}",
         help=plain(f"Back to the preset's {session.shown(knob, was)!s}."),

@@ -15,17 +15,18 @@ MOST = 2000
 
 
 @contextmanager
-def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = ()) -> Iterator[None]:
+def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = (), below: Sequence[str] = ()) -> Iterator[None]:
     """Draw the box of a page's answer; within it a page adds its buttons.
 
-    `finding` is a sentence, `reasons` the lines under it, `notes` small print. A page draws one answer in every state: found,
+    `finding` is a sentence, `reasons` the lines under it, `notes` small print, `below` what the
+    page says under the box. A page draws one answer in every state: found,
     running, empty, refused.
     """
     st.session_state[DRAWN] = True
     with _box():
         with st.container(horizontal=True, vertical_alignment="top", key="answer-finding"):
             st.header(plain(finding, most=MOST), anchor=False, width="stretch")
-            _copy([finding, *reasons])
+            _copy([finding, *reasons, *below])
         if reasons:
             st.markdown(" ".join(plain(one, most=MOST) for one in reasons if one))
         if notes:
@@ -34,10 +35,12 @@ def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = ()) -
             yield
 
 
-def show(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
-    """Draw an answer without buttons."""
-    with draw(finding, reasons, notes):
+def show(finding: str, reasons: Sequence[str] = (), below: Sequence[str] = ()) -> None:
+    """Draw an answer without buttons; the sentences `below` its box are copied with it."""
+    with draw(finding, reasons, below=below):
         pass
+    if any(below):
+        st.markdown(" ".join(plain(sentence, most=MOST) for sentence in below if sentence))
 
 
 def wait(finding: str, note: str) -> DeltaGenerator:

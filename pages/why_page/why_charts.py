@@ -108,7 +108,8 @@ def _saturates(both: Spec, system: str, y: int) -> Spec:
     late = "scale('x', datum.bandwidth) > width / 2"
     sides = {"align": {"expr": f"{late} ? 'right' : 'left'"}, "dx": {"expr": f"{late} ? -5 : 5"}}
     words = {"calculate": f"datum.system + ' from ' + {FIGURE.format('bandwidth')} + ' GB/s'", "as": "label"}
-    only = {"filter": f"datum.enough && datum.system === '{system}'"}
+    title = palette.system_titles()[system]  # under which a drawn frame has it
+    only = {"filter": f"datum.enough && datum.system === '{title}'"}
     plain = {name: channel for name, channel in both.items() if name != "y"}
     rule = layer(ruled(strokeWidth=1, opacity=0.6, y=y), only, **plain, y2=both["y"])
     text = layer({"type": "text", "fontWeight": 600, "y": y, **sides}, only, words, **plain, text={"field": "label"})

@@ -19,7 +19,7 @@ from pages.search_page.points import sweep_table
 from pages.search_page.points.sweep_table import COST, POINT
 from pages.ui import numbers
 
-LEVEL = 0.01
+LEVEL = 0.01  # of the best: a smaller difference is no reason to buy more
 
 
 def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result | None) -> str:
@@ -43,7 +43,7 @@ def plateaus(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
     best = sweep_table.best(rows, metric)
     if best is None:
         return ""
-    told = []
+    ranges = []
     for axis in axes:
         line = rows
         for other in axes:
@@ -60,8 +60,8 @@ def plateaus(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
             last += 1
         if first < last:
             low, high = (sweep_table.shown(line[axis.path].iloc[at], axis.path) for at in (first, last))
-            told.append(f"{KNOBS[axis.path].title} from {low} to {high}")
-    return f"Within 1 % of it: {'; '.join(told)}." if told else ""
+            ranges.append(f"{KNOBS[axis.path].title} from {low} to {high}")
+    return f"Within 1 % of it: {'; '.join(ranges)}." if ranges else ""
 
 
 def _against(best: "pd.Series", metric: str, base: Result | None) -> str:

@@ -8,11 +8,11 @@ from engine.analysis.verdict.decide import SystemSearch, Verdict, VerdictQuestio
 from engine.analysis.verdict.outlook import axes, territory
 from engine.analysis.verdict.outlook.bands import verdict_bands
 from engine.analysis.verdict.outlook.outlook import Outlook
-from engine.analysis.verdict.outlook.shortlist import Settings, shortlist
+from engine.analysis.verdict.outlook.shortlist import NOBODY, Settings, Winner, shortlist
 from engine.analysis.verdict.outlook.tipping import tipping_points
-from engine.analysis.verdict.outlook.variants import DRAM, FAULTS, SIZE, varied, what_if
+from engine.analysis.verdict.outlook.variants import DRAM, FAULTS, SIZE, Varied, varied, what_if
 from engine.analysis.verdict.report.content import content
-from engine.analysis.verdict.report.sentences import sureness, tipping_words
+from engine.analysis.verdict.report.sentences import popularity_changes, popularity_words, sureness, tipping_words
 from engine.scenario.scenario import with_values
 from engine.systems.traffic import table_bytes
 from engine.units import GB
@@ -64,6 +64,24 @@ def test_a_shortlist_finds_the_verdict_again_and_tips_where_it_says(
         before = one.at.factor / 1.4 if one.upwards else one.at.factor * 1.4
         assert varied(asked, settings, SIZE, before).winner.family == own.winner.family
         assert "B of tables" in next(iter(tipping_words([one])))
+
+
+def test_a_popularity_under_which_another_family_or_nothing_wins_is_told(verdict: Verdict) -> None:
+    best = verdict.best
+    assert best is not None
+    same = Winner(best.system, best.family, best.rank, best.value)
+    other, none = replace(same, family="Drives"), NOBODY
+    cases = [Varied("popularity", name, 1.0, won) for name, won in (("avazu", same), ("meta", other), ("uniform", none))]
+    cases.append(Varied("popularity", "no such popularity", 1.0, none))
+    told = [*popularity_changes(verdict, cases)]
+    assert told == [
+        "Popularity of rows: as in meta it is Drives.",
+        "Popularity of rows: as in uniform it is no machine that meets what is asked.",
+    ]
+    assert not [*popularity_changes(verdict, cases[:1])]
+    assert "It holds however popular rows are" in popularity_words(verdict, cases[:1])
+    said = popularity_words(verdict, [cases[0], cases[2]])
+    assert "It holds" not in said and "uniform: no machine that meets what is asked" in said
 
 
 def test_cases_scale_what_they_name_on_every_machine(asked: VerdictQuestion, settings: Settings) -> None:

@@ -7,6 +7,7 @@ import pytest
 from engine.estimate import estimate
 from engine.insight.relaxation import ENDLESS
 from engine.sweep import links
+from pages.graphics import chart, pictures
 from pages.ui import palette
 from pages.why_page import insights, why_charts, why_tables
 from tests import apps
@@ -119,3 +120,10 @@ def test_curves_are_those_of_the_estimate_and_mark_this_machine():
     assert here.step == pytest.approx(estimate(endless).results[STEP], rel=1e-9) and here.rate == pytest.approx(6 * 2.28)
     stale = why_tables.staleness(one.log)
     assert stale[stale.now].needed.item() == one.log.now.needed and set(stale.bound) == {100}
+
+
+def test_each_saturation_has_its_name_in_the_drawn_picture():
+    curves = why_tables.links(found("trainingcxl-rm1").links, scenario("trainingcxl-rm1", "cxl"))
+    frame, spec = chart.with_system_titles(curves, why_charts.links())
+    drawn = pictures.svg(chart.titled({**spec, "width": 700}, "Step time"), frame)
+    assert all(f"{title} from " in drawn for title in ("CXL-D", "CXL-B", "CXL"))

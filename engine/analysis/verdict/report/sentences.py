@@ -12,7 +12,7 @@ from ..decide import SAME, Row, Verdict, VerdictQuestion
 from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 from ..outlook.bands import SURE, VerdictBands
 from ..outlook.tipping import TippingPoint
-from ..outlook.variants import QUANTITIES, Varied
+from ..outlook.variants import POPULARITIES, QUANTITIES, Varied
 from ..protected import NONE
 from ..requirement import Requirement
 
@@ -25,6 +25,7 @@ KEEP: Mapping[str, str] = {
     DRIVES: "Keep the tables on drives",
     SERVERS: "Keep the tables on embedding servers",
 }
+NO_MACHINE = "no machine that meets what is asked"
 SOME = 0.01  # of draws: less is not told
 LEAST_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energy a sample", "time": "time a sample"}
 
@@ -44,20 +45,22 @@ def inputs(question: VerdictQuestion) -> str:
     )
 
 
-def requirements(asked: Requirement) -> tuple[str, ...]:
+def requirements(requirement: Requirement) -> tuple[str, ...]:
     """Return each thing that is asked of a machine in words: "at least 601,000 samples/s", "at most 50,000 USD"."""
-    title = load("systems", asked.like).title if asked.like else ""
-    lost = "nothing" if asked.lost_batches == 0 else f"at most {figures.count(asked.lost_batches or 0, 'batch', 'batches')}"
-    lost = lost if asked.lost_minutes is None else f"at most {figures.exact(asked.lost_minutes, 'min')}"
+    title = load("systems", requirement.like).title if requirement.like else ""
+    batches, minutes = requirement.lost_batches, requirement.lost_minutes
+    lost = "nothing" if batches == 0 else f"at most {figures.count(batches or 0, 'batch', 'batches')}"
+    lost = lost if minutes is None else f"at most {figures.exact(minutes, 'min')}"
+    days, samples = figures.exact(requirement.days or 0.0), figures.figure(requirement.samples, "samples")
     phrases = (
-        (asked.throughput, f"at least {figures.figure(asked.throughput, 'samples/s')}"),
-        (asked.step_ms, f"at most {figures.figure(asked.step_ms, 'ms')} a batch"),
-        (asked.like, f"as fast as {title}"),
-        (asked.days, f"{figures.figure(asked.samples, 'samples')} in {figures.exact(asked.days or 0.0)} days"),
-        (asked.budget, f"at most {figures.exact(asked.budget or 0.0, 'USD')}"),
-        (asked.lose or None, f"{lost} lost in a failure"),
+        (requirement.throughput, f"at least {figures.figure(requirement.throughput, 'samples/s')}"),
+        (requirement.step_ms, f"at most {figures.figure(requirement.step_ms, 'ms')} a batch"),
+        (requirement.like, f"as fast as {title}"),
+        (requirement.days, f"{samples} in {days} days"),
+        (requirement.budget, f"at most {figures.exact(requirement.budget or 0.0, 'USD')}"),
+        (requirement.lose or None, f"{lost} lost in a failure"),
     )
-    return tuple(words for value, words in phrases if value is not None)
+    return tuple(phrase for value, phrase in phrases if value is not None)
 
 
 def machine_words(row: Row) -> str:
@@ -167,8 +170,9 @@ def sureness(verdict: Verdict, bands: VerdictBands) -> str:
 
 def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
     """Return what the cheapest machine is where rows are popular otherwise; "" where that was not asked."""
-    best, own = verdict.best, verdict.question.base.data.popularity
+    best, own, cases = verdict.best, verdict.question.base.data.popularity, [*cases]
     asked = [one for one in cases if one.name == "popularity" and one.winner.meets]
+    unmet = [case.told for case in cases if case.told in POPULARITIES and not case.winner.meets]
     if not asked or best is None:
         return ""
     least, most = (end(one.winner.value / best.value for one in asked) for end in (min, max))
@@ -179,6 +183,8 @@ def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
         if one.winner.family != best.family:
             price = "" if one.winner.capital is None else f" for {figures.figure(one.winner.capital, 'USD')}"
             moved.setdefault(f"{one.winner.family}{price}", []).append(one.told)
+    if unmet:
+        moved[NO_MACHINE] = unmet
     if moved:
         others = "; ".join(f"{' or '.join(names)}: {family}" for family, names in moved.items())
         return f"It depends on how popular rows are, here as in {own}: {others}. {spread[0].upper()}{spread[1:]}."
@@ -190,13 +196,14 @@ def left_out(verdict: Verdict) -> str:
     return f"Left out, having no published price: {', '.join(verdict.unpriced)}." if verdict.unpriced else ""
 
 
-def popularity_tips(verdict: Verdict, cases: Iterable[Varied]) -> Iterator[str]:
-    """Yield under which popularities of rows another family wins."""
-    moved: dict[str, list[str]] = {}
-    for one in cases:
-        if verdict.best and one.name == "popularity" and one.winner.family != verdict.best.family:
-            moved.setdefault(one.winner.family or "nothing that can be built", []).append(one.told)
-    for family, names in moved.items():
+def popularity_changes(verdict: Verdict, cases: Iterable[Varied]) -> Iterator[str]:
+    """Yield under which popularities of rows another family wins, or no machine meets the requirement."""
+    popularities: dict[str, list[str]] = {}
+    for case in cases:
+        family = case.winner.family if case.winner.meets else NO_MACHINE
+        if verdict.best and case.told in POPULARITIES and family != verdict.best.family:
+            popularities.setdefault(family, []).append(case.told)
+    for family, names in popularities.items():
         yield f"Popularity of rows: as in {' or '.join(names)} it is {family}."
 
 
