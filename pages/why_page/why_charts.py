@@ -111,7 +111,7 @@ def _saturates(both: Spec, system: str, y: int) -> Spec:
     title = palette.system_titles()[system]  # under which a drawn frame has it
     only = {"filter": f"datum.enough && datum.system === '{title}'"}
     plain = {name: channel for name, channel in both.items() if name != "y"}
-    rule = layer(ruled(strokeWidth=1, opacity=0.6, y=y), only, **plain, y2=both["y"])
+    rule = layer(ruled(strokeWidth=1, opacity=0.6), only, **both, y2={"value": y})
     text = layer({"type": "text", "fontWeight": 600, "y": y, **sides}, only, words, **plain, text={"field": "label"})
     return {"layer": [rule, text]}
 
