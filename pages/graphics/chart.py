@@ -61,7 +61,7 @@ def with_system_titles(frame: pd.DataFrame, spec: Spec) -> tuple[pd.DataFrame, S
     """Return a frame and its specification with training systems under their titles, wherever a column holds nothing else."""
     if not (columns := tables.system_columns(frame)):
         return frame, spec
-    return tables.with_system_titles(frame), _in_titles(spec, {*columns}, palette.system_titles())
+    return tables.with_system_titles(frame, columns), _in_titles(spec, {*columns}, palette.system_titles())
 
 
 def _in_titles(part: Any, columns: set[str], titles: Mapping[str, str], within: bool = False) -> Any:

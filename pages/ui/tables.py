@@ -1,6 +1,7 @@
 """Results as the plain tables that charts draw: fixed lower-case columns, one row per mark."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,30 @@ def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
 
 def system_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns that hold nothing but names of training systems."""
+    words = (name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name]))
+    return [name for name in words if _only_systems(frame[name].tolist())]
+
+
+def _only_systems(cells: Iterable[object]) -> bool:
+    """Return whether the cells that are not empty name systems, and there are some; it ends at the first other word."""
+    titles, some = palette.system_titles(), False
+    for cell in cells:
+        if isinstance(cell, str):
+            if cell not in titles:
+                return False
+            some = True
+        elif not (cell is None or cell is pd.NA or (isinstance(cell, float) and isnan(cell))):
+            return False
+    return some
+
+
+def with_system_titles(frame: pd.DataFrame, columns: Collection[str] | None = None) -> pd.DataFrame:
+    """Return a table with training systems under their titles, as people read it; files keep the names of links.
+
+    `columns` are those of `system_columns`, where a caller has them.
+    """
     titles = palette.system_titles()
-    words = {name: frame[name].dropna() for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])}
-    return [name for name, cells in words.items() if len(cells) and set(cells.astype(str)) <= titles.keys()]
-
-
-def with_system_titles(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with training systems under their titles, as people read it; files keep the names of links."""
-    return frame.assign(**{name: frame[name].map(palette.system_titles()) for name in system_columns(frame)})
+    return frame.assign(**{name: frame[name].map(titles) for name in (system_columns(frame) if columns is None else columns)})
 
 
 def by_stage(results: Mapping[str, Result], chosen: str, ranges: Ranges | None = None) -> pd.DataFrame:
@@ -90,7 +107,11 @@ def _summed(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFrame:
         low, high = ends.pop(system, NO_ENDS) if whole else NO_ENDS
         found.append((system, part, chosen, amount, palette.known_by(system), amount if whole else amount * share, low, high))
     columns = ("system", "part", "chosen", "amount", "known", "drawn", "low", "high")
-    return pd.DataFrame(found, columns=columns).astype(dict.fromkeys(("amount", "drawn", "low", "high"), float))
+    held = zip(*found, strict=True) if found else ((),) * len(columns)
+    numbers = {"amount", "drawn", "low", "high"}  # missing ends too
+    return pd.DataFrame(
+        {name: np.array(cells, float) if name in numbers else list(cells) for name, cells in zip(columns, held, strict=True)}
+    )
 
 
 def most_drawn(totals: Iterable[float]) -> float:
