@@ -70,7 +70,7 @@ class Prediction:
         return (
             f"Llama 3's one interruption in {figures.figure(LLAMA_MTBF, 's')}, with {figures.figure(LLAMA_STATE, 'B')} of state "
             f"written at {figures.exact(LLAMA_STORE / 1e12)} TB/s every {figures.figure(self.period, 's')}, gives "
-            f"{figures.percent(self.usual)} if faults take {figures.exact(DETECT.value)} s to notice and "
+            f"{figures.percent(self.usual)} of the time useful if faults take {figures.exact(DETECT.value)} s to notice and "
             f"{figures.exact(RESTART.value)} s to restart, and {figures.percent(self.worst)} if "
             f"{figures.exact(DETECT.high)} and {figures.exact(RESTART.high)} s; "
             "more than 90 % is published."

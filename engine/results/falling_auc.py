@@ -31,5 +31,5 @@ def advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str
     whole = max(round(passes), 1)
     return (
         f"{start.format(count(whole, 'pass', 'passes'))}: the model learns the training samples by heart. Train fewer passes: "
-        f"set Passes to {whole}."
+        f"set Passes to {whole}, in the drawer of all knobs."
     )

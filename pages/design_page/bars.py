@@ -48,7 +48,9 @@ def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: 
     chart.draw(stages, stack_charts.step_time(), key="stages", title=title, subtitle=f"Step time by exposed stage [ms], {lines}")
     title = f"Where the run's energy goes: {whose}"
     spec = stack_charts.energy(tables.drawn(parts))
-    chart.draw(parts, spec, key="energy", title=title, subtitle=f"Energy by component [J], {lines}")
+    run = scenario.run
+    long = f" over {run.batches:,} batches, as Batches says and not Passes" if run.passes else ""
+    chart.draw(parts, spec, key="energy", title=title, subtitle=f"Energy by component{long} [J], {lines}")
     if {*palette.family(scenario.system)} - {*two}:
         st.toggle(f"All systems of the family {load('systems', scenario.system).family}", key=FAMILY)
     for outcome, names in tables.not_shown(beside).items():

@@ -25,6 +25,7 @@ RUNNING = (MONTH, BILLION)
 OF_NODES = ("Nodes", "Step time [ms]", "Energy per batch [J]", COST, BILLION)
 OF_A_RUN = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
 RATIO = "Effective training time ratio"
+HELD_OUT = {"AUC": "Held-out AUC", "Loss": "Held-out loss"}  # beside curves of the training loss
 STRUCK = f"{RATIO}: of this run alone, its outages included, under the system's own log."
 
 
@@ -51,7 +52,7 @@ def draw(
         value = own.get(name)
         delta = change(value, before.get(name))
         column.metric(
-            label(name),
+            HELD_OUT.get(name, label(name)),
             readable(value, money.get(name, unit(name))),
             delta or None,
             delta_color="off" if delta == "same" else COLOUR["lower" if name in RUNNING else better(name)],

@@ -63,9 +63,9 @@ def draw(asked: Scenario, shown: Scenario) -> None:
         periodic = load("protections", shown.policy.protection).periodic
         _field(MINUTES, "Checkpoint period [min]", 56, _minutes_changed, "best" if periodic else "—")
         _words("min to")
-        _choice(PROTECTION, "Checkpoint to", names("protections"), 146, _protection_changed, place_name)
+        _choice(PROTECTION, "Checkpoint to", names("protections"), 172, _protection_changed, place_name)
         _words("; power lost")
-        _choice(POWER, "Power lost", _powers(shown), 104, _power_changed)
+        _choice(POWER, "Power lost", _powers(shown), 122, _power_changed)
     if refused and not refusal(shown):
         st.caption(f":red[{plain(refused[1])}]")
     for sentence in notes(asked, shown, row):

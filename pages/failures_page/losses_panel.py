@@ -134,7 +134,7 @@ def reasons(month: MonthlyLosses) -> list[str]:
     share = chosen.share
     each = losses.cost_of_failure(chosen, month.hazards)
     costs = f", {figure(each, 's')} each" if each else ""
-    whose = {True: "Checkpoints take", False: "The log takes"}[load("protections", chosen.name).periodic]
+    whose = {True: "Checkpoints take", False: "Protecting each batch takes"}[load("protections", chosen.name).periodic]
     parts = f"{whose} {losses.hours_text(month.hours(share.protection))} ({percent(share.protection)} of the time), failures "
     parts = parts + f"{losses.hours_text(month.hours(share.failures))} ({percent(share.failures)}{costs})."
     found = [f"For {_model(month.scenario)}: {parts[0].lower()}{parts[1:]}"]
@@ -147,7 +147,7 @@ def reasons(month: MonthlyLosses) -> list[str]:
         found.append("The period is near its best.")
     other = better_protection(month)
     best_of_all = f"Best protection: {losses.inside(least.title)}{_as_good(month)}, {month.told(least)}."
-    found.append(best_of_all if other else "No protection loses less.")
+    found.append(best_of_all if other else "None of the other protections loses less.")
     return found
 
 

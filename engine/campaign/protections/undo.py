@@ -20,7 +20,7 @@ def near_data(scenario: Scenario, name: str, knobs: Mapping[str, Mapping[str, An
     """Return the knobs for the scenario's system; raises BadKnob for a system that has no persistent memory behind CXL."""
     if scenario.system not in knobs:
         raise BadKnob(
-            f"protection={name} logs in persistent memory, which system={scenario.system} cannot do so; "
+            f"protection={name} logs in persistent memory behind CXL, which system={scenario.system} lacks; "
             f"choose system={' or '.join(knobs)}, or protection=periodic-full."
         )
     return knobs[scenario.system]
