@@ -5,6 +5,7 @@ from concurrent.futures import Future
 
 import streamlit as st
 
+from engine.core.figures import count
 from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
@@ -49,7 +50,7 @@ def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: 
     title = f"Where the run's energy goes: {whose}"
     spec = stack_charts.energy(tables.drawn(parts))
     run = scenario.run
-    long = f" over {run.batches:,} batches, as Batches says and not Passes" if run.passes else ""
+    long = f" over {count(run.batches, 'batch', 'batches')}, as Batches says and not Passes" if run.passes else ""
     chart.draw(parts, spec, key="energy", title=title, subtitle=f"Energy by component{long} [J], {lines}")
     if {*palette.family(scenario.system)} - {*two}:
         st.toggle(f"All systems of the family {load('systems', scenario.system).family}", key=FAMILY)

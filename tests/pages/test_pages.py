@@ -302,10 +302,11 @@ def test_a_run_without_training_has_no_empty_curves_but_its_notes(engine, opened
     keep(result)
     app = opened("preset=tiny&run.training=off")
     assert "none trained" in notes(app) and "never struck" in notes(app)
-    assert "AUC" not in [tile.label for tile in app.metric] and not any(box.label == "Against" for box in app.segmented_control)
+    assert "Held-out AUC" not in [tile.label for tile in app.metric]
+    assert not any(box.label == "Against" for box in app.segmented_control)
     keep(fakes.simulate(preset("tiny").scenario))
     trained = opened("preset=tiny")
-    assert "none trained" not in notes(trained) and "AUC" in [tile.label for tile in trained.metric]
+    assert "none trained" not in notes(trained) and "Held-out AUC" in [tile.label for tile in trained.metric]
 
 
 def test_the_auc_of_a_finished_run_stands_beside_a_regression_and_the_model_that_clicks(opened):
