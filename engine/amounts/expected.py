@@ -70,7 +70,7 @@ def _share(expected: float, batches: int) -> Floats:
 def expected_amounts(settled: Settled) -> Traffic:
     """Return one batch of the steady state; a cache, a hot set and the medium's own cache count only where there are any."""
     s, system, medium, skews = settled.scenario, settled.system, settled.medium, settled.placement.skews
-    cache, hot, caches, accesses = system.cache, system.hot, system.caches, expected(s)
+    cache, hot, caches, accesses, copies = system.cache, system.hot, system.caches, expected(s), settled.placement.replicas
     rows = np.array([accesses.unique_rows.sum()])
     room = scratchpad_rows(s, "near-data" in system.devices)
     again = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
@@ -92,5 +92,7 @@ def expected_amounts(settled: Settled) -> Traffic:
         again=np.array([again]),
         lookup_skew=np.array([skews.lookups]),
         row_skew=np.array([skews.rows]),
+        **{f"replicated_{name}": np.array([getattr(copies, name)]) for name in ("lookups", "vectors")},
+        replicated_rows=np.minimum(copies.unique, rows),
         **found,
     )

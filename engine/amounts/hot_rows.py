@@ -1,11 +1,12 @@
 """Hot rows, and popular samples: those all of whose lookups meet hot rows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from ..core.arrays import Ints
+from ..core.arrays import Flags, Ints
 from ..core.hashing import Purpose, stream
 from ..scenario.scenario import Scenario
 from ..workload.batch import bag_layout, offsets
@@ -45,7 +46,26 @@ def hot_set(s: Scenario, capacity: float, given: Source) -> HotSet:
 
 def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
     """Return the share of a batch's samples that are popular, and of its lookups that these make; `starts` as in a Batch."""
-    every, layout = np.ones(hot.samples, dtype=bool), hot.layout if starts is None else starts[:: hot.samples]
+    every = np.ones(hot.samples, dtype=bool)
+    for _, _, whole in _met(hot, ids, starts):
+        every &= whole
+    share = float(every.mean())
+    lengths = None if starts is None else np.diff(starts).reshape(-1, hot.samples).sum(axis=0)
+    return share, share if lengths is None else float(lengths[every].sum() / max(len(ids), 1))
+
+
+def met_alone(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float, float]:
+    """Return the share of a batch's lookups that meet hot rows, of bags whose lookups all do, and how many hot rows these are."""
+    met, whole, rows, tables = 0, 0.0, 0, 0
+    for mine, is_met, bags in _met(hot, ids, starts):
+        tables += 1
+        met, whole, rows = met + int(is_met.sum()), whole + float(bags.mean()), rows + len(np.unique(mine[is_met]))
+    return met / max(len(ids), 1), whole / tables, float(rows)
+
+
+def _met(hot: HotSet, ids: Ints, starts: Ints | None) -> Iterator[tuple[Ints, Flags, Flags]]:
+    """Yield of each table its ids, which of them are hot, and of which samples all are, (samples,)."""
+    layout = hot.layout if starts is None else starts[:: hot.samples]
     for table, (low, high) in enumerate(pairwise(layout)):
         mine = ids[low:high]
         met = mine < hot.last[table]
@@ -53,13 +73,11 @@ def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, 
             place = np.minimum(np.searchsorted(hot.others, mine), len(hot.others) - 1)
             met |= hot.others[place] == mine
         if starts is None:
-            every &= met.reshape(hot.samples, -1).all(axis=1)
+            yield mine, met, met.reshape(hot.samples, -1).all(axis=1)
         else:
-            mine = starts[table * hot.samples : (table + 1) * hot.samples + 1]
-            every[np.searchsorted(mine, low + np.flatnonzero(~met), side="right") - 1] = False
-    share = float(every.mean())
-    lengths = None if starts is None else np.diff(starts).reshape(-1, hot.samples).sum(axis=0)
-    return share, share if lengths is None else float(lengths[every].sum() / max(len(ids), 1))
+            whole, bags = np.ones(hot.samples, dtype=bool), starts[table * hot.samples : (table + 1) * hot.samples + 1]
+            whole[np.searchsorted(bags, low + np.flatnonzero(~met), side="right") - 1] = False
+            yield mine, met, whole
 
 
 def _counted(s: Scenario, capacity: int, given: Source) -> Ints:

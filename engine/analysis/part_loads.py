@@ -9,7 +9,7 @@ from ..estimates import estimates
 from ..registry import load, names
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.machine import settle, sized_scenario
-from ..systems.crossing import Crossing, even, index_routes, vector_routes
+from ..systems.exchange.crossing import Crossing, even, index_routes, vector_routes
 from ..systems.parts import EVEN, Kind, Units, kind_of
 from ..systems.system import Settled, System
 from ..systems.traffic import index_bytes, sent_bytes

@@ -146,6 +146,15 @@ class Policy:
     look_ahead_batches: int = knob(
         200, "Look-ahead", "Bagpipe keeps a row if one of so many next batches uses it.", unit="batches", low=1, high=100_000
     )
+    replicated_rows: float | None = knob(
+        None,
+        "Replicated rows",
+        "Memory of each GPU, of system all-hbm, for copies of the most popular rows, whose vectors then cross to no other GPU; "
+        "auto: what makes a step shortest, none where sharding is not the planner's.",
+        unit="MiB",
+        low=0,
+        high=1e6,
+    )
     hot_rows_MiB: float = knob(
         256.0,
         "Hot rows",

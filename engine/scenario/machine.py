@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 from ..core import catalog
@@ -12,6 +10,7 @@ from ..core.part_files import known
 from ..core.part_files.known import OwnPart
 from ..registry import domain_names
 from ..version import PROGRAM
+from .assumptions import Assumptions, assumptions_of
 from .knobs import brief_group, knob, listed, settled_list
 
 RECORDED = "recorded"
@@ -22,26 +21,6 @@ OWNABLE = AnyPart(
     ("gpu", "gpu-replay", "host", "dram", "media", "drive", "expander", "chassis", "near-data"),
     ("embedding-server", "gather-card"),
 )
-
-
-@dataclass(frozen=True)
-class Assumptions:
-    """Assumed constants as attributes, None for others: a remembered stage depends on those alone that it reads.
-
-    An attribute's name is the constant's with ":" for its point.
-    """
-
-    constants: Mapping[str, float]
-
-    def __getattr__(self, name: str) -> float | None:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self.constants.get(name)
-
-
-@lru_cache(maxsize=512)
-def _assumptions(assume: tuple[tuple[str, float], ...]) -> Assumptions:
-    return Assumptions(MappingProxyType({name.replace(".", ":"): number for name, number in assume}))
 
 
 @dataclass(frozen=True)
@@ -61,6 +40,13 @@ class MachineKnobs:
         high=1e12,
     )
     gpus_per_node: int = knob(8, "GPUs per node", "Accelerators that share a host and its fabric.", low=1, high=64)
+    step_jitter: float = knob(
+        0.01,
+        "Step jitter",
+        "Standard deviation of a GPU's own time for a batch, as a share of it; each batch waits for the slowest GPU.",
+        low=0,
+        high=0.5,
+    )
     matrix_precision: str = knob(
         "fp32",
         "Matrix products",
@@ -73,6 +59,16 @@ class MachineKnobs:
         "Exchange",
         "Numbers in which pooled vectors and their gradients are sent between GPUs or nodes; training itself is not rounded.",
         choices=("fp32", "fp16", "int8"),
+    )
+    network: str = knob(
+        "roce", "Network", "What joins nodes: how much of its bandwidth collectives sustain.", choices=part_names("network")
+    )
+    exchange_route: str = knob(
+        "direct",
+        "Exchange route",
+        "Over several nodes a GPU sends each other one a message of its own; by node: GPUs of a node first gather over their "
+        "fabric what goes to one other node, so that fewer and longer messages cross the network.",
+        choices=("direct", "by node"),
     )
     network_bandwidth_GBps: float = knob(
         22.5,
@@ -380,7 +376,7 @@ class MachineKnobs:
     @property
     def assumptions(self) -> Assumptions:
         """Its assumptions, constant by constant."""
-        return _assumptions(self.assume)
+        return assumptions_of(self.assume)
 
 
 PARTS: Mapping[str, PartNames] = {

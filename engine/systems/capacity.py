@@ -22,7 +22,7 @@ from .sharding import filled
 from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
-from .traffic import activation_bytes, log_bytes, mlp_bytes, table_bytes
+from .traffic import activation_bytes, log_bytes, mlp_bytes, row_bytes, table_bytes
 
 
 def fit(scenario: Scenario) -> Settled:
@@ -47,9 +47,12 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     for place, need in _needs(s, system).items():
         have, sentence = checks[place](s, need)
         problems += [sentence] if need > have else []
+    problems += [_copies(s, system, placement)]
     problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
     problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
-    return placement, Sizes(knobs, _gpu_bytes(s, system, placement.balance), tuple(filter(None, problems)))
+    return placement, Sizes(
+        knobs, _gpu_bytes(s, system, placement.balance) + placement.replicas.rows * row_bytes(s), tuple(filter(None, problems))
+    )
 
 
 def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
@@ -109,6 +112,16 @@ def _gpu_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
 def _even_bytes(s: Scenario, system: System, times: float = 1.0) -> float:
     """Return the bytes of a GPU that has so many `times` its even share of tables or cache, between batches."""
     return times * system.held(s).get("hbm", 0.0) / s.machine.num_gpus + 2 * mlp_bytes(s)
+
+
+def _copies(s: Scenario, system: System, placement: TablePlacement) -> str:
+    """Do the rows that every GPU holds fit beside the tables of the fullest?"""
+    asked, have = placement.replicas.rows * row_bytes(s), memory_bytes(s.machine)
+    free = have - _gpu_bytes(s, system, placement.balance) - activation_bytes(s)
+    if asked <= max(free, 0.0) or s.policy.replicated_rows is None:
+        return ""
+    said = f"policy.replicated_rows={figures.exact(s.policy.replicated_rows)} MiB"
+    return f"{said} does not fit the {_gib(max(free, 0.0))} that the fullest GPU has left; lower it, or set it to auto."
 
 
 def _one_gpu(s: Scenario, system: System) -> str:

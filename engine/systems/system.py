@@ -87,8 +87,8 @@ class System:
     rows that its caches in DRAM and in SCM hold, of a system that places tables over several memories, and `tiers` say what of
     each table lies where. `hot` rows are those it treats as popular. `shards` says what the parts are among which a plan
     divides its tables (`systems.parts.KINDS`), "" where all share all work evenly. Systems of one `family` are shown beside
-    each other, measured against its `baseline`. `confidence` says how well its inner workings are known: "source" or "headline
-    only".
+    each other, measured against its `baseline`. `replicates` says whether its GPUs can all hold the most popular rows.
+    `confidence` says how well its inner workings are known: "source" or "headline only".
     """
 
     title: str
@@ -101,6 +101,7 @@ class System:
     baseline: str = "pmem"
     relaxes: bool = False
     shards: str = ""
+    replicates: bool = False
     cache: Cache | None = None
     caches: Callable[[Scenario], tuple[float, float]] | None = None
     tiers: Callable[[Scenario], Tiers] | None = None

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..core.arrays import Floats
-from .crossing import NO_CROSSING, Crossing
+from .exchange.crossing import NO_CROSSING, Crossing
+from .exchange.replicas import NONE, Replicas
 from .sharding import Parts, Pieces
 
 
@@ -63,8 +64,8 @@ class TablePlacement:
     """The plan of tables in force and its effects on a batch.
 
     `balance`: None where all parts have an even share. `skews`, `far`, `links`: how uneven parts, memories and links are.
-    `pooled`, `indices`: bytes that cross between parts, one way. Steps read all but `balance`: placements with the same
-    effects share plans of batches.
+    `pooled`, `indices`: bytes that cross between parts, one way, with no row replicated. `replicas`: those that are.
+    Steps read all but `balance`: placements with the same effects share plans of batches.
     """
 
     balance: Balance | None = None
@@ -73,6 +74,7 @@ class TablePlacement:
     links: Links = field(default_factory=Links)
     pooled: Crossing = NO_CROSSING
     indices: Crossing = NO_CROSSING
+    replicas: Replicas = NONE
 
     @property
     def plan(self) -> tuple[int, Pieces] | None:

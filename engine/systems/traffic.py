@@ -36,9 +36,10 @@ class Traffic:
     batch begins; `returned`: changed lines that these push out; `refetched`: lines that the batch's own ones have pushed out
     when they are logged or updated; `lookup_skew` and `row_skew`: how many times the mean the part has that a plan gives most
     lookups, and most unique rows (`systems.balance`); `levels` (N, 4): rows by where they are found outside HBM, of a system
-    with several memories (`systems.placement.levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it
-    (all of it, where it has a checksum), of a row's gradient, of pooled vectors one way, of uneven bags' lengths, of all MLP
-    parameters with optimizer state, of their gradients.
+    with several memories (`systems.placement.levels`). Shares of lookups, and of pooled vectors, that meet nothing but rows
+    which every GPU holds are `replicated_lookups`, `replicated_vectors`; such unique rows, `replicated_rows`. Bytes: of a row
+    with its optimizer state, of what a lookup reads of it (all of it, where it has a checksum), of a row's gradient, of pooled
+    vectors one way, of uneven bags' lengths, of all MLP parameters with optimizer state, of their gradients.
     """
 
     rows: Floats
@@ -57,6 +58,9 @@ class Traffic:
     lookup_skew: Floats
     row_skew: Floats
     levels: Floats
+    replicated_lookups: Floats
+    replicated_vectors: Floats
+    replicated_rows: Floats
     lookups: Amount
     length_bytes: float
     row_bytes: int

@@ -12,6 +12,7 @@ from ..core.graph import STAGES
 from ..errors import BadFile, nearest
 from ..registry import every, load, names
 from ..results.metrics import metrics
+from ..scenario.knobs import AUTO
 from ..scenario.presets import Preset, preset, preset_names
 from ..scenario.scenario import KNOBS
 
@@ -134,7 +135,7 @@ def _claim(owner: Preset, number: int, entry: Mapping[str, Any]) -> Claim:
     for name in ("knobs", "baseline_knobs", "cause_knobs"):
         if not isinstance(given.get(name, {}), Mapping):
             raise BadFile(f"{where}: {name}={given[name]!r} is not a table of knobs.")
-        given[name] = tuple((path, _frozen(value)) for path, value in given.get(name, {}).items())
+        given[name] = tuple((path, None if value == AUTO else _frozen(value)) for path, value in given.get(name, {}).items())
     claim = Claim(**{**_classed(given), "presets": tuple(given["presets"])})
     for problem in chain(_unknown_words(claim), _contradictions(claim)):
         raise BadFile(f"{where}: {problem}")

@@ -1,17 +1,20 @@
 """Do many GPUs and nodes, folded into one, take the time and the energy of closed formulas?"""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream, written
 from engine.hardware.device import folded, joules, nodes, seconds, stored_bytes
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
-from engine.systems.crossing import even
+from engine.systems.exchange.crossing import even
 from engine.systems.sharding import Parts
 from tests.cases import each
 
 GB, US = 1e9, 1e-6
-FABRIC, NET, START, HOP = 0.667 * 300 * GB, 0.56 * 22.5 * GB, 10 * US, 20 * US
+FABRIC, NET, START, HOP, MESSAGE = 0.667 * 300 * GB, 0.56 * 22.5 * GB, 10 * US, 20 * US, 4.3 * US
+ROUTES = ("direct", "by node")
 
 
 def network(gpus, **more):
@@ -73,9 +76,39 @@ def test_an_all_to_all_inside_a_node_sends_all_but_a_gpus_own_share_over_the_fab
 def test_an_all_to_all_over_two_nodes_waits_for_the_slower_of_fabric_and_network():
     total = 16e9
     sent, work = total / 16, AllToAll(*even(Parts(16, 8), total))
-    assert seconds(network(16), work) == exactly(START + HOP + max(sent * 7 / 16 / FABRIC, sent * 8 / 16 / NET))
+    begin = START + HOP + 8 * MESSAGE
+    assert seconds(network(16), work) == exactly(begin + max(sent * 7 / 16 / FABRIC, sent * 8 / 16 / NET))
     near = AllToAll(work.nbytes, 100 * work.fabric, work.network)
-    assert seconds(network(16), near) == exactly(START + HOP + 100 * sent * 7 / 16 / FABRIC)
+    assert seconds(network(16), near) == exactly(begin + 100 * sent * 7 / 16 / FABRIC)
+
+
+def test_an_all_to_all_sends_a_message_to_each_gpu_of_another_node_or_one_to_each_other_node():
+    total = 64e9
+    sent, work = total / 64, AllToAll(*even(Parts(64, 8), total))
+    direct, by_node = (seconds(network(64, network="infiniband", exchange_route=route), work) for route in ROUTES)
+    far = sent * 56 / 64 / (0.9 * 22.5 * GB)
+    assert direct == exactly(START + HOP + 56 * MESSAGE + far)
+    assert by_node == exactly(START + HOP + 7 * MESSAGE + far)
+
+
+def test_gathering_by_node_sends_what_the_neighbours_gather_over_the_fabric_too():
+    work = AllToAll(1e12, 1e9, 8e9)
+    assert seconds(network(64, exchange_route="by node", network_bandwidth_GBps=1000.0), work) == exactly(
+        START + HOP + 7 * MESSAGE + max((1e9 + 8e9 * 7 / 8) / FABRIC, 8e9 / (0.56 * 1000 * GB))
+    )
+
+
+@each(("kind", "share"), [("infiniband", 0.9), ("roce", 0.56), ("efa", 0.5)])
+def test_a_network_sustains_its_own_share_of_a_cards_bandwidth(kind, share):
+    far = AllToAll(1e12, 0.0, 1e12)
+    assert seconds(network(16, network=kind), far) == exactly(START + HOP + 8 * MESSAGE + 1e12 / (share * 22.5 * GB))
+
+
+@given(gpus=st.sampled_from([16, 64, 256, 1024]), nbytes=st.floats(1e3, 1e12), route=st.sampled_from(ROUTES))
+def test_sharing_a_message_among_more_gpus_never_makes_it_cheaper(gpus, nbytes, route):
+    few, many = (network(count, exchange_route=route) for count in (gpus, 2 * gpus))
+    work = AllToAll(nbytes, 0.0, nbytes)
+    assert seconds(few, work) <= seconds(many, work)
 
 
 def test_an_all_reduce_is_a_ring_over_the_fabric_then_one_over_the_network_for_each_gpus_part():

@@ -74,8 +74,8 @@ def prototype(modules):
 
 
 def cards(count):
-    """Return so many network cards, one a GPU, which all fabrics have at the same price."""
-    return {"fabric/nvlink-3:network-card-price": count}
+    """Return so many network cards, one a GPU, which all networks have at the same price."""
+    return {"network/roce:network-card-price": count}
 
 
 # By preset, from what its file says; two nodes of the tiers reach their target, as before prices had years.

@@ -17,6 +17,7 @@ KINDS = (
     "media",
     "expander",
     "fabric",
+    "network",
     "drive",
     "host",
     "copy-path",

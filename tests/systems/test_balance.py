@@ -21,7 +21,7 @@ from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
 from engine.systems import balance as balances
 from engine.systems.balance import _part_balance, _wanted
-from engine.systems.crossing import vectors
+from engine.systems.exchange.crossing import vectors
 from engine.systems.parts import KINDS
 from engine.systems.plans.planner import greedy
 from engine.systems.sharding import Parts, Pieces, Wanted, by_hand, made, spread
@@ -44,6 +44,7 @@ MADE_UP = {
     "run.batches": 4,
     "run.training": False,
     "machine.num_gpus": 3,
+    "machine.step_jitter": 0.0,
 }
 PLANS = ("0;1;2;2", "1;0+2;2;0", "0/2;1;0+1/2;1+1+2", "0-2", "2")
 MODULES = {"machine.num_gpus": 1, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}

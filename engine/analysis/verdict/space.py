@@ -23,7 +23,7 @@ Stops = Mapping[str, tuple[Any, ...]]  # by knob
 GPU, GPUS, INSIDE, HOST, MEDIUM = "machine.gpu", "machine.num_gpus", "machine.gpus_per_node", "machine.host", "machine.pmem"
 CARD, DRIVE, LOGIC, SERVERS = "machine.expander", "machine.ssd", "machine.near_data_logic", "machine.embedding_servers"
 SHARE, WAY, HOT = "policy.cache_load_factor", "policy.cache_policy", "policy.hot_rows_MiB"
-LOG, SHARDING, DEDUP = "policy.log", "policy.sharding", "policy.row_dedup"
+LOG, SHARDING, DEDUP, COPIES = "policy.log", "policy.sharding", "policy.row_dedup", "policy.replicated_rows"
 # What a base scenario loses before a search: counts, sizes and policies that are searched, and ways of counting that flatter
 # nobody. A system that has no such knob in its space takes these.
 RESET: Mapping[str, Any] = {
@@ -33,7 +33,7 @@ RESET: Mapping[str, Any] = {
     SHARE: 0.1,
     HOT: 256.0,
     DEDUP: "memory",
-    **dict.fromkeys((*AUTOMATIC, LINK, LOG, BOUND, RELAXED, WAY, SHARDING)),
+    **dict.fromkeys((*AUTOMATIC, LINK, LOG, BOUND, RELAXED, WAY, SHARDING, COPIES)),
     NEAR: False,
     "policy.plan": "",
     "machine.target_throughput": None,

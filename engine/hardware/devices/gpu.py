@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,15 +176,20 @@ JOULES: Mapping[type, Cost] = {
 }
 
 
-def _computed(name: str, gpu: Accelerator, precision: Precision) -> Device:
+def straggling(machine: MachineKnobs) -> float:
+    """Return by how much the slowest of all GPUs takes longer than the mean one: the most of so many normal deviates."""
+    return 1 + machine.step_jitter * sqrt(2 * log(machine.num_gpus))
+
+
+def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float) -> Device:
     rates = Arithmetic(
-        rate=gpu.flop_share.value * getattr(gpu, precision.peak).value * 1e12,
-        bandwidth=gpu.byte_share.value * gpu.bandwidth.value * GB,
+        rate=gpu.flop_share.value * getattr(gpu, precision.peak).value * 1e12 / slower,
+        bandwidth=gpu.byte_share.value * gpu.bandwidth.value * GB / slower,
         word=precision.word,
         per_flop=getattr(gpu, precision.energy).value * 1e-12,
         per_byte=gpu.byte_energy.value * 1e-12,
-        fixed=gpu.fixed.value * US,
-        launch=gpu.launch.value * US,
+        fixed=gpu.fixed.value * US * slower,
+        launch=gpu.launch.value * US * slower,
         rows=gpu.rows.value,
         spare=gpu.limit.value - _between(gpu),
     )
@@ -255,7 +261,8 @@ def build(machine: MachineKnobs) -> Device:
     if isinstance(part, ReplayedTimes):
         return _replayed(part)
     gpu = _captured(part) if machine.framework == "cuda-graph" else part
-    return replace(_computed(machine.gpu, gpu, PRECISIONS[machine.matrix_precision]), constants=_constants(part))
+    found = _computed(machine.gpu, gpu, PRECISIONS[machine.matrix_precision], straggling(machine))
+    return replace(found, constants=_constants(part))
 
 
 def no_unit(machine: MachineKnobs) -> str:
@@ -291,7 +298,7 @@ DEVICE = DeviceKind(
     "GPU",
     build,
     parts,
-    reads=("gpu", "matrix_precision", "gpu_memory_energy_source", "prices"),
+    reads=("gpu", "step_jitter", "matrix_precision", "gpu_memory_energy_source", "prices"),
     copies=lambda machine: machine.num_gpus,
     kinds=("gpu", "gpu-replay"),
 )

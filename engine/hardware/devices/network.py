@@ -30,25 +30,34 @@ from ..framework import FRAMEWORKS
 
 @dataclass(frozen=True)
 class Fabric:
-    """The links of one node's GPUs, and how much of links DLRM's collectives sustain."""
+    """The links of one node's GPUs, and how much of them DLRM's collectives sustain."""
 
     link: Constant = quantity("fabric bandwidth", "GB/s")
     inside: Constant = quantity("fabric utilisation", "of peak")
-    outside: Constant = quantity("network utilisation", "of sustained")
     start: Constant = quantity("fabric latency", "us")
-    hop: Constant = quantity("network latency", "us")
     energy: Constant = quantity("link energy", "pJ/bit")
+
+
+@dataclass(frozen=True)
+class Network:
+    """What joins nodes: how much of a card large messages sustain, what each message costs, and the card of each GPU."""
+
+    outside: Constant = quantity("network utilisation", "of sustained")
+    hop: Constant = quantity("network latency", "us")
+    message: Constant = quantity("message overhead", "us", zero=True)
     card: Constant = quantity("network card power", "W")
     price: Constant | None = optional_price("USD", "network card price")
 
 
 FABRICS = Catalogue("fabric", Fabric, of=("gpu", "gpu-replay"))
+NETWORKS = Catalogue("network", Network)
 
 
 class NetworkRates(NamedTuple):
     """Numbers of the links: bytes a second of a GPU's fabric, share of the network and card, seconds before bytes move.
 
-    `ring` are the seconds a byte of a reduction takes, `pairs` how often one crosses a link; `hop` is in us, `bit` in pJ.
+    `gathered` are the bytes that cross the fabric for each one over the network, 0 where GPUs send directly. `ring` are the
+    seconds a byte of a reduction takes, `pairs` how often one crosses a link; `hop` is in us, `bit` in pJ.
     """
 
     gpus: float
@@ -56,6 +65,7 @@ class NetworkRates(NamedTuple):
     network: float
     card: float
     exchange_latency: float
+    gathered: float
     reduce_latency: float
     hop: float
     ring: float
@@ -64,8 +74,9 @@ class NetworkRates(NamedTuple):
 
 
 def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:
-    """Return the seconds of an exchange: fabric and network work side by side."""
-    return some(work.nbytes) * links.exchange_latency + np.maximum(work.fabric / links.fabric, work.network / links.network)
+    """Return the seconds of an exchange: fabric and network work side by side (Hockney's form, a start for each message)."""
+    fabric = work.fabric + links.gathered * work.network
+    return some(work.nbytes) * links.exchange_latency + np.maximum(fabric / links.fabric, work.network / links.network)
 
 
 def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
@@ -94,21 +105,24 @@ JOULES: Mapping[type, Cost] = {AllToAll: link_joules, Fetch: link_joules, AllRed
 
 def build(machine: MachineKnobs) -> Device:
     """Build the links; each GPU brings its own, so rates are linear in GPUs."""
-    fabric = assumed(machine, "network", FABRICS[machine.gpu])
+    fabric, network = assumed(machine, "network", FABRICS[machine.gpu]), assumed(machine, "network", NETWORKS[machine.network])
     gpus, inside, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
     link = fabric.inside.value * fabric.link.value * GB
     card = machine.network_bandwidth_GBps * GB
-    net = fabric.outside.value * card
+    net = network.outside.value * card
     agreed = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement) * MS
-    latency = (fabric.start.value + (fabric.hop.value if count > 1 else 0.0)) * US + agreed
+    latency = (fabric.start.value + (network.hop.value if count > 1 else 0.0)) * US + agreed
+    by_node = machine.exchange_route == "by node"
+    messages = count - 1 if by_node else gpus - inside
     rates = NetworkRates(
         gpus=float(gpus),
         fabric=link,
         network=net,
         card=card,
-        exchange_latency=latency,
+        exchange_latency=latency + messages * network.message.value * US,
+        gathered=(inside - 1) / inside if by_node else 0.0,
         reduce_latency=latency if gpus > 1 else 0.0,
-        hop=fabric.hop.value,
+        hop=network.hop.value,
         ring=2 * (inside - 1) / inside / link + 2 * (count - 1) / count / (inside * net),
         pairs=2.0 * (gpus - 1),
         bit=fabric.energy.value,
@@ -121,16 +135,16 @@ def build(machine: MachineKnobs) -> Device:
         rates=rates,
         seconds=SECONDS,
         joules=JOULES,
-        idle_watts=cards * fabric.card.value,
-        price=amount_price(fabric.price, cards) if cards else 0.0,
+        idle_watts=cards * network.card.value,
+        price=amount_price(network.price, cards) if cards else 0.0,
         modules=gpus,
-        constants=fields_of(fabric),
+        constants=(*fields_of(fabric), *fields_of(network)),
     )
 
 
 DEVICE = DeviceKind(
     "Network",
     build,
-    lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()},
-    reads=("gpu", "network_bandwidth_GBps", "prices"),
+    lambda: {name: fields_of(one) for every in (FABRICS, NETWORKS) for name, one in every.items()},
+    reads=("gpu", "network", "exchange_route", "network_bandwidth_GBps", "prices"),
 )

@@ -7,7 +7,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Indices, pooled vectors and their gradients cross between GPUs; nothing else leaves them."""
+    """Indices, vectors and gradients cross between GPUs, but those of replicated rows; nothing else leaves them."""
     return gpu.step_over_all(settled, t, ("Embedding update",), gpu.mlp_done(settled.scenario))
 
 
@@ -20,5 +20,6 @@ SYSTEM = System(
     family="Caches in HBM",
     baseline="all-hbm",
     shards="gpus",
+    replicates=True,
     cites=("facebookresearch/dlrm; pytorch/torchrec",),
 )

@@ -4,7 +4,7 @@ from ...core.graph import Demand, Task
 from ...core.work import Stream
 from ...hardware.device import gpus_in_node, nodes
 from ...scenario.scenario import Scenario
-from ..crossing import Crossing
+from ..exchange.crossing import Crossing
 from ..loop import training_loop
 from ..steps import gpu, host, shared
 from ..system import RecoveryWork, Settled, System

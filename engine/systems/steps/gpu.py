@@ -10,7 +10,8 @@ from ...core.graph import Demand, Names, Stage, Task
 from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
 from ...scenario.scenario import Scenario
 from ...scenario.storage import mlp_state
-from ..crossing import Crossing
+from ..exchange.crossing import Crossing
+from ..exchange.replicas import vector_sent
 from ..loop import training_loop
 from ..system import Settled
 from ..traffic import Traffic
@@ -115,22 +116,46 @@ def step_over_all(
 
     Lookup waits for `looked_up_after`, if nothing is given for the exchange of indices.
     """
-    s = settled.scenario
-    indices, arrived = index_exchange(settled)
-    pooled, forward = vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
-    gradients, backward = vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
+    s, copies = settled.scenario, bool(settled.placement.replicas.rows)
+    asked, sent = (1 - t.replicated_lookups, 1 - t.replicated_vectors) if copies else (1.0, 1.0)
+    indices, arrived = index_exchange(settled, share=asked)
+    pooled, forward = vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), sent)
+    gradients, backward = vector_exchange(settled, "Gradient all-to-all", ("Top MLP",), sent)
     return (
         training_loop(),
         features(t, "Embedding lookup"),
         *indices,
-        lookup(t, looked_up_after or arrived, lookup_after_previous, t.lookup_skew),
+        lookup(t, looked_up_after or arrived, lookup_after_previous, t.replicated_lookups + asked * t.lookup_skew),
         *pooled,
         shared.bottom_forward(s, mlp_after_previous),
         shared.top(s, ("Bottom MLP forward", *forward)),
         *gradients,
         shared.bottom_backward(s, ("Top MLP",)),
         *all_reduce(s, t),
-        *update(t, t.rows, (*backward, *updated_after), skew=t.lookup_skew, row_skew=t.row_skew),
+        *(_update_with_copies(s, t, backward) if copies else ()),
+        *(() if copies else update(t, t.rows, (*backward, *updated_after), skew=t.lookup_skew, row_skew=t.row_skew)),
+    )
+
+
+def _update_with_copies(s: Scenario, t: Traffic, after: Names) -> tuple[Task, ...]:
+    """Update each row where it lies, and replicated ones on every GPU once their gradients are summed over all."""
+    gpus, share, rows = s.machine.num_gpus, t.replicated_lookups, t.rows - t.replicated_rows
+    summed = AllReduce(t.replicated_rows * vector_sent(s))
+    every = rows + gpus * t.replicated_rows
+    skew = (rows * t.row_skew + gpus * t.replicated_rows) / every
+    here, away = (
+        Demand("gpu", Pool(part * t.gpu_spread_bytes, skew=by)) for part, by in ((share, 1.0), (1 - share, t.lookup_skew))
+    )
+    return (
+        Task("Replicated spreading", "Embedding", (here,), ("Top MLP",)),
+        Task("Replicated all-reduce", "Transfer", (Demand("network", summed),), ("Replicated spreading",)),
+        Task("Gradient spreading", "Embedding", (away,), after),
+        Task(
+            "Embedding update",
+            "Embedding",
+            (Demand("gpu", RowUpdates(every, t.row_bytes, skew=skew)),),
+            ("Gradient spreading", "Replicated all-reduce"),
+        ),
     )
 
 

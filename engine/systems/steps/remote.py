@@ -4,7 +4,7 @@ from ...core.graph import Demand, Names, Task
 from ...core.work import AllToAll, Amount, Copy, Fetch, HostRows, Stream
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import spread
-from ..crossing import even
+from ..exchange.crossing import even
 from ..sharding import Parts
 from ..traffic import INDEX_BYTES, Traffic
 from . import gpu

@@ -15,7 +15,7 @@ from engine.analysis.verdict.report.content import content
 from engine.analysis.verdict.report.sentences import headline, notes, why
 from engine.analysis.verdict.requirement import Requirement, required
 from engine.analysis.verdict.search import search
-from engine.analysis.verdict.space import GPU, GPUS, INSIDE, SHARE
+from engine.analysis.verdict.space import COPIES, GPU, GPUS, INSIDE, SHARE, base_of
 from engine.campaign.expectation import expectation
 from engine.campaign.fault_stream import hazards_of
 from engine.errors import BadInput
@@ -147,6 +147,12 @@ def test_as_fast_as_a_system_asks_for_its_pace_on_the_scenario_s_own_parts() -> 
     assert best is None or (
         best.result and (best.result.results["Throughput [samples/s]"] or 0.0) >= asked.aim.throughput * 0.999
     )
+
+
+def test_copies_of_rows_are_chosen_for_each_machine_whatever_the_scenario_says() -> None:
+    asked = with_values(preset("torchrec-terabyte").scenario, {COPIES: 0.0, GPUS: 16, "system": "all-hbm"})
+    searched = with_values(base_of(asked), {GPUS: 16, "machine.network_bandwidth_GBps": 2.0})
+    assert settle(searched).placement.replicas.rows > 0
 
 
 def test_search_finds_the_least_of_a_space_with_a_ladder_that_is_not_monotone() -> None:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Flags, Floats, Ints
-from ..core.jit import entry
-from .sharding import Parts, Pieces, Shares, alike, shares
+from ...core.arrays import Flags, Floats, Ints
+from ...core.jit import entry
+from ..sharding import Parts, Pieces, Shares, alike, shares
 
 
 class Crossing(NamedTuple):

@@ -1,0 +1,27 @@
+"""Assumed constants as attributes, so that a remembered stage depends on those that it reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Assumed constants as attributes, None for others: a remembered stage depends on those alone that it reads.
+
+    An attribute's name is the constant's with ":" for its point.
+    """
+
+    constants: Mapping[str, float]
+
+    def __getattr__(self, name: str) -> float | None:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.constants.get(name)
+
+
+@lru_cache(maxsize=512)
+def assumptions_of(assume: tuple[tuple[str, float], ...]) -> Assumptions:
+    """Return assumed constants as attributes."""
+    return Assumptions(MappingProxyType({name.replace(".", ":"): number for name, number in assume}))

@@ -1,0 +1,1 @@
+"""Exchange: what crosses between the parts that have tables, and which rows need not."""
