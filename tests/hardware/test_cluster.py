@@ -130,3 +130,11 @@ def test_one_gpu_exchanges_nothing_and_two_nodes_power_a_card_for_each_gpu():
     assert seconds(network(1), alone) == seconds(network(1), AllReduce(1e9)) == 0
     assert joules(network(1), alone) == joules(network(1), AllReduce(1e9)) == 0
     assert (network(8).idle_watts, network(16).idle_watts) == (0, 16 * 20)
+
+
+@each(("work",), [Pool(8e9), RowUpdates(4e6, 512), BottomMLP(65536.0, (13, 512, 64), "forward")])
+def test_a_batch_waits_for_the_slowest_of_all_gpus(work):
+    gpu = load("devices", "gpu")
+    for count, deviations in ((1, 0.0), (2, 1.17741), (8, 2.03933), (512, 3.53230)):
+        even, uneven = (gpu.build(MachineKnobs(num_gpus=count, step_jitter=jitter)) for jitter in (0.0, 0.03))
+        assert seconds(uneven, work) == pytest.approx(seconds(even, work) * (1 + 0.03 * deviations), rel=1e-5)
