@@ -14,7 +14,7 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
 from engine.systems.exchange.replicas import SIZES
-from engine.systems.traffic import num_rows, row_bytes, table_bytes
+from engine.systems.traffic import activation_bytes, num_rows, row_bytes, table_bytes
 from engine.units import MiB
 from engine.workload.source import source
 from tests.cases import each
@@ -101,6 +101,10 @@ def test_a_vector_stays_at_home_where_all_its_lookups_are_replicated_and_gradien
     assert isinstance(summed, AllReduce) and isinstance(updated, RowUpdates)
     np.testing.assert_allclose(summed.nbytes, t.replicated_rows * 64 * 4)
     np.testing.assert_allclose(updated.rows, t.rows + 15 * t.replicated_rows)
+    assert set(tasks["Embedding update"].after) == {"Gradient spreading", "Replicated all-reduce"}
+    looked_up = work(tasks, "Embedding lookup")
+    np.testing.assert_allclose(looked_up.skew, t.replicated_lookups + (1 - t.replicated_lookups) * t.lookup_skew)
+    assert (looked_up.skew < t.lookup_skew).all()
     spread = [work(tasks, name) for name in ("Replicated spreading", "Gradient spreading")]
     assert all(isinstance(one, Pool) for one in spread)
     np.testing.assert_allclose(sum(one.nbytes for one in spread), t.gpu_spread_bytes)
@@ -132,6 +136,16 @@ def test_auto_is_no_slower_than_any_size_that_was_tried_by_hand(knobs):
     sizes = [0.0, *(size / MiB for size in SIZES[::3] if size < 2 * table_bytes(over()))]
     times = [estimate(over(**knobs, **{"policy.replicated_rows": size})).results["Step time [ms]"] for size in sizes]
     assert estimate(over(**knobs)).results["Step time [ms]"] <= 1.1 * min(times)
+
+
+def test_auto_takes_copies_where_the_network_is_slow_and_no_more_than_the_fullest_gpu_has_room_for():
+    slow = {"machine.network_bandwidth_GBps": 0.2, "data.batch_size": 32_768, "model.pooling": (1,)}
+    sent, kept = (estimate(over(**slow, **more)).results["Step time [ms]"] for more in ({"policy.replicated_rows": 0.0}, {}))
+    assert kept < 0.5 * sent
+    free = settle(over(**slow)).placement.replicas.rows
+    small = settle(over(**slow, **{"machine.assume": (("gpu.memory", 0.02),)}))
+    held = small.sizes.gpu_bytes + activation_bytes(small.scenario)
+    assert 0 < small.placement.replicas.rows < free and held <= 0.02e9 and not small.sizes.problems
 
 
 @each(("knobs",), [{"machine.num_gpus": 1}, {"policy.sharding": "row-wise"}, {"system": "torchrec-uvm"}])
