@@ -66,11 +66,15 @@ def chosen(s: Scenario, pooled: Crossing, held: float) -> Replicas:
     if s.policy.plan or s.policy.sharding not in (None, "planner"):
         return NONE
     room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s) - held
-    every = [float(min(num_rows(s), size // row_bytes(s))) for size in SIZES if size <= room]
-    tried = [NONE, *(replicas(s, rows) for rows in dict.fromkeys(every) if rows)]
-    times = [_seconds(s, one, pooled) for one in tried]
-    best = int(np.argmin(times))
-    return tried[best] if times[best] < PAYS * times[0] else NONE
+    best, least = NONE, _seconds(s, NONE, pooled)[0] * PAYS
+    for rows in dict.fromkeys(float(min(num_rows(s), size // row_bytes(s))) for size in SIZES if size <= room):
+        one = replicas(s, rows)
+        whole, copies = _seconds(s, one, pooled)
+        if rows and whole < least:
+            best, least = one, whole
+        if copies >= least:  # more rows cost no less
+            break
+    return best
 
 
 def vector_sent(s: Scenario) -> float:
@@ -78,11 +82,11 @@ def vector_sent(s: Scenario) -> float:
     return sent_bytes(s) / s.data.batch_size
 
 
-def _seconds(s: Scenario, one: Replicas, pooled: Crossing) -> float:
-    """Return the seconds of a batch that differ with what is replicated: both exchanges, the sum, the copies' kernels."""
+def _seconds(s: Scenario, one: Replicas, pooled: Crossing) -> tuple[float, float]:
+    """Return the seconds of a batch that differ with what is replicated, both exchanges too, and those of the copies alone."""
     network, gpu = (load("devices", name).build(s.machine) for name in ("network", "gpu"))
     sent = AllToAll(*((1 - one.vectors) * nbytes for nbytes in pooled))
     more = one.unique * (1 - 1 / s.machine.num_gpus)
     summed = seconds(network, AllReduce(one.unique * vector_sent(s))) + seconds(gpu, RowUpdates(more, row_bytes(s)))
     spread = seconds(gpu, Pool(min(one.unique, 1.0)))  # a kernel more, of bytes that are spread either way
-    return float(2 * seconds(network, sent) + summed + spread)
+    return float(2 * seconds(network, sent) + summed + spread), float(summed + spread)
