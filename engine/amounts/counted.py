@@ -31,7 +31,7 @@ from ..systems.traffic import BY_BATCH, LEVELS, SKEWS, Traffic, row_bytes, traff
 from ..workload.batch import Recent, offsets, recent, table_ends, tally
 from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
-from .hot_rows import hot_set, met_alone, popular
+from .hot_rows import hot_set, hot_shares, popular
 from .part_counts import counter
 from .repeats import counted_again
 
@@ -76,8 +76,8 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         shares = _popular(s, system.hot(s), file=file, on_progress=on_progress)
         amounts |= dict(zip(("popular", "popular_lookups"), shares, strict=True))
     if placement.replicas.rows:
-        found = _replicated(s, placement.replicas.rows, file=file, on_progress=on_progress)
-        amounts |= dict(zip(("replicated_lookups", "replicated_vectors", "replicated_rows"), found, strict=True))
+        counts = _replicated(s, placement.replicas.rows, file=file, on_progress=on_progress)
+        amounts |= dict(zip(("replicated_lookups", "replicated_vectors", "replicated_rows"), counts, strict=True))
     return traffic(s, **amounts)
 
 
@@ -171,11 +171,11 @@ def _popular(s: Scenario, rows: float, file: Recording | None, on_progress: OnPr
 
 @of_amounts
 def _replicated(s: Scenario, rows: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return shares of lookups, and of pooled vectors, that meet the hottest rows alone, and those rows' number, (3, N)."""
-    given = _drawn(s, file=file)
-    hot = hot_set(s, rows, given)
-    found = (met_alone(hot, ids, given.starts(n)) for n, ids in enumerate(_ids(s, file)))
-    return _told(3, found, "counted replicated rows of", on_progress)
+    """Return the shares of lookups and of pooled vectors that meet replicated rows alone, and those rows' number, (3, N)."""
+    batches = _drawn(s, file=file)
+    hot = hot_set(s, rows, batches)
+    shares = (hot_shares(hot, ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))
+    return _told(3, shares, "counted replicated rows of", on_progress)
 
 
 @of_amounts

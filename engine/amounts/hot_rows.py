@@ -47,24 +47,24 @@ def hot_set(s: Scenario, capacity: float, given: Source) -> HotSet:
 def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
     """Return the share of a batch's samples that are popular, and of its lookups that these make; `starts` as in a Batch."""
     every = np.ones(hot.samples, dtype=bool)
-    for _, _, whole in _met(hot, ids, starts):
-        every &= whole
+    for _, _, hot_bags in _hot_lookups(hot, ids, starts):
+        every &= hot_bags
     share = float(every.mean())
     lengths = None if starts is None else np.diff(starts).reshape(-1, hot.samples).sum(axis=0)
     return share, share if lengths is None else float(lengths[every].sum() / max(len(ids), 1))
 
 
-def met_alone(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float, float]:
-    """Return the share of a batch's lookups that meet hot rows, of bags whose lookups all do, and how many hot rows these are."""
-    met, whole, rows, tables = 0, 0.0, 0, 0
-    for mine, is_met, bags in _met(hot, ids, starts):
-        tables += 1
-        met, whole, rows = met + int(is_met.sum()), whole + float(bags.mean()), rows + len(np.unique(mine[is_met]))
-    return met / max(len(ids), 1), whole / tables, float(rows)
+def hot_shares(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float, float]:
+    """Return the shares of a batch's lookups and of its bags that meet hot rows alone, and the number of these rows."""
+    lookups, rows, bag_shares = 0, 0, []
+    for table_ids, is_hot, hot_bags in _hot_lookups(hot, ids, starts):
+        lookups, rows = lookups + int(is_hot.sum()), rows + len(np.unique(table_ids[is_hot]))
+        bag_shares.append(float(hot_bags.mean()))
+    return lookups / max(len(ids), 1), sum(bag_shares) / len(bag_shares), float(rows)
 
 
-def _met(hot: HotSet, ids: Ints, starts: Ints | None) -> Iterator[tuple[Ints, Flags, Flags]]:
-    """Yield of each table its ids, which of them are hot, and of which samples all are, (samples,)."""
+def _hot_lookups(hot: HotSet, ids: Ints, starts: Ints | None) -> Iterator[tuple[Ints, Flags, Flags]]:
+    """Yield each table's ids, flags of the hot ones, and flags (samples,) of the bags that have hot ones alone."""
     layout = hot.layout if starts is None else starts[:: hot.samples]
     for table, (low, high) in enumerate(pairwise(layout)):
         mine = ids[low:high]
@@ -75,9 +75,9 @@ def _met(hot: HotSet, ids: Ints, starts: Ints | None) -> Iterator[tuple[Ints, Fl
         if starts is None:
             yield mine, met, met.reshape(hot.samples, -1).all(axis=1)
         else:
-            whole, bags = np.ones(hot.samples, dtype=bool), starts[table * hot.samples : (table + 1) * hot.samples + 1]
-            whole[np.searchsorted(bags, low + np.flatnonzero(~met), side="right") - 1] = False
-            yield mine, met, whole
+            hot_bags, bags = np.ones(hot.samples, dtype=bool), starts[table * hot.samples : (table + 1) * hot.samples + 1]
+            hot_bags[np.searchsorted(bags, low + np.flatnonzero(~met), side="right") - 1] = False
+            yield mine, met, hot_bags
 
 
 def _counted(s: Scenario, capacity: int, given: Source) -> Ints:

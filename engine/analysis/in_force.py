@@ -26,6 +26,7 @@ from ..scenario import knobs
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import settle, sized_scenario
+from ..systems.exchange.replicas import planned
 from ..systems.parts import kind_of
 from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, NUMBER, SERVER, WAY, modules_by_reason
 from ..systems.system import KEEPS, named, readers
@@ -207,15 +208,18 @@ def _fault(s: Scenario, path: str) -> InForce:
     return InForce(mean / HOUR, f"published rate {s.faults.rates}")
 
 
-def _copies(s: Scenario) -> InForce:
-    if not load("systems", s.system).replicates or s.machine.num_gpus == 1:
-        return InForce(None, "none, as several GPUs of system all-hbm alone have copies")
-    settled = settle(s)
-    rows, each = settled.placement.replicas.rows, row_bytes(settled.scenario)
+def _replicated(s: Scenario) -> InForce:
+    if not load("systems", s.system).replicates:
+        return InForce(None, f"system {s.system} replicates no rows")
+    if s.machine.num_gpus == 1:
+        return InForce(None, "one GPU needs no copies")
+    if not planned(s):
+        return InForce(0.0, "tables are not sharded by the planner, which automatic copies need")
+    rows = settle(s).placement.replicas.rows
     if not rows:
         return InForce(0.0, "copies would save less than they cost")
     # Half a row more, lest rounding loses one.
-    return InForce((rows + 0.5) * each / MiB, f"{figures.count(rows, 'row')} on every GPU, with which a step is shortest")
+    return InForce((rows + 0.5) * row_bytes(s) / MiB, f"{figures.count(rows, 'row')} on every GPU, with which a step is shortest")
 
 
 OF: Mapping[str, Callable[[Scenario], InForce]] = {
@@ -240,7 +244,7 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     "machine.electricity_USD_per_kWh": lambda s: InForce(electricity(s.machine).value, electricity(s.machine).source),
     **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},
     SHARDING: _sharding,
-    "policy.replicated_rows": _copies,
+    "policy.replicated_rows": _replicated,
     "policy.checkpoint_minutes": _period,
     "run.passes": lambda s: InForce(None, f"the run is counted in batches, {figures.count(s.run.batches)}"),
     "model.cross_rank": lambda s: InForce(None, "each cross layer has a full matrix"),

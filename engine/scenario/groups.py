@@ -149,8 +149,8 @@ class Policy:
     replicated_rows: float | None = knob(
         None,
         "Replicated rows",
-        "Memory of each GPU, of system all-hbm, for copies of the most popular rows, whose vectors then cross to no other GPU; "
-        "auto: what makes a step shortest, none where sharding is not the planner's.",
+        "GPU memory for copies of the most popular rows, in system all-hbm; their vectors then need no exchange. "
+        "auto: the size with the shortest step; 0 unless the planner shards the tables.",
         unit="MiB",
         low=0,
         high=1e6,

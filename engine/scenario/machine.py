@@ -61,13 +61,16 @@ class MachineKnobs:
         choices=("fp32", "fp16", "int8"),
     )
     network: str = knob(
-        "roce", "Network", "What joins nodes: how much of its bandwidth collectives sustain.", choices=part_names("network")
+        "roce",
+        "Network",
+        "Kind of network between nodes; each sustains another share of its bandwidth in collectives.",
+        choices=part_names("network"),
     )
     exchange_route: str = knob(
         "direct",
         "Exchange route",
-        "Over several nodes a GPU sends each other one a message of its own; by node: GPUs of a node first gather over their "
-        "fabric what goes to one other node, so that fewer and longer messages cross the network.",
+        "direct: a GPU sends a message to each GPU of other nodes; by node: the GPUs of a node first gather, over their fabric, "
+        "the messages to the same other node, so that fewer and longer ones cross the network.",
         choices=("direct", "by node"),
     )
     network_bandwidth_GBps: float = knob(

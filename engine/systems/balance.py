@@ -14,7 +14,7 @@ from ..scenario.scenario import Scenario, per_table
 from ..workload.accesses import expected
 from ..workload.row_spread import Spreads, spreads
 from .exchange.crossing import NO_CROSSING, Crossing, even, indices, vectors
-from .exchange.replicas import NONE, chosen
+from .exchange.replicas import NO_REPLICAS, choose_replicas
 from .parts import EVEN, KINDS, Units, kind_of, memories
 from .placement import Tiers
 from .sharding import Parts, Pieces, Shares, Wanted, alike, by_hand, made, over, shares, spread
@@ -32,10 +32,10 @@ def table_placement(s: Scenario, system: System) -> TablePlacement:
     skews = Skews(skew(balance.lookups), skew(balance.rows)) if balance else Skews()
     far = _far(balance) if balance and system.tiers else Far()
     links = _links(s, balance) if balance and "cxl" in system.devices else Links()
-    pooled, asked = _crossings(s, system, balance) if system.scales else (NO_CROSSING, NO_CROSSING)
-    held = table_bytes(s) / s.machine.num_gpus * (skew(balance.held) if balance else 1.0)
-    copies = chosen(s, pooled, held) if system.replicates else NONE
-    return TablePlacement(balance, skews, far, links, pooled, asked, copies)
+    pooled, indices_sent = _crossings(s, system, balance) if system.scales else (NO_CROSSING, NO_CROSSING)
+    fullest = table_bytes(s) / s.machine.num_gpus * (skew(balance.held) if balance else 1.0)
+    replicas = choose_replicas(s, pooled, fullest) if system.replicates else NO_REPLICAS
+    return TablePlacement(balance, skews, far, links, pooled, indices_sent, replicas)
 
 
 def _balance_in_force(s: Scenario, system: System) -> Balance | None:

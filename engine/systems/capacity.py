@@ -47,12 +47,11 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     for place, need in _needs(s, system).items():
         have, sentence = checks[place](s, need)
         problems += [sentence] if need > have else []
-    problems += [_copies(s, system, placement)]
+    problems += [_replicas(s, system, placement)]
     problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
     problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
-    return placement, Sizes(
-        knobs, _gpu_bytes(s, system, placement.balance) + placement.replicas.rows * row_bytes(s), tuple(filter(None, problems))
-    )
+    gpu_bytes = _gpu_bytes(s, system, placement.balance) + placement.replicas.rows * row_bytes(s)
+    return placement, Sizes(knobs, gpu_bytes, tuple(filter(None, problems)))
 
 
 def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
@@ -114,14 +113,13 @@ def _even_bytes(s: Scenario, system: System, times: float = 1.0) -> float:
     return times * system.held(s).get("hbm", 0.0) / s.machine.num_gpus + 2 * mlp_bytes(s)
 
 
-def _copies(s: Scenario, system: System, placement: TablePlacement) -> str:
-    """Do the rows that every GPU holds fit beside the tables of the fullest?"""
-    asked, have = placement.replicas.rows * row_bytes(s), memory_bytes(s.machine)
-    free = have - _gpu_bytes(s, system, placement.balance) - activation_bytes(s)
-    if asked <= max(free, 0.0) or s.policy.replicated_rows is None:
+def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
+    """Return a refusal if replicated rows do not fit beside the tables of the fullest GPU, else ""."""
+    free = max(memory_bytes(s.machine) - _gpu_bytes(s, system, placement.balance) - activation_bytes(s), 0.0)
+    if s.policy.replicated_rows is None or placement.replicas.rows * row_bytes(s) <= free:
         return ""
-    said = f"policy.replicated_rows={figures.exact(s.policy.replicated_rows)} MiB"
-    return f"{said} does not fit the {_gib(max(free, 0.0))} that the fullest GPU has left; lower it, or set it to auto."
+    setting = f"policy.replicated_rows={figures.exact(s.policy.replicated_rows)} MiB"
+    return f"{setting} does not fit the {_gib(free)} that the fullest GPU has left; lower it, or set it to auto."
 
 
 def _one_gpu(s: Scenario, system: System) -> str:

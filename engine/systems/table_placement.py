@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..core.arrays import Floats
 from .exchange.crossing import NO_CROSSING, Crossing
-from .exchange.replicas import NONE, Replicas
+from .exchange.replicas import NO_REPLICAS, Replicas
 from .sharding import Parts, Pieces
 
 
@@ -64,7 +64,7 @@ class TablePlacement:
     """The plan of tables in force and its effects on a batch.
 
     `balance`: None where all parts have an even share. `skews`, `far`, `links`: how uneven parts, memories and links are.
-    `pooled`, `indices`: bytes that cross between parts, one way, with no row replicated. `replicas`: those that are.
+    `pooled`, `indices`: bytes that cross between parts, one way, if no row is replicated. `replicas`: the replicated rows.
     Steps read all but `balance`: placements with the same effects share plans of batches.
     """
 
@@ -74,7 +74,7 @@ class TablePlacement:
     links: Links = field(default_factory=Links)
     pooled: Crossing = NO_CROSSING
     indices: Crossing = NO_CROSSING
-    replicas: Replicas = NONE
+    replicas: Replicas = NO_REPLICAS
 
     @property
     def plan(self) -> tuple[int, Pieces] | None:

@@ -50,8 +50,8 @@ def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: 
     title = f"Where the run's energy goes: {whose}"
     spec = stack_charts.energy(tables.drawn(parts))
     run = scenario.run
-    long = f" over {count(run.batches, 'batch', 'batches')}, as Batches says and not Passes" if run.passes else ""
-    chart.draw(parts, spec, key="energy", title=title, subtitle=f"Energy by component{long} [J], {lines}")
+    batches = f" of {count(run.batches, 'batch', 'batches')}, the knob Batches; Passes does not count here" if run.passes else ""
+    chart.draw(parts, spec, key="energy", title=title, subtitle=f"Energy by component [J]{batches}, {lines}")
     if {*palette.family(scenario.system)} - {*two}:
         st.toggle(f"All systems of the family {load('systems', scenario.system).family}", key=FAMILY)
     for outcome, names in tables.not_shown(beside).items():

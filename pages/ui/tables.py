@@ -38,27 +38,27 @@ def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
 
 def system_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns that hold nothing but names of training systems."""
-    words = (name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name]))
-    return [name for name in words if _only_systems(frame[name].tolist())]
+    text_columns = (name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name]))
+    return [name for name in text_columns if _only_systems(frame[name].tolist())]
 
 
 def _only_systems(cells: Iterable[object]) -> bool:
-    """Return whether the cells that are not empty name systems, and there are some; it ends at the first other word."""
-    titles, some = palette.system_titles(), False
+    """Return whether all cells that are not empty name training systems, and at least one cell does."""
+    titles, has_system = palette.system_titles(), False
     for cell in cells:
         if isinstance(cell, str):
             if cell not in titles:
                 return False
-            some = True
+            has_system = True
         elif not (cell is None or cell is pd.NA or (isinstance(cell, float) and isnan(cell))):
             return False
-    return some
+    return has_system
 
 
 def with_system_titles(frame: pd.DataFrame, columns: Collection[str] | None = None) -> pd.DataFrame:
     """Return a table with training systems under their titles, as people read it; files keep the names of links.
 
-    `columns` are those of `system_columns`, where a caller has them.
+    `columns` are the frame's `system_columns`, if the caller has them.
     """
     titles = palette.system_titles()
     return frame.assign(**{name: frame[name].map(titles) for name in (system_columns(frame) if columns is None else columns)})
@@ -107,10 +107,13 @@ def _summed(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFrame:
         low, high = ends.pop(system, NO_ENDS) if whole else NO_ENDS
         found.append((system, part, chosen, amount, palette.known_by(system), amount if whole else amount * share, low, high))
     columns = ("system", "part", "chosen", "amount", "known", "drawn", "low", "high")
-    held = zip(*found, strict=True) if found else ((),) * len(columns)
+    cells_by_column = zip(*found, strict=True) if found else ((),) * len(columns)
     numbers = {"amount", "drawn", "low", "high"}  # missing ends too
     return pd.DataFrame(
-        {name: np.array(cells, float) if name in numbers else list(cells) for name, cells in zip(columns, held, strict=True)}
+        {
+            name: np.array(cells, float) if name in numbers else list(cells)
+            for name, cells in zip(columns, cells_by_column, strict=True)
+        }
     )
 
 

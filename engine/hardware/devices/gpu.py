@@ -177,7 +177,7 @@ JOULES: Mapping[type, Cost] = {
 
 
 def straggling(machine: MachineKnobs) -> float:
-    """Return by how much the slowest of all GPUs takes longer than the mean one: the most of so many normal deviates."""
+    """Return the slowest GPU's time over the mean GPU's: a bound of the expected maximum of normal deviates."""
     return 1 + machine.step_jitter * sqrt(2 * log(machine.num_gpus))
 
 
@@ -261,8 +261,8 @@ def build(machine: MachineKnobs) -> Device:
     if isinstance(part, ReplayedTimes):
         return _replayed(part)
     gpu = _captured(part) if machine.framework == "cuda-graph" else part
-    found = _computed(machine.gpu, gpu, PRECISIONS[machine.matrix_precision], straggling(machine))
-    return replace(found, constants=_constants(part))
+    device = _computed(machine.gpu, gpu, PRECISIONS[machine.matrix_precision], straggling(machine))
+    return replace(device, constants=_constants(part))
 
 
 def no_unit(machine: MachineKnobs) -> str:

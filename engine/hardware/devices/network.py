@@ -40,7 +40,7 @@ class Fabric:
 
 @dataclass(frozen=True)
 class Network:
-    """What joins nodes: how much of a card large messages sustain, what each message costs, and the card of each GPU."""
+    """The network between nodes: the share of a card that large messages sustain, a message's overhead, each GPU's card."""
 
     outside: Constant = quantity("network utilisation", "of sustained")
     hop: Constant = quantity("network latency", "us")
@@ -145,6 +145,6 @@ def build(machine: MachineKnobs) -> Device:
 DEVICE = DeviceKind(
     "Network",
     build,
-    lambda: {name: fields_of(one) for every in (FABRICS, NETWORKS) for name, one in every.items()},
+    lambda: {name: fields_of(part) for kind in (FABRICS, NETWORKS) for name, part in kind.items()},
     reads=("gpu", "network", "exchange_route", "network_bandwidth_GBps", "prices"),
 )

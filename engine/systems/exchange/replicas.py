@@ -21,13 +21,18 @@ from ...workload.expected_cache import hot_split, hottest
 from ..traffic import activation_bytes, mlp_bytes, num_rows, row_bytes, sent_bytes
 from .crossing import Crossing
 
-SIZES = tuple((MiB * np.geomspace(1 / 4, 16 * 1024, 17)).tolist())  # bytes that are tried, each twice the one before
-
-PAYS = 0.95  # of the seconds without copies: a smaller gain is lost where other work waits for one sum more
+SIZES = tuple((MiB * np.geomspace(1 / 4, 16 * 1024, 17)).tolist())  # candidate bytes of copies, each twice the one before
+WORTHWHILE = 0.95  # of the seconds without copies: a smaller gain is lost where other work waits for the second all-reduce
 
 
 class Replicas(NamedTuple):
-    """Rows that every GPU holds; the shares of a batch's lookups and of its vectors that need no other; unique rows of these."""
+    """Rows that every GPU holds, and their expected use in a batch.
+
+    rows: how many rows are replicated.
+    lookups: share of the batch's lookups that meet replicated rows.
+    vectors: share of its pooled vectors all of whose lookups do.
+    unique: unique replicated rows that the batch uses.
+    """
 
     rows: float = 0.0
     lookups: float = 0.0
@@ -35,46 +40,51 @@ class Replicas(NamedTuple):
     unique: float = 0.0
 
 
-NONE = Replicas()
+NO_REPLICAS = Replicas()
 
 
 @remembered(most=256)
 def replicas(s: Scenario, rows: float) -> Replicas:
-    """Return what the popularity lets expect of so many replicated rows."""
+    """Return the expected use of the `rows` most popular rows if every GPU holds them."""
     if not rows:
-        return NONE
-    if rows >= num_rows(s):  # exactly: what is left by rounding would still begin an exchange
+        return NO_REPLICAS
+    if rows >= num_rows(s):  # exactly 1: a rounding error left over would still start an exchange
         return Replicas(rows, 1.0, 1.0, float(expected(s).unique_rows.sum()))
     pooling, cv = np.array(per_table(s.model, "pooling"), dtype=np.float64), np.array(length_cv(s))
-    mass = np.minimum(hottest(s, rows)[1], 1.0)
-    whole = generating(pooling, cv, mass) if cv.any() else mass**pooling
+    hit_rates = np.minimum(hottest(s, rows)[1], 1.0)
+    vectors = generating(pooling, cv, hit_rates) if cv.any() else hit_rates**pooling
     unique = hot_split(s, rows).hot * float(expected(s).unique_rows.sum())
-    return Replicas(rows, float(mass @ pooling / pooling.sum()), float(whole.mean()), unique)
+    return Replicas(rows, float(hit_rates @ pooling / pooling.sum()), float(vectors.mean()), unique)
 
 
-def chosen(s: Scenario, pooled: Crossing, held: float) -> Replicas:
-    """Return the rows that are replicated where the fullest GPU has `held` bytes of tables, and vectors cross as `pooled`.
+def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Replicas:
+    """Return the rows to replicate: those of `policy.replicated_rows`, or the cheapest candidate size that fits.
 
-    As many MiB as the policy says; else as many as make a step shortest, of those that fit. None where tables are sharded in
-    another way than the planner's.
+    `pooled` are the bytes of an exchange without replicas, `table_nbytes` the tables of the fullest GPU. Automatic replicas
+    need the planner's sharding.
     """
-    asked = s.policy.replicated_rows
-    if s.machine.num_gpus == 1 or asked == 0:
-        return NONE
-    if asked is not None:
-        return replicas(s, min(num_rows(s), asked * MiB // row_bytes(s)))
-    if s.policy.plan or s.policy.sharding not in (None, "planner"):
-        return NONE
-    room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s) - held
-    best, least = NONE, _seconds(s, NONE, pooled)[0] * PAYS
+    size_MiB = s.policy.replicated_rows
+    if s.machine.num_gpus == 1 or size_MiB == 0:
+        return NO_REPLICAS
+    if size_MiB is not None:
+        return replicas(s, min(num_rows(s), size_MiB * MiB // row_bytes(s)))
+    if not planned(s):
+        return NO_REPLICAS
+    room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s) - table_nbytes
+    best, least = NO_REPLICAS, _seconds(s, NO_REPLICAS, pooled)[0] * WORTHWHILE
     for rows in dict.fromkeys(float(min(num_rows(s), size // row_bytes(s))) for size in SIZES if size <= room):
-        one = replicas(s, rows)
-        whole, copies = _seconds(s, one, pooled)
-        if rows and whole < least:
-            best, least = one, whole
-        if copies >= least:  # more rows cost no less
+        candidate = replicas(s, rows)
+        total_seconds, copy_seconds = _seconds(s, candidate, pooled)
+        if rows and total_seconds < least:
+            best, least = candidate, total_seconds
+        if copy_seconds >= least:  # more rows cost no less
             break
     return best
+
+
+def planned(s: Scenario) -> bool:
+    """Return whether the planner shards the tables, which automatic replicas need."""
+    return not s.policy.plan and s.policy.sharding in (None, "planner")
 
 
 def vector_sent(s: Scenario) -> float:
@@ -82,11 +92,12 @@ def vector_sent(s: Scenario) -> float:
     return sent_bytes(s) / s.data.batch_size
 
 
-def _seconds(s: Scenario, one: Replicas, pooled: Crossing) -> tuple[float, float]:
-    """Return the seconds of a batch that differ with what is replicated, both exchanges too, and those of the copies alone."""
+def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float, float]:
+    """Return the seconds of a batch's two exchanges with the copies' own work, and of the copies' work alone."""
     network, gpu = (load("devices", name).build(s.machine) for name in ("network", "gpu"))
-    sent = AllToAll(*((1 - one.vectors) * nbytes for nbytes in pooled))
-    more = one.unique * (1 - 1 / s.machine.num_gpus)
-    summed = seconds(network, AllReduce(one.unique * vector_sent(s))) + seconds(gpu, RowUpdates(more, row_bytes(s)))
-    spread = seconds(gpu, Pool(min(one.unique, 1.0)))  # a kernel more, of bytes that are spread either way
-    return float(2 * seconds(network, sent) + summed + spread), float(summed + spread)
+    exchange = AllToAll(*((1 - candidate.vectors) * nbytes for nbytes in pooled))
+    extra_rows = candidate.unique * (1 - 1 / s.machine.num_gpus)
+    all_reduce = seconds(network, AllReduce(candidate.unique * vector_sent(s)))
+    copy_seconds = all_reduce + seconds(gpu, RowUpdates(extra_rows, row_bytes(s)))
+    launch = seconds(gpu, Pool(min(candidate.unique, 1.0)))  # one more kernel; its bytes are spread either way
+    return float(2 * seconds(network, exchange) + copy_seconds + launch), float(copy_seconds + launch)

@@ -39,9 +39,10 @@ def update(
     skew: Amount = 1.0,
     row_skew: Amount = 1.0,
     updated_after: Names = (),
+    share: Amount = 1.0,
 ) -> tuple[Task, ...]:
-    """Spread the gradients over their lookups, then update `rows` rows in GPU memory, after `updated_after` too."""
-    spread, rewrite = Pool(t.gpu_spread_bytes, skew=skew), RowUpdates(rows, t.row_bytes, skew=row_skew)
+    """Spread the gradients over a `share` of the lookups, then update `rows` rows in GPU memory, after `updated_after` too."""
+    spread, rewrite = Pool(share * t.gpu_spread_bytes, skew=skew), RowUpdates(rows, t.row_bytes, skew=row_skew)
     return (
         Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), after, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading", *updated_after)),
@@ -116,45 +117,48 @@ def step_over_all(
 
     Lookup waits for `looked_up_after`, if nothing is given for the exchange of indices.
     """
-    s, copies = settled.scenario, bool(settled.placement.replicas.rows)
-    asked, sent = (1 - t.replicated_lookups, 1 - t.replicated_vectors) if copies else (1.0, 1.0)
-    indices, arrived = index_exchange(settled, share=asked)
-    pooled, forward = vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), sent)
-    gradients, backward = vector_exchange(settled, "Gradient all-to-all", ("Top MLP",), sent)
+    s, replicated = settled.scenario, settled.placement.replicas.rows > 0
+    index_share, vector_share = (1 - t.replicated_lookups, 1 - t.replicated_vectors) if replicated else (1.0, 1.0)
+    indices, arrived = index_exchange(settled, share=index_share)
+    pooled, forward = vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), vector_share)
+    gradients, backward = vector_exchange(settled, "Gradient all-to-all", ("Top MLP",), vector_share)
+    if replicated:
+        updates = _update_replicated(s, t, backward, updated_after)
+    else:
+        updates = update(t, t.rows, (*backward, *updated_after), skew=t.lookup_skew, row_skew=t.row_skew)
     return (
         training_loop(),
         features(t, "Embedding lookup"),
         *indices,
-        lookup(t, looked_up_after or arrived, lookup_after_previous, t.replicated_lookups + asked * t.lookup_skew),
+        lookup(t, looked_up_after or arrived, lookup_after_previous, t.replicated_lookups + index_share * t.lookup_skew),
         *pooled,
         shared.bottom_forward(s, mlp_after_previous),
         shared.top(s, ("Bottom MLP forward", *forward)),
         *gradients,
         shared.bottom_backward(s, ("Top MLP",)),
         *all_reduce(s, t),
-        *(_update_with_copies(s, t, backward) if copies else ()),
-        *(() if copies else update(t, t.rows, (*backward, *updated_after), skew=t.lookup_skew, row_skew=t.row_skew)),
+        *updates,
     )
 
 
-def _update_with_copies(s: Scenario, t: Traffic, after: Names) -> tuple[Task, ...]:
-    """Update each row where it lies, and replicated ones on every GPU once their gradients are summed over all."""
-    gpus, share, rows = s.machine.num_gpus, t.replicated_lookups, t.rows - t.replicated_rows
-    summed = AllReduce(t.replicated_rows * vector_sent(s))
-    every = rows + gpus * t.replicated_rows
-    skew = (rows * t.row_skew + gpus * t.replicated_rows) / every
-    here, away = (
-        Demand("gpu", Pool(part * t.gpu_spread_bytes, skew=by)) for part, by in ((share, 1.0), (1 - share, t.lookup_skew))
-    )
+def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Names) -> tuple[Task, ...]:
+    """Update partitioned rows where they lie; sum the gradients of replicated rows over all GPUs, then update every copy."""
+    gpus, partitioned = s.machine.num_gpus, t.rows - t.replicated_rows
+    updated = partitioned + gpus * t.replicated_rows
+    row_skew = (partitioned * t.row_skew + gpus * t.replicated_rows) / updated
+    spreading = Demand("gpu", Pool(t.replicated_lookups * t.gpu_spread_bytes))
+    all_reduce = Demand("network", AllReduce(t.replicated_rows * vector_sent(s)))
     return (
-        Task("Replicated spreading", "Embedding", (here,), ("Top MLP",)),
-        Task("Replicated all-reduce", "Transfer", (Demand("network", summed),), ("Replicated spreading",)),
-        Task("Gradient spreading", "Embedding", (away,), after),
-        Task(
-            "Embedding update",
-            "Embedding",
-            (Demand("gpu", RowUpdates(every, t.row_bytes, skew=skew)),),
-            ("Gradient spreading", "Replicated all-reduce"),
+        Task("Replicated spreading", "Embedding", (spreading,), ("Top MLP",)),
+        Task("Replicated all-reduce", "Transfer", (all_reduce,), ("Replicated spreading",)),
+        *update(
+            t,
+            updated,
+            after,
+            skew=t.lookup_skew,
+            row_skew=row_skew,
+            updated_after=("Replicated all-reduce", *updated_after),
+            share=1 - t.replicated_lookups,
         ),
     )
 
