@@ -12,6 +12,7 @@ from ..hardware.devices.pmem import module_bytes, modules, modules_for, own_link
 from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import no_unit as no_host_unit
 from ..registry import load
+from ..scenario.knobs import write
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked
 from ..units import GB, GiB
@@ -118,8 +119,11 @@ def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
     free = max(memory_bytes(s.machine) - _gpu_bytes(s, system, placement.balance) - activation_bytes(s), 0.0)
     if s.policy.replicated_rows is None or placement.replicas.rows * row_bytes(s) <= free:
         return ""
-    setting = f"policy.replicated_rows={figures.exact(s.policy.replicated_rows)} MiB"
-    return f"{setting} does not fit the {_gib(free)} that the fullest GPU has left; lower it, or set it to auto."
+    setting = write(KNOBS["policy.replicated_rows"], s.policy.replicated_rows)  # as links have it; pages add the unit
+    return (
+        f"policy.replicated_rows={setting} does not fit the {_gib(free)} that the fullest GPU has left; "
+        "lower it, or set it to auto."
+    )
 
 
 def _one_gpu(s: Scenario, system: System) -> str:

@@ -17,6 +17,7 @@ from engine.systems.exchange.replicas import SIZES
 from engine.systems.traffic import activation_bytes, num_rows, row_bytes, table_bytes
 from engine.units import MiB
 from engine.workload.source import source
+from pages.ui.plain import plain
 from tests.cases import each
 
 ROWS = (50, 2_000, 30_000, 200_000)
@@ -127,7 +128,9 @@ def test_each_gpu_keeps_its_copies_beside_its_tables():
 def test_more_copies_than_a_gpu_has_room_for_are_refused():
     asked = over(**{"policy.replicated_rows": 40.0, "machine.assume": (("gpu.memory", 0.045),)})
     assert table_bytes(asked) / 16 < 40 * MiB
-    assert "policy.replicated_rows=40 MiB does not fit" in estimate(asked).outcome
+    assert "policy.replicated_rows=40.0 does not fit" in estimate(asked).outcome
+    large = over(**{"policy.replicated_rows": 90_000.0, "model.num_embeddings": (10**9,), "machine.num_gpus": 64})
+    assert plain(estimate(large).outcome).startswith("Replicated rows 90000.0 MiB does not fit")
 
 
 @each(("knobs",), [{}, {"machine.network_bandwidth_GBps": 100.0}, {"data.popularity": "uniform"}, {"machine.num_gpus": 2}])
