@@ -162,11 +162,15 @@ class CacheSoftware(Work):
 
 @dataclass(frozen=True)
 class AllToAll(Work):
-    """Exchange `nbytes`, all that leave a GPU; the busiest sends or receives so many over the `fabric` and over the `network`."""
+    """Exchange `nbytes`, all that leave a GPU; the busiest sends or receives so many over the `fabric` and over the `network`.
+
+    Where the `hosts` of nodes exchange, a message goes to each other node, and nothing over the fabric.
+    """
 
     nbytes: Amount
     fabric: Amount
     network: Amount
+    hosts: bool = False
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,8 @@ def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Cr
     else:
         parts = (kind or KINDS["gpus"]).parts(s, system)
         found = even(parts, s.model.num_tables * vector), even(parts, index * float(expected(s).lookups.sum()))
-    cards = kind.cards(s) if kind else 1
-    pooled, asked = (one._replace(network=one.network / cards) for one in found)
+    cards, hosts = (kind.cards(s), kind.title == "node") if kind else (1, False)
+    pooled, asked = (one._replace(network=one.network / cards, hosts=hosts) for one in found)
     return pooled, asked
 
 

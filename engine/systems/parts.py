@@ -56,9 +56,9 @@ def _alone(s: Scenario, name: str) -> Device:
     return found
 
 
-def _links(s: Scenario) -> tuple[float, float]:
+def _links(s: Scenario, hosts: bool = False) -> tuple[float, float]:
     network = _alone(s, "network")
-    return _per(network, lambda n: AllToAll(n, n, 0.0)), _per(network, lambda n: AllToAll(n, 0.0, n))
+    return _per(network, lambda n: AllToAll(n, n, 0.0, hosts)), _per(network, lambda n: AllToAll(n, 0.0, n, hosts))
 
 
 def _gpu_units(s: Scenario, system: System) -> Units:
@@ -85,7 +85,7 @@ def _tiered_units(s: Scenario, system: System) -> Units:
 def _host_units(s: Scenario, system: System) -> Units:
     vector = vector_bytes(s)
     lookup = _per(_alone(s, "host"), lambda n: HostEmbedding(n, n * vector, 1.0))
-    fabric, network = _links(s)
+    fabric, network = _links(s, hosts=True)
     return Units(lookup, 0.0, fabric, network / gpus_in_node(s.machine))
 
 

@@ -1,18 +1,23 @@
 """Do many GPUs and nodes, folded into one, take the time and the energy of closed formulas?"""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream, written
+from engine.estimate import estimate
 from engine.hardware.device import folded, joules, nodes, seconds, stored_bytes
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.systems.exchange.crossing import even
 from engine.systems.sharding import Parts
+from engine.units import MS, US
 from tests.cases import each
 
-GB, US = 1e9, 1e-6
+GB = 1e9
 FABRIC, NET, START, HOP, MESSAGE = 0.667 * 300 * GB, 0.56 * 22.5 * GB, 10 * US, 20 * US, 4.3 * US
 ROUTES = ("direct", "by node")
 
@@ -89,6 +94,28 @@ def test_an_all_to_all_sends_a_message_to_each_gpu_of_another_node_or_one_to_eac
     far = sent * 56 / 64 / (0.9 * 22.5 * GB)
     assert direct == exactly(START + HOP + 56 * MESSAGE + far)
     assert by_node == exactly(START + HOP + 7 * MESSAGE + far)
+
+
+def exchanges(changes):
+    """Return the milliseconds of each exchange in a machine's timeline."""
+    rows = estimate(with_values(preset("a100-terabyte").scenario, changes)).timeline
+    return [row["End [ms]"] - row["Start [ms]"] for row in rows if "all-to-all" in row["Task"]]
+
+
+@each(("route",), ROUTES)
+def test_hosts_send_a_message_to_each_other_host_and_nothing_over_a_fabric(route):
+    far = 1e9
+    took = seconds(network(64, exchange_route=route), AllToAll(7e9, 0.0, far, hosts=True))
+    assert took == exactly(START + HOP + 7 * MESSAGE + far / NET)
+
+
+@each(("system",), ["cpu-gpu", "cpu-only", "fae"])
+def test_systems_whose_hosts_exchange_pay_no_message_for_a_gpu(system):
+    fp32 = {"machine.matrix_precision": "fp32"}
+    changes = {"system": system, "machine.num_gpus": 16, "machine.gpus_per_node": 8, **fp32}
+    paid, free = ({**changes, "machine.assume": (("network.message-overhead", us),)} for us in (4.3, 0.0))
+    longer = np.array(exchanges(paid)) - np.array(exchanges(free))
+    assert len(longer) and longer == pytest.approx(MESSAGE / MS, rel=1e-3)
 
 
 def test_gathering_by_node_sends_what_the_neighbours_gather_over_the_fabric_too():

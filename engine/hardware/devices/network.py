@@ -65,6 +65,7 @@ class NetworkRates(NamedTuple):
     network: float
     card: float
     exchange_latency: float
+    host_latency: float
     gathered: float
     reduce_latency: float
     hop: float
@@ -75,8 +76,9 @@ class NetworkRates(NamedTuple):
 
 def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:
     """Return the seconds of an exchange: fabric and network work side by side (Hockney's form, a start for each message)."""
-    fabric = work.fabric + links.gathered * work.network
-    return some(work.nbytes) * links.exchange_latency + np.maximum(fabric / links.fabric, work.network / links.network)
+    latency, gathered = (links.host_latency, 0.0) if work.hosts else (links.exchange_latency, links.gathered)
+    fabric = work.fabric + gathered * work.network
+    return some(work.nbytes) * latency + np.maximum(fabric / links.fabric, work.network / links.network)
 
 
 def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
@@ -120,6 +122,7 @@ def build(machine: MachineKnobs) -> Device:
         network=net,
         card=card,
         exchange_latency=latency + messages * network.message.value * US,
+        host_latency=latency + (count - 1) * network.message.value * US,
         gathered=(inside - 1) / inside if by_node else 0.0,
         reduce_latency=latency if gpus > 1 else 0.0,
         hop=network.hop.value,

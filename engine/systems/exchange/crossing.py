@@ -11,15 +11,24 @@ import numpy as np
 
 from ...core.arrays import Flags, Floats, Ints
 from ...core.jit import entry
+from ...core.work import AllToAll, Amount
 from ..sharding import Parts, Pieces, Shares, alike, shares
 
 
 class Crossing(NamedTuple):
-    """Bytes that leave a part, over all parts; and those that the busiest part sends or receives over either way."""
+    """Bytes that leave a part, over all parts; and those that the busiest part sends or receives over either way.
+
+    With `hosts` the parts are the hosts of nodes, which send a message to each other node.
+    """
 
     nbytes: float
     fabric: float
     network: float
+    hosts: bool = False
+
+    def work(self, share: Amount = 1.0) -> AllToAll:
+        """Return a `share` of it as work of the network."""
+        return AllToAll(share * self.nbytes, share * self.fabric, share * self.network, self.hosts)
 
 
 NO_CROSSING = Crossing(0.0, 0.0, 0.0)

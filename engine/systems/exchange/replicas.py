@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.memo import remembered
-from ...core.work import AllReduce, AllToAll, Pool, RowUpdates
+from ...core.work import AllReduce, Pool, RowUpdates
 from ...hardware.device import seconds
 from ...hardware.devices.gpu import memory_bytes
 from ...registry import load
@@ -95,7 +95,7 @@ def vector_sent(s: Scenario) -> float:
 def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float, float]:
     """Return the seconds of a batch's two exchanges with the copies' own work, and of the copies' work alone."""
     network, gpu = (load("devices", name).build(s.machine) for name in ("network", "gpu"))
-    exchange = AllToAll(*((1 - candidate.vectors) * nbytes for nbytes in pooled))
+    exchange = pooled.work(1 - candidate.vectors)
     extra_rows = candidate.unique * (1 - 1 / s.machine.num_gpus)
     all_reduce = seconds(network, AllReduce(candidate.unique * vector_sent(s)))
     copy_seconds = all_reduce + seconds(gpu, RowUpdates(extra_rows, row_bytes(s)))

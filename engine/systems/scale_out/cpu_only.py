@@ -36,7 +36,7 @@ def _ring(s: Scenario) -> Crossing:
     """Return what crosses when hosts that each hold the MLPs sum their gradients, in a ring."""
     hosts = nodes(s.machine)
     nbytes = 2 * (hosts - 1) * mlp_gradient_bytes(s)
-    return Crossing(nbytes, 0.0, nbytes * (1 / hosts) / gpus_in_node(s.machine))
+    return Crossing(nbytes, 0.0, nbytes * (1 / hosts) / gpus_in_node(s.machine), hosts=True)
 
 
 def recover(s: Scenario, recovery: RecoveryWork) -> tuple[Task, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...core.arrays import Floats
 from ...core.graph import Demand, Names, Stage, Task
-from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
+from ...core.work import AllReduce, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
 from ...scenario.scenario import Scenario
 from ...scenario.storage import mlp_state
 from ..exchange.crossing import Crossing
@@ -86,8 +86,7 @@ def exchange(name: str, sent: Crossing, after: Names, share: Amount = 1.0) -> tu
     """Return an all-to-all, of a `share` of the batch, and what to wait for after it; one part alone has nothing to exchange."""
     if not sent.nbytes:
         return (), after
-    work = AllToAll(*(share * nbytes for nbytes in sent))
-    return (Task(name, "Transfer", (Demand("network", work),), after),), (name,)
+    return (Task(name, "Transfer", (Demand("network", sent.work(share)),), after),), (name,)
 
 
 def index_exchange(settled: Settled, after: Names = ("Sparse features",), share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:

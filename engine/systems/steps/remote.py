@@ -1,7 +1,7 @@
 """Steps of systems whose tables live on embedding servers: rows come and gradients go over the network."""
 
 from ...core.graph import Demand, Names, Task
-from ...core.work import AllToAll, Amount, Copy, Fetch, HostRows, Stream
+from ...core.work import Amount, Copy, Fetch, HostRows, Stream
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import spread
 from ..exchange.crossing import even
@@ -33,7 +33,7 @@ def gather_gradients(s: Scenario, t: Traffic, after: Names) -> tuple[tuple[Task,
     if trainers == 1:
         return (), after
     nbytes = trainers * spread(s, trainers) * t.rows * (t.gradient_bytes + INDEX_BYTES)
-    work = AllToAll(*(nbytes * share for share in even(Parts(trainers, s.machine.gpus_per_node), 1.0)))
+    work = even(Parts(trainers, s.machine.gpus_per_node), 1.0).work(nbytes)
     return (Task("Gather gradients", "Transfer", (Demand("network", work),), after),), ("Gather gradients",)
 
 
