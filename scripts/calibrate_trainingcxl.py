@@ -21,7 +21,7 @@ from engine.scenario.scenario import with_values
 START = {
     "pmem.read-rate": 11.3,
     "pmem.in-place-update-rate": 1.476,
-    "pmem.row-log-rate": 7.456,
+    "pmem.read-write-mix": 0.7,
     "pmem.read-after-write-stall": 279.0,
     "host.embedding-software-per-batch": 6914.0,
     "host.embedding-software-per-lookup": 38.1,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.constants import Constant
+from ..core.constants import REPLACED, Constant
 from ..core.part_files.tables import Quantity
 from ..core.work import Work
 from ..errors import BadKnob, nearest
@@ -271,5 +271,7 @@ def check_assumptions(machine: MachineKnobs, built: Iterable[Device], all_names:
     """Raise BadKnob for an assumption about no constant of a device; all names are only asked for if those built lack one."""
     known = {name_of(device.name, constant) for device in built for constant in device.constants}
     for name in [name for name, _ in machine.assume if name not in known]:
+        if new := REPLACED.get(name.partition(".")[2]):
+            raise BadKnob(f"machine.assume names {name!r}, which {new!r} has replaced; leave it out, or assume that one.")
         if name not in all_names():
             raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, all_names())}")

@@ -116,6 +116,14 @@ class Parts:
         return (self.media("latency") + self.media("persist")) * 1e-9 - self.one(rate) + self.at(rate)
 
     @property
+    def row_log(self) -> float:
+        """Seconds in which rows are read and entries of row and number appended, from the first row's latency on."""
+        apart = self.vector / self.media("read") + (self.vector + 8) / self.media("stream")
+        each = apart / self.media("mix") * 1e-9 / self.modules
+        accesses = self.vector / self.media("access")
+        return (self.media("latency") + self.media("persist")) * 1e-9 - each * self.modules / accesses + self.rows * each
+
+    @property
     def in_dram(self) -> tuple[float, float]:
         """EL and EU beside DRAM: rows are read, then read and written."""
         channels, line = self.s.machine.expander_dram_channels, 64 / (25.6e9 * 0.8)
@@ -160,7 +168,7 @@ class Parts:
     def checkpoint(self, mlp_log: float) -> float:
         """Return C in PMEM: row log, MLP log of `mlp_log` seconds over its link, flags."""
         stream = self.mlp / (self.media("stream") * 1e9 * self.modules)
-        return self.changed("log") + max(mlp_log, stream) + FLAGS * self.media("persist") * 1e-9
+        return self.row_log + max(mlp_log, stream) + FLAGS * self.media("persist") * 1e-9
 
     @property
     def by_hardware(self) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from ...errors import BadFile, nearest
-from ..constants import COUNTS, Confidence, Constant, Said, least_of
+from ..constants import COUNTS, REPLACED, Confidence, Constant, Said, least_of
 from ..figures import exact
 
 MOST = 1e12
@@ -177,6 +177,8 @@ def known_keys(path: Path | str, where: str, table: Any, known: Sequence[str], n
     if not isinstance(table, dict):
         refuse(path, f"gives {where} = {table!r:.40}, which is no table; write [{where}] and below it {words(known)}.")
     for key in table:
+        if new := REPLACED.get(key):
+            refuse(path, f"says {key}, which {new} has replaced; docs/parts.md says what that is.")
         if key not in known:
             refuse(path, f"says {key!r:.60}{where and f' of {where}'}, which is not known; {nearest(key, tuple(known))}")
     for key in needed:

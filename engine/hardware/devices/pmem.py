@@ -41,8 +41,8 @@ class ModuleConstants:
     access: Constant = _rate("timed access", "B")
     read: Constant = _rate("read rate")
     update: Constant = _rate("in-place update rate")
-    log: Constant = _rate("row log rate")
     stream: Constant = _rate("sequential write rate")
+    mix: Constant = _rate("read-write mix", "of the rate")
     latency: Constant = quantity("random read latency", "ns")
     persist: Constant = quantity("64 B persist", "ns", switch="pmem_write_latency_source", choices=("media", "visible"))
     raw: Constant = quantity("read-after-write stall", "ns", zero=True)
@@ -156,7 +156,8 @@ class CacheRates(NamedTuple):
 class MediaRates(NamedTuple):
     """Numbers of a node's modules: bytes, bytes a second of one by kind of access, ns, nJ a byte.
 
-    `share` of its write rate is kept by a module; `queued` is False where rates are effective; `cache` is None without one.
+    `mix` of both rates is left where reads and writes alternate; `share` of its write rate is kept by a module; `queued` is
+    False where rates are effective; `cache` is None without one.
     """
 
     modules: float
@@ -164,8 +165,8 @@ class MediaRates(NamedTuple):
     access: float
     read: float
     update: float
-    log: float
     stream: float
+    mix: float
     latency: float
     persist: float
     stall: float
@@ -184,16 +185,14 @@ def _whole(size: Any, work: Any) -> Any:
     return work.rows * size * np.ceil(work.row_bytes / size)
 
 
-def _accesses_seconds(
-    media: MediaRates, rate: Any, latency: Any, work: Any, stall: Any = 1.0, share: Any = 1.0, returned: Any = 0.0
-) -> Any:
-    """Return the seconds of accesses at one module: at a rate, if enough of them are in flight; a stall delays each.
+def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, stall: Any = 1.0, returned: Any = 0.0) -> Any:
+    """Return the seconds of accesses at one module: `service` each, if enough of them are in flight; a stall delays each.
 
     Those that miss a cache wait for their line too, and before it for the dirty one that it pushes out.
     """
     accesses = work.rows / media.modules * np.ceil(work.row_bytes / media.access)
     lines = np.ceil(np.minimum(work.row_bytes, media.access) / LINE)
-    service, most = media.access / (rate * share), inf
+    most = inf
     if media.queued:
         most = np.minimum(most_accesses(media.requesters[work.by], lines), media.queue)
         latency = loaded(latency, service / NS, accesses, most, media.curve)
@@ -208,17 +207,19 @@ def _accesses_seconds(
 def read_seconds(media: MediaRates, work: RowReads) -> Any:
     """Return the seconds of row reads, spread evenly over modules; a read just after a write stalls."""
     stall = 1 + work.raw_share * media.stall / np.maximum(media.latency, LEAST)
-    return _accesses_seconds(media, media.read, media.latency, work, stall, returned=work.returned)
+    return _accesses_seconds(media, media.access / media.read, media.latency, work, stall, returned=work.returned)
 
 
 def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
     """Return the seconds of updates in place: each is read and persisted."""
-    return _accesses_seconds(media, media.update, media.latency + media.persist, work, share=media.share)
+    return _accesses_seconds(media, media.access / (media.update * media.share), media.latency + media.persist, work)
 
 
 def log_seconds(media: MediaRates, work: RowLog) -> Any:
-    """Return the seconds of a row log's entries: each is read and persisted."""
-    return _accesses_seconds(media, media.log, media.latency + media.persist, work, share=media.share)
+    """Return the seconds of a row log's entries: rows are read in whole accesses and appended in sequence, in mixed traffic."""
+    append = work.entry_bytes / np.ceil(work.row_bytes / media.access) / (media.stream * media.share)
+    service = (media.access / media.read + append) / media.mix
+    return _accesses_seconds(media, service, media.latency + media.persist, work)
 
 
 def home_seconds(media: MediaRates, work: HomeWrites) -> Any:
@@ -301,7 +302,8 @@ def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRa
         modules=float(count),
         line=media.line.value,
         access=media.access.value,
-        **{name: getattr(media, name).value * GB for name in ("read", "update", "log", "stream")},
+        **{name: getattr(media, name).value * GB for name in ("read", "update", "stream")},
+        mix=media.mix.value,
         latency=media.latency.value,
         persist=media.persist.value,
         stall=media.raw.value,
