@@ -2,7 +2,7 @@
 
 from functools import cache
 from itertools import pairwise
-from math import ceil, prod
+from math import ceil, inf, prod
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_the_findings_name_the_step_that_saves_most_and_whether_order_matters():
     )
     assert "12.1 ms before hardware hand-offs, but 84.4 µs after" in sentences.order_matters(one)
     assert "by more than 0.5 % of the step on PMEM" in sentences.order_matters(four)
-    assert "largest saving: relaxed MLP log, 10.1 ms of 13.6 ms" in sentences.headline(four)
+    assert "largest saving: relaxed MLP log, 10.1 ms of 13.5 ms" in sentences.headline(four)
 
 
 def gate_left(base, medium):
@@ -135,9 +135,12 @@ SLOWER += [("trainingcxl-rm4", "cxl", 1), ("trainingcxl-rm3", "cxl", 1), ("train
 def test_the_log_needs_the_staleness_of_the_closed_form(name, limit, factor):
     base = relaxable(scenario(name, "cxl"))
     rate = 67.3e9 / factor
-    found = log(at(base, limit, rate / 1e9), 100)
-    gate = gate_left(base, limit)
+    slow = at(base, limit, rate / 1e9)
+    found, gate = log(slow, 100), gate_left(slow, limit)
     assert found.limit == limit and found.rate == pytest.approx(rate)
+    if gate <= 0:  # slow appends make row logs that last longer than the top MLP leaves
+        assert found.gate == 0 and found.batches == inf and found.unlimited > log(base, 100).unlimited
+        return
     assert found.gate == pytest.approx(gate, rel=1e-3)
     assert found.batches == pytest.approx(mlp_bytes(base) / (rate * gate), rel=2e-3)
     bound = ceil(2 * mlp_bytes(base) / rate / (gate + 0.01 * found.unlimited)) - 1
@@ -149,7 +152,7 @@ def test_a_full_run_without_a_bound_has_an_mlp_log_twice_as_old_as_its_writing_t
     knobs = {BOUND: UNLIMITED, "run.training": False, "run.batches": 160}
     base = relaxable(scenario(name, "cxl"))
     slow = at(base, "pmem" if factor > 1 else "cxl", 67.3 / factor)
-    gate = gate_left(base, "pmem" if factor > 1 else "cxl")
+    gate = gate_left(slow, "pmem" if factor > 1 else "cxl")
     age = simulate(with_values(slow, knobs)).results["MLP staleness [batches]"]
     assert abs(age - 2 * mlp_bytes(base) / (67.3e9 / factor) / gate) <= 2
     assert log(slow, 100).needed <= age
@@ -184,7 +187,7 @@ def test_relaxation_is_told_with_what_it_needs_and_saves():
     assert (
         "gets 1.27 ms of each batch: it needs a staleness of 3 batches. The bound of 100 batches saves 1.63 ms (22.3 %)" in told
     )
-    busy = " ".join(sentences.relaxation_sentence(relaxation_of(scenario("optane-rm4", "cxl"))))
+    busy = " ".join(sentences.relaxation_sentence(relaxation_of(scenario("optane-rm3", "cxl"))))
     assert "gets no time beside the top MLP" in busy and "Even at 400 GB/s a strict log costs" in busy
     assert "pays nothing" in sentences.relaxation_sentence(relaxation_of(scenario("tiny", "cxl")))[0]
 

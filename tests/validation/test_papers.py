@@ -46,7 +46,7 @@ def test_a_batch_takes_what_the_configurations_formula_says(model, system):
     measured, amounts = steady_step(published(model, system))
     parts = Parts(published(model, system), amounts.rows[0], amounts.raw_share[0], MODULES[model])
     assert parts.host > max(parts.bottom), "outside the formulas' regime"
-    assert replace(parts, raw=0.0).lookup + parts.changed("log") < parts.top or system != "cxl", "outside the formulas' regime"
+    assert replace(parts, raw=0.0).lookup + parts.row_log < parts.top or system != "cxl", "outside the formulas' regime"
     assert measured == pytest.approx(step(system, parts), rel=1e-9)
 
 
