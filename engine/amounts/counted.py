@@ -72,6 +72,8 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
     if medium.lines:
         lines = _lines(s, medium, file=file, on_progress=on_progress)
         amounts |= dict(zip(("fetched", "returned", "refetched"), lines, strict=True))
+    if medium.dirty:
+        amounts["clean"] = _lines(s, medium.written_last, file=file, on_progress=on_progress)[0]
     if system.hot:
         shares = _popular(s, system.hot(s), file=file, on_progress=on_progress)
         amounts |= dict(zip(("popular", "popular_lookups"), shares, strict=True))

@@ -79,6 +79,8 @@ def expected_amounts(settled: Settled) -> Traffic:
     found = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
     if medium.lines:
         found |= {name: np.array([lines]) for name, lines in expected_lines(s, medium)._asdict().items()}
+    if medium.dirty:
+        found["clean"] = np.array([expected_lines(s, medium.written_last).fetched])
     return traffic(
         s,
         rows=rows,

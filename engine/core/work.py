@@ -41,12 +41,13 @@ class RowReads(Work):
 
 @dataclass(frozen=True)
 class RowUpdates(Work):
-    """Read, modify and write embedding rows in place."""
+    """Read, modify and write embedding rows in place; `clean` lines of a memory's cache were not written lately."""
 
     rows: Amount
     row_bytes: int
     by: By = "host"
     fetched: Amount = 0.0
+    clean: Amount = 0.0
 
 
 @dataclass(frozen=True)

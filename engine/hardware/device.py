@@ -24,7 +24,7 @@ Cost = Callable[[Any, Any], Any]  # of a device's rates and work: seconds, joule
 NO_COSTS: Mapping[type, Cost] = MappingProxyType({})
 Part = TypeVar("Part")
 # Amounts of which each of several folded devices has an even share.
-SHARED = ("rows", "nbytes", "lookups", "flags", "fetched", "returned")
+SHARED = ("rows", "nbytes", "lookups", "flags", "fetched", "returned", "clean")
 AMOUNTS = ("rows", "nbytes", "lookups", "samples")  # time grows with them
 
 

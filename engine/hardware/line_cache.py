@@ -9,10 +9,19 @@ from .devices.pmem import MEDIA, modules
 
 
 class LineCache(NamedTuple):
-    """The lines that the caches of all the machine's modules hold together, and the bytes of a line."""
+    """The lines that the caches of all the machine's modules hold together, and the bytes of a line.
+
+    Of them the `dirty` ones written last are written at full rate; 0 where any are.
+    """
 
     lines: int = 0
     nbytes: float = 1.0
+    dirty: int = 0
+
+    @property
+    def written_last(self) -> "LineCache":
+        """The dirty lines as a cache of their own, since all lines that a batch looks up are written."""
+        return LineCache(self.dirty, self.nbytes)
 
 
 NO_CACHE = LineCache()
@@ -25,4 +34,5 @@ def line_cache(machine: MachineKnobs) -> LineCache:
     if not capacity:
         return NO_CACHE
     line = assumed_value(machine, "pmem", media.cache_line)
-    return LineCache(max(1, int(modules(machine) * nodes(machine) * capacity / line)), line)
+    cards, dirty = modules(machine) * nodes(machine), assumed_value(machine, "pmem", media.dirty_set) * GB
+    return LineCache(max(1, int(cards * capacity / line)), line, int(cards * dirty / line))

@@ -34,7 +34,8 @@ class Traffic:
     evicted that the cache had no place for and that were used where they live; `again`: lookups that come back to a row for
     which near-data logic had no place (`systems.steps.repeated`); `fetched`: lines that the cache of a medium lacks when the
     batch begins; `returned`: changed lines that these push out; `refetched`: lines that the batch's own ones have pushed out
-    when they are logged or updated; `lookup_skew` and `row_skew`: how many times the mean the part has that a plan gives most
+    when they are logged or updated; `clean`: its lines that are not among those written last;
+    `lookup_skew` and `row_skew`: how many times the mean the part has that a plan gives most
     lookups, and most unique rows (`systems.balance`); `levels` (N, 4): rows by where they are found outside HBM, of a system
     with several memories (`systems.placement.levels`). Shares of lookups, and of pooled vectors, that meet nothing but rows
     which every GPU holds are `replicated_lookups`, `replicated_vectors`; such unique rows, `replicated_rows`. Bytes: of a row
@@ -55,6 +56,7 @@ class Traffic:
     fetched: Floats
     returned: Floats
     refetched: Floats
+    clean: Floats
     lookup_skew: Floats
     row_skew: Floats
     levels: Floats

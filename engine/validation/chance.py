@@ -49,6 +49,7 @@ def _drawn(one: Traffic, samples: int, batches: int) -> Iterator[Traffic]:
         (("rows", "cold"), one.rows, 1.0),
         (MISSED, one.misses, 1.0),
         (("fetched", "returned"), one.fetched, 1.0),
+        (("clean",), one.clean, 1.0),
         (("levels",), one.levels, 1.0),
         (POPULAR, one.popular * samples, np.sqrt(1 - one.popular)),
     ):

@@ -85,13 +85,22 @@ class ModuleConstants:
     flush: Constant = quantity(
         "line write-back", "us", default=Constant("", 80, "", 20, 200, "unsourced", "half as fast as a page is read")
     )
+    dirty_set: Constant = quantity(
+        "dirty set",
+        "GB",
+        zero=True,
+        default=Constant("", 0, "", 0, 0, "stated", "a part that says nothing writes all at one rate"),
+    )
+    beyond: Constant = quantity(
+        "write beyond the dirty set", "writes more", zero=True, default=Constant("", 0, "", 0, 2, "unsourced", "as any write")
+    )
     cached_energy: Constant = quantity(
         "cache energy", "nJ/B", default=Constant("", 0.18, "", 0.16, 0.2, "unsourced", "DRAM at 20 to 25 pJ/bit")
     )
 
 
 OF_LINKS = ("lanes", "generation")
-OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "cached_energy")
+OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "dirty_set", "beyond", "cached_energy")
 ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
 BESIDE = "hosts"  # beside which alone the modules of a medium can stand; any, where its file does not say it
 MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,), lists={BESIDE: ()})
@@ -144,13 +153,17 @@ def pmem_latency(machine: MachineKnobs) -> float:
 
 
 class CacheRates(NamedTuple):
-    """Numbers of a module's cache: bytes of a line, us of a miss and a write-back, lines under way, nJ a byte."""
+    """Numbers of a module's cache: bytes of a line, us of a miss and a write-back, lines under way, nJ a byte.
+
+    A write to a line that is not among those written last takes `beyond` writes more.
+    """
 
     line: float
     miss: float
     flush: float
     misses: float
     energy: float
+    beyond: float
 
 
 class MediaRates(NamedTuple):
@@ -211,8 +224,13 @@ def read_seconds(media: MediaRates, work: RowReads) -> Any:
 
 
 def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
-    """Return the seconds of updates in place: each is read and persisted."""
-    return _accesses_seconds(media, media.access / (media.update * media.share), media.latency + media.persist, work)
+    """Return the seconds of updates in place: each is read and persisted; a line not written lately is slow to be written."""
+    service = media.access / (media.update * media.share)
+    if media.cache and media.cache.beyond:
+        slow = work.clean * np.ceil(np.minimum(work.row_bytes, media.cache.line) / media.access)
+        accesses = np.maximum(work.rows * np.ceil(work.row_bytes / media.access), 1)
+        service = service + media.cache.beyond * slow / accesses * media.access / (media.stream * media.share)
+    return _accesses_seconds(media, service, media.latency + media.persist, work)
 
 
 def log_seconds(media: MediaRates, work: RowLog) -> Any:
@@ -297,7 +315,8 @@ def build(machine: MachineKnobs) -> Device:
 
 def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRates:
     """Return the numbers of so many modules."""
-    cache = CacheRates(media.cache_line.value, media.miss.value, media.flush.value, media.misses.value, media.cached_energy.value)
+    own = (media.cache_line, media.miss, media.flush, media.misses, media.cached_energy, media.beyond)
+    cache = CacheRates(*(constant.value for constant in own))
     return MediaRates(
         modules=float(count),
         line=media.line.value,

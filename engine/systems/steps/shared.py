@@ -99,7 +99,7 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, after: Nam
         flow += (Demand("near-data", Pool(added + changed, memory, skew=most / np.maximum(added + changed, 1.0))),)
     if link == "cxl":
         flow += (Demand("cxl", carried_in(settled, t), IN),)
-    update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data", t.refetched, skew=update_skew(s, t)))
+    update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data", t.refetched, t.clean, skew=update_skew(s, t)))
     return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
 
 

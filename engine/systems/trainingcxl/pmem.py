@@ -11,7 +11,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Rows are read and updated where they live."""
     lines = t.fetched, t.returned
     reads = Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share, "host", *lines, skew=t.row_skew))
-    updates = Demand("pmem", RowUpdates(t.rows, t.row_bytes, fetched=t.refetched, skew=t.row_skew))
+    updates = Demand("pmem", RowUpdates(t.rows, t.row_bytes, fetched=t.refetched, clean=t.clean, skew=t.row_skew))
     return host_plan(settled.scenario, t, "pmem", (reads,), (updates,))
 
 
