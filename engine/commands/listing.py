@@ -104,7 +104,10 @@ def _part(kind: str, name: str) -> Entry:
     """Whether a part can be bought, and its form where it says one."""
     form = catalog.form(kind, name)
     available = asdict(catalog.availability(kind, name))
-    return {"kind": kind, "name": name, "availability": available} | ({"form": form} if form else {})
+    curve = catalog.latency_points(kind, name)
+    more: Entry = {"form": form} if form else {}
+    more |= {"latency_under_load": curve._asdict()} if curve else {}
+    return {"kind": kind, "name": name, "availability": available} | more
 
 
 def _parts() -> list[Entry]:
@@ -147,7 +150,8 @@ def _lines(entries: Sequence[Entry], columns: Sequence[str]) -> str:
 
 def _catalogue(entries: Sequence[Entry]) -> str:
     """Below the devices, their constants: value, range, how sure, and the source; below each what other sources say."""
-    marks = [f"{entry['name']:19} {_bought(part)}" for entry in entries for part in entry.get("parts", ()) if _bought(part)]
+    parts = [(entry["name"], part) for entry in entries for part in entry.get("parts", ())]
+    marks = [f"{name:19} {said}" for name, part in parts for said in (_bought(part), _under_load(part)) if said]
     rows = [row for entry in entries for one in entry.get("constants", ()) for row in _sources(entry["name"], one)]
     rows = [*marks, *[""] * bool(marks), *rows]
     return "\n" + "\n".join(rows) + "\n" if rows else ""
@@ -157,6 +161,17 @@ def _bought(part: Entry) -> str:
     """Return which part cannot be bought, since when, and who says so; "" of others."""
     available = Availability(**part["availability"])
     return f"{part['name']:19} {available.mark}: {available.source}" if available.mark else ""
+
+
+def _under_load(part: Entry) -> str:
+    """Return the latencies under load that a part's file has, "" where it has none."""
+    if not (curve := part.get("latency_under_load")):
+        return ""
+    points = ", ".join(
+        f"{exact(round(latency))} at {exact(round(100 * load))} %"
+        for load, latency in zip(curve["loads"], curve["latencies"], strict=True)
+    )
+    return f"{part['name']:19} latency under load {points} [ns], {curve['confidence']}: {curve['source']}"
 
 
 def _sources(device: str, one: Entry) -> Iterator[str]:

@@ -19,7 +19,8 @@ from ..registry import every
 from ..version import PROGRAM
 from .constants import Constant
 from .figures import count
-from .part_files import known
+from .part_files import curves, known
+from .part_files.curves import CURVE, LatencyPoints
 from .part_files.folder import NO_FOLDER, PartsFolder, Shelf, look
 from .part_files.known import BETWEEN, REFERENCE, OwnPart
 from .part_files.tables import (
@@ -60,7 +61,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     With `of`, kinds of parts that each name one of this kind, it is by their names. `uses` are the kinds of which each part
     here names one; `aside` are constants that a file may have and that belong to no device. `forms` are those that a part can
     have as a piece of hardware, of which each says its own. `lists` are keys of lists that a file may have, with the words that
-    can stand in each, any name where there are none.
+    can stand in each, any name where there are none. With `curve` a file may have a curve of its latency under load.
     """
 
     def __init__(
@@ -73,10 +74,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         aside: tuple[Quantity, ...] = (),
         forms: tuple[str, ...] = (),
         lists: Mapping[str, tuple[str, ...]] = NO_LISTS,
+        curve: bool = False,
     ) -> None:
         """Declare the kind; nothing is read yet."""
         self.kind, self.shape, self.of, self.uses, self._aside = kind, shape, of, uses, aside
-        self._forms, self._lists = forms, lists
+        self._forms, self._lists, self._curve = forms, lists, curve
         declared = {one.name: one.metadata.get("quantity") for one in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: one for name, one in declared.items() if one}
         self._read: dict[PartFile, tuple[Part, Mapping[str, Constant]]] = {}
@@ -115,7 +117,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         own = {one.key: one for one in self._fields.values()}
         asked = {**own, **{one.key: one for one in self._aside}}
-        heads = ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *self._lists, *self.uses)
+        heads = ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
         known_keys(path, "", content, (*heads, *asked))
         for word in ("title", "summary"):
             line(path, word, content.get(word))
@@ -124,6 +126,8 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
             check_form(path, content, self._forms)
         for key in self._lists.keys() & content.keys():
             check_words(path, key, content[key], self._lists[key])
+        if self._curve and CURVE in content:
+            curves.curve(path, content[CURVE])
         for kind in self.uses:
             _used(path, content, kind)
         missing = [key for key, one in own.items() if not (key in content or one.default or one.optional)]
@@ -250,6 +254,17 @@ def form(kind: str, name: str) -> str:
 def listed(kind: str, name: str, key: str) -> tuple[str, ...]:
     """Return the words of a list in the file of a part of a kind, none where it does not have the list."""
     return tuple(content(kind, name).get(key, ()))
+
+
+def latency_points(kind: str, name: str) -> LatencyPoints | None:
+    """Return the latencies under load in the file of a part of a kind, None where it has none; raises KeyError, BadFile."""
+    return _latency_points(_file((kind,), name))
+
+
+@lru_cache(maxsize=MOST_READ)
+def _latency_points(file: "PartFile") -> LatencyPoints | None:
+    content = file.content
+    return curves.curve(file.path, content[CURVE]) if CURVE in content else None
 
 
 def shipped(kind: str) -> Mapping[str, Path]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.arrays import Floats
 from ..core.constants import Constant
+from ..core.part_files.curves import LatencyPoints
 from ..core.part_files.tables import quantity
 
 LINE = 64  # bytes that a processor, a GPU or a link asks for at a time
@@ -26,11 +27,20 @@ WALL = quantity("rise near full load", "power", default=Constant("", 0.75, "", 0
 
 
 class LoadCurve(NamedTuple):
-    """How a part's latency rises with its load: idle × (1 + rise load^bend / (1 - load)^wall)."""
+    """How a part's latency rises with its load: through measured `points` of load and times idle, where there are any.
+
+    Else it is idle × (1 + rise load^bend / (1 - load)^wall).
+    """
 
     rise: float
     bend: float
     wall: float
+    points: tuple[tuple[float, float], ...] = ()
+
+
+def load_curve(part: Any, measured: LatencyPoints | None) -> LoadCurve:
+    """Return the curve of a part that has the constants of the form, and maybe a measured curve in its file."""
+    return LoadCurve(part.rise.value, part.bend.value, part.wall.value, measured.times if measured else ())
 
 
 def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: Any) -> Any:
@@ -56,15 +66,20 @@ def loaded(idle: Any, service: Any, accesses: Any, in_flight: Any, curve: LoadCu
     return idle * np.interp(beside * service / np.maximum(idle, 1e-3), waiting, latency)
 
 
-def at_load(load: Any, rise: float, bend: float, wall: float) -> Any:
+def at_load(load: Any, rise: float, bend: float, wall: float, points: tuple[tuple[float, float], ...] = ()) -> Any:
     """Return how many times its idle latency a device takes that is so far loaded, 0 to 1."""
+    if points:
+        return np.interp(load, [at for at, _ in points], [times for _, times in points])
     published = np.minimum(load, FULL)
     return 1 + rise * published**bend / np.maximum((1 - published) ** wall, 1e-12)
 
 
 @lru_cache(maxsize=1024)
-def _curve(rise: float, bend: float, wall: float) -> tuple[Floats, Floats]:
+def _curve(rise: float, bend: float, wall: float, points: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats]:
     """Return latencies, times idle, and the service waiting in flight at each, of so many loads."""
-    load = FULL * np.linspace(0, 1, LOADS) ** 2  # most where it bends most
-    latency = at_load(load, rise, bend, wall)
+    if points:
+        load = np.union1d(np.linspace(0, points[-1][0], LOADS), [at for at, _ in points])
+    else:
+        load = FULL * np.linspace(0, 1, LOADS) ** 2  # most where it bends most
+    latency = at_load(load, rise, bend, wall, points)
     return load * latency, latency

@@ -62,9 +62,10 @@ def _near_data(found: tuple[Pair, ...]) -> None:
 
 def _load(found: tuple[UnderLoad, ...]) -> None:
     rows = memory_tables.load(found)
-    subtitle = "Latency [ns] over load of this machine's parts and of two that were measured; dots are published"
+    subtitle = "Latency [ns] over load of this machine's parts and of three that were measured; dots are published"
     chart.draw(rows, memory_charts.load(), key="load", title="Latency under load", subtitle=subtitle)
     st.caption(
-        "Beyond 85 % of its bandwidth no latency is published, and none rises further here. Rates fitted to step times stay flat."
+        "Lines go through a part's own measured points, or follow a form that rises no further beyond 85 % of the bandwidth. "
+        "Rates fitted to step times stay flat."
     )
     downloads.rows(rows, "emberpool-load", "Download latencies under load as CSV", memory_tables.LOAD)

@@ -1,6 +1,7 @@
 """Do random accesses take what single requests would, and does latency rise with load as published?"""
 
 import heapq
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -70,6 +71,37 @@ def test_an_expanders_latency_rises_as_published(load, published):
 @each(("rate", "published"), [(0.4, 164), (11.0, 218), (11.5, 260)])
 def test_optanes_latency_of_writes_rises_as_published(rate, published):
     assert of(MEDIA["optane-100"], 164, rate / 13.7) == pytest.approx(published, rel=0.02)
+
+
+POINTS = ((3.5, 584), (16.1, 663), (18.5, 962), (21.4, 951))
+
+
+@each(("rate", "published"), POINTS)
+def test_a_card_answers_as_measured_at_each_point_of_its_file(rate, published):
+    """As many lines in flight as that rate and that latency have together (Little's law)."""
+    machine = MachineKnobs(expander="fpga-card", cxl_bandwidth_GBps=21.4, cxl_latency_ns=474.0, cxl_switch_hops=0)
+    links, service = load("devices", "cxl").build(machine).rates, 64 / 21.4
+    in_flight = 1 + rate * published / 64
+    told = float(loaded(links.answer["expander-dram"], service, 1e9, in_flight, links.curve))
+    assert told == pytest.approx(published, rel=1e-3)
+    moved = carried(machine, in_flight - 1)
+    if rate < 21.4:
+        assert moved / 1e9 == pytest.approx(rate, rel=0.02)
+
+
+def carried(machine, tags):
+    """Return the bytes a second that a link carries with so many lines in flight."""
+    link = load("devices", "cxl").build(replace(machine, assume=(("cxl.lines-in-flight", tags),)))
+    return 1e9 / float(seconds(link, Move(1e9, "expander-dram")))
+
+
+def test_a_measured_curve_passes_its_points_stays_flat_before_and_behind_them_and_rises_with_what_is_in_flight():
+    curve = LoadCurve(0.249, 0.55, 0.75, ((0.2, 1.0), (0.8, 1.5), (1.0, 2.0)))
+    assert [float(at_load(x, *curve)) for x in (0, 0.2, 0.5, 0.8, 1.0)] == [1, 1, 1.25, 1.5, 2]
+    found = loaded(100.0, 5.0, np.arange(1, 200), 100.0, curve)
+    assert found[0] == 100 and (np.diff(found) >= 0).all() and found[-1] == 200
+    for beside in (5, 15, 25):
+        assert found[beside] == pytest.approx(100 * float(at_load(beside * 5.0 / found[beside], *curve)), rel=1e-3)
 
 
 def test_latency_under_load_solves_littles_law_and_never_falls_with_load():

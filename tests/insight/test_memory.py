@@ -98,17 +98,17 @@ def test_latency_under_load_begins_idle_passes_published_points_and_effective_ra
     assert found["CXL link"].latencies[0] == 250 and found["CXL link"].latencies[-1] > 450
     assert (found["PMEM"].latencies[-1] > found["PMEM"].latencies[0]) == (pmem == "rises")
     published = [one for one in found.values() if one.published]
-    assert sum(len(one.published) for one in published) == 6
+    assert sum(len(one.published) for one in published) == 10
     for one in published:
         for load, ns in one.published:
-            assert np.interp(load, LOADS, one.latencies) == pytest.approx(ns, rel=0.02) and one.source
+            assert np.interp(load, LOADS, one.latencies) == pytest.approx(ns, rel=0.03) and one.source
 
 
 def test_tables_beyond_a_mediums_cache_make_it_slow_and_no_other_medium_minds_their_size():
     found = working_set(with_values(BASE, {"data.popularity": "uniform"}))
     steps = {(one.memory, round(one.nbytes / 1e9)): one.seconds for one in found}
     assert {one.cache for one in found if one.memory == "cxl-flash"} == {48e9}
-    assert steps["cxl-flash", 40] == pytest.approx(steps["cxl-flash", 8], rel=0.01)
+    assert 1 < steps["cxl-flash", 40] / steps["cxl-flash", 8] < 1.06  # its dirty set of 2 GB holds a smaller part of the rows
     assert steps["cxl-flash", 64] > 2 * steps["cxl-flash", 48] and steps["cxl-flash", 256] > 2 * steps["cxl-flash", 64]
     assert steps["optane-100", 256] == pytest.approx(steps["optane-100", 8], rel=0.01)  # an interleave set at either size
     assert steps["trainingcxl", 256] < steps["trainingcxl", 8] / 2  # 16 modules, and each with its bandwidth

@@ -26,6 +26,10 @@ STEP = "Step time [ms]"
 OWN = {"machine.pmem": "crystal", "system": "pmem"}
 
 
+FPGA_CARD = shipped("expander/fpga-card")
+CURVE = FPGA_CARD[FPGA_CARD.index("[latency-under-load]") :]
+
+
 def slower(text):
     """Return a medium that is updated and appended to slowly."""
     return text.replace("value = 0.8472972972972973\n", "value = 0.6\n").replace("value = 0.5\n", "value = 0.35\n")
@@ -168,6 +172,12 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
             "is of the kind room, which no knob chooses; parts of one's own are gpu",
         ),
         ("gpus/mine", shipped("gpu/v100"), "gpus is no kind of part; did you mean gpu"),
+        ("expander/bad", FPGA_CARD.replace("584, 663", "584"), "gives 4 loads and 3 latencies of latency-under-load"),
+        ("expander/bad", FPGA_CARD.replace("0.1636, 0.7523", "0.7523, 0.1636"), "loads that do not rise; sort them"),
+        ("expander/bad", FPGA_CARD.replace("[584", '["fast"'), "latency-under-load.latencies = .*; write two numbers or more"),
+        ("expander/bad", FPGA_CARD.replace("0.8645, 1]", "0.8645, 1.2]"), "loads = .*each from 0 to 1"),
+        ("expander/bad", FPGA_CARD.replace("962, 951", "962, 100"), "where a higher load has fewer accesses under way"),
+        ("fabric/bad", shipped("fabric/nvlink-2") + CURVE, "says 'latency-under-load', which is not known"),
         ("mine", shipped("gpu/v100"), "mine.toml is in no folder of a kind; put it in one"),
     ],
 )

@@ -114,7 +114,7 @@ def constant(path: Path | str, one: Quantity, table: Any) -> Constant:
     if (note := table.get("note", "")) != "":
         line(path, f"{one.key}.note", note)
     found = Constant(
-        one.name, *_numbers(path, one, one.key, table), *_source(path, one.key, table), note, zero=one.zero, choice=one.choice
+        one.name, *_numbers(path, one, one.key, table), *said_by(path, one.key, table), note, zero=one.zero, choice=one.choice
     )
     if one.unit in MONEY:
         return _dated(path, one, found, table)
@@ -143,7 +143,7 @@ def _other(path: Path | str, one: Quantity, choice: str, tables: Any, among: str
     key, table = f"{one.key}.{among}.{choice}", tables[among][choice]
     known_keys(path, key, table, SAID, SAID)
     value, _, low, high = _numbers(path, one, key, table)
-    return value, low, high, *_source(path, key, table)
+    return value, low, high, *said_by(path, key, table)
 
 
 def _numbers(path: Path | str, one: Quantity, key: str, table: Table) -> tuple[float, str, float, float]:
@@ -166,7 +166,8 @@ def _from(one: Quantity) -> str:
     return "from 0" if one.zero else "above 0 and up"
 
 
-def _source(path: Path | str, key: str, table: Table) -> tuple[Confidence, str]:
+def said_by(path: Path | str, key: str, table: Table) -> tuple[Confidence, str]:
+    """Return how sure a table is and its source; raises BadFile."""
     if (sure := table["confidence"]) not in get_args(Confidence):
         refuse(path, f"gives {key}.confidence = {sure!r}; {nearest(str(sure), get_args(Confidence))}")
     return sure, line(path, f"{key}.source", table["source"])

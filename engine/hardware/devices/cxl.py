@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import figures
-from ...core.catalog import Catalogue
+from ...core.catalog import Catalogue, latency_points
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity, words
 from ...core.work import Move
 from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
-from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
+from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded
 from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, expanders, fields_of, over_link
 from .expander_dram import expander_latency
 from .pmem import pmem_latency
@@ -129,7 +129,7 @@ def build(machine: MachineKnobs) -> Device:
         links=float(count),
         service=LINE * count / rate,
         tags=float(link.tags.value),
-        curve=LoadCurve(link.rise.value, link.bend.value, link.wall.value),
+        curve=load_curve(link, latency_points("expander", machine.expander) if machine.expander else None),
         answer={memory: link_latency(machine) + latency for memory, latency in behind.items()},
         way=machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value,
         bit=link.phy.value,
@@ -161,6 +161,7 @@ DEVICE = DeviceKind(
         "cxl_switch_hops",
         "cxl_retimers",
         "num_expanders",
+        "expander",
         "prices",
     ),
 )

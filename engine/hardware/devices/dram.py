@@ -11,11 +11,12 @@ from ...core import catalog
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.figures import exact
+from ...core.part_files.curves import LatencyPoints
 from ...core.part_files.tables import optional_price, quantity
 from ...core.work import By, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
-from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
+from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded
 from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
 from ..hosts import HOSTS, host_channels
 from ..requesters import InFlight, in_flight, most_accesses
@@ -36,8 +37,8 @@ class Memory:
     wall: Constant = WALL
 
 
-MEMORY = Catalogue("dram", Memory)
-HOST_MEMORY = Catalogue("dram", Memory, of=("host",))  # by the host that names it
+MEMORY = Catalogue("dram", Memory, curve=True)
+HOST_MEMORY = Catalogue("dram", Memory, of=("host",), curve=True)  # by the host that names it
 DIMMS_GiB = (16, 32, 64, 96, 128, 256)
 
 
@@ -90,15 +91,15 @@ JOULES: Mapping[type, Cost] = {
 }
 
 
-def rates_of(machine: MachineKnobs, memory: Memory, channels: int) -> DramRates:
-    """Return the numbers of so many channels of a grade."""
+def rates_of(machine: MachineKnobs, memory: Memory, channels: int, measured: LatencyPoints | None) -> DramRates:
+    """Return the numbers of so many channels of a grade, whose latency under load may be `measured`."""
     rate = channels * memory.channel.value * memory.efficiency.value * GB
     return DramRates(
         channels=float(channels),
         rate=rate,
         service=LINE * channels / rate,
         latency=memory.latency.value,
-        curve=LoadCurve(memory.rise.value, memory.bend.value, memory.wall.value),
+        curve=load_curve(memory, measured),
         requesters=in_flight(machine, "dram", channels),
         bit=memory.energy.value,
     )
@@ -113,7 +114,7 @@ def build(machine: MachineKnobs) -> Device:
     """Build a host's DRAM, whose power at rest is by DIMM; capacity must be settled."""
     memory, capacity = assumed(machine, "dram", grade(machine)), machine.host_dram_GiB or 0.0
     channels = host_channels(machine)
-    rates = rates_of(machine, memory, channels)
+    rates = rates_of(machine, memory, channels, catalog.latency_points("dram", grade_name(machine)))
     static = channels * ceil(capacity / channels / DIMMS_GiB[-1]) * assumed_value(machine, "host", HOSTS[machine.host].dimm)
     return Device(
         name="dram",

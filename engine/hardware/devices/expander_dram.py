@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from ...core.catalog import Catalogue
+from ...core.catalog import Catalogue, latency_points
 from ...core.constants import LEAST, Constant
 from ...core.figures import exact
 from ...core.part_files.tables import Quantity, optional_price, quantity
@@ -30,7 +30,7 @@ class ExpanderCard:
 
 LINK_LANES = Quantity("link lanes", "lanes")  # that a card takes of a host; USUAL_LANES where its file does not say it
 USUAL_LANES = 8
-EXPANDERS = Catalogue("expander", ExpanderCard, aside=(LINK_LANES,))
+EXPANDERS = Catalogue("expander", ExpanderCard, aside=(LINK_LANES,), curve=True)
 
 
 def card(machine: MachineKnobs) -> ExpanderCard | None:
@@ -65,7 +65,7 @@ def build(machine: MachineKnobs) -> Device:
     if own:
         each = max(LEAST, own.rate.value / own.channels.value / memory.efficiency.value)
         memory = replace(memory, latency=own.latency, channel=memory.channel.assumed(each), price=own.price)
-    rates = rates_of(machine, memory, channels)
+    rates = rates_of(machine, memory, channels, latency_points("dram", machine.expander_dram))
     static = own.power.value / own.capacity.value if own else memory.background.value
     return Device(
         name="expander-dram",

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import figures
-from ...core.catalog import Catalogue
+from ...core.catalog import Catalogue, latency_points
 from ...core.constants import Constant
 from ...core.part_files.tables import Quantity, optional_price, quantity
 from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US
-from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, loaded
+from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded
 from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, nodes
 from ..requesters import InFlight, in_flight, most_accesses
 
@@ -103,7 +103,7 @@ OF_LINKS = ("lanes", "generation")
 OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "dirty_set", "beyond", "cached_energy")
 ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
 BESIDE = "hosts"  # beside which alone the modules of a medium can stand; any, where its file does not say it
-MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,), lists={BESIDE: ()})
+MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,), lists={BESIDE: ()}, curve=True)
 
 
 def module_bytes(machine: MachineKnobs) -> float:
@@ -331,7 +331,7 @@ def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRa
         share=_write_share(media, machine.pmem_writers_per_module),
         queue=float(media.queue.value),
         queued=bool(media.queue.value),
-        curve=LoadCurve(media.rise.value, media.bend.value, media.wall.value),
+        curve=load_curve(media, latency_points("media", machine.pmem)),
         requesters=in_flight(machine, "pmem", count),
         cache=cache if media.cache.value else None,
     )

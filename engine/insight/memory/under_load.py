@@ -4,16 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...hardware.concurrency import FULL, at_load
+from ...core.catalog import latency_points
+from ...hardware.concurrency import LoadCurve, at_load, load_curve
 from ...hardware.devices.cxl import link_latency
 from ...hardware.devices.dram import MEMORY, Memory
 from ...hardware.devices.pmem import MEDIA, ModuleConstants
 from ...scenario.scenario import Scenario
 from ...schedule.machine import ready
 
-LOADS = tuple(float(load) for load in np.linspace(0, FULL, 35))
+LOADS = tuple(float(load) for load in np.linspace(0, 1, 41))
 IDLE = {"pmem": "random read latency", "dram": "random latency", "expander-dram": "random latency"}
-FORM = ("latency rise", "rise over load", "rise near full load")
+CARD = "fpga-card"  # the one whose file has measured points
+FLAT = LoadCurve(0.0, 1.0, 1.0)
 OPTANE = 13.7  # GB/s that six modules write at most
 PUBLISHED: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[float, float], ...]], ...] = (
     ("DDR4 expander", "a hyperscale operator's measurement", MEMORY["ddr4-3200"], ((0.0, 250.0), (0.1, 269.0), (0.3, 292.0))),
@@ -43,15 +45,19 @@ def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
         if name in m.system.devices:
             own = {one.name: one.value for one in m.devices[name].constants}
             idle = link_latency(m.scenario.machine) if name == "cxl" else own[IDLE[name]]
-            rise, bend, wall = (own[one] for one in FORM)
+            curve = m.devices[name].rates.curve
             limited = own.get("accesses in flight", 1) > 0  # effective rates have their load in them
-            found.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, rise * limited, bend, wall)))
-    published = (
-        UnderLoad(name, _curve(points[0][1], part.rise.value, part.bend.value, part.wall.value), points, source)
-        for name, source, part, points in PUBLISHED
+            found.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, curve if limited else FLAT)))
+    published = tuple(
+        UnderLoad(name, _curve(points[0][1], load_curve(part, None)), points, source) for name, source, part, points in PUBLISHED
     )
+    card = latency_points("expander", CARD)
+    if card:
+        points = tuple(zip(card.loads, card.latencies, strict=True))
+        curve = LoadCurve(*FLAT[:3], card.times)
+        published = (*published, UnderLoad("FPGA card", _curve(card.latencies[0], curve), points, card.source))
     return (*found, *published)
 
 
-def _curve(idle: float, rise: float, bend: float, wall: float) -> tuple[float, ...]:
-    return tuple(float(idle * at_load(load, rise, bend, wall)) for load in LOADS)
+def _curve(idle: float, curve: LoadCurve) -> tuple[float, ...]:
+    return tuple(float(idle * at_load(load, *curve)) for load in LOADS)

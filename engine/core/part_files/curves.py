@@ -1,0 +1,52 @@
+"""A curve in a part's file: its latency at shares of its bandwidth, as somebody measured it."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..constants import Confidence
+from ..figures import exact
+from .tables import MOST, known_keys, refuse, said_by
+
+CURVE = "latency-under-load"
+NEEDED = ("loads", "latencies", "unit", "confidence", "source")
+
+
+class LatencyPoints(NamedTuple):
+    """Latencies in ns at so many loads, shares of the bandwidth that rise; between them they are joined by lines."""
+
+    loads: tuple[float, ...]
+    latencies: tuple[float, ...]
+    confidence: Confidence
+    source: str
+
+    @property
+    def times(self) -> tuple[tuple[float, float], ...]:
+        """The loads, each with how many times the first one's latency it has."""
+        return tuple((load, latency / self.latencies[0]) for load, latency in zip(self.loads, self.latencies, strict=True))
+
+
+def curve(path: Path | str, table: Any) -> LatencyPoints:
+    """Read the table of a curve; raises BadFile."""
+    known_keys(path, CURVE, table, (*NEEDED, "note"), NEEDED)
+    if table["unit"] != "ns":
+        refuse(path, f"gives {CURVE} in {table['unit']!r:.40}, but it is taken in 'ns'; convert it.")
+    loads, latencies = (_numbers(path, key, table[key], most) for key, most in (("loads", 1.0), ("latencies", MOST)))
+    if len(loads) != len(latencies):
+        refuse(path, f"gives {len(loads)} loads and {len(latencies)} latencies of {CURVE}; give one latency for each load.")
+    if any(after <= before for before, after in pairwise(loads)):
+        refuse(path, f"gives {CURVE}.loads that do not rise; sort them, and give each once.")
+    under_way = [load * latency for load, latency in zip(loads, latencies, strict=True)]
+    if not latencies[0] or any(after <= before for before, after in pairwise(under_way)):
+        refuse(path, f"gives {CURVE} where a higher load has fewer accesses under way; leave that point out.")
+    return LatencyPoints(loads, latencies, *said_by(path, CURVE, table))
+
+
+def _numbers(path: Path | str, key: str, listed: Any, most: float) -> tuple[float, ...]:
+    """Return a list of two numbers or more, from 0 to `most`."""
+    numbers: Sequence[Any] = listed if isinstance(listed, list) else ()
+    right = [isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one <= most for one in numbers]
+    if len(right) < 2 or not all(right):
+        refuse(path, f"gives {CURVE}.{key} = {listed!r:.60}; write two numbers or more, each from 0 to {exact(most)}.")
+    return tuple(float(one) for one in numbers)
