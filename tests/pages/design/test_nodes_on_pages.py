@@ -87,7 +87,7 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
         (
             "optane-kaggle",
             ("pmem", "dram"),
-            "Why: PMEM waits longer, 0.508 ms for Embedding on host, 0.352 ms for Checkpoint on pmem and ",
+            "Why: PMEM waits longer, 0.508 ms for Embedding on host, 0.314 ms for Checkpoint on pmem and ",
         ),
         ("optane-kaggle", ("pmem", "dram"), "DRAM waits longest for Top MLP on gpu, 0.133 ms of its 0.234 ms."),
         ("optane-kaggle", ("cxl",), "CXL waits longest for Top MLP on gpu, 0.133 ms of its 0.242 ms."),
