@@ -80,7 +80,7 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
     if placement.replicas.rows:
         counts = _replicated(s, placement.replicas.rows, file=file, on_progress=on_progress)
         amounts |= dict(zip(("replicated_lookups", "replicated_vectors", "replicated_rows"), counts, strict=True))
-    return traffic(s, **amounts)
+    return traffic(s, tables=placement.tables, **amounts)
 
 
 @remembered(2)

@@ -92,6 +92,7 @@ def expected_amounts(settled: Settled) -> Traffic:
         missed=np.array([moved.missed_lookups]),
         refused=np.minimum(moved.refused, rows),
         again=np.array([again]),
+        tables=settled.placement.tables,
         lookup_skew=np.array([skews.lookups]),
         row_skew=np.array([skews.rows]),
         **{f"replicated_{name}": np.array([getattr(copies, name)]) for name in ("lookups", "vectors")},

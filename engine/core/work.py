@@ -117,10 +117,14 @@ class Fetch(Work):
 
 @dataclass(frozen=True)
 class Pool(Work):
-    """Pass `nbytes` of rows through adders: pooling, or applying gradients; `beside` names the memory whose controllers do it."""
+    """Pass `nbytes` of rows through adders: pooling, or applying gradients; `beside` names the memory whose controllers do it.
+
+    Software that is not fused does so for `tables` tables one by one.
+    """
 
     nbytes: Amount
     beside: str = ""
+    tables: float = 0.0
 
 
 @dataclass(frozen=True)

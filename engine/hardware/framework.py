@@ -9,16 +9,24 @@ from ..core.part_files.tables import quantity
 from ..core.work import DriveBatch
 from ..units import MS, NS, US
 
+FUSED = Constant("", 0, "", 0, 0, "stated", "all tables are updated by one kernel")
+
 
 @dataclass(frozen=True)
 class Framework:
-    """What driving costs the host's process, and how long GPUs wait for each other before a collective, which nothing hides."""
+    """What driving costs the host's process, and how long GPUs wait for each other before a collective, which nothing hides.
+
+    Software that is not fused updates each table by itself where the optimizer keeps state: it makes the ids unique and sums
+    their gradients, with so many bytes a lookup, and the host waits for how many are left, which takes a GPU so long a table.
+    """
 
     fixed: Constant = quantity("training loop", "ms", zero=True)
     kernel: Constant = quantity("kernel call", "us", zero=True)
     collective: Constant = quantity("collective call", "ms", zero=True)
     table: Constant = quantity("table in Python", "us", zero=True)
     value: Constant = quantity("input a value", "ns", zero=True)
+    sparse_table: Constant = quantity("sparse update of a table", "us", zero=True, default=FUSED)
+    sparse_lookup: Constant = quantity("sparse update of a lookup", "B", zero=True, default=FUSED)
     agreement: Constant = quantity(
         "collective agreement", "ms", zero=True, default=Constant("", 0, "", 0, 0, "stated", "calls are queued in one order")
     )

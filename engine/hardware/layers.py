@@ -22,7 +22,7 @@ class Arithmetic(NamedTuple):
     rate, bandwidth: operations and bytes a second that GEMMs sustain. word: bytes of an activation.
     per_flop, per_byte: joules. fixed, launch: seconds of a GEMM, of a launch. rows: by which a GEMM is padded.
     samples: for so many more it takes longer, however many it has: a host's cores fetch the weights of each layer anew.
-    spare: W that joules take at most.
+    spare: W that joules take at most. table: seconds more for a table that is updated by itself.
     """
 
     rate: float
@@ -35,6 +35,7 @@ class Arithmetic(NamedTuple):
     rows: float
     samples: float = 0.0
     spare: float = 0.0
+    table: float = 0.0
 
 
 ANY = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # to count kernels: any will do

@@ -35,7 +35,16 @@ def table_placement(s: Scenario, system: System) -> TablePlacement:
     pooled, indices_sent = _crossings(s, system, balance) if system.scales else (NO_CROSSING, NO_CROSSING)
     fullest = table_bytes(s) / s.machine.num_gpus * (skew(balance.held) if balance else 1.0)
     replicas = choose_replicas(s, pooled, fullest) if system.replicates else NO_REPLICAS
-    return TablePlacement(balance, skews, far, links, pooled, indices_sent, replicas)
+    tables = _most_pieces(balance) if balance else s.model.num_tables
+    return TablePlacement(balance, skews, far, links, pooled, indices_sent, replicas, float(tables))
+
+
+def _most_pieces(balance: Balance) -> int:
+    """Return how many pieces of tables the part has that has most of them."""
+    has = np.zeros(balance.parts.number, dtype=np.int64)
+    for place in balance.pieces.place.tolist():
+        has[list({*balance.pieces.runs[~place]}) if place < 0 else place] += 1
+    return int(has.max())
 
 
 def _balance_in_force(s: Scenario, system: System) -> Balance | None:

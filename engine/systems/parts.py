@@ -16,7 +16,7 @@ from ..workload.accesses import expected
 from ..workload.expected_cache import expected_moves
 from .sharding import Parts
 from .system import System, cache_policy
-from .traffic import INDEX_BYTES, SORT_PASSES, activation_bytes, log_bytes, mlp_bytes, row_bytes, vector_bytes
+from .traffic import INDEX_BYTES, activation_bytes, log_bytes, mlp_bytes, row_bytes, sort_nbytes, vector_bytes
 
 EVEN = "interleaved"
 
@@ -63,7 +63,7 @@ def _links(s: Scenario, hosts: bool = False) -> tuple[float, float]:
 
 def _gpu_units(s: Scenario, system: System) -> Units:
     gpu, row, gradient = _alone(s, "gpu"), row_bytes(s), s.model.embedding_dim * FLOAT32
-    lookup = (vector_bytes(s) + gradient + SORT_PASSES * INDEX_BYTES) * _per(gpu, Pool)  # spreading sorts the indices too
+    lookup = (vector_bytes(s) + gradient + sort_nbytes(s)) * _per(gpu, Pool)  # spreading sorts the indices too
     return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)) + _missed(s, system), *_links(s))
 
 

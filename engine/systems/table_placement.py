@@ -65,6 +65,7 @@ class TablePlacement:
 
     `balance`: None where all parts have an even share. `skews`, `far`, `links`: how uneven parts, memories and links are.
     `pooled`, `indices`: bytes that cross between parts, one way, if no row is replicated. `replicas`: the replicated rows.
+    `tables`: how many pieces of tables the part with most of them has.
     Steps read all but `balance`: placements with the same effects share plans of batches.
     """
 
@@ -75,6 +76,7 @@ class TablePlacement:
     pooled: Crossing = NO_CROSSING
     indices: Crossing = NO_CROSSING
     replicas: Replicas = NO_REPLICAS
+    tables: float = 0.0
 
     @property
     def plan(self) -> tuple[int, Pieces] | None:

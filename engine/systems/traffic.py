@@ -9,18 +9,20 @@ import numpy as np
 
 from ..core.arrays import Floats
 from ..core.work import Amount, cross_parameters, mlp_parameters
+from ..hardware.device import assumed_value
 from ..hardware.devices.gpu import word_bytes
+from ..hardware.framework import FRAMEWORKS
 from ..scenario.scenario import Scenario, cross_ranks, per_table
 from ..scenario.storage import mlp_state, row_state, stored_bytes
 from ..units import FLOAT32, MiB
 from ..workload.bags import uneven_tables
 
 INDEX_BYTES = CHECKSUM_BYTES = 8
+SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 LENGTH_BYTES = 4  # of a bag, as TorchRec's KeyedJaggedTensor has them
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
 SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
 SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
-SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Traffic:
     with several memories (`systems.placement.levels`). Shares of lookups, and of pooled vectors, that meet nothing but rows
     which every GPU holds are `replicated_lookups`, `replicated_vectors`; such unique rows, `replicated_rows`. Bytes: of a row
     with its optimizer state, of what a lookup reads of it (all of it, where it has a checksum), of a row's gradient, of pooled
-    vectors one way, of uneven bags' lengths, of all MLP parameters with optimizer state, of their gradients.
+    vectors one way, of uneven bags' lengths, of all MLP parameters with optimizer state, of their gradients, of sorting a lookup.
+    The GPU with most `tables` updates so many by themselves, or pieces of them.
     """
 
     rows: Floats
@@ -71,6 +74,8 @@ class Traffic:
     pooled_bytes: float
     mlp_bytes: float
     mlp_gradient_bytes: float
+    sort_nbytes: float
+    tables: float
 
     @property
     def batches(self) -> int:
@@ -110,7 +115,7 @@ class Traffic:
     @property
     def sort_bytes(self) -> Amount:
         """Bytes that a GPU moves to sort the lookups' indices."""
-        return SORT_PASSES * (self.lookups * INDEX_BYTES)
+        return self.lookups * self.sort_nbytes
 
     @property
     def hit_rate(self) -> float:
@@ -154,8 +159,10 @@ def traffic(scenario: Scenario, **amounts: Any) -> Traffic:
     nothing |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(model, "pooling")))}
     come = amounts.get("misses", nothing["misses"])
     nothing |= {"popular_lookups": amounts.get("popular", nothing["popular"])}
+    if not _keeps_state(scenario):
+        amounts["tables"] = 0.0
     return Traffic(
-        **{**nothing, "evicted": come, "missed": come, **amounts},
+        **{**nothing, "tables": float(model.num_tables), "evicted": come, "missed": come, **amounts},
         length_bytes=float(samples * uneven_tables(scenario) * LENGTH_BYTES),
         row_bytes=row_bytes(scenario),
         vector_bytes=vector_bytes(scenario),
@@ -163,7 +170,19 @@ def traffic(scenario: Scenario, **amounts: Any) -> Traffic:
         pooled_bytes=pooled_bytes(scenario),
         mlp_bytes=mlp_bytes(scenario),
         mlp_gradient_bytes=mlp_gradient_bytes(scenario),
+        sort_nbytes=sort_nbytes(scenario),
     )
+
+
+def sort_nbytes(scenario: Scenario) -> float:
+    """Return the bytes that a GPU moves to sort the id of a lookup, and more where its software makes ids unique apart."""
+    more = FRAMEWORKS[scenario.machine.framework].sparse_lookup
+    return SORT_PASSES * INDEX_BYTES + (assumed_value(scenario.machine, "host", more) if _keeps_state(scenario) else 0.0)
+
+
+def _keeps_state(scenario: Scenario) -> bool:
+    """Return whether a row's update needs the sum of its gradients: SGD adds each as it comes."""
+    return row_state(scenario.model.optimizer, scenario.model.embedding_dim) > 0
 
 
 def pooled_bytes(scenario: Scenario) -> float:

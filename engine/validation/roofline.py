@@ -77,7 +77,7 @@ def seconds(scenario: Scenario) -> float:
 
     Raises LookupError where a device has no peak in the catalogue, and CannotRun where the scenario does not fit.
     """
-    machine = ready(scenario)
+    machine = ready(with_values(scenario, {"machine.framework": "none"}))
     s = machine.scenario
     graph = machine.system.graph(machine.settled, dealt(expected_amounts(machine.settled), s.data.batch_size, BATCHES))
     rates = _bandwidths(s.machine, machine.devices)

@@ -97,10 +97,11 @@ def without(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def test_what_was_fitted_fits_our_own_limits_hold_and_every_miss_tells_its_cause(verdicts) -> None:
     outside = [v for v in verdicts if v.passed is False]
     assert [v.claim.title for v in outside if v.claim.sample != "out of sample"] == [
-        "Throughput, all-hbm, compiled by XLA, eight V100 in fp16 [samples/s]"
+        "Throughput, all-hbm, compiled by XLA, eight V100 in fp16 [samples/s]",
+        "Step time, all-hbm, distributed-embeddings' Small, 8 A100 [ms]",
     ], "whose form alone was chosen with it in sight"
     unknown = [miss for miss in outside if miss.caused is None]
-    assert len(unknown) == 5 and {miss.cause for miss in unknown} == {"cause unknown"}
+    assert len(unknown) == 2 and {miss.cause for miss in unknown} == {"cause unknown"}
     late = [miss for miss in unknown if not miss.claim.source.startswith(BEFORE)]  # others were claimed before their mechanisms
     assert [(miss.preset, round(miss.error_percent or 0)) for miss in late] == [("hotline-kaggle", -18)], (
         "which 1 % of jitter put outside"

@@ -14,6 +14,7 @@ from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart,
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, some
+from ..framework import FRAMEWORKS
 from ..layers import Arithmetic, joules, layers
 
 SECTOR = 32  # bytes of a memory transaction
@@ -145,7 +146,8 @@ def _captured(gpu: Accelerator) -> Accelerator:
 
 def _move_seconds(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:
     nbytes = _moved(work)
-    return (nbytes > 0) * gpu.launch + nbytes / gpu.bandwidth
+    apart = work.tables * gpu.table if isinstance(work, Pool) else 0.0
+    return (nbytes > 0) * (gpu.launch + apart) + nbytes / gpu.bandwidth
 
 
 def _move_joules(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:
@@ -181,7 +183,7 @@ def straggling(machine: MachineKnobs) -> float:
     return 1 + machine.step_jitter * sqrt(2 * log(machine.num_gpus))
 
 
-def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float) -> Device:
+def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, table: float) -> Device:
     rates = Arithmetic(
         rate=gpu.flop_share.value * getattr(gpu, precision.peak).value * 1e12 / slower,
         bandwidth=gpu.byte_share.value * gpu.bandwidth.value * GB / slower,
@@ -191,6 +193,7 @@ def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float) 
         fixed=gpu.fixed.value * US * slower,
         launch=gpu.launch.value * US * slower,
         rows=gpu.rows.value,
+        table=table,
         spare=gpu.limit.value - _between(gpu),
     )
     return Device(
@@ -261,7 +264,8 @@ def build(machine: MachineKnobs) -> Device:
     if isinstance(part, ReplayedTimes):
         return _replayed(part)
     gpu = _captured(part) if machine.framework == "cuda-graph" else part
-    device = _computed(machine.gpu, gpu, PRECISIONS[machine.matrix_precision], straggling(machine))
+    table = assumed_value(machine, "host", FRAMEWORKS[machine.framework].sparse_table) * US
+    device = _computed(machine.gpu, gpu, PRECISIONS[machine.matrix_precision], straggling(machine), table)
     return replace(device, constants=_constants(part))
 
 
@@ -298,7 +302,7 @@ DEVICE = DeviceKind(
     "GPU",
     build,
     parts,
-    reads=("gpu", "step_jitter", "matrix_precision", "gpu_memory_energy_source", "prices"),
+    reads=("gpu", "framework", "step_jitter", "matrix_precision", "gpu_memory_energy_source", "prices"),
     copies=lambda machine: machine.num_gpus,
     kinds=("gpu", "gpu-replay"),
 )

@@ -22,7 +22,8 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
     switch = (Demand("pcie", Copy(turns * (gpus + 1) * (hot_rows(s) * row_bytes(s))), gpu.UP),)
     few, many = gpu.by_popularity(t, *(np.full_like(hot, share.mean()) for share in (t.popular, t.popular_lookups)))
-    pool, spread = ((Demand("gpu", Pool(hot * nbytes)),) for nbytes in (few.gpu_lookup_bytes, few.gpu_spread_bytes))
+    pool = (Demand("gpu", Pool(hot * few.gpu_lookup_bytes)),)
+    spread = (Demand("gpu", Pool(hot * few.gpu_spread_bytes, tables=t.tables)),)
     summed = (Demand("network", AllReduce(hot * t.rows * t.gradient_bytes)),)
     reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.row_bytes)),)

@@ -42,7 +42,7 @@ def update(
     share: Amount = 1.0,
 ) -> tuple[Task, ...]:
     """Spread the gradients over a `share` of the lookups, then update `rows` rows in GPU memory, after `updated_after` too."""
-    spread, rewrite = Pool(share * t.gpu_spread_bytes, skew=skew), RowUpdates(rows, t.row_bytes, skew=row_skew)
+    spread, rewrite = Pool(share * t.gpu_spread_bytes, tables=t.tables, skew=skew), RowUpdates(rows, t.row_bytes, skew=row_skew)
     return (
         Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), after, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading", *updated_after)),
@@ -191,7 +191,7 @@ def micro_batch(s: Scenario, t: Traffic, name: str, share: Amount, after: Names,
         ("bottom MLP forward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "forward")),
         ("top MLP", "Top MLP", shared.top_part(s, samples)),
         ("bottom MLP backward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "backward", mlp_state(model.optimizer))),
-        ("gradient spreading", "Embedding", Pool(share * t.gpu_spread_bytes)),
+        ("gradient spreading", "Embedding", Pool(share * t.gpu_spread_bytes, tables=t.tables)),
     )
     tasks: list[Task] = []
     for step, stage, work in steps:

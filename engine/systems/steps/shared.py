@@ -118,7 +118,7 @@ class GpuSide:
 
 def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = ()) -> GpuSide:
     """Return the GPU's share once the rows are there, which the last of `looked_up` says."""
-    spread = (Demand("gpu", Pool(t.gpu_spread_bytes)),)
+    spread = (Demand("gpu", Pool(t.gpu_spread_bytes, tables=t.tables)),)
     spreading = (Task("Gradient spreading", "Embedding", spread, ("Top MLP",)),) if spread_by_gpu(s) else ()
     trained = tuple(task.name for task in spreading) or ("Top MLP",)
     if s.machine.near_data_compute:
