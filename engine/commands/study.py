@@ -26,7 +26,9 @@ batches = partial(whole_number, what="batches", most=10**6)
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("study", help="measure what lossy recoveries cost in accuracy, over many seeds")
-    parser.add_argument("which", choices=tuple(KINDS), help="accuracy: an old MLP log; protections: old or rounded rows")
+    parser.add_argument(
+        "which", choices=tuple(KINDS), help="accuracy: an old MLP log; protections: old or rounded rows; rollbacks: many faults"
+    )
     parser.add_argument("--preset", choices=preset_names(), metavar="NAME", help=f"model ({_usual('preset')})")
     parser.add_argument(
         "--seeds", type=_seeds, metavar="N", help=f"seeds 1 to N ({_listed(kind.seeds for kind in KINDS.values())})"
@@ -38,7 +40,13 @@ def add(commands: Subparsers) -> None:
         "--held-out", dest="held_out_samples", type=samples, metavar="N", help=f"samples ({_usual('held_out_samples')})"
     )
     parser.add_argument("--staleness", type=_ages, metavar="G,...", help="study accuracy: ages of the MLPs in batches")
-    parser.add_argument("--variants", type=_names, metavar="V,...", help="study protections: cpr-BATCHES, bits-BITS, mlp-BATCHES")
+    parser.add_argument(
+        "--variants",
+        type=_names,
+        metavar="V,...",
+        help="study protections: cpr-BATCHES, bits-BITS, mlp-BATCHES; study rollbacks: spread-NUMBER, early-BATCH",
+    )
+    parser.add_argument("--age", type=batches, metavar="N", help="study rollbacks: the age of the MLPs (10)")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="seeds trained at once (one per core)")
     parser.add_argument("--out", type=written_path, metavar="FILE", help="keep finished seeds here (WHICH_study.jsonl)")
     parser.set_defaults(call=call)

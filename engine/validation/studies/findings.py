@@ -7,6 +7,7 @@ from statistics import stdev
 from typing import Any
 
 from ...core import figures
+from . import rollbacks
 from .kept import KINDS, Study
 from .paired import Paired, paired
 from .protections import NOUNS, WORDS, parsed
@@ -51,7 +52,9 @@ def findings(study: Study) -> tuple[Finding, ...]:
 
 
 def label(variant: str) -> str:
-    """Return what a variant of the study of lossy protections does, as a clause."""
+    """Return what a variant of the studies of lossy protections or of many faults does, as a clause."""
+    if variant.partition("-")[0] in rollbacks.WORDS:
+        return rollbacks.label(variant)
     kind, amount = parsed(variant)
     return WORDS[kind].format(figures.count(amount, *NOUNS[kind]))
 

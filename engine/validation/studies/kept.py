@@ -17,11 +17,12 @@ from ...errors import BadFile, CannotRun
 from ...results.csv_table import write_atomically
 from ...service.pool import WORKERS
 from ...service.worker import CHANGED, polite
-from . import accuracy, protections
+from . import accuracy, protections, rollbacks
 from .accuracy import Score, Seed
 
 STORED = Path(__file__).parent / "accuracy_dlrm_kaggle.jsonl"
 STORED_PROTECTIONS = Path(__file__).parent / "protections_dlrm_kaggle.jsonl"
+STORED_ROLLBACKS = Path(__file__).parent / "rollbacks_dlrm_kaggle.jsonl"
 Plan = Any  # one of the plans in KINDS
 
 
@@ -46,6 +47,7 @@ KINDS = {
     "protections": StudyKind(
         protections.ProtectionsPlan, 10, protections.check, protections.one_seed, "variants", str, protections.NOTHING
     ),
+    "rollbacks": StudyKind(rollbacks.RollbacksPlan, 8, rollbacks.check, rollbacks.one_seed, "variants", str, rollbacks.NOTHING),
 }
 
 
@@ -84,6 +86,7 @@ def _options(plan: Plan, kind: StudyKind) -> dict[str, Any]:
         "crash-at": plan.crash_at,
         "held-out": plan.held_out_samples,
         kind.varied: ",".join(map(str, getattr(plan, kind.varied))),
+        **({"age": plan.age} if isinstance(plan, rollbacks.RollbacksPlan) else {}),
     }
 
 

@@ -1,0 +1,100 @@
+"""The study of many faults: what a model loses over a run whose relaxed recoveries take the MLPs back again and again.
+
+Each recovery finds the embeddings of the batch that was struck and MLPs `age` batches older, or those of the recovery
+before where that is later, and trains on in the same order. Each run is paired with the same seed's run without a fault.
+
+    spread-k    struck k times, evenly, the last time in batch `crash_at`
+    early-n     struck once, in batch n
+"""
+
+from dataclasses import dataclass
+
+from ...core import figures
+from ...core.process import single_thread
+from ...errors import BadInput
+from ...training.loop import train
+from ...training.shape import Shape, scale_note
+from ...training.weights import Weights
+from ...workload.source import Source
+from .accuracy import Seed, begun, recovered, scenario_of, score
+
+NOTHING = "none"
+WORDS = {"spread": "{} spread over the run", "early": "1, in batch {}"}
+
+
+@dataclass(frozen=True)
+class RollbacksPlan:
+    """What is studied: a preset's model and data, the last batch that is struck, the age of the MLPs, and when each run is struck."""
+
+    preset: str = "dlrm-kaggle"
+    batches: int = 5000
+    crash_at: int = 4000
+    held_out_samples: int = 200_000
+    age: int = 10
+    variants: tuple[str, ...] = ("early-250", "spread-1", "spread-10", "spread-100")
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The variants that are compared with the run without a fault."""
+        return self.variants
+
+
+def check(plan: RollbacksPlan) -> None:
+    """Raise BadInput for a plan that cannot be carried out."""
+    if not 0 < plan.crash_at < plan.batches:
+        raise BadInput(f"--crash-at {plan.crash_at} lies outside the run; choose a batch from 1 to {plan.batches - 1}.")
+    if plan.age < 1:
+        raise BadInput(f"--age {plan.age} leaves nothing to find; choose 1 batch or more.")
+    for name in plan.variants:
+        kind, amount = parsed(name)
+        if amount > plan.crash_at:
+            what = f"{amount} recoveries" if kind == "spread" else f"a fault in batch {amount}"
+            raise BadInput(f"{name}: {what} do not fit before batch {plan.crash_at}; choose a later --crash-at.")
+    scenario_of(plan, 1)
+
+
+def parsed(name: str) -> tuple[str, int]:
+    """Return a variant's kind and number; raises BadInput."""
+    kind, _, amount = name.partition("-")
+    if kind not in WORDS or not amount.isdigit() or int(amount) < 1:
+        raise BadInput(f"{name!r} is no variant of this study; write spread-NUMBER or early-BATCH.")
+    return kind, int(amount)
+
+
+def label(name: str) -> str:
+    """Return how often, or when, a variant's run is struck, as a clause."""
+    kind, amount = parsed(name)
+    return WORDS[kind].format(figures.count(amount))
+
+
+def struck(plan: RollbacksPlan, name: str) -> tuple[int, ...]:
+    """Return the batches in which a variant's run is struck, rising."""
+    if name == NOTHING:
+        return ()
+    kind, amount = parsed(name)
+    return (amount,) if kind == "early" else tuple(plan.crash_at * (n + 1) // amount for n in range(amount))
+
+
+def one_seed(plan: RollbacksPlan, seed: int) -> Seed:
+    """Train one seed without a fault, and with each variant's; on one thread, so that no core count matters.
+
+    Both moments are the same for all: as batch `crash_at` begins, after its recovery, and the end.
+    """
+    with single_thread():
+        given, shape, start, test = begun(plan, seed)
+        at_recovery, at_end = {}, {}
+        for name in (NOTHING, *plan.variants):
+            found = as_crash_begins(plan, struck(plan, name), given, shape, start)
+            at_recovery[name] = score(shape, found, test)
+            at_end[name] = score(shape, train(shape, found, given.batch, plan.crash_at, plan.batches).weights, test)
+    return Seed(seed, scale_note(shape), at_recovery, at_end)
+
+
+def as_crash_begins(plan: RollbacksPlan, faults: tuple[int, ...], given: Source, shape: Shape, start: Weights) -> Weights:
+    """Return the weights as batch `crash_at` begins, after all recoveries up to it."""
+    weights, at = start, 0
+    for b in faults:
+        old = max(at, b - plan.age)
+        trained = train(shape, weights, given.batch, at, b + 1, keep=frozenset({old}), record=frozenset({b}))
+        weights, at = recovered(trained, b, b - old), b
+    return train(shape, weights, given.batch, at, plan.crash_at).weights
