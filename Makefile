@@ -68,9 +68,10 @@ slow: $(SLOW) $(COMPILED) # long suites, all cases, new examples (SEED= repeats 
 	@sh scripts/chromium.sh
 	@$(PYTEST) --all -m "slow or more" $${SEED:+--hypothesis-seed="$$SEED"} $(PARALLEL) --no-loadscope-reorder
 
-study: $(COMPILED) # both accuracy studies anew, 40 minutes on two free cores; they keep finished seeds
+study: $(COMPILED) # the accuracy studies anew, 55 minutes on two free cores; they keep finished seeds
 	@$(BIN)/python -m engine study accuracy
 	@$(BIN)/python -m engine study protections
+	@$(BIN)/python -m engine study rollbacks
 
 bench: $(TEST) # speed beside whichever peers are installed (benchmarks/requirements.txt)
 	@$(BIN)/python -m engine bench

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import cache
+from math import log
 
 from ..core import figures
 from ..registry import load
 from ..validation.studies import kept
 from ..validation.studies.findings import Finding, findings, label
 from ..validation.studies.protections import parsed
+from ..validation.studies.rollbacks import struck
 from .protection import Protection, ProtectionPlan
 
 
@@ -40,6 +42,28 @@ def accuracy_effect(protection: str, plan: ProtectionPlan | None = None) -> Accu
 def stored() -> tuple[Finding, ...]:
     """Return what the stored study of lossy protections found; raises BadFile where it cannot be read."""
     return findings(kept.read(kept.STORED_PROTECTIONS))
+
+
+def over_many_faults(recoveries: float, batches: float, taken_back: float) -> str:
+    """Return what so many relaxed recoveries of a campaign can add up to, which take back `taken_back` batches of its MLPs.
+
+    The measured run whose recoveries take back the nearest share of its MLPs' training stands for it.
+    """
+    if not (recoveries and batches and taken_back):
+        return ""
+    study = kept.read(kept.STORED_ROLLBACKS)
+    plan, share = study.plan, taken_back / batches
+    shares = {name: len(struck(plan, name)) * plan.age / plan.crash_at for name in plan.changed if name.startswith("spread")}
+    best = min(shares, key=lambda name: abs(log(shares[name] / share)))
+    ends = (one for one in findings(study) if (one.variant, one.moment, one.measure) == (best, "at_end", "auc"))
+    difference = next(ends).difference
+    count, mine, measured = len(struck(plan, best)), figures.figure(100 * share), figures.figure(100 * shares[best])
+    return (
+        f"The {figures.count(recoveries, 'recovery', 'recoveries')} of this campaign take back {mine} % of the MLPs' training. "
+        f"Measured: {figures.count(count, 'recovery', 'recoveries')} that take back {measured} % change AUC by "
+        f"{figures.signed(difference.mean)} points at the end ({figures.signed(difference.low)} to "
+        f"{figures.signed(difference.high)})."
+    )
 
 
 def _nearest(kind: str, amount: float, unit: str) -> AccuracyEffect:

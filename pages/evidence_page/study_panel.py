@@ -19,6 +19,7 @@ from pages.ui.plain import plain
 
 DRAWN = {"Accuracy": "#c2557f", "AUC": "#3f8fd0"}  # no training system's colours
 SUBTITLE = "Difference to the run without a fault [percentage points], with its 95 % interval; dashed: the paper's bound"
+FAULTS = "Recoveries"
 AGE = "Age of the MLP log [batches]"
 FORMATS = {"Difference": "%+.5f", "Low": "%+.5f", "High": "%+.5f", "Seed spread": "%.5f"}
 
@@ -48,6 +49,26 @@ def draw() -> None:
     downloads.show(frame, FORMATS)
     downloads.rows(frame, "emberpool-accuracy-study", "Download the study as CSV")
     st.caption(_caption(study))
+    st.code(study.command, language=None)
+    _many_faults()
+
+
+def _many_faults() -> None:
+    """Draw what many recoveries add up to, each with an old MLP log."""
+    st.subheader("Do many recoveries add up?", anchor=False)
+    try:
+        study = kept.read(kept.STORED_ROLLBACKS)
+    except EmberpoolError as error:
+        st.error(plain(str(error)))
+        return
+    st.markdown(f"**{plain(findings.many_sentence(study))}**")
+    frame = pd.DataFrame([measured(one, {FAULTS: findings.label(one.variant)}) for one in findings.findings(study)])
+    downloads.show(frame, FORMATS)
+    downloads.rows(frame, "emberpool-many-recoveries", "Download the study of many recoveries as CSV")
+    st.caption(
+        f"As above with {len(study.seeds)} seeds. A recovery never goes back beyond the one before. "
+        f"Computed on {study.date} with model version {study.model} by:"
+    )
     st.code(study.command, language=None)
 
 

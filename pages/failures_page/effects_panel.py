@@ -1,11 +1,12 @@
 """What one recovery by a protection costs in accuracy, as the stored studies measured it, with intervals."""
 
 from functools import cache
+from statistics import fmean
 
 import pandas as pd
 import streamlit as st
 
-from engine.campaign.accuracy import AccuracyEffect, accuracy_effect
+from engine.campaign.accuracy import AccuracyEffect, accuracy_effect, over_many_faults
 from engine.core.figures import signed
 from engine.errors import EmberpoolError
 from engine.registry import load, names
@@ -40,11 +41,22 @@ def draw(chosen: Protected) -> None:
     )
     st.caption(
         "Paired with the same seed's run without a fault, on held-out samples, some hundred batches after one recovery; bars are "
-        "95 % intervals. Trained on dlrm-kaggle's small twin, so sizes carry over to other models only with care."
+        "95 % intervals. Trained on dlrm-kaggle's small twin, so sizes carry over to other models only with care. "
+        + plain(added_up(chosen))
     )
     with st.expander("Right after the recovery, too, in numbers"):
         downloads.show(frame, FORMATS)
         downloads.rows(frame, "emberpool-recovery-accuracy", "Download the differences as CSV")
+
+
+def added_up(chosen: Protected) -> str:
+    """Return what the recoveries of the mean campaign that give back older MLPs can add up to; "" where there are none."""
+    runs, lossy = chosen.runs, chosen.name in ("relaxed", "relaxed-backup")
+    if not (runs and lossy):
+        return ""
+    found = [one for run in runs for one in run.recoveries]
+    taken_back = sum(one.mlp_batches - one.embedding_batches for one in found)
+    return over_many_faults(len(found) / len(runs), fmean(run.batches for run in runs), taken_back / len(runs))
 
 
 def told(title: str, own: AccuracyEffect) -> str:

@@ -74,6 +74,23 @@ def sentence(study: Study) -> str:
     )
 
 
+def many_sentence(study: Study) -> str:
+    """Return what recoveries of the study of many faults change AUC by at the end, the most of them first."""
+    plan, found = study.plan, {(one.moment, one.measure, one.variant): one.difference for one in findings(study)}
+    often = sorted((len(rollbacks.struck(plan, name)), name) for name in plan.variants if name.startswith("spread"))
+    parts = [f"{figures.count(count)} by {_points(found['at_end', 'auc', name])}" for count, name in reversed(often)]
+    early = [
+        f"one in batch {figures.count(rollbacks.parsed(name)[1])} by {_points(found['at_end', 'auc', name])}"
+        for name in plan.variants
+        if name.startswith("early")
+    ]
+    return (
+        f"Recoveries that each find MLPs {figures.count(plan.age, 'batch', 'batches')} old, spread over "
+        f"{figures.count(plan.crash_at, 'batch', 'batches')}, change AUC at the end by percentage points: "
+        f"{_listed([*parts, *early], 'and')}."
+    )
+
+
 def _judged(found: Mapping[int, Paired]) -> str:
     """Say for which ages the whole interval loses no more than the bound, for which all of it more, and for which neither."""
     holds = [g for g, one in found.items() if one.low >= -PAPER_POINTS]

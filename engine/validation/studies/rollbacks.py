@@ -24,7 +24,7 @@ WORDS = {"spread": "{} spread over the run", "early": "1, in batch {}"}
 
 @dataclass(frozen=True)
 class RollbacksPlan:
-    """What is studied: a preset's model and data, the last batch that is struck, the age of the MLPs, and when each run is struck."""
+    """What is studied: a preset's model and data, the last batch struck, the age of the MLPs, and when each run is struck."""
 
     preset: str = "dlrm-kaggle"
     batches: int = 5000
@@ -48,8 +48,8 @@ def check(plan: RollbacksPlan) -> None:
     for name in plan.variants:
         kind, amount = parsed(name)
         if amount > plan.crash_at:
-            what = f"{amount} recoveries" if kind == "spread" else f"a fault in batch {amount}"
-            raise BadInput(f"{name}: {what} do not fit before batch {plan.crash_at}; choose a later --crash-at.")
+            what = f"{amount} recoveries do" if kind == "spread" else f"a fault in batch {amount} does"
+            raise BadInput(f"{name}: {what} not fit before batch {plan.crash_at}; choose a later --crash-at.")
     scenario_of(plan, 1)
 
 
