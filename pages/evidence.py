@@ -6,6 +6,7 @@ import streamlit as st
 from engine import version
 from engine.errors import EmberpoolError
 from pages.evidence_page import (
+    collectives_panel,
     figure_panel,
     gap_panel,
     paper_panel,
@@ -58,6 +59,7 @@ except EmberpoolError as error:  # a damaged record leaves the claims
     st.error(plain(str(error)))
 for paper, own in sorted(papers.items(), key=lambda item: not verdict_tables.stacks(item[1])):
     paper_panel.draw(paper, own)
+collectives_panel.draw()
 study_panel.draw()
 gap_panel.draw()
 
