@@ -19,12 +19,12 @@ from pages.ui.plain import plain
 
 GPUS = "GPUs [number, nodes of 8]"
 CURVE, OURS, PUBLISHED = "curve", "ours in the set-up of a published number", "published"
-DOTS = "Filled: published; hollow: ours there"
 HEADS = {ALL_REDUCE: "All-reduce", ALL_TO_ALL: "All-to-all", STEP: "DCNv2"}
 SUBTITLES = {
-    ALL_REDUCE: "Bus bandwidth [GB/s] of 1 GiB, A100, 400 Gb/s a node",
-    ALL_TO_ALL: "Share of a network card [%] over all seconds of TorchRec's exchange, 819 samples a GPU, 400 Gb/s a node",
-    STEP: "Throughput [M samples/s] of H100, 400 Gb/s each; a message's overhead is fitted to both points",
+    ALL_REDUCE: "Bus bandwidth [GB/s] of 1 GiB; dot: published, ring: ours",
+    ALL_TO_ALL: "Share of a card [%] in TorchRec's exchange, 400 Gb/s a node; dot: what its published speed needs, ring: ours in "
+    "the set-up of the dot",
+    STEP: "Throughput [M samples/s] of H100, 400 Gb/s each; dot: published (a message's overhead is fitted to both), ring: ours",
 }
 SOURCES = {
     ALL_REDUCE: "NVIDIA/nccl issue 527",
@@ -62,17 +62,22 @@ def draw() -> None:
         with place:
             chart.draw(
                 rows(comparison),
-                spec(AXES[comparison.name], networks()),
+                spec(*spec_arguments(comparison)),
                 key=f"collectives {comparison.name}",
-                title=finding(comparison),
-                subtitle=f"{SUBTITLES[comparison.name]}. {DOTS}",
-                source=SOURCES[comparison.name],
                 columns=COLUMNS,
+                title=finding(comparison),
+                subtitle=SUBTITLES[comparison.name],
+                source=SOURCES[comparison.name],
             )
     with places[-1]:
         st.caption("\n".join(f"- {plain(sentence)}" for sentence in misses(found)))
         table = pd.concat([rows(comparison) for comparison in found], ignore_index=True)
         downloads.rows(table, "emberpool-collectives", "Download collectives as CSV", COLUMNS)
+
+
+def spec_arguments(comparison: CollectiveComparison) -> tuple[str, tuple[str, ...], bool]:
+    """Return what `spec` needs for the chart of one comparison."""
+    return AXES[comparison.name], networks(), comparison.name != STEP
 
 
 def networks() -> tuple[str, ...]:
@@ -90,7 +95,7 @@ def rows(comparison: CollectiveComparison) -> pd.DataFrame:
     ]
     for point in comparison.points:
         of = {"network": titles[point.network], "gpus": point.gpus, "miss": 100 * point.miss, "source": point.source}
-        found.append({**of, "what": PUBLISHED, "amount": point.published, "label": f"ours {_signed(point.miss)}"})
+        found.append({**of, "what": PUBLISHED, "amount": point.published, "label": _signed(point.miss)})
         found.append({**of, "what": OURS, "amount": point.ours})
     frame = pd.DataFrame(found, columns=["network", "gpus", "what", "amount", "miss", "source", "label"])
     return frame.assign(comparison=HEADS[comparison.name], unit=comparison.unit)
@@ -100,10 +105,11 @@ def finding(comparison: CollectiveComparison) -> str:
     """Return how far ours is from each published point, in a line."""
     if comparison.name == STEP:
         published, ours = gains(comparison.points)
-        first, last = (exact(point.gpus) for point in (comparison.points[0], comparison.points[-1]))
-        return f"DCNv2's throughput from {first} to {last} GPUs: {_signed(published)} published, {_signed(ours)} ours"
-    told = ", ".join(f"{_side(point)} on {count(point.gpus, 'GPU')}" for point in comparison.points)
-    return f"{HEADS[comparison.name]}: ours is {told}"
+        low, high = (exact(point.gpus) for point in (comparison.points[0], comparison.points[-1]))
+        return f"DCNv2's throughput from {low} to {high} GPUs: {_signed(published)} published, {_signed(ours)} ours"
+    first, *more = comparison.points
+    rest = "".join(f", {_side(point)} on {exact(point.gpus)}" for point in more)
+    return f"Our {comparison.name} is {_side(first)} the published on {count(first.gpus, 'GPU')}{rest}"
 
 
 def gains(points: Sequence[CollectivePoint]) -> tuple[float, float]:
@@ -114,19 +120,17 @@ def gains(points: Sequence[CollectivePoint]) -> tuple[float, float]:
 
 def misses(found: Sequence[CollectiveComparison]) -> tuple[str, ...]:
     """Return a sentence a published point: both numbers, how far ours is off, the set-up and the source."""
-    return tuple(
-        f"{HEADS[comparison.name]}, {count(point.gpus, 'GPU')}: {exact(point.published)} published, "
-        f"{figure(point.ours)} {comparison.unit} ours ({_signed(point.miss)}{', fitted' * point.fitted}). {point.source}."
-        for comparison in found
-        for point in comparison.points
-    )
+    return tuple(_miss(comparison, point) for comparison in found for point in comparison.points)
 
 
 @cache
-def spec(title: str, shown: tuple[str, ...]) -> Spec:
-    """Ours over GPUs, a line a kind of network, with published points filled and ours in their set-ups hollow."""
-    x = quantity("gpus", scale={**LOG, "base": 2, "padding": 14}, axis=axis(GPUS, values=TICKS, grid=False))
-    y = quantity("amount", axis=axis(title))
+def spec(title: str, shown: tuple[str, ...], zero: bool) -> Spec:
+    """Ours over GPUs, a line a kind of network, with published points filled and ours in their set-ups hollow.
+
+    The axis begins at 0, or near the least number; how far ours is off stands beside a published point, or under it there.
+    """
+    x = quantity("gpus", scale={**LOG, "base": 2, "padding": 14}, axis=axis(GPUS, values=TICKS, tickCount=10, grid=False))
+    y = quantity("amount", axis=axis(title), scale={"zero": zero})
     colour = nominal("network", scale=_colours(shown), legend=below(max(shown, key=len), title=None, symbolType="stroke"))
     tip = hover(
         ("network", "Network"),
@@ -141,7 +145,8 @@ def spec(title: str, shown: tuple[str, ...]) -> Spec:
     hollow = {"type": "point", "aria": False, "filled": False, "size": 90, "strokeWidth": 2, "opacity": 1}
     ours = layer(hollow, _only(OURS), **both, color=colour)
     filled = layer({**hollow, "filled": True, "color": INK}, _only(PUBLISHED), **both)
-    text = {"type": "text", "align": "left", "dx": 9, "fontWeight": 600, "color": INK}
+    place: Spec = {"align": "left", "dx": 8, "dy": -8} if zero else {"align": "center", "dy": 22}
+    text = {"type": "text", "fontWeight": 600, "color": INK, **place}
     label = layer(text, _only(PUBLISHED), **both, text={"field": "label"})
     return {"height": 240, "layer": [line, ours, filled, label]}
 
@@ -158,8 +163,18 @@ def _only(what: str) -> Spec:
     return {"filter": f"datum.what === '{what}'"}
 
 
+def _miss(comparison: CollectiveComparison, point: CollectivePoint) -> str:
+    titles, others = _titles(), comparison.others(point)
+    more = "".join(f"; {_signed(miss)} over {titles[name]}" for name, miss in others.items())
+    off = f"{_signed(point.miss)}{', fitted' * point.fitted}{more}"
+    return (
+        f"{HEADS[comparison.name]}, {count(point.gpus, 'GPU')}: {exact(point.published)} {comparison.unit} published, "
+        f"{figure(point.ours)} {comparison.unit} ours ({off}). {point.source}."
+    )
+
+
 def _side(point: CollectivePoint) -> str:
-    return f"{percent(abs(point.miss))} {'above' if point.miss > 0 else 'below'} the published"
+    return f"{percent(abs(point.miss))} {'above' if point.miss > 0 else 'below'}"
 
 
 def _signed(share: float) -> str:

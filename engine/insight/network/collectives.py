@@ -54,7 +54,7 @@ class NetworkCurve:
 class CollectivePoint:
     """A published number on so many GPUs, and ours in its set-up over the kind of network that it has or is taken to have.
 
-    `fitted`: a constant was fitted to it.
+    `fitted`: a constant was fitted to it. `assumed`: the source, as we know it, does not say which network it has.
     """
 
     gpus: int
@@ -63,6 +63,7 @@ class CollectivePoint:
     ours: float
     source: str
     fitted: bool = False
+    assumed: bool = False
 
     @property
     def miss(self) -> float:
@@ -78,6 +79,12 @@ class CollectiveComparison:
     unit: str
     curves: tuple[NetworkCurve, ...]
     points: tuple[CollectivePoint, ...]
+
+    def others(self, point: CollectivePoint) -> dict[str, float]:
+        """Return by network how far its curve is off a point, as a share, where the point's network is assumed."""
+        found = {curve.network: dict(zip(curve.gpus, curve.values, strict=True)).get(point.gpus) for curve in self.curves}
+        known = {name: value for name, value in found.items() if value is not None and name != point.network}
+        return {name: value / point.published - 1 for name, value in known.items()} if point.assumed else {}
 
 
 def collectives(assume: Assumed = ()) -> tuple[CollectiveComparison, ...]:
@@ -121,7 +128,7 @@ def _all_reduces(assume: Assumed) -> CollectiveComparison:
     source = "NVIDIA/nccl, issue 527: 1 GiB on nodes of 8 A100"
     points = (
         CollectivePoint(8, "efa", 231.0, rate(8, "efa"), source),
-        CollectivePoint(16, "efa", 57.0, rate(16, "efa"), f"{source}; 400 Gb/s a node over EFA are assumed"),
+        CollectivePoint(16, "efa", 57.0, rate(16, "efa"), f"{source}; 400 Gb/s a node over EFA are assumed", assumed=True),
     )
     return CollectiveComparison(ALL_REDUCE, "GB/s", _curves((2, 4, 8, 16, 32, 64, 128), rate), points)
 
@@ -139,7 +146,8 @@ def _all_to_alls(assume: Assumed) -> CollectiveComparison:
             "roce",
             65.0,
             100 * card_share(card, 2048),
-            "facebookresearch/dlrm, issue 356: the share that TorchRec's speed needs; one 100 Gb/s card a node, 2,048 samples a GPU",
+            "facebookresearch/dlrm, issue 356: the share that TorchRec's speed needs with one 100 Gb/s card a node, "
+            "2,048 samples a GPU; RoCE, as in the preset's claim",
         ),
         CollectivePoint(
             80,

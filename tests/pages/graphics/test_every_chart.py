@@ -39,7 +39,7 @@ SPECS = {
     "strips.spark": strips.spark(8, True),
     "every_knob.spec": every_knob.spec(),
     "tornado.spec": tornado.spec(STEP),
-    "collectives_panel.spec": collectives_panel.spec("Bus bandwidth [GB/s]", ("InfiniBand", "RoCE")),
+    "collectives_panel.spec": collectives_panel.spec("Bus bandwidth [GB/s]", ("InfiniBand", "RoCE"), True),
     "scoreboard_panel.spec": scoreboard_panel.spec(),
     "study_panel.spec": study_panel.spec(),
     "verdict_charts.stacks": verdict_charts.stacks(20.0),
