@@ -20,6 +20,7 @@ from pages.ui.plain import plain
 GPUS = "GPUs [number, nodes of 8]"
 CURVE, OURS, PUBLISHED = "curve", "ours in the set-up of a published number", "published"
 HEADS = {ALL_REDUCE: "All-reduce", ALL_TO_ALL: "All-to-all", STEP: "DCNv2"}
+STANDARDS = {ALL_REDUCE: "the published", ALL_TO_ALL: "what TorchRec needs", STEP: "the published"}
 SUBTITLES = {
     ALL_REDUCE: "Bus bandwidth [GB/s] of 1 GiB; dot: published, ring: ours",
     ALL_TO_ALL: "Share of a card [%] in TorchRec's exchange, 400 Gb/s a node; dot: what its published speed needs, ring: ours in "
@@ -109,7 +110,7 @@ def finding(comparison: CollectiveComparison) -> str:
         return f"DCNv2's throughput from {low} to {high} GPUs: {_signed(published)} published, {_signed(ours)} ours"
     first, *more = comparison.points
     rest = "".join(f", {_side(point)} on {exact(point.gpus)}" for point in more)
-    return f"Our {comparison.name} is {_side(first)} the published on {count(first.gpus, 'GPU')}{rest}"
+    return f"Our {comparison.name} is {_side(first)} {STANDARDS[comparison.name]} on {count(first.gpus, 'GPU')}{rest}"
 
 
 def gains(points: Sequence[CollectivePoint]) -> tuple[float, float]:
@@ -166,9 +167,10 @@ def _only(what: str) -> Spec:
 def _miss(comparison: CollectiveComparison, point: CollectivePoint) -> str:
     titles, others = _titles(), comparison.others(point)
     more = "".join(f"; {_signed(miss)} over {titles[name]}" for name, miss in others.items())
+    told = "needed" if comparison.name == ALL_TO_ALL else "published"
     off = f"{_signed(point.miss)}{', fitted' * point.fitted}{more}"
     return (
-        f"{HEADS[comparison.name]}, {count(point.gpus, 'GPU')}: {exact(point.published)} {comparison.unit} published, "
+        f"{HEADS[comparison.name]}, {count(point.gpus, 'GPU')}: {exact(point.published)} {comparison.unit} {told}, "
         f"{figure(point.ours)} {comparison.unit} ours ({off}). {point.source}."
     )
 
