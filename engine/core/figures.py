@@ -45,8 +45,8 @@ def figure(value: float | None, unit: str = "") -> str:
 def with_error(value: float | None, error: float | None) -> str:
     """Return a measured number with its standard error, in the digits that the error justifies: "0.7645 ± 0.0012".
 
-    The error has two digits up to 35 of its last place and one above, as the Particle Data Group rounds; the number ends in
-    the same place. Without an error it is `figure`'s.
+    The error has two digits where they are 10 to 35, else one (the Particle Data Group's rule); the number ends where it does.
+    Without an error the number is `figure`'s.
     """
     if value is None or not error or not isfinite(value) or not isfinite(error):
         return figure(value)
@@ -57,7 +57,7 @@ def with_error(value: float | None, error: float | None) -> str:
 def decimals(error: float) -> int:
     """Return how many places after the point a number has that is known to a positive standard error; below 0 in front of it."""
     digits, _, power = f"{error:.1e}".partition("e")
-    return (float(digits) <= 3.5 or float(digits) > 9.4) - int(power)
+    return (float(digits) <= 3.5) - int(power)
 
 
 def percent(share: float | None) -> str:
