@@ -146,7 +146,7 @@ def _finished(result: Result, estimate: Result) -> None:
         curves(with_yardsticks(frame, found), breaks)
         st.caption(plain(f"{HELD_OUT_ERROR} {samples_note(result)}"))
         last = frame.dropna(subset=["auc"]).iloc[-1]
-        _note(found, float(last["auc"]), last["error"], bool(falls))
+        _note(found, float(last["auc"]), bool(falls), last["error"])
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
@@ -230,7 +230,7 @@ def with_yardsticks(frame: pd.DataFrame, asked: Future[Yardsticks]) -> pd.DataFr
     return frame if found.teacher is None else frame.assign(**{TEACHER: pd.Series(found.teacher, frame.index).where(evaluated)})
 
 
-def _note(asked: Future[Yardsticks], auc: float, error: float | None, falls: bool) -> None:
+def _note(asked: Future[Yardsticks], auc: float, falls: bool, error: float | None = None) -> None:
     """Say what the lines are and how the run's last AUC stands to them, or that they follow."""
     if not asked.done() or isinstance(asked.exception(), later.NobodyWaits):
         st.caption("A logistic regression on the same batches follows ...")
