@@ -70,6 +70,7 @@ def simulate(scenario: Scenario, data: object = None, progress: Watcher | None =
     step = (base.results.get("Step time [ms]") or 0) / 1e3
     training = tuple(
         {"Batch": n, "Elapsed [s]": n * step, "Loss": 0.7 - n / 5000, "AUC": 0.6 + n / 9000 if n % 100 == 0 else None}
+        | {"AUC error": 0.0062 if n % 100 == 0 else None}
         for n in range(0, scenario.run.batches, 5)
     )
     events = tuple(
@@ -82,4 +83,6 @@ def simulate(scenario: Scenario, data: object = None, progress: Watcher | None =
     )
     if progress:
         progress(Progress(scenario.run.batches, scenario.run.batches, training))
-    return replace(base, training=training, events=events, results={**base.results, "AUC": 0.711, "Loss": 0.512})
+    return replace(
+        base, training=training, events=events, results={**base.results, "AUC": 0.711, "AUC error": 0.0062, "Loss": 0.512}
+    )

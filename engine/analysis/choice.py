@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.figures import count, exact
-from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short, unit_of
+from .objective import Array, Columns, Constraint, Objective, error_at, formatted, numbers, short, unit_of
 
 COST = "Capital cost [USD]"
 
@@ -49,8 +49,9 @@ def _none(columns: Columns, constraints: Sequence[Constraint], many: int) -> str
         if not np.isfinite(found).any():
             return f"None of {count(many, 'point')} has a {short(one.name).lower()}, so none keeps {one}."
         if not one.holds(columns).any():
-            nearest = found[np.nanargmin(one.excess(columns))]
-            return f"None of {count(many, 'point')} has {_asked(one)}: the nearest has {formatted(one.name, float(nearest))}."
+            nearest = int(np.nanargmin(one.excess(columns)))
+            number = formatted(one.name, float(found[nearest]), error_at(columns, one.name, nearest))
+            return f"None of {count(many, 'point')} has {_asked(one)}: the nearest has {number}."
     return f"None of {count(many, 'point')} has {', '.join(_asked(one) for one in constraints)} at once; each alone can be had."
 
 

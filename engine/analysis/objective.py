@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.figures import exact, figure, percent
+from ..core.figures import exact, figure, percent, with_error
 from ..errors import BadInput, nearest
-from ..results.metrics import metrics
+from ..results.metrics import ERRORS, metrics
 from ..scenario.scenario import KNOBS
 from .over_weeks import WEEKS
 
@@ -126,6 +126,12 @@ def numbers(columns: Columns, name: str) -> Array:
     return found
 
 
+def error_at(columns: Columns, name: str, point: int) -> float | None:
+    """Return the standard error of a point's result, None or NaN where it has none."""
+    error = ERRORS.get(name, "")
+    return float(numbers(columns, error)[point]) if error in columns else None
+
+
 def short(name: str) -> str:
     """Return how a sentence calls a column: a result without its unit, a knob by its label."""
     return KNOBS[name].label if name in KNOBS else name.split(" [")[0]
@@ -136,9 +142,11 @@ def unit_of(name: str) -> str:
     return KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
 
 
-def formatted(name: str, value: float) -> str:
-    """Return a value of a column as a sentence says it, with its unit."""
+def formatted(name: str, value: float, error: float | None = None) -> str:
+    """Return a value of a column as a sentence says it, with its unit, or with its standard error where that is known."""
     unit = unit_of(name)
+    if name in ERRORS:
+        return with_error(value, error)
     if unit == "%":
         return percent(value / 100)
     whole = unit in COUNTED and value == round(value, 0)

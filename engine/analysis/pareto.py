@@ -13,7 +13,7 @@ from ..core.arrays import Floats, Index, Ints, Words
 from ..core.figures import count
 from ..core.jit import entry, inner
 from .choice import COST, kept
-from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short
+from .objective import Array, Columns, Constraint, Objective, error_at, formatted, numbers, short
 
 DIGITS = 12
 
@@ -86,7 +86,7 @@ def _rounded(losses: Array) -> Array:
 
 
 def _told(columns: Columns, one: Objective, point: int) -> str:
-    return formatted(one.name, float(numbers(columns, one.name)[point]))
+    return formatted(one.name, float(numbers(columns, one.name)[point]), error_at(columns, one.name, point))
 
 
 def _all(words: Sequence[str]) -> str:

@@ -14,8 +14,10 @@ from ..core.figures import count, figure
 from ..errors import BadInput
 from ..insight.running_costs import dollars, price_note
 from ..results.csv_table import csv_text
+from ..results.metrics import ERRORS, error_of
 from ..results.perfetto import chrome_trace
 from ..results.result import COUNTED, Result
+from ..results.samples_seen import samples_note
 from ..run.progress import Progress
 from ..scenario.keys import How
 from ..service.worker import computed
@@ -64,16 +66,25 @@ def summary(result: Result) -> str:
     if result.finding and result.outcome and result.outcome != result.finding:
         lines.append(result.outcome)
     lines += [f"Note: {warning}" for warning in result.notes]
-    shown = {short(name): (name, value) for name, value in result.results.items() if value is not None}
+    shown = {
+        short(name): (name, value)
+        for name, value in result.results.items()
+        if value is not None and name not in ERRORS.values()  # an error stands behind what it is of
+    }
     width = max(map(len, shown), default=0)
     lines += [f"  {words:<{width}}  {_value(result, name, value)}" for words, (name, value) in shown.items()]
+    lines += filter(None, [samples_note(result)])
     lines += [COUNTED[result.scenario.machine.energy_level], *filter(None, [price_note(result.scenario)])] if result.ran else []
     return "\n".join(lines) + "\n"
 
 
 def _value(result: Result, name: str, value: float) -> str:
     """Return a result with its unit; money with its year."""
-    return figure(value, dollars(result.scenario)) if name.endswith("[USD]") else formatted(name, value)
+    return (
+        figure(value, dollars(result.scenario))
+        if name.endswith("[USD]")
+        else formatted(name, value, error_of(name, result.results))
+    )
 
 
 @contextmanager

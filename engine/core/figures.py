@@ -1,6 +1,7 @@
 """Numbers for reading: three significant digits and the unit that fits, for pages, sentences and the command line alike.
 
-Measured and computed numbers are `figure`, `percent`, `factor`; numbers that somebody wrote are `exact`; whole things `count`.
+Measured and computed numbers are `figure`, `percent`, `factor`, those with a standard error `with_error`; numbers that somebody
+wrote are `exact`; whole things `count`.
 """
 
 import re
@@ -39,6 +40,24 @@ def figure(value: float | None, unit: str = "") -> str:
         return _prefixed(value, found, BINARY_PREFIXES)
     size = max((word for word in WORDS if abs(_rounded(value)) >= max(word, FEWEST_IN_WORDS)), default=1.0)
     return f"{_digits(value / size)} {WORDS.get(size, '')} {unit}".replace("  ", " ").rstrip()
+
+
+def with_error(value: float | None, error: float | None) -> str:
+    """Return a measured number with its standard error, in the digits that the error justifies: "0.7645 ± 0.0012".
+
+    The error has two digits where they are 10 to 35, else one (the Particle Data Group's rule); the number ends where it does.
+    Without an error the number is `figure`'s.
+    """
+    if value is None or not error or not isfinite(value) or not isfinite(error):
+        return figure(value)
+    places = decimals(error)
+    return f"{round(value, places):,.{max(places, 0)}f} ± {round(error, places):,.{max(places, 0)}f}"
+
+
+def decimals(error: float) -> int:
+    """Return how many places after the point a number has that is known to a positive standard error; below 0 in front of it."""
+    digits, _, power = f"{error:.1e}".partition("e")
+    return (float(digits) <= 3.5) - int(power)
 
 
 def percent(share: float | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..core.arrays import Row
-from ..core.figures import count, figure
+from ..core.figures import count, figure, with_error
 from ..scenario.scenario import Scenario
 
 LEAST_FALL = 0.003  # seeds of one run lie some .002 apart
@@ -14,14 +14,14 @@ def advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str
 
     `training` has the rows of a result, `samples` are those of a pass over the data file, 0 for generated data.
     """
-    known = [(row["Batch"] + 1, float(row["AUC"])) for row in training if row["AUC"] is not None]
+    known = [(row["Batch"] + 1, float(row["AUC"]), row.get("AUC error")) for row in training if row["AUC"] is not None]
     if not known:
         return ""
-    batches, best = max(known, key=lambda point: point[1])
+    batches, best, error = max(known, key=lambda point: point[1])
     fall = best - known[-1][1]
     if fall < LEAST_FALL:
         return ""
-    start = f"Held-out AUC was highest, {figure(best)}, after {{}}, and has fallen by {figure(fall)} since"
+    start = f"Held-out AUC was highest, {with_error(best, error)}, after {{}}, and has fallen by {figure(fall)} since"
     passes = batches * scenario.data.batch_size / samples if samples else 0.0
     if not samples:
         return f"{start.format(count(batches, 'batch', 'batches'))}: train fewer batches, or lower Learning rate."

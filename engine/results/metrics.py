@@ -59,6 +59,9 @@ def _capital(machine: Machine) -> float | None:
     return sum(known) if len(known) == len(prices) else None
 
 
+# A result that is measured on samples, and the result that is its standard error.
+ERRORS: Mapping[str, str] = {"AUC": "AUC error", "AUC (training)": "AUC error (training)"}
+
 # What stands in a row stays together: name, unit and direction, help, computation.
 # fmt: off
 METRICS: Mapping[str, Metric] = {
@@ -152,6 +155,9 @@ METRICS: Mapping[str, Metric] = {
         lambda r: [_capital(m) for m in r.machines]),
     "loss": Metric("Loss", "", "lower", "Binary cross-entropy on held-out samples after the run.", lambda r: r.scores.loss),
     "auc": Metric("AUC", "", "higher", "Area under the ROC curve on held-out samples after the run.", lambda r: r.scores.auc),
+    "auc-error": Metric("AUC error", "", "lower",
+        "One standard error of AUC, ±, by the number of held-out samples alone (Hanley and McNeil, 1982): another seed moves AUC "
+        "further.", lambda r: r.scores.auc_error),
     "accuracy": Metric("Accuracy", "%", "higher",
         "Held-out samples classified rightly at probability one half.",
         lambda r: None if r.scores.accuracy is None else 100 * r.scores.accuracy),
@@ -159,6 +165,9 @@ METRICS: Mapping[str, Metric] = {
         "Mean loss of the last pass, as it was trained.", lambda r: r.scores.training_loss),
     "auc-training": Metric("AUC (training)", "", "higher",
         "AUC of the predictions of the last pass, as it was trained.", lambda r: r.scores.training_auc),
+    "auc-training-error": Metric("AUC error (training)", "", "lower",
+        "One standard error of AUC (training), ±, by the number of samples of that pass alone.",
+        lambda r: r.scores.training_auc_error),
 }
 # fmt: on
 
@@ -166,6 +175,11 @@ METRICS: Mapping[str, Metric] = {
 def metrics() -> tuple[Metric, ...]:
     """Return all metrics in the order in which they are shown, which is the table's."""
     return tuple(METRICS.values())
+
+
+def error_of(name: str, results: Mapping[str, float | None]) -> float | None:
+    """Return the standard error of a result, None where it has none or was kept without one."""
+    return results.get(ERRORS[name]) if name in ERRORS else None
 
 
 def measure(report: Report) -> Iterator[dict[str, float | None]]:

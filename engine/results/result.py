@@ -28,7 +28,7 @@ class Result:
     metric's name with its unit to a number or None. Rows of the tables:
     `breakdown`: Stage, Device, Busy [s], Exposed [s], Energy [J] (per steady-state batch);
     `devices`: Device, Busy [%], Static energy [J], Dynamic energy [J], Energy [J], Note (whole run);
-    `training`: Batch, Elapsed [s], Loss, AUC (held out; None between evaluations);
+    `training`: Batch, Elapsed [s], Loss, AUC, AUC error (held out; None between evaluations);
     `events`: Elapsed [s], Kind (fault, fault in recovery, recovered, unrecoverable, slow, full speed, checkpoint, silent),
         Batch, What;
     `ledger`: Account, Time [s], Energy [J] (whole run; engine/results/ledger.py says what each account is);

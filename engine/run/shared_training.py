@@ -116,12 +116,14 @@ def _name(one: FunctionalClass, model_version: str) -> str:
 class Training:
     """A training without a fault: `losses` by batch, held-out `aucs` by number of batches trained, and final scores.
 
+    Each AUC has its standard error with it.
+
     `note` says how what was trained differs from the model that is timed. Where it could not be trained `refusal` says
     why, and nothing else is known. `arithmetic` names the kernels that it was computed with.
     """
 
     losses: tuple[float, ...] = ()
-    aucs: Mapping[int, float | None] = field(default_factory=dict)
+    aucs: Mapping[int, tuple[float | None, float | None]] = field(default_factory=dict)
     scores: Scores = field(default_factory=Scores)
     note: str = ""
     refusal: str = ""
@@ -237,7 +239,7 @@ def _trained(
     def on_batch(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         if n >= since:
             predictions[n] = step.loss, batch.labels, step.logits
-        meter.rows.append(curve_row(n, ends[n], step.loss, evaluation.auc if evaluation else None))
+        meter.rows.append(curve_row(n, ends[n], step.loss, evaluation.auc_with_error if evaluation else None))
         meter.step(f"training batch {n}")
 
     try:
@@ -250,5 +252,5 @@ def _trained(
         raise RunStopped(str(stop), stopped) from stop
     except CannotRun as error:
         return Training(refusal=str(error))
-    aucs = {n: found.auc for n, found in done.evaluations.items()}
+    aucs = {n: found.auc_with_error for n, found in done.evaluations.items()}
     return Training(tuple(done.losses), aucs, scores(done.evaluations[batches], predictions), scale_note(start.shape))

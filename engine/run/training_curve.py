@@ -12,7 +12,7 @@ from ..errors import Cancelled
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..training.lookup import LocalBatch, localise
-from ..training.loop import Evaluation, Scores, Trained, TrainingStopped, auc, boundaries, evaluate
+from ..training.loop import Evaluation, Scores, Trained, TrainingStopped, auc, auc_error, boundaries, evaluate
 from ..training.shape import scale_note, scaled
 from ..training.step import StepResult
 from ..training.weights import initial, rows_of
@@ -88,9 +88,10 @@ class TrainingState:
     resume: StoppedRun | None = None
 
 
-def curve_row(n: int, end: float, loss: float, auc: float | None) -> Row:
-    """Return a row of the training curve: a batch, when it ended, its loss, and the AUC after it, where that is known."""
-    return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": auc}
+def curve_row(n: int, end: float, loss: float, measured: tuple[float | None, float | None] | None) -> Row:
+    """Return a row of the training curve: a batch, when it ended, its loss, and the AUC after it with its error, if known."""
+    area, error = measured or (None, None)
+    return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": area, "AUC error": error}
 
 
 def initial_state(m: Machine, given: Source, batches: int, meter: Meter, resume: StoppedRun | None = None) -> TrainingState:
@@ -168,7 +169,8 @@ def scores(final: Evaluation, predictions: Mapping[int, Prediction]) -> Scores:
     kept = [predictions[n] for n in sorted(predictions)]
     losses = [loss for loss, _, _ in kept]
     labels, logits = (np.concatenate([item[i] for item in kept]) if kept else np.zeros(0, np.float32) for i in (1, 2))
-    return Scores(final.loss, final.auc, final.accuracy, float(np.mean(losses)) if losses else None, auc(labels, logits))
+    area, mean = auc(labels, logits), float(np.mean(losses)) if losses else None
+    return Scores(final.loss, final.auc, final.accuracy, mean, area, final.auc_error, auc_error(area, labels))
 
 
 class _SegmentRecord:
@@ -186,7 +188,7 @@ class _SegmentRecord:
         """Note one trained batch, or put it aside if it had not ended before the cut; training's OnBatch."""
         index = n - self.segment.first
         elapsed = self.segment.begin + min(float(self.ends[index]), self.segment.length)
-        row = curve_row(n, elapsed, step.loss, evaluation.auc if evaluation else None)
+        row = curve_row(n, elapsed, step.loss, evaluation.auc_with_error if evaluation else None)
         kept = row, (step.loss, batch.labels, step.logits)
         if index < self.finished:
             self._note(*kept)

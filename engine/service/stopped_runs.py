@@ -160,7 +160,7 @@ def _content(run: StoppedRun) -> list[Any]:
     return [
         run.done,
         trained.losses,
-        [[n, found.loss, found.auc, found.accuracy] for n, found in trained.evaluations.items()],
+        [[n, found.loss, found.auc, found.accuracy, found.auc_error] for n, found in trained.evaluations.items()],
         [[n, kept.mlp, kept.mlp_state] for n, kept in trained.kept.items()],
         [[n, r.places, r.vectors_before, r.states_before, r.vectors_after, r.states_after] for n, r in trained.recorded.items()],
         [w.rows, w.table, w.row_state, w.mlp, w.mlp_state, w.seed],

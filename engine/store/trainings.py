@@ -50,5 +50,5 @@ def text(training: Training) -> str:
 def from_text(written: str) -> Training:
     """Read what `text` has written."""
     content: dict[str, Any] = json.loads(written)
-    aucs = {int(batches): value for batches, value in content["aucs"].items()}
+    aucs = {int(batches): tuple(measured) for batches, measured in content["aucs"].items()}
     return Training(**{**content, "losses": tuple(content["losses"]), "aucs": aucs, "scores": Scores(**content["scores"])})

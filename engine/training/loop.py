@@ -5,7 +5,7 @@ Evaluation on held-out samples is here too: loss, AUC and accuracy.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, sqrt
 
 import numpy as np
 
@@ -23,22 +23,33 @@ CHUNK = 2048  # samples at a time: their activations stay near the processor
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Mean loss in nats, AUC (None when all labels are the same) and the share of samples classified rightly."""
+    """Mean loss in nats, AUC (None when all labels are the same), the share classified rightly, and the AUC's standard error."""
 
     loss: float
     auc: float | None
     accuracy: float
+    auc_error: float | None = None
+
+    @property
+    def auc_with_error(self) -> tuple[float | None, float | None]:
+        """The AUC and its standard error."""
+        return self.auc, self.auc_error
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What the functional training reached; None where it was off or cannot be said."""
+    """What the functional training reached; None where it was off or cannot be said.
+
+    `auc_error` and `training_auc_error` are the standard errors of both AUCs, of their samples alone.
+    """
 
     loss: float | None = None
     auc: float | None = None
     accuracy: float | None = None
     training_loss: float | None = None
     training_auc: float | None = None
+    auc_error: float | None = None
+    training_auc_error: float | None = None
 
 
 OnBatch = Callable[[int, StepResult, LocalBatch, Evaluation | None], None]
@@ -173,7 +184,8 @@ def evaluate(shape: Shape, weights: Weights, batch: LocalBatch, chunk: int = CHU
     with np.errstate(all="ignore"):
         loss = float(np.mean(losses(logits, batch.labels), dtype=np.float64))
     right = float(np.mean((logits > 0) == (batch.labels > 0.5)))
-    return Evaluation(loss, auc(batch.labels, logits), right)
+    area = auc(batch.labels, logits)
+    return Evaluation(loss, area, right, auc_error(area, batch.labels))
 
 
 def auc(labels: Singles, logits: Singles | Floats) -> float | None:
@@ -186,6 +198,25 @@ def auc(labels: Singles, logits: Singles | Floats) -> float | None:
         return None
     below, not_above = (np.searchsorted(others, clicks, side=side).astype(np.int64).sum() for side in ("left", "right"))
     return float(int(below) + int(not_above)) / (2 * clicks.size * others.size)
+
+
+def auc_error(area: float | None, labels: Singles) -> float | None:
+    """Return the standard error of an AUC over samples with these labels; None where `sampling_error` has none."""
+    clicks = int(np.count_nonzero(labels > 0.5))
+    return None if area is None else sampling_error(area, clicks, len(labels) - clicks)
+
+
+def sampling_error(area: float, clicks: int, others: int) -> float | None:
+    """Return by how much an AUC scatters, one standard deviation, as other samples of so many clicks and others are drawn.
+
+    None without both, and at an AUC of 0 or 1, where the formula gives 0 however few the samples are. The model is fixed: what
+    seeds and training add is not in it. Hanley and McNeil, Radiology 143(1), 1982, with Q1 and Q2 of exponential scores.
+    """
+    if not clicks or not others or not 0 < area < 1:
+        return None
+    two_clicks, two_others = area / (2 - area), 2 * area**2 / (1 + area)  # Q1, Q2
+    spread = (clicks - 1) * (two_clicks - area**2) + (others - 1) * (two_others - area**2)
+    return sqrt((area * (1 - area) + spread) / (clicks * others))
 
 
 def _logits(shape: Shape, weights: Weights, batch: LocalBatch, start: int, stop: int) -> Singles:

@@ -19,7 +19,7 @@ from ..workload.batch import Batch
 from ..workload.readers import formats
 from ..workload.sampling import recipe
 from ..workload.source import Source, num_batches, source
-from .loop import auc, boundaries
+from .loop import auc, auc_error, boundaries
 from .weights import rows_of
 
 RATES = (0.02, 0.05, 0.1, 0.2)  # of Adagrad; the one that ends best is shown
@@ -31,12 +31,14 @@ MOST_LOOKUPS = 1 << 27  # of a run
 class Yardsticks:
     """AUC on the held-out samples: of the regression after so many batches each, at `rate`, and of the hidden model.
 
-    The latter is None where a file's samples are trained on, whose AUC nobody knows.
+    The latter is None where a file's samples are trained on, whose AUC nobody knows. Both ends have their standard errors.
     """
 
     regression: tuple[tuple[int, float], ...]
     rate: float
     teacher: float | None
+    regression_error: float | None = None
+    teacher_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +106,9 @@ def yardsticks(scenario: Scenario, path: Path | None = None) -> Yardsticks:
             f"A logistic regression on {count(lookups, 'lookup')} takes long; it is found for up to {count(MOST_LOOKUPS)}."
         )
     rate, curve = max(_curves(scenario, origin, batches, bags), key=lambda found: found[1][-1][1])
-    return Yardsticks(curve, rate, None if file else _teacher(scenario, origin.held_out()))
+    held_out = origin.held_out()
+    teacher = None if file else _teacher(scenario, held_out)
+    return Yardsticks(curve, rate, teacher, *(auc_error(area, held_out.labels) for area in (curve[-1][1], teacher)))
 
 
 def _curves(scenario: Scenario, origin: Source, batches: int, bags: Ints) -> list[tuple[float, tuple[tuple[int, float], ...]]]:

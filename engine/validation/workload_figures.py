@@ -20,17 +20,17 @@ from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
 from ..workload.accesses import expected, expected_misses, lookups
 from ..workload.expected import HALVINGS, Accesses, hit_rate
-from ..workload.popularity import Popularity, cells, fits, popularities
+from ..workload.popularity import SAMPLES, Popularity, cells, fits, popularities
 from ..workload.source import source
 from ..workload.spectrum import head_mass, id_space, spectrum
 from .causes import cause_text, implausible, unexplained
 from .claims import IN_SAMPLE, OUT_OF_SAMPLE, WORKLOAD
 
-KAGGLE_ROWS, KAGGLE_SAMPLES = 33_762_577, 45_840_617
-TERABYTE_ROWS, TERABYTE_SAMPLES = 177_944_275, 4_195_197_692
+KAGGLE_ROWS, KAGGLE_SAMPLES = 33_762_577, SAMPLES["kaggle"]
+TERABYTE_ROWS, TERABYTE_SAMPLES = 177_944_275, SAMPLES["terabyte"]
 KAGGLE_SHARES = {0.01: 80.0, 0.14: 93.0, 0.5: 96.0, 1: 97.0, 1.5: 97.5, 5: 98.6, 10: 99.2}
 TERABYTE_SHARES = {0.14: 95.7, 1: 97.9}
-AVAZU_ROWS, AVAZU_SAMPLES = 9_445_823, 40_428_967
+AVAZU_ROWS, AVAZU_SAMPLES = 9_445_823, SAMPLES["avazu"]
 AVAZU_SHARES = {0.012: 89.5, 1: 94.4, 5: 96.0}
 # Rows of Meta's traces used more than so many times: their share of the touched rows, and of the accesses.
 META_ROWS = 2_330_000_000

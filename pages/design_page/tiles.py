@@ -7,6 +7,7 @@ from typing import Literal
 import streamlit as st
 
 from engine.insight.running_costs import assumptions, dollars, electricity_dollars, running_costs, running_dollars
+from engine.results.metrics import error_of
 from engine.results.result import COUNTED, Result
 from engine.scenario.scenario import Scenario
 from pages.answers import question
@@ -53,7 +54,7 @@ def draw(
         delta = change(value, before.get(name))
         column.metric(
             HELD_OUT.get(name, label(name)),
-            readable(value, money.get(name, unit(name))),
+            readable(value, money.get(name, unit(name)), error_of(name, own)),
             delta or None,
             delta_color="off" if delta == "same" else COLOUR["lower" if name in RUNNING else better(name)],
             delta_arrow="off" if delta == "same" else "auto",

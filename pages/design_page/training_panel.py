@@ -7,10 +7,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.core.arrays import Row
-from engine.core.figures import count, exact, figure
+from engine.core.figures import count, exact, figure, with_error
 from engine.errors import EmberpoolError
 from engine.results import falling_auc
 from engine.results.result import Result
+from engine.results.samples_seen import HELD_OUT_ERROR, samples_note
 from engine.run import forecast
 from engine.run.progress import Progress
 from engine.run.shared_training import functional_class
@@ -143,7 +144,9 @@ def _finished(result: Result, estimate: Result) -> None:
         frame = tables.curve(result.training, result.events, tables.pace(result))
         breaks, found = tables.breaks(frame, result.events), _ask(result.scenario)
         curves(with_yardsticks(frame, found), breaks)
-        _note(found, float(frame["auc"].dropna().iloc[-1]), bool(falls))
+        st.caption(plain(f"{HELD_OUT_ERROR} {samples_note(result)}"))
+        last = frame.dropna(subset=["auc"]).iloc[-1]
+        _note(found, float(last["auc"]), bool(falls), last["error"])
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
@@ -186,7 +189,7 @@ def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = 
             charts.curve("auc", "AUC", against, breaks, known),
             key="auc",
             title="AUC on held-out samples" if live else auc_title(frame),
-            subtitle=f"AUC over {charts.AGAINST[against]}; dashed: what else would reach",
+            subtitle=f"AUC ± a standard error over {charts.AGAINST[against]}; dashed: what else would reach",
         )
 
 
@@ -205,11 +208,12 @@ def auc_title(frame: pd.DataFrame) -> str:
     known = frame.dropna(subset=["auc"])
     if known.empty:
         return "AUC on held-out samples is not known yet"
-    end, best = float(known["auc"].iloc[-1]), known.loc[known["auc"].astype(float).idxmax()]
-    if best["auc"] - end < falling_auc.LEAST_FALL:
-        return f"AUC on held-out samples reaches {figure(end)}"
+    end, best = known.iloc[-1], known.loc[known["auc"].astype(float).idxmax()]
+    reached, highest = (with_error(float(row["auc"]), row["error"]) for row in (end, best))
+    if best["auc"] - end["auc"] < falling_auc.LEAST_FALL:
+        return f"AUC on held-out samples reaches {reached}"
     when = count(best["batch"] + 1, "batch", "batches")
-    return f"AUC on held-out samples ends at {figure(end)}; {figure(best['auc'])} after {when}"
+    return f"AUC on held-out samples ends at {reached}; {highest} after {when}"
 
 
 def _ask(scenario: Scenario) -> Future[Yardsticks]:
@@ -226,38 +230,38 @@ def with_yardsticks(frame: pd.DataFrame, asked: Future[Yardsticks]) -> pd.DataFr
     return frame if found.teacher is None else frame.assign(**{TEACHER: pd.Series(found.teacher, frame.index).where(evaluated)})
 
 
-def _note(asked: Future[Yardsticks], auc: float, falls: bool) -> None:
+def _note(asked: Future[Yardsticks], auc: float, falls: bool, error: float | None = None) -> None:
     """Say what the lines are and how the run's last AUC stands to them, or that they follow."""
     if not asked.done() or isinstance(asked.exception(), later.NobodyWaits):
         st.caption("A logistic regression on the same batches follows ...")
         later.redraw_after((asked,))
         return
-    if error := asked.exception():
-        if not isinstance(error, EmberpoolError | BrokenExecutor):
-            raise error
-        st.caption(plain(data_file.sentence(error, session.scenario())))
+    if failure := asked.exception():
+        if not isinstance(failure, EmberpoolError | BrokenExecutor):
+            raise failure
+        st.caption(plain(data_file.sentence(failure, session.scenario())))
         return
     found = asked.result()
-    st.markdown(plain(learned(auc, found.regression[-1][1], falls)))
-    most = (
-        f" The model that decides who clicks reaches {figure(found.teacher)}; nothing learned can beat it."
-        if found.teacher
-        else ""
-    )
+    line = found.regression[-1][1]
+    st.markdown(plain(learned(auc, line, falls, error)))
+    teacher = with_error(found.teacher, found.teacher_error)
+    most = f" The model that decides who clicks reaches {teacher}; nothing learned can beat it." if found.teacher else ""
     st.caption(
-        f"A logistic regression on the same batches, with a weight a row, ends at {figure(found.regression[-1][1])} (by Adagrad "
-        f"at the best of four rates, {exact(found.rate)}): what lies above it is learned from products of features.{most}"
+        f"A logistic regression on the same batches, with a weight a row, ends at {with_error(line, found.regression_error)} (by "
+        f"Adagrad at the best of four rates, {exact(found.rate)}): what lies above it is learned from products of features.{most}"
+        " All are judged on the same held-out samples, so much of their errors is common to them."
     )
 
 
-def learned(auc: float, line: float, falls: bool = False) -> str:
-    """Return the sentence that compares a run's last AUC with that of the logistic regression, and what to change.
+def learned(auc: float, line: float, falls: bool = False, error: float | None = None) -> str:
+    """Return the sentence that compares a run's last AUC ± its error with that of the logistic regression, and what to change.
 
     Where held-out AUC falls while training goes on, more batches would not help: a sentence above says what does.
     """
+    ends = f"This run ends at an AUC of {with_error(auc, error)}"
     if auc >= line:
-        return f"This run ends at an AUC of {figure(auc)}, {figure(auc - line)} above a logistic regression on the same batches."
-    below = f"This run ends at an AUC of {figure(auc)}, {figure(line - auc)} below a logistic regression on the same batches"
+        return f"{ends}, {figure(auc - line)} above a logistic regression on the same batches."
+    below = f"{ends}, {figure(line - auc)} below a logistic regression on the same batches"
     return f"{below}." if falls else f"{below}: train more batches, or change Optimizer, Learning rate or Top MLP."
 
 

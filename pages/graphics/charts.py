@@ -128,7 +128,8 @@ def scale_of(colours: Mapping[str, str]) -> Spec:
 def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = (), beside: tuple[str, ...] = ()) -> Spec:
     """Loss or AUC over one of AGAINST, with a numbered rule at each fault; needs the frame of tables.curve, and its breaks.
 
-    A batch's loss is noisy: it is drawn pale, under the mean of the batches around it. No line crosses an outage.
+    A batch's loss is noisy: it is drawn pale, under the mean of the batches around it. An AUC has a rule of ± one standard
+    error, the frame's `error`. No line crosses an outage.
     Columns `beside` it are drawn dashed, each under its own name.
     """
     cut = breaks if against == "broken" else ()
@@ -136,7 +137,7 @@ def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = (), 
     time = quantity(against, axis=axis(AGAINST[against], **labels))
     point = quantity(field, axis=axis(title), scale={"zero": False})
     tip = hover(("batch", "Batch"), ("elapsed", "Simulated time [s]", ".6~g"), (field, title, ".5f"))
-    layers = _noisy(time, point, tip) if field == "loss" else [_line(time, point, tip, {"point": {"color": CURVE}})]
+    layers = _noisy(time, point, tip) if field == "loss" else [*_errors(time, point), *_measured(time, point, tip)]
     broken = [_break(*one, n) for n, one in enumerate(cut)]
     others = [layer for name in beside for layer in _beside(name, time, point, tip)]
     return {**FIT, "height": HEIGHT, "layer": [*layers, *others, *_events(time), *broken]}
@@ -188,6 +189,21 @@ def _beside(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
     says = {"type": "text", "align": "right", "dy": 11, "color": INK, "fontSize": 11}
     text = layer(says, *line["transform"], last, {"filter": "datum.nth === 1"}, x=x, y=of, text={"value": name})
     return [line, text]
+
+
+def _measured(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
+    """A point an AUC, with its standard error under the pointer, and the line through them."""
+    return [_line(x, y, [*tip, *hover(("error", "± one standard error", ".2r"))], {"point": {"color": CURVE}})]
+
+
+def _errors(x: Spec, y: Spec) -> list[Spec]:
+    """A rule from one standard error below each AUC to one above it, where that is known."""
+    known = {"filter": f"isValid(datum['{y['field']}']) && isValid(datum.error)"}
+    ends = [
+        {"calculate": f"datum['{y['field']}'] {sign} datum.error", "as": name} for sign, name in (("-", "low"), ("+", "high"))
+    ]
+    mark = ruled(color=CURVE, opacity=0.35, strokeWidth=2)
+    return [layer(mark, known, *ends, x=x, y={**y, "field": "low"}, y2={"field": "high"})]
 
 
 def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:

@@ -18,6 +18,7 @@ from pages.runs_page import history_charts, history_tables
 from pages.runs_page.history_runs import FIRST_METRIC, METRIC
 from pages.runs_page.history_tables import LIVE, RANK
 from pages.ui import downloads, session
+from pages.ui.numbers import error_formats
 from pages.ui.page_link import host
 from pages.ui.plain import plain
 
@@ -155,5 +156,5 @@ def _points(chosen: Sequence[Entry]) -> None:
     if len(frame) > MOST_ROWS:
         st.caption(f"The best {count(MOST_ROWS)} of {count(len(frame))} points; the CSV file has all.")
     shown = history_tables.top(frame, metric, MOST_ROWS)
-    formats = dict.fromkeys(history_tables.metric_names(shown), "%.5g")
+    formats = {**dict.fromkeys(history_tables.metric_names(shown), "%.5g"), **error_formats(shown)}
     downloads.show(shown, formats, pinned=history_tables.REQUEST)

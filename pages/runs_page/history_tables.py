@@ -9,6 +9,7 @@ import pandas as pd
 
 from engine.core.figures import count, exact, figure, percent
 from engine.hardware.prices import with_year
+from engine.results.metrics import ERRORS
 from engine.scenario.keys import How
 from engine.scenario.scenario import KNOBS
 from engine.service import history
@@ -153,13 +154,24 @@ def finding(frame: pd.DataFrame, metric: str) -> str:
     order = sorted(found, key=found.__getitem__, reverse=word == "highest")
     if not order:
         return f"No point has a {label(metric)}"
+    errors = _errors(frame, metric)
+    said = {one: readable(found[one], unit(metric), errors.get(one)) for one in order}
     where = top(frame, metric, 1).iloc[0]
     at = ", ".join(_place(name, where[name]) for name in varied(frame) if pd.notna(where[name]))
     whose = f"{order[0]} reaches the" if len(order) > 1 else "The"
     verb = "," if len(order) > 1 else " is"
-    first = f"{whose} {word} {_lower(label(metric))}{verb} {readable(found[order[0]], unit(metric))}"
+    first = f"{whose} {word} {_lower(label(metric))}{verb} {said[order[0]]}"
     first = with_year(first, EACH)
-    return first + (f" with {at}" if at else "") + "".join(f"; {one} {readable(found[one], unit(metric))}" for one in order[1:4])
+    return first + (f" with {at}" if at else "") + "".join(f"; {one} {said[one]}" for one in order[1:4])
+
+
+def _errors(frame: pd.DataFrame, metric: str) -> Mapping[str, float]:
+    """Return the standard error of each request's best value of a metric, which is its highest; {} where it has none."""
+    error = ERRORS.get(metric, "")
+    if error not in frame:
+        return {}
+    places = frame[frame[metric].notna()].groupby(REQUEST, sort=False)[metric].idxmax()
+    return dict(zip(places.index, frame.loc[places, error], strict=True))
 
 
 def _place(name: str, value: object) -> str:

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.core.figures import count
+from engine.results.metrics import error_of
 from engine.scenario.scenario import KNOBS
 from engine.sweep import links
 from engine.sweep.sweep import Sweep
@@ -40,7 +41,9 @@ def card(sweep: Sweep, table: pd.DataFrame) -> None:
             st.caption(plain(str(row[OUTCOME])))
         shown = [name for name in MAIN if name in row and pd.notna(row[name])]
         for place, name in zip(st.columns(max(len(shown), 1)), shown, strict=False):
-            place.metric(numbers.label(name), numbers.readable(row[name], sweep_table.unit(name, sweep)))
+            place.metric(
+                numbers.label(name), numbers.readable(row[name], sweep_table.unit(name, sweep), error_of(name, row.to_dict()))
+            )
         with st.container(horizontal=True):
             link = host() + links.link(sweep[int(row[POINT])], session.base())
             st.link_button("Open in Design", link, help="The whole scenario of this point, in a tab of its own.")
@@ -76,16 +79,12 @@ def beside(rows: pd.DataFrame, names: Sequence[str], sweep: Sweep) -> pd.DataFra
     for metric in sweep_table.metric_names(rows):
         held = [None if pd.isna(value) else float(value) for value in rows[metric]]
         if any(value is not None for value in held):
-            against = None if pd.isna(first[metric]) else float(first[metric])
-            lines.append(
-                {
-                    "": metric,
-                    **{name: _cell(value, against, at) for at, (name, value) in enumerate(zip(names, held, strict=True))},
-                }
-            )
+            against = [None, *[None if pd.isna(first[metric]) else float(first[metric])] * (len(held) - 1)]
+            errors = [error_of(metric, row.to_dict()) for _, row in rows.iterrows()]
+            lines.append({"": metric, **dict(zip(names, map(_cell, held, against, errors), strict=True))})
     return pd.DataFrame(lines)
 
 
-def _cell(value: float | None, against: float | None, at: int) -> str:
-    change = numbers.change(value, against) if at else ""
-    return f"{numbers.readable(value)} ({change})" if change and change != "same" else numbers.readable(value)
+def _cell(value: float | None, against: float | None, error: float | None) -> str:
+    change, number = numbers.change(value, against), numbers.readable(value, error=error)
+    return f"{number} ({change})" if change and change != "same" else number

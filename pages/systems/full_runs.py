@@ -6,19 +6,23 @@ import numpy as np
 import pandas as pd
 
 from engine.core.arrays import Row
-from engine.core.figures import count
+from engine.core.figures import count, figure, with_error
+from engine.results.metrics import ERRORS, error_of
 from engine.results.result import Result
+from engine.results.samples_seen import HELD_OUT_ERROR, samples_note
 from pages.answers.headline import system_title
 from pages.systems.comparison import best, titled, values
 from pages.ui import palette, tables
 from pages.ui.numbers import readable
 
 LOSS, TRAINING_LOSS, AUC, ELAPSED, LOST = "Loss", "Loss (training)", "AUC", "Elapsed [s]", "Lost batches"
+AUC_ERROR = ERRORS[AUC]
 # Equal scores of every batch's own prediction, and of the held-out samples, mean equal weights all along.
 SCORES = (LOSS, AUC, "Accuracy [%]", TRAINING_LOSS, "AUC (training)")
 SHOWN = {
     LOSS: "%.6f",
     AUC: "%.6f",
+    AUC_ERROR: "%.6f",
     "Accuracy [%]": "%.3f",
     ELAPSED: "%.4g",
     LOST: "%,.0f",
@@ -28,7 +32,6 @@ SHOWN = {
 }
 CURVES = ["system", "batch", "elapsed", "running", "joules", "loss", "auc", "kind", "what"]
 MOST_DRAWN = 20  # a system's losses are drawn as the means of so many stretches
-SAME_AUC = 5e-5
 Results = Mapping[str, Result]
 
 
@@ -62,11 +65,19 @@ def finding(results: Results) -> str:
 def _learned(done: Results) -> str:
     reached = values(done, AUC)
     low, high = min(reached, key=reached.__getitem__), max(reached, key=reached.__getitem__)
+    least, most = (with_error(reached[name], error_of(AUC, done[name].results)) for name in (low, high))
     if len(reached) == 1:
-        return f"{system_title(low)} reaches an AUC of {reached[low]:.4f}"
-    if reached[high] - reached[low] < SAME_AUC:
-        return f"All {len(reached)} reach an AUC of {reached[high]:.4f}"
-    return f"AUC {reached[low]:.4f} ({system_title(low)}) to {reached[high]:.4f} ({system_title(high)})"
+        return f"{system_title(low)} reaches an AUC of {least}"
+    if least != most:
+        return f"AUC {least} ({system_title(low)}) to {most} ({system_title(high)})"
+    apart = f", {figure(reached[high] - reached[low])} apart at most" if reached[high] > reached[low] else ""
+    return f"All {len(reached)} reach an AUC of {most}{apart}"
+
+
+def about_auc(results: Results) -> str:
+    """Return what ± is and from how many samples the models learned, a sentence each kind; "" where no AUC is known."""
+    said = dict.fromkeys(filter(None, map(samples_note, results.values())))
+    return " ".join([HELD_OUT_ERROR, *said]) if said else ""
 
 
 def alike(results: Results) -> str:

@@ -22,7 +22,7 @@ from pages.graphics import chart, charts
 from pages.systems import compare_charts, full_runs
 from pages.systems.full_runs import ELAPSED
 from pages.ui import downloads, session, tables
-from pages.ui.numbers import duration
+from pages.ui.numbers import duration, error_formats
 from pages.ui.plain import plain
 
 FAULTS, TRAINING = "faults.power_loss_at_seconds", "run.training"
@@ -101,6 +101,8 @@ def _learned(points: Mapping[str, Scenario], found: Mapping[str, Result], status
     if done:
         st.markdown(f"**{plain(full_runs.finding(done))}**")
         st.markdown(plain(full_runs.alike(done)))
+        if said := full_runs.about_auc(done):
+            st.caption(plain(said))
     for outcome, names in tables.not_shown(found).items():
         st.caption(f"No result: {', '.join(names)}. {plain(outcome)}")
     live = _live(points, status)
@@ -145,7 +147,8 @@ def _table(done: Mapping[str, Result]) -> None:
         spec = compare_charts.lost(tuple(again["system"]))
         subtitle = "Batches that had begun and were lost with the power"
         chart.draw(again, spec, key="lost", title="How much is run again", subtitle=subtitle)
-    downloads.show(full_runs.table(done), full_runs.SHOWN, pinned="Training system")
+    learned = full_runs.table(done)
+    downloads.show(learned, {**full_runs.SHOWN, **error_formats(learned)}, pinned="Training system")
     notes = {name: caution.notes_below(result) for name, result in done.items()}
     for warning in dict.fromkeys(warning for told in notes.values() for warning in told):
         names = [name for name, told in notes.items() if warning in told]

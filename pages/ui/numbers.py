@@ -1,12 +1,27 @@
 """Numbers of results on pages: `engine.core.figures` for a name, a unit, and a change against a baseline."""
 
 import re
+from collections.abc import Mapping
+
+import pandas as pd
 
 from engine.analysis.over_weeks import WEEKS
-from engine.core.figures import count, duration, factor, figure, percent
-from engine.results.metrics import metrics
+from engine.core.figures import count, decimals, duration, factor, figure, percent, with_error
+from engine.results.metrics import ERRORS, metrics
 
-__all__ = ["better", "change", "duration", "grouped", "label", "milliseconds", "percent", "readable", "size", "unit"]
+__all__ = [
+    "better",
+    "change",
+    "duration",
+    "error_formats",
+    "grouped",
+    "label",
+    "milliseconds",
+    "percent",
+    "readable",
+    "size",
+    "unit",
+]
 MOST_WHOLE = 1000
 ALIKE = 5e-4  # a smaller change is "same"
 
@@ -21,11 +36,26 @@ def label(name: str) -> str:
     return name.split(" [")[0]
 
 
-def readable(value: float | None, unit: str = "") -> str:
-    """Return a result in three significant digits with the unit that fits, a count of things whole; "n/a" for None."""
+def readable(value: float | None, unit: str = "", error: float | None = None) -> str:
+    """Return a result in three significant digits with the unit that fits, a count of things whole; "n/a" for None.
+
+    With a standard `error` it has the digits that this justifies: "0.7645 ± 0.0012".
+    """
+    if error:
+        return with_error(value, error)
     if value is not None and not unit and abs(value) < MOST_WHOLE and value == round(value):
         return count(value)
     return percent(None if value is None else value / 100) if unit == "%" else figure(value, unit)
+
+
+def error_formats(frame: pd.DataFrame) -> Mapping[str, str]:
+    """Return the printf formats of a table's AUCs and their errors, in the digits that the smallest error justifies."""
+    found: dict[str, str] = {}
+    for name, error in ERRORS.items():
+        known = frame[error].dropna().astype(float) if error in frame and name in frame else ()
+        if len(known):
+            found |= dict.fromkeys((name, error), f"%.{max(decimals(min(known)), 0)}f")
+    return found
 
 
 def size(nbytes: float) -> str:

@@ -22,7 +22,7 @@ TIMELINE = {
     "End [ms]": "end",
     "Background": "background",
 }
-TRAINING = {"Batch": "batch", "Elapsed [s]": "elapsed", "Loss": "loss", "AUC": "auc"}
+TRAINING = {"Batch": "batch", "Elapsed [s]": "elapsed", "Loss": "loss", "AUC": "auc", "AUC error": "error"}
 EVENTS = {"Elapsed [s]": "elapsed", "Kind": "kind", "Batch": "batch", "What": "what"}
 STRUCK, ENDS = ("fault", "fault in recovery"), ("recovered", "unrecoverable")
 GAP, MOST_GAPS = 0.08, 0.5  # shares of a broken axis that one outage has, and all of them together at most

@@ -103,7 +103,9 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     assert scenario.faults.power_loss_at_seconds == (0.002,) and scenario.data.seed == 4711
 
     (row,) = downloaded(page, "Download this run as CSV")
-    assert float(row["AUC"]) == pytest.approx(float(numbers["Held-out AUC"]), rel=1e-2)
+    held_out, error = numbers["Held-out AUC"].split(" ± ")
+    assert float(row["AUC"]) == pytest.approx(float(held_out), rel=1e-2)
+    assert float(row["AUC error"]) == pytest.approx(float(error), rel=0.15)
     assert row["machine.cxl_bandwidth_GBps"] == "16.0" and row["policy.mlp_staleness_bound_batches"] == "3"
 
     again = visit(link)

@@ -64,7 +64,7 @@ def test_time_and_energy_are_the_same_under_another_kernel_to_the_byte():
     here = simulate(with_values(preset("tiny").scenario, BATCHES))
     if there.arithmetic == arithmetic():
         pytest.skip("this computer has one kernel only")
-    learned = {"AUC", "Loss", "AUC (training)", "Loss (training)"}
+    learned = {"AUC", "AUC error", "Loss", "AUC (training)", "AUC error (training)", "Loss (training)"}
     assert {name for name, value in here.results.items() if value != there.results[name]} <= learned
     assert (here.ledger, here.breakdown, here.devices) == (there.ledger, there.breakdown, there.devices)
     assert [row["Loss"] for row in there.training] == pytest.approx([row["Loss"] for row in here.training], rel=1e-4)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.figures import PREFIXES, count, duration, exact, factor, figure, percent, signed
+from engine.core.figures import PREFIXES, count, decimals, duration, exact, factor, figure, percent, signed, with_error
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,33 @@ def test_a_figure_says_the_number_to_three_digits(value, unit):
         size = PREFIXES[ours[: -len(unit.lstrip("GkM"))]] / PREFIXES[unit[: -len(unit.lstrip("GkM"))]]
     assert float(number) * size == pytest.approx(value, rel=6e-3, abs=1e-11)
     assert len(number.replace(".", "").lstrip("0")) >= 3 or value < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "written"),
+    [
+        (0.764471, 0.001237, "0.7645 ± 0.0012"),
+        (0.764471, 0.00642, "0.764 ± 0.006"),
+        (0.764471, 0.035, "0.764 ± 0.035"),
+        (0.764471, 0.000962, "0.7645 ± 0.0010"),
+        (0.7125, 0.1234, "0.71 ± 0.12"),
+        (0.5, 0.0301, "0.500 ± 0.030"),
+        (12_345.0, 234.0, "12,340 ± 230"),
+        (0.764471, None, "0.764"),
+        (0.764471, nan, "0.764"),
+        (None, 0.1, "n/a"),
+    ],
+)
+def test_a_number_with_an_error_ends_where_its_error_does(value, error, written):
+    assert with_error(value, error) == written
+
+
+@given(st.floats(0.5, 1.0), st.floats(1e-6, 0.4))
+def test_an_error_has_at_most_two_digits_and_is_told_to_a_seventh(value, error):
+    number, told = with_error(value, error).split(" ± ")
+    assert len(number.partition(".")[2]) == len(told.partition(".")[2]) == decimals(error)
+    assert len(told.replace(".", "").lstrip("0")) <= 2 and float(told) == pytest.approx(error, rel=1 / 7)
+    assert float(number) == pytest.approx(value, abs=error / 6)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from tests.cases import each
 from tests.machines import STRICT, SYSTEMS, counted, ready, scenario
 
 TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}
-LEARNED = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")
+LEARNED = ("Loss", "AUC", "AUC error", "Accuracy [%]", "Loss (training)", "AUC (training)", "AUC error (training)")
 STOPS = ("power_loss", "host_crash", "gpu_crash", "memory_reset", "link_down", "torn_write", "correlated_shock", "false_alarm")
 PASSES = ("log_full", "fail_slow")
 FEW = ("cxl-b", "ssd")  # an undo log by near-data logic, a redo log by the host: for what costs many runs

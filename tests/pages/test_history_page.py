@@ -100,6 +100,12 @@ def test_chosen_requests_are_compared_point_by_point() -> None:
     assert list(app.dataframe[0].value["AUC"]) == sorted(shown["AUC"], reverse=True)
 
 
+def test_the_best_auc_of_each_request_is_told_with_its_own_error() -> None:
+    frame = pd.DataFrame({"Request": ["#1", "#1", "#2"], "AUC": [0.7111, 0.7645, 0.7], "AUC error": [0.12, 0.0012, 0.0123]})
+    assert history_tables.finding(frame, "AUC") == "#1 reaches the highest AUC, 0.7645 ± 0.0012; #2 0.700 ± 0.012"
+    assert "0.764; #2 0.700" in history_tables.finding(frame.drop(columns="AUC error"), "AUC")
+
+
 def test_a_chosen_request_reopens_as_what_was_asked() -> None:
     request = asked(range(5, 6))
     link = panel(request).get("link_button")[0].proto.url

@@ -306,7 +306,11 @@ def test_a_run_without_training_has_no_empty_curves_but_its_notes(engine, opened
     assert not any(box.label == "Against" for box in app.segmented_control)
     keep(fakes.simulate(preset("tiny").scenario))
     trained = opened("preset=tiny")
-    assert "none trained" not in notes(trained) and "Held-out AUC" in [tile.label for tile in trained.metric]
+    assert "none trained" not in notes(trained)
+    assert [tile.value for tile in trained.metric if tile.label == "Held-out AUC"] == ["0.711 ± 0.006"]
+    assert "± is one standard error" in notes(trained) and "The model learned from 31,936 samples of the generator" in notes(
+        trained
+    )
 
 
 def test_the_auc_of_a_finished_run_stands_beside_a_regression_and_the_model_that_clicks(opened):
@@ -317,9 +321,10 @@ def test_the_auc_of_a_finished_run_stands_beside_a_regression_and_the_model_that
     apps.ANSWERS.found()
     app.run()
     found = yardsticks(scenario)
-    assert f"ends at {found.regression[-1][1]:.3f}" in notes(app) and f"reaches {found.teacher:.3f}" in notes(app)
+    line = f"ends at {found.regression[-1][1]:.3f} ± {found.regression_error:.3f} (by Adagrad"
+    assert line in notes(app) and f"reaches {found.teacher:.3f} ± {found.teacher_error:.3f};" in notes(app)
     said = [text.value for text in app.markdown if "logistic regression" in text.value]
-    assert len(said) == 1 and said[0].startswith("This run ends at an AUC of 0.")
+    assert len(said) == 1 and said[0].startswith("This run ends at an AUC of 0.") and " ± 0.006, " in said[0]
     layers = [json.loads(chart.proto.spec).get("layer", ()) for chart in app.get("vega_lite_chart")]
     dashed = [
         {one["encoding"]["y"]["field"] for one in held if "strokeDash" in one.get("mark", ()) and "y" in one["encoding"]}
@@ -332,6 +337,7 @@ def test_a_run_that_learned_less_than_a_line_says_so_with_what_to_change():
     assert training_panel.learned(0.75, 0.74) == (
         "This run ends at an AUC of 0.750, 0.0100 above a logistic regression on the same batches."
     )
+    assert "an AUC of 0.7500 ± 0.0012, 0.0100 above" in training_panel.learned(0.75, 0.74, error=0.0012)
     assert "0.0500 below" in training_panel.learned(0.69, 0.74) and "Learning rate" in training_panel.learned(0.69, 0.74)
 
 

@@ -20,7 +20,7 @@ from tests.machines import PRESETS, SYSTEMS, scenario
 COLUMNS = {
     "breakdown": {"Stage", "Device", "Busy [s]", "Exposed [s]", "Energy [J]"},
     "devices": {"Device", "Busy [%]", "Static energy [J]", "Dynamic energy [J]", "Energy [J]", "Note"},
-    "training": {"Batch", "Elapsed [s]", "Loss", "AUC"},
+    "training": {"Batch", "Elapsed [s]", "Loss", "AUC", "AUC error"},
     "events": {"Elapsed [s]", "Kind", "Batch", "What"},
     "timeline": {"Device", "Task", "Stage", "Batch", "Start [ms]", "End [ms]", "Background"},
 }

@@ -139,7 +139,7 @@ def test_estimates_and_what_asks_for_no_sharing_have_no_class(store: Path, feed:
 
 
 def test_a_damaged_training_goes(feed: Dispatcher) -> None:
-    shelf, training = StoreShelf(feed.store), Training((0.5, 0.25), {2: 0.75})
+    shelf, training = StoreShelf(feed.store), Training((0.5, 0.25), {2: (0.75, 0.01)})
     shelf["a"] = training
     assert shelf.get("a") == training and shelf.get("b") is None
     feed.store.execute("UPDATE trainings SET record = 'x' || record")

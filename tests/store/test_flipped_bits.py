@@ -36,7 +36,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     history.pin(path, [1], True)
     quota.limit(path, 1.0)
     with opened(path) as store:
-        StoreShelf(store)["a class"] = Training((0.5, 0.25), {2: 0.75})
+        StoreShelf(store)["a class"] = Training((0.5, 0.25), {2: (0.75, 0.01)})
         backups.back_up(path, store)
     backup = Path(f"{path}.backup").read_bytes()
     requests.submit(path, scenarios(range(30, 36)), "full", title="After")

@@ -9,6 +9,7 @@ import pandas as pd
 from engine import version
 from engine.core.figures import count, exact, figure
 from engine.hardware.prices import with_year
+from engine.results.metrics import error_of
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
 from engine.systems.system import constants
@@ -126,15 +127,15 @@ def _points(report: Report, rows: pd.DataFrame, first: Sequence[str] = ()) -> st
         (
             f"{int(row[POINT]) + 1}",
             *(sweep_table.shown(row[path], path) for path in axes),
-            *(_number(row[name]) for name in names),
+            *(_number(row[name], error_of(name, row.to_dict())) for name in names),
         )
         for _, row in rows.iterrows()
     ]
     return _table([head, *body], words=0)
 
 
-def _number(value: float) -> str:
-    return "" if pd.isna(value) else f"{figure(value)}"
+def _number(value: float, error: float | None) -> str:
+    return "" if pd.isna(value) else numbers.readable(value, error=error) if error else figure(value)
 
 
 def _constants(report: Report) -> str:

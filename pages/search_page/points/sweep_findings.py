@@ -11,6 +11,7 @@ import pandas as pd
 from engine.analysis import importance
 from engine.analysis.importance import Share
 from engine.core.figures import count
+from engine.results.metrics import error_of
 from engine.results.result import Result
 from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis
@@ -31,7 +32,7 @@ def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result 
     equal = int((found[metric] == best[metric]).sum()) - 1
     word = "Lowest" if numbers.better(metric) == "neither" else "Best"
     others = f", and at {count(equal)} more" if equal else ""
-    value = numbers.readable(best[metric], numbers.unit(metric))
+    value = numbers.readable(best[metric], numbers.unit(metric), error_of(metric, best.to_dict()))
     return f"{word} {numbers.label(metric)}: {value} at {sweep_table.where(best, axes)}{others}{_against(best, metric, base)}."
 
 

@@ -17,6 +17,7 @@ from engine.store.status import Running, Status
 from engine.sweep import links
 from pages.systems import compare_charts, full_runs, full_runs_panel
 from pages.ui import tables
+from pages.ui.numbers import error_formats
 from tests import apps
 from tests.apps import text
 from tests.machines import TINY, scenario
@@ -113,12 +114,39 @@ def test_systems_that_train_the_same_to_the_bit_are_named_and_the_others_measure
 
 
 def test_the_finding_tells_auc_and_losses_or_who_is_first(struck):
-    assert full_runs.finding(struck) == "All 3 reach an AUC of 0.5202: PMEM runs 1 batch again, DRAM runs 17 batches again"
+    # 256 held-out samples: no third digit is known.
+    reached = "All 3 reach an AUC of 0.52 ± 0.04"
+    assert full_runs.finding(struck).partition(",")[0].partition(":")[0] == reached
+    assert full_runs.finding(struck).endswith(": PMEM runs 1 batch again, DRAM runs 17 batches again")
     calm = full("pmem", "dram")
     assert full_runs.finding(calm).endswith(f": DRAM first, after {figure(calm['dram'].results['Elapsed [s]'], 's')}")
     untrained = full("pmem", "dram", **{"run.training": False})
     assert full_runs.finding(untrained).startswith("2 ran to the end: DRAM first") and full_runs.alike(untrained) == ""
     assert set(full_runs.table(untrained)) & {"AUC", "Loss", "Accuracy [%]"} == set()
+
+
+def test_aucs_are_told_apart_where_their_errors_let_them_and_else_by_how_far_they_lie_apart(struck):
+    def of(system, auc, error):
+        return replace(struck[system], results={**struck[system].results, "AUC": auc, "AUC error": error})
+
+    two = {"pmem": of("pmem", 0.7645, 0.0012), "cxl": of("cxl", 0.7611, 0.0012)}
+    assert full_runs.finding(two).startswith("AUC 0.7611 ± 0.0012 (CXL) to 0.7645 ± 0.0012 (PMEM): ")
+    near = {"pmem": of("pmem", 0.7645, 0.12), "cxl": of("cxl", 0.7611, 0.12)}
+    assert full_runs.finding(near).startswith("All 2 reach an AUC of 0.76 ± 0.12, 0.00340 apart at most: ")
+    assert full_runs.finding({"cxl": of("cxl", 0.7611, None)}).startswith("CXL reaches an AUC of 0.761: ")
+
+
+def test_the_table_has_each_error_and_no_more_digits_than_the_smallest_lets_one_know(struck):
+    learned = full_runs.table(struck)
+    assert list(learned["AUC error"]) == [result.results["AUC error"] for result in struck.values()]
+    assert error_formats(learned) == {"AUC": "%.2f", "AUC error": "%.2f"}
+    assert error_formats(learned.drop(columns="AUC error")) == {}
+
+
+def test_a_caption_says_what_an_error_is_and_from_how_many_samples_the_models_learned(struck):
+    assert full_runs.about_auc(struck).startswith("± is one standard error") and "held-out" in full_runs.about_auc(struck)
+    assert "learned from 640 samples of the generator" in full_runs.about_auc(struck)
+    assert full_runs.about_auc(full("pmem", **{"run.training": False})) == ""
 
 
 def test_curves_keep_every_auc_every_fault_and_the_mean_of_losses(struck):

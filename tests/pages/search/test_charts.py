@@ -33,7 +33,22 @@ CHARTS = {
     "auc": (charts.curve("auc", "AUC", "batch", BREAKS), CURVE),
     "accuracy study": (study_panel.spec(), study_panel.drawn(study_panel.rows(kept.read(kept.STORED)))),
 }
-MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure", "row", "x", "y", "says", "end"}
+MADE_INSIDE = {
+    "rank",
+    "sort",
+    "amount_total",
+    "drawn_total",
+    "mean",
+    "label",
+    "figure",
+    "row",
+    "x",
+    "y",
+    "says",
+    "end",
+    "low",
+    "high",
+}
 
 
 @each(("spec", "frame"), CHARTS.values())

@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -15,7 +16,7 @@ from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
 from pages.answers import runs
 from pages.graphics import pictures
-from pages.search_page import sweep_runs
+from pages.search_page import sweep_pins, sweep_runs
 from pages.search_page.points import report, sweep_figures, sweep_files
 from pages.search_page.points.report import Report
 from pages.search_page.points.sweep_marks import BEST
@@ -77,6 +78,16 @@ def test_a_report_says_what_was_found_of_what_and_where_its_numbers_come_from(wr
     assert "Where the numbers come from" in written and "pmem." in written and "The Pareto front of" in written
     ids = re.findall(r'\bid="([^"]+)"', written)
     assert len(ids) == len(set(ids)), "figures that stand in one page share no names"
+
+
+def test_an_auc_has_its_error_in_the_report_and_on_the_page():
+    rows = frame().assign(**{"AUC": 0.7, "AUC error": 0.0123})
+    rows.loc[7, ["AUC", "AUC error"]] = 0.7645, 0.0012
+    found = report.html(replace(REPORT, rows=rows, metric="AUC"))
+    assert "<h1>Best AUC: 0.7645 ± 0.0012 at " in found and "<td>0.7645 ± 0.0012</td>" in found
+    assert "<td>0.700 ± 0.012</td>" in found
+    pinned = sweep_pins.beside(rows.iloc[[0, 7]], ["Point 1", "Point 8"], SWEEP).set_index("").loc["AUC"]
+    assert (pinned["Point 1"], pinned["Point 8"]) == ("0.700 ± 0.012", "0.7645 ± 0.0012 (+9.21 %)")
 
 
 def test_no_cell_of_a_report_is_read_as_markup():

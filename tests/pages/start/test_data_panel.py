@@ -17,8 +17,10 @@ from pages.data_page import cache_size, uploads, workload_charts, workload_table
 from pages.design_page import training_panel
 from pages.gate import access
 from pages.gate.typed_path import expanded
+from pages.graphics import charts
 from pages.graphics.log_axes import log_ticks
 from pages.own_data import panel, ways
+from pages.ui import tables
 from tests import apps
 from tests.apps import chart_words, text
 from tests.cases import each
@@ -206,6 +208,18 @@ def test_where_auc_falls_the_advice_is_fewer_passes_and_not_more_batches():
     assert "more batches" not in training_panel.learned(0.68, 0.72, True)
     assert "more batches" in training_panel.learned(0.68, 0.72, False)
     assert falling_auc.advice(training[:2], scenario, 50_000) == "" == falling_auc.advice([], scenario, 50_000)
+
+
+def test_the_curve_of_auc_is_titled_with_its_error_and_has_a_rule_of_it_at_each_point():
+    rows = [{"Batch": n, "AUC": auc, "AUC error": 0.0123, "Loss": 0.5} for n, auc in ((99, 0.7), (199, 0.71231))]
+    frame = tables.curve([{**row, "Elapsed [s]": row["Batch"]} for row in rows], ())
+    assert training_panel.auc_title(frame) == "AUC on held-out samples reaches 0.712 ± 0.012"
+    fell = frame.assign(auc=[0.7, 0.68])
+    assert training_panel.auc_title(fell).endswith("ends at 0.680 ± 0.012; 0.700 ± 0.012 after 100 batches")
+    rule = charts.curve("auc", "AUC", "batch")["layer"][0]
+    assert rule["mark"]["type"] == "rule" and (rule["encoding"]["y"]["field"], rule["encoding"]["y2"]["field"]) == ("low", "high")
+    kept_without = tables.curve([{"Batch": 9, "Elapsed [s]": 1.0, "Loss": 0.5, "AUC": 0.7}], ())
+    assert training_panel.auc_title(kept_without) == "AUC on held-out samples reaches 0.700"
 
 
 def test_design_says_how_many_passes_a_run_on_a_file_makes(clicks, trusted):
