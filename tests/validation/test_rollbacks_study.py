@@ -65,7 +65,7 @@ def test_the_command_computes_it_for_any_number_of_processes_and_says_how_to_aga
         assert main(["study", "rollbacks", *WORDS, *VARIANTS, "--seeds", "2", "--jobs", jobs, "--out", str(file)]) == 0
     assert files[0].read_bytes() == files[1].read_bytes()
     told = capsys.readouterr().out
-    assert "4 spread over the run" in told and "1, in batch 7" in told
+    assert "4 recoveries over the run" in told and "1 recovery, in batch 7" in told
     command = kept.read(files[0]).command
     assert command.startswith("python -m engine study rollbacks --seeds 2 --preset tiny") and command.endswith("--age 5")
 

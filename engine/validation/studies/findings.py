@@ -53,7 +53,7 @@ def findings(study: Study) -> tuple[Finding, ...]:
 
 def label(variant: str) -> str:
     """Return what a variant of the studies of lossy protections or of many faults does, as a clause."""
-    if variant.partition("-")[0] in rollbacks.WORDS:
+    if variant.partition("-")[0] in rollbacks.KINDS:
         return rollbacks.label(variant)
     kind, amount = parsed(variant)
     return WORDS[kind].format(figures.count(amount, *NOUNS[kind]))

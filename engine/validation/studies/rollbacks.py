@@ -19,7 +19,7 @@ from ...workload.source import Source
 from .accuracy import Seed, begun, recovered, scenario_of, score
 
 NOTHING = "none"
-WORDS = {"spread": "{} spread over the run", "early": "1, in batch {}"}
+KINDS = ("spread", "early")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def check(plan: RollbacksPlan) -> None:
 def parsed(name: str) -> tuple[str, int]:
     """Return a variant's kind and number; raises BadInput."""
     kind, _, amount = name.partition("-")
-    if kind not in WORDS or not amount.isdigit() or int(amount) < 1:
+    if kind not in KINDS or not amount.isdigit() or int(amount) < 1:
         raise BadInput(f"{name!r} is no variant of this study; write spread-NUMBER or early-BATCH.")
     return kind, int(amount)
 
@@ -64,7 +64,9 @@ def parsed(name: str) -> tuple[str, int]:
 def label(name: str) -> str:
     """Return how often, or when, a variant's run is struck, as a clause."""
     kind, amount = parsed(name)
-    return WORDS[kind].format(figures.count(amount))
+    if kind == "early":
+        return f"1 recovery, in batch {figures.count(amount)}"
+    return "1 recovery, near the end" if amount == 1 else f"{figures.count(amount)} recoveries over the run"
 
 
 def struck(plan: RollbacksPlan, name: str) -> tuple[int, ...]:
