@@ -12,6 +12,8 @@ from ..validation.studies.protections import parsed
 from ..validation.studies.rollbacks import struck
 from .protection import Protection, ProtectionPlan
 
+LEAST_SHARE = 1e-5  # of the MLPs' training, below which what is taken back is not told more finely
+
 
 @dataclass(frozen=True)
 class AccuracyEffect:
@@ -57,10 +59,11 @@ def over_many_faults(recoveries: float, batches: float, taken_back: float) -> st
     best = min(shares, key=lambda name: abs(log(shares[name] / share)))
     ends = (one for one in findings(study) if (one.variant, one.moment, one.measure) == (best, "at_end", "auc"))
     difference = next(ends).difference
-    count, mine, measured = len(struck(plan, best)), figures.figure(100 * share), figures.figure(100 * shares[best])
+    mine = figures.percent(share) if share > LEAST_SHARE else f"under {figures.percent(LEAST_SHARE)}"
+    count = figures.count(len(struck(plan, best)), "recovery", "recoveries")
     return (
-        f"The {figures.count(recoveries, 'recovery', 'recoveries')} of this campaign take back {mine} % of the MLPs' training. "
-        f"Measured: {figures.count(count, 'recovery', 'recoveries')} that take back {measured} % change AUC by "
+        f"In this campaign {figures.count(recoveries, 'recovery takes', 'recoveries take')} back {mine} of the MLPs' training. "
+        f"Measured: {figures.percent(shares[best])} taken back by {count} changes AUC by "
         f"{figures.signed(difference.mean)} points at the end ({figures.signed(difference.low)} to "
         f"{figures.signed(difference.high)})."
     )
