@@ -82,8 +82,9 @@ def test_a_card_answers_as_measured_at_each_point_of_its_file(rate, published):
     machine = MachineKnobs(expander="fpga-card", cxl_bandwidth_GBps=21.4, cxl_latency_ns=474.0, cxl_switch_hops=0)
     links, service = load("devices", "cxl").build(machine).rates, 64 / 21.4
     in_flight = 1 + rate * published / 64
-    told = float(loaded(links.answer["expander-dram"], service, 1e9, in_flight, links.curve))
+    told = float(loaded(links.answer["expander-dram"], service, 1e9, in_flight, links.curves["expander-dram"]))
     assert told == pytest.approx(published, rel=1e-3)
+    assert {memory for memory, curve in links.curves.items() if curve.points} == {"expander-dram"}, "PMEM is not that card"
     moved = carried(machine, in_flight - 1)
     if rate < 21.4:
         assert moved / 1e9 == pytest.approx(rate, rel=0.02)

@@ -98,12 +98,12 @@ def joint_rate(machine: MachineKnobs) -> float:
 
 
 class LinkRates(NamedTuple):
-    """Numbers of all links: seconds a line on one of them, tags of one, ns of an answer, by memory and on the way, pJ a bit."""
+    """Numbers of all links: seconds a line on one of them, tags of one, ns of an answer and its rise under load by memory, ns on the way, pJ a bit."""
 
     links: float
     service: float
     tags: float
-    curve: LoadCurve
+    curves: Mapping[str, LoadCurve]
     answer: Mapping[str, float]
     way: float
     bit: float
@@ -112,7 +112,7 @@ class LinkRates(NamedTuple):
 def move_seconds(links: LinkRates, work: Move) -> Any:
     """Return the seconds of lines over one link, of which its tags let only so many wait for their answer."""
     lines, idle = work.nbytes / LINE / links.links, np.maximum(links.answer[work.out_of], 1e-3)
-    answer = loaded(idle, links.service / NS, lines, links.tags, links.curve) + links.way
+    answer = loaded(idle, links.service / NS, lines, links.tags, links.curves[work.out_of]) + links.way
     return access_seconds(lines, links.service, answer * NS, links.tags)
 
 
@@ -125,11 +125,12 @@ def build(machine: MachineKnobs) -> Device:
     link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), expanders(machine)
     rate = joint_rate(machine)
     behind = {"": 0.0, "pmem": pmem_latency(machine), "expander-dram": expander_latency(machine)}
+    measured = latency_points("expander", machine.expander) if machine.expander else None  # of a card: link and memory together
     rates = LinkRates(
         links=float(count),
         service=LINE * count / rate,
         tags=float(link.tags.value),
-        curve=load_curve(link, latency_points("expander", machine.expander) if machine.expander else None),
+        curves={memory: load_curve(link, measured if memory == "expander-dram" else None) for memory in behind},
         answer={memory: link_latency(machine) + latency for memory, latency in behind.items()},
         way=machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value,
         bit=link.phy.value,

@@ -45,7 +45,8 @@ def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
         if name in m.system.devices:
             own = {one.name: one.value for one in m.devices[name].constants}
             idle = link_latency(m.scenario.machine) if name == "cxl" else own[IDLE[name]]
-            curve = m.devices[name].rates.curve
+            rates = m.devices[name].rates
+            curve = rates.curves[m.system.memory if m.system.memory in rates.curves else ""] if name == "cxl" else rates.curve
             limited = own.get("accesses in flight", 1) > 0  # effective rates have their load in them
             found.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, curve if limited else FLAT)))
     published = tuple(
