@@ -98,7 +98,10 @@ def joint_rate(machine: MachineKnobs) -> float:
 
 
 class LinkRates(NamedTuple):
-    """Numbers of all links: seconds a line on one of them, tags of one, ns of an answer and its rise under load by memory, ns on the way, pJ a bit."""
+    """Numbers of all links: seconds a line on one of them, tags of one, ns on the way, pJ a bit.
+
+    `answer` are the ns until a memory behind a link answers, `curves` how that rises under load.
+    """
 
     links: float
     service: float
