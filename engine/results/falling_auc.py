@@ -6,7 +6,7 @@ from ..core.arrays import Row
 from ..core.figures import count, figure, with_error
 from ..scenario.scenario import Scenario
 
-LEAST_FALL = 0.003  # seeds of one run lie some .002 apart
+LEAST_FALL = 0.003  # seeds of one run lie some .002 apart; less than one standard error is no fall either
 
 
 def advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str:
@@ -19,7 +19,7 @@ def advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str
         return ""
     batches, best, error = max(known, key=lambda point: point[1])
     fall = best - known[-1][1]
-    if fall < LEAST_FALL:
+    if fall < max(LEAST_FALL, error or 0.0):
         return ""
     start = f"Held-out AUC was highest, {with_error(best, error)}, after {{}}, and has fallen by {figure(fall)} since"
     passes = batches * scenario.data.batch_size / samples if samples else 0.0

@@ -7,6 +7,7 @@ import pytest
 
 from engine.estimate import estimate
 from engine.hardware.devices.cxl import payload_rate
+from engine.hardware.devices.expander_dram import EXPANDERS
 from engine.insight.memory.latency import LATENCIES, LATENCY, LIMITS, LOSS, latency
 from engine.insight.memory.near_data import CONTROLLERS, near_data
 from engine.insight.memory.under_load import LOADS, under_load
@@ -116,3 +117,12 @@ def test_tables_beyond_a_mediums_cache_make_it_slow_and_no_other_medium_minds_th
     assert steps["cxl-flash", 96] == pytest.approx(
         estimate(with_values(point, {"run.batches": 1000})).results[STEP] / 1e3, rel=0.02
     )
+
+
+@each("card", ["cmm-d-256", "ddr5-card", "fpga-card"], few=3)
+def test_a_cards_latency_under_load_begins_at_its_own_and_a_measured_one_ends_as_measured(card):
+    asked = with_values(preset("dlrm-kaggle").scenario, {"system": "dram", "machine.expander": card})
+    found = {one.part: one.latencies for one in under_load(asked)}
+    link = found["CXL link"]
+    assert link[-1] / link[0] == pytest.approx(951 / 584 if card == "fpga-card" else 2.0, abs=0.4 * (card != "fpga-card"))
+    assert found["Expander DRAM"][0] == pytest.approx(EXPANDERS[card].latency.value)

@@ -13,7 +13,6 @@ from ...scenario.scenario import Scenario
 from ...schedule.machine import ready
 
 LOADS = tuple(float(load) for load in np.linspace(0, 1, 41))
-IDLE = {"pmem": "random read latency", "dram": "random latency", "expander-dram": "random latency"}
 CARD = "fpga-card"  # the one whose file has measured points
 FLAT = LoadCurve(0.0, 1.0, 1.0)
 OPTANE = 13.7  # GB/s that six modules write at most
@@ -44,8 +43,8 @@ def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
     for name in ("cxl", "pmem", "dram", "expander-dram"):
         if name in m.system.devices:
             own = {one.name: one.value for one in m.devices[name].constants}
-            idle = link_latency(m.scenario.machine) if name == "cxl" else own[IDLE[name]]
             rates = m.devices[name].rates
+            idle = link_latency(m.scenario.machine) if name == "cxl" else rates.latency
             curve = rates.curves[m.system.memory if m.system.memory in rates.curves else ""] if name == "cxl" else rates.curve
             limited = own.get("accesses in flight", 1) > 0  # effective rates have their load in them
             found.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, curve if limited else FLAT)))
