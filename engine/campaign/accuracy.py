@@ -51,7 +51,7 @@ def over_many_faults(recoveries: float, batches: float, taken_back: float) -> st
 
     The measured run whose recoveries take back the nearest share of its MLPs' training stands for it.
     """
-    if not (recoveries and batches and taken_back):
+    if not (recoveries and batches and taken_back > 0):
         return ""
     study = kept.read(kept.STORED_ROLLBACKS)
     plan, share = study.plan, taken_back / batches
@@ -62,10 +62,10 @@ def over_many_faults(recoveries: float, batches: float, taken_back: float) -> st
     mine = figures.percent(share) if share > LEAST_SHARE else f"under {figures.percent(LEAST_SHARE)}"
     count = figures.count(len(struck(plan, best)), "recovery", "recoveries")
     return (
-        f"In this campaign {figures.count(recoveries, 'recovery takes', 'recoveries take')} back {mine} of the MLPs' training. "
+        f"In the mean {figures.figure(recoveries)} recoveries of this campaign take back {mine} of the MLPs' training. "
         f"Measured: {figures.percent(shares[best])} taken back by {count} changes AUC by "
-        f"{figures.signed(difference.mean)} points at the end ({figures.signed(difference.low)} to "
-        f"{figures.signed(difference.high)})."
+        f"{figures.signed(difference.mean)} percentage points at the end ({figures.signed(difference.low)} to "
+        f"{figures.signed(difference.high)}){', so no loss is shown' if difference.high >= 0 else ''}."
     )
 
 

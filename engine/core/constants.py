@@ -9,8 +9,8 @@ from ..errors import BadKnob
 Confidence = Literal["measured", "stated", "vendor", "derived", "secondary", "unsourced", "calibrated"]
 
 
-# Units of rates, sizes and counts.
 REPLACED = {"row-log-rate": "read-write-mix"}  # keys of constants in older parts and links, and what says it now
+# Units of rates, sizes and counts.
 LEAST = 1e-12  # of what divides: as far below 1 as assumptions may lie above
 DIVISORS = ("1/s", "B", "GB", "GB/s", "TFLOPS", "GFLOPS", "cores", "lines", "reads", "samples", "threads", "accesses",
             "of bandwidth", "of copy rate", "of input", "of peak", "of raw", "of sustained", "of the rate")  # fmt: skip

@@ -25,7 +25,7 @@ NO_COSTS: Mapping[type, Cost] = MappingProxyType({})
 Part = TypeVar("Part")
 # Amounts of which each of several folded devices has an even share.
 SHARED = ("rows", "nbytes", "lookups", "flags", "fetched", "returned", "clean")
-AMOUNTS = ("rows", "nbytes", "lookups", "samples")  # time grows with them
+AMOUNTS = ("rows", "nbytes", "lookups", "samples", "clean")  # time grows with them
 
 
 class Slowdown(NamedTuple):
@@ -272,6 +272,7 @@ def check_assumptions(machine: MachineKnobs, built: Iterable[Device], all_names:
     known = {name_of(device.name, constant) for device in built for constant in device.constants}
     for name in [name for name, _ in machine.assume if name not in known]:
         if new := REPLACED.get(name.partition(".")[2]):
-            raise BadKnob(f"machine.assume names {name!r}, which {new!r} has replaced; leave it out, or assume that one.")
+            now = f"{name.partition('.')[0]}.{new}"
+            raise BadKnob(f"machine.assume names {name!r}, which is gone; {now}, a share of two rates, says what it did.")
         if name not in all_names():
             raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, all_names())}")

@@ -35,4 +35,5 @@ def line_cache(machine: MachineKnobs) -> LineCache:
         return NO_CACHE
     line = assumed_value(machine, "pmem", media.cache_line)
     cards, dirty = modules(machine) * nodes(machine), assumed_value(machine, "pmem", media.dirty_set) * GB
-    return LineCache(max(1, int(cards * capacity / line)), line, int(cards * dirty / line))
+    written = max(1, int(cards * min(dirty, capacity) / line)) if dirty else 0
+    return LineCache(max(1, int(cards * capacity / line)), line, written)

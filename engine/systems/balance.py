@@ -35,15 +35,15 @@ def table_placement(s: Scenario, system: System) -> TablePlacement:
     pooled, indices_sent = _crossings(s, system, balance) if system.scales else (NO_CROSSING, NO_CROSSING)
     fullest = table_bytes(s) / s.machine.num_gpus * (skew(balance.held) if balance else 1.0)
     replicas = choose_replicas(s, pooled, fullest) if system.replicates else NO_REPLICAS
-    tables = _most_pieces(balance) if balance else s.model.num_tables
+    tables = _most_pieces(balance.pieces, balance.parts.number) if balance else s.model.num_tables
     return TablePlacement(balance, skews, far, links, pooled, indices_sent, replicas, float(tables))
 
 
-def _most_pieces(balance: Balance) -> int:
+def _most_pieces(pieces: Pieces, parts: int) -> int:
     """Return how many pieces of tables the part has that has most of them."""
-    has = np.zeros(balance.parts.number, dtype=np.int64)
-    for place in balance.pieces.place.tolist():
-        has[list({*balance.pieces.runs[~place]}) if place < 0 else place] += 1
+    has = np.bincount(pieces.place[pieces.place >= 0], minlength=parts)
+    for run, count in zip(*np.unique(pieces.place[pieces.place < 0], return_counts=True), strict=True):
+        has[list({*pieces.runs[~run]})] += count
     return int(has.max())
 
 
@@ -79,7 +79,7 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
     """Return what plans are made for."""
     touched, vector, index_nbytes = expected(s), sent_bytes(s), index_bytes(s)
     way = _crossing(units, vectors(parts, over([(0,)], np.zeros(1, dtype=np.int64)), vector))
-    alone = touched.lookups * units.lookup + touched.unique_rows * units.row
+    alone = touched.lookups * units.lookup + touched.unique_rows * units.row + units.piece
     places = [(place, need / table_bytes(s), have, sharing) for place, need, have, sharing in memories(s, system) if need]
     kept: Mapping[str, Floats] = {place: share * _sizes(s) for place, share, _, _ in places}
     far = np.zeros((0, s.model.num_tables))
@@ -98,7 +98,8 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
         lookups, rows, index = loaded(batch, pieces, parts.number)
         outside = spread(pieces, far, parts.number).sum(axis=0)
         sent += _crossing(units, indices(parts, index_nbytes * index))
-        return float(lookups.max() * units.lookup + rows.max() * units.row + outside.max() * units.far) + sent
+        apart = units.piece * _most_pieces(pieces, parts.number) if units.piece else 0.0
+        return float(lookups.max() * units.lookup + rows.max() * units.row + outside.max() * units.far) + apart + sent
 
     return Wanted(parts, alone + 2 * way, nbytes, s.model.embedding_dim, rooms, sharing, slowest)
 
@@ -118,7 +119,7 @@ def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Cr
     else:
         parts = (kind or KINDS["gpus"]).parts(s, system)
         found = even(parts, s.model.num_tables * vector), even(parts, index * float(expected(s).lookups.sum()))
-    cards, hosts = (kind.cards(s), kind.title == "node") if kind else (1, False)
+    cards, hosts = (kind.cards(s), kind.hosts) if kind else (1, False)
     pooled, asked = (one._replace(network=one.network / cards, hosts=hosts) for one in found)
     return pooled, asked
 

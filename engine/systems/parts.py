@@ -16,26 +16,30 @@ from ..workload.accesses import expected
 from ..workload.expected_cache import expected_moves
 from .sharding import Parts
 from .system import System, cache_policy
-from .traffic import INDEX_BYTES, activation_bytes, log_bytes, mlp_bytes, row_bytes, sort_nbytes, vector_bytes
+from .traffic import INDEX_BYTES, activation_bytes, keeps_state, log_bytes, mlp_bytes, row_bytes, sort_nbytes, vector_bytes
 
 EVEN = "interleaved"
 
 
 class Units(NamedTuple):
-    """Seconds that one part takes for a lookup, a unique row, a byte over fabric and network, and a row outside HBM besides."""
+    """Seconds that one part takes for a lookup, a unique row, a byte over fabric and network, and a row outside HBM besides.
+
+    Each piece of a table takes `piece` more, however small it is.
+    """
 
     lookup: float
     row: float
     fabric: float
     network: float
     far: float = 0.0
+    piece: float = 0.0
 
 
 class Kind(NamedTuple):
     """What the parts of a system are: their title, how many there are, the way of sharding without another word, their pace.
 
-    So many network `cards` share what one of them sends or receives; `more` is what to raise for more room, where that is not
-    a memory's own capacity.
+    So many network `cards` share what one of them sends or receives; `hosts` says that parts are hosts, which exchange for
+    their GPUs; `more` is what to raise for more room, where that is not a memory's own capacity.
     """
 
     title: str
@@ -44,6 +48,7 @@ class Kind(NamedTuple):
     units: Callable[[Scenario, System], Units]
     cards: Callable[[Scenario], int] = lambda s: 1
     more: str = ""
+    hosts: bool = False
 
 
 def _per(device: Device, work: Callable[[float], Work], amount: float = 1e9) -> float:
@@ -64,7 +69,8 @@ def _links(s: Scenario, hosts: bool = False) -> tuple[float, float]:
 def _gpu_units(s: Scenario, system: System) -> Units:
     gpu, row, gradient = _alone(s, "gpu"), row_bytes(s), s.model.embedding_dim * FLOAT32
     lookup = (vector_bytes(s) + gradient + sort_nbytes(s)) * _per(gpu, Pool)  # spreading sorts the indices too
-    return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)) + _missed(s, system), *_links(s))
+    piece = _per(gpu, lambda n: Pool(1.0, tables=n), 1.0) if keeps_state(s) else 0.0
+    return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)) + _missed(s, system), *_links(s), piece=piece)
 
 
 def _missed(s: Scenario, system: System) -> float:
@@ -134,6 +140,7 @@ KINDS: Mapping[str, Kind] = {
         _host_units,
         lambda s: gpus_in_node(s.machine),
         "machine.num_gpus",
+        hosts=True,
     ),
     "servers": Kind(
         "server", lambda s, system: Parts(s.machine.embedding_servers, 1), EVEN, _server_units, more="machine.embedding_servers"

@@ -159,7 +159,7 @@ def traffic(scenario: Scenario, **amounts: Any) -> Traffic:
     nothing |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(model, "pooling")))}
     come = amounts.get("misses", nothing["misses"])
     nothing |= {"popular_lookups": amounts.get("popular", nothing["popular"])}
-    if not _keeps_state(scenario):
+    if not keeps_state(scenario):
         amounts["tables"] = 0.0
     return Traffic(
         **{**nothing, "tables": float(model.num_tables), "evicted": come, "missed": come, **amounts},
@@ -177,10 +177,10 @@ def traffic(scenario: Scenario, **amounts: Any) -> Traffic:
 def sort_nbytes(scenario: Scenario) -> float:
     """Return the bytes that a GPU moves to sort the id of a lookup, and more where its software makes ids unique apart."""
     more = FRAMEWORKS[scenario.machine.framework].sparse_lookup
-    return SORT_PASSES * INDEX_BYTES + (assumed_value(scenario.machine, "host", more) if _keeps_state(scenario) else 0.0)
+    return SORT_PASSES * INDEX_BYTES + (assumed_value(scenario.machine, "host", more) if keeps_state(scenario) else 0.0)
 
 
-def _keeps_state(scenario: Scenario) -> bool:
+def keeps_state(scenario: Scenario) -> bool:
     """Return whether a row's update needs the sum of its gradients: SGD adds each as it comes."""
     return row_state(scenario.model.optimizer, scenario.model.embedding_dim) > 0
 

@@ -179,9 +179,8 @@ def test_a_campaign_trains_as_many_batches_as_a_full_run_that_simulates_each(nam
 
 def test_many_recoveries_are_told_by_the_measured_run_that_takes_back_as_much():
     told = accuracy.over_many_faults(236, 1e6, 23_600)
-    assert told.startswith(
-        "In this campaign 236 recoveries take back 2.36 % of the MLPs' training. Measured: 2.5 % taken back by 10"
-    )
-    assert "1 recovery takes back 25 % of" in accuracy.over_many_faults(1, 400, 100)
+    assert told.startswith("In the mean 236 recoveries of this campaign take back 2.36 % of the MLPs' training. Measured: 2.5 %")
+    assert "percentage points at the end" in told and "0.0200 recoveries" in accuracy.over_many_faults(0.02, 1e6, 1)
     assert "taken back by 100 recoveries changes AUC by" in accuracy.over_many_faults(1, 400, 100)
-    assert "under 0.001 % of" in accuracy.over_many_faults(33, 1e9, 200) and not accuracy.over_many_faults(0, 1e9, 0)
+    assert "under 0.001 % of" in accuracy.over_many_faults(33, 1e9, 200)
+    assert accuracy.over_many_faults(0, 1e9, 0) == accuracy.over_many_faults(3, 1e6, -2) == ""

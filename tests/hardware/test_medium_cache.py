@@ -1,14 +1,17 @@
 """A medium with a cache: does a step slow down where its tables outgrow the cache, in estimate and full run, and nowhere else?"""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engine.amounts.expected import expected_amounts
+from engine.analysis.uncertainty import tornado, turns
 from engine.core.memo import forget
 from engine.core.work import RowReads, RowUpdates
 from engine.estimate import estimate
 from engine.estimates import _planned, estimates
-from engine.hardware.device import joules, seconds
+from engine.hardware.device import Slowdown, joules, seconds
 from engine.hardware.devices.pmem import MEDIA
 from engine.hardware.line_cache import NO_CACHE, line_cache
 from engine.registry import load, names
@@ -169,3 +172,34 @@ def test_media_without_a_cache_share_one_plan_whatever_is_assumed():
     forget()  # what others planned, so that none of these is in its way
     plans = [_planned(one) for one in settled]
     assert all(plan is plans[0] for plan in plans)
+
+
+def test_machines_of_one_medium_are_estimated_together_as_each_alone():
+    base = large(40)
+    asked = [with_values(base, {"machine.assume": (("pmem.write-beyond-the-dirty-set", more),)}) for more in (0.0, 0.7, 1.9)]
+    together, alone = ([one.results[STEP] for one in found] for found in (estimates(asked), map(estimate, asked)))
+    assert together == alone
+    assert together[0] < together[1] < together[2]
+    assert tornado(base, STEP) and isinstance(turns(base, large(40, "pcie"), STEP), tuple)
+
+
+@each("row_bytes", [64, 128, 4096, 4104, 8192])
+def test_no_row_is_written_slower_than_each_of_its_writes(row_bytes):
+    pmem, rows = machine_of(settle(large(9))).devices["pmem"], 1e5
+    lines = rows * np.ceil(row_bytes / 4096)
+    slow, full = (float(seconds(pmem, RowUpdates(rows, row_bytes, "near-data", clean=one))) for one in (lines, 0.0))
+    assert slow / full == pytest.approx(1 + CMMH.beyond.value / 2, rel=0.01)  # half of an update is its write
+
+
+def test_a_slowed_card_writes_beyond_its_dirty_set_slower_too():
+    pmem = machine_of(settle(large(9))).devices["pmem"]
+    half = replace(pmem, slowdown=Slowdown(bandwidth=0.5))
+    for clean in (0.0, 1e5):
+        work = RowUpdates(1e6, 64, "near-data", clean=clean)
+        assert float(seconds(half, work)) == pytest.approx(2 * float(seconds(pmem, work)), rel=1e-3)
+
+
+@each(("dirty", "lines"), [(0.0, 0), (1e-9, 1), (2.0, int(2e9 / 4096)), (1000.0, int(48e9 / 4096))])
+def test_a_dirty_set_is_a_line_at_least_and_the_cache_at_most(dirty, lines):
+    machine = settle(with_values(large(9), {"machine.assume": (("pmem.dirty-set", dirty),)})).scenario.machine
+    assert line_cache(machine).dirty == lines

@@ -39,7 +39,7 @@ def table(kind):
     one = catalog.KINDS[kind]
     rows = [f"| `{used}` | name of a {used} | needed |" for used in one.uses]
     rows += [f"| `form` | {', '.join(one._forms)} | needed |"] if one._forms else []
-    rows += ["| `latency-under-load` | loads 0 to 1, latencies in ns | by the three below |"] if one._curve else []
+    rows += ["| `latency-under-load` | loads 0 to 1, latencies in ns | the form |"] if one._curve else []
     rows += [f"| `{key}` | list of {', '.join(words) or 'names'} | any |" for key, words in one._lists.items()]
     for quantity in one._fields.values():
         default = f"{quantity.default.value:g}" if quantity.default else "no money" if quantity.optional else "needed"

@@ -226,9 +226,9 @@ def read_seconds(media: MediaRates, work: RowReads) -> Any:
 def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
     """Return the seconds of updates in place: each is read and persisted; a line not written lately is slow to be written."""
     service = media.access / (media.update * media.share)
-    if media.cache and media.cache.beyond:
-        slow = work.clean * np.ceil(np.minimum(work.row_bytes, media.cache.line) / media.access)
+    if media.cache is not None:
         accesses = np.maximum(work.rows * np.ceil(work.row_bytes / media.access), 1)
+        slow = np.minimum(work.clean * np.ceil(np.minimum(work.row_bytes, media.cache.line) / media.access), accesses)
         service = service + media.cache.beyond * slow / accesses * media.access / (media.stream * media.share)
     return _accesses_seconds(media, service, media.latency + media.persist, work)
 

@@ -44,8 +44,9 @@ def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
         if name in m.system.devices:
             own = {one.name: one.value for one in m.devices[name].constants}
             rates = m.devices[name].rates
-            idle = link_latency(m.scenario.machine) if name == "cxl" else rates.latency
-            curve = rates.curves[m.system.memory if m.system.memory in rates.curves else ""] if name == "cxl" else rates.curve
+            behind = m.system.memory if name == "cxl" and m.system.memory in rates.curves else ""
+            curve = rates.curves[behind] if name == "cxl" else rates.curve
+            idle = rates.latency if name != "cxl" else rates.answer[behind] if curve.points else link_latency(m.scenario.machine)
             limited = own.get("accesses in flight", 1) > 0  # effective rates have their load in them
             found.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, curve if limited else FLAT)))
     published = tuple(

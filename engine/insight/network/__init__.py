@@ -1,1 +1,1 @@
-"""What the network between GPUs does to a collective and to a step, beside what was measured."""
+"""Insights into the network between GPUs: collectives and steps beside measured ones."""

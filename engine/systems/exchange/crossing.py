@@ -27,7 +27,7 @@ class Crossing(NamedTuple):
     hosts: bool = False
 
     def work(self, share: Amount = 1.0) -> AllToAll:
-        """Return a `share` of it as work of the network."""
+        """Return a `share` of the exchange as work of the network."""
         return AllToAll(share * self.nbytes, share * self.fabric, share * self.network, self.hosts)
 
 

@@ -18,7 +18,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     gpus, gathered = s.machine.num_gpus, (1 - t.popular) * many.lookups
     reads = Demand("gatherer", RowReads(gathered, t.vector_bytes)), Demand("dram", RowReads(gathered, t.vector_bytes, by="card"))
     writes = Demand("gatherer", RowUpdates(gathered, t.row_bytes)), Demand("dram", RowUpdates(gathered, t.row_bytes, "card"))
-    popular = gpu.micro_batch(s, few, "Popular", t.popular, ("Sparse features",), ("Hot update",))
+    popular = gpu.micro_batch(s, few, "Popular", t.popular, ("Sparse features",), ("Hot update",), t.tables)
     others = gpu.micro_batch(s, many, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
     summed = (Demand("network", AllReduce(t.mlp_gradient_bytes + t.popular * t.rows * t.gradient_bytes)),)
     reduce = (Task("All-reduce", "Transfer", summed, (others[-1].name,)),) if gpus > 1 else ()

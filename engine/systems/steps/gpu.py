@@ -14,7 +14,7 @@ from ..exchange.crossing import Crossing
 from ..exchange.replicas import vector_sent
 from ..loop import training_loop
 from ..system import Settled
-from ..traffic import Traffic
+from ..traffic import Traffic, keeps_state
 from . import shared
 
 UP, DOWN = "to GPU", "from GPU"
@@ -145,7 +145,8 @@ def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Nam
     gpus, partitioned = s.machine.num_gpus, t.rows - t.replicated_rows
     updated = partitioned + gpus * t.replicated_rows
     row_skew = (partitioned * t.row_skew + gpus * t.replicated_rows) / updated
-    spreading = Demand("gpu", Pool(t.replicated_lookups * t.gpu_spread_bytes))
+    tables = float(s.model.num_tables) if keeps_state(s) else 0.0  # each may have rows that every GPU updates
+    spreading = Demand("gpu", Pool(t.replicated_lookups * t.gpu_spread_bytes, tables=tables))
     all_reduce = Demand("network", AllReduce(t.replicated_rows * vector_sent(s)))
     return (
         Task("Replicated spreading", "Embedding", (spreading,), ("Top MLP",)),
@@ -183,15 +184,17 @@ def by_popularity(amounts: Traffic, samples: Floats, lookups: Floats) -> tuple[T
     return few, many
 
 
-def micro_batch(s: Scenario, t: Traffic, name: str, share: Amount, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
-    """A `share` of the batch's samples from lookup to gradients, one step after the other."""
+def micro_batch(
+    s: Scenario, t: Traffic, name: str, share: Amount, after: Names, after_previous: Names = (), tables: float = 0.0
+) -> tuple[Task, ...]:
+    """A `share` of the batch's samples from lookup to gradients, one step after the other; it updates `tables` one by one."""
     model, samples = s.model, share * s.data.batch_size
     steps: tuple[tuple[str, Stage, Work], ...] = (
         ("lookup", "Embedding", Pool(share * t.gpu_lookup_bytes)),
         ("bottom MLP forward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "forward")),
         ("top MLP", "Top MLP", shared.top_part(s, samples)),
         ("bottom MLP backward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "backward", mlp_state(model.optimizer))),
-        ("gradient spreading", "Embedding", Pool(share * t.gpu_spread_bytes, tables=t.tables)),
+        ("gradient spreading", "Embedding", Pool(share * t.gpu_spread_bytes, tables=tables)),
     )
     tasks: list[Task] = []
     for step, stage, work in steps:

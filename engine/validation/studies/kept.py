@@ -47,7 +47,7 @@ KINDS = {
     "protections": StudyKind(
         protections.ProtectionsPlan, 10, protections.check, protections.one_seed, "variants", str, protections.NOTHING
     ),
-    "rollbacks": StudyKind(rollbacks.RollbacksPlan, 8, rollbacks.check, rollbacks.one_seed, "variants", str, rollbacks.NOTHING),
+    "rollbacks": StudyKind(rollbacks.RollbacksPlan, 6, rollbacks.check, rollbacks.one_seed, "variants", str, rollbacks.NOTHING),
 }
 
 

@@ -24,7 +24,7 @@ KINDS = ("spread", "early")
 
 @dataclass(frozen=True)
 class RollbacksPlan:
-    """What is studied: a preset's model and data, the last batch struck, the age of the MLPs, and when each run is struck."""
+    """The study's model and data by preset, the last batch struck, the age of the MLPs, and when each run is struck."""
 
     preset: str = "dlrm-kaggle"
     batches: int = 5000

@@ -29,6 +29,8 @@ TABLES = {
     "run.batches": 12,
 }
 SLOW = ((APART, 5000.0), (BYTES, 0.0))
+XLA = {"machine.framework": "xla"}
+WAYS = ("planner", "table-wise", "row-wise", "column-wise")
 
 
 def under(system, optimizer="adagrad", gpus=1, **knobs):
@@ -80,3 +82,27 @@ def test_a_full_run_takes_what_the_estimate_says():
 def test_only_a_framework_that_says_so_updates_tables_apart():
     rates = {name: load("devices", "gpu").build(MachineKnobs(framework=name)).rates for name in FRAMEWORKS}
     assert {name for name, one in rates.items() if one.table > 0} == {"xla"}
+
+
+def test_replicated_rows_are_updated_table_by_table_too_and_so_are_not_chosen_for_it():
+    whole = with_values(preset("dlrm-kaggle").scenario, {"system": "all-hbm", "model.optimizer": "adagrad", **XLA})
+    one, two = (with_values(whole, {"machine.num_gpus": gpus}) for gpus in (1, 2))
+    assert estimate(with_values(two, {"policy.replicated_rows": 4000.0})).results[STEP] > 26 * 0.335
+    assert settle(two).placement.replicas.rows == 0
+    assert 0.5 < estimate(two).results[STEP] / estimate(one).results[STEP] < 1
+
+
+def test_the_planner_counts_what_a_piece_takes():
+    """Of 16 like tables on 8 GPUs none is cut, though cut columns would share the work as well."""
+    like = {"model.num_tables": 16, "policy.sharding": "planner"}
+    plan = settle(under("all-hbm", gpus=8, **like)).placement
+    assert plan.tables == 2
+    uneven = {"model.num_tables": 12, "model.pooling": (1,) * 11 + (12,)}
+    ways = {way: estimate(under("all-hbm", gpus=4, **uneven, **{"policy.sharding": way})).results[STEP] for way in WAYS}
+    assert ways["planner"] <= min(ways.values()) * (1 + 1e-9)
+
+
+def test_hotline_updates_its_tables_once_a_batch():
+    asked = with_values(preset("dlrm-kaggle").scenario, {"system": "hotline", "model.optimizer": "adagrad", **XLA})
+    two = with_values(asked, {"machine.num_gpus": 2})
+    assert estimate(two).results[STEP] < 1.3 * 26 * 0.335
