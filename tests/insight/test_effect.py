@@ -27,6 +27,7 @@ PLACES = (
     {"model.interaction": "cross"},
     {"model.num_embeddings": (1000,), "model.pooling": (1,)},
     {"machine.energy_level": "node"},
+    {"machine.num_gpus": 16, "machine.gpus_per_node": 8},
 )
 # A short run in which everything happens: it trains on few rows, loses power, and starts again.
 EVENTFUL = {
