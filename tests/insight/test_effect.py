@@ -27,7 +27,6 @@ PLACES = (
     {"model.interaction": "cross"},
     {"model.num_embeddings": (1000,), "model.pooling": (1,)},
     {"machine.energy_level": "node"},
-    {"machine.num_gpus": 16, "machine.gpus_per_node": 8},
 )
 # A short run in which everything happens: it trains on few rows, loses power, and starts again.
 EVENTFUL = {
@@ -51,6 +50,7 @@ def shows_in_an_estimate(path):
     bases = chain(
         (with_values(preset(name).scenario, {**changes, "system": system}) for name, changes, system in changed),
         (preset(name).scenario for name in preset_names()),
+        (with_values(preset("dlrm-terabyte").scenario, {"system": "all-hbm", "machine.num_gpus": 16}),),
     )
     return any(effect(base, path) == KnobEffect(True) for base in bases)
 
