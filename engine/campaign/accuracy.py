@@ -9,7 +9,7 @@ from ..registry import load
 from ..validation.studies import kept
 from ..validation.studies.findings import Finding, findings, label
 from ..validation.studies.protections import parsed
-from ..validation.studies.rollbacks import struck
+from ..validation.studies.rollbacks import fault_batches
 from .protection import Protection, ProtectionPlan
 
 LEAST_SHARE = 1e-5  # of the MLPs' training, below which what is taken back is not told more finely
@@ -55,15 +55,16 @@ def over_many_faults(recoveries: float, batches: float, taken_back: float) -> st
         return ""
     study = kept.read(kept.STORED_ROLLBACKS)
     plan, share = study.plan, taken_back / batches
-    shares = {name: len(struck(plan, name)) * plan.age / plan.crash_at for name in plan.changed if name.startswith("spread")}
-    best = min(shares, key=lambda name: abs(log(shares[name] / share)))
-    ends = (one for one in findings(study) if (one.variant, one.moment, one.measure) == (best, "at_end", "auc"))
+    spread = {name: len(fault_batches(plan, name)) for name in plan.changed if name.startswith("spread")}
+    shares = {name: recovered * plan.age / plan.crash_at for name, recovered in spread.items()}
+    nearest = min(shares, key=lambda name: abs(log(shares[name] / share)))
+    ends = (one for one in findings(study) if (one.variant, one.moment, one.measure) == (nearest, "at_end", "auc"))
     difference = next(ends).difference
-    mine = figures.percent(share) if share > LEAST_SHARE else f"under {figures.percent(LEAST_SHARE)}"
-    count = figures.count(len(struck(plan, best)), "recovery", "recoveries")
+    taken = figures.percent(share) if share > LEAST_SHARE else f"under {figures.percent(LEAST_SHARE)}"
+    count = figures.count(spread[nearest], "recovery", "recoveries")
     return (
-        f"In the mean {figures.figure(recoveries)} recoveries of this campaign take back {mine} of the MLPs' training. "
-        f"Measured: {figures.percent(shares[best])} taken back by {count} changes AUC by "
+        f"In the mean {figures.figure(recoveries)} recoveries of this campaign take back {taken} of the MLPs' training. "
+        f"Measured: {figures.percent(shares[nearest])} taken back by {count} changes AUC by "
         f"{figures.signed(difference.mean)} percentage points at the end ({figures.signed(difference.low)} to "
         f"{figures.signed(difference.high)}){', so no loss is shown' if difference.high >= 0 else ''}."
     )

@@ -6,7 +6,12 @@ from ..core.arrays import Row
 from ..core.figures import count, figure, with_error
 from ..scenario.scenario import Scenario
 
-LEAST_FALL = 0.003  # seeds of one run lie some .002 apart; less than one standard error is no fall either
+LEAST_FALL = 0.003  # seeds of one run lie some .002 apart
+
+
+def is_fall(best: float, last: float, error: float | None) -> bool:
+    """Return whether an AUC has fallen since its best by more than seeds, or its own standard error, move it."""
+    return best - last >= max(LEAST_FALL, error or 0.0)
 
 
 def advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str:
@@ -19,7 +24,7 @@ def advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str
         return ""
     batches, best, error = max(known, key=lambda point: point[1])
     fall = best - known[-1][1]
-    if fall < max(LEAST_FALL, error or 0.0):
+    if not is_fall(best, known[-1][1], error):
         return ""
     start = f"Held-out AUC was highest, {with_error(best, error)}, after {{}}, and has fallen by {figure(fall)} since"
     passes = batches * scenario.data.batch_size / samples if samples else 0.0

@@ -98,8 +98,8 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
         lookups, rows, index = loaded(batch, pieces, parts.number)
         outside = spread(pieces, far, parts.number).sum(axis=0)
         sent += _crossing(units, indices(parts, index_nbytes * index))
-        apart = units.piece * _most_pieces(pieces, parts.number) if units.piece else 0.0
-        return float(lookups.max() * units.lookup + rows.max() * units.row + outside.max() * units.far) + apart + sent
+        piece_seconds = units.piece * _most_pieces(pieces, parts.number) if units.piece else 0.0
+        return float(lookups.max() * units.lookup + rows.max() * units.row + outside.max() * units.far) + piece_seconds + sent
 
     return Wanted(parts, alone + 2 * way, nbytes, s.model.embedding_dim, rooms, sharing, slowest)
 

@@ -159,10 +159,9 @@ def traffic(scenario: Scenario, **amounts: Any) -> Traffic:
     nothing |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(model, "pooling")))}
     come = amounts.get("misses", nothing["misses"])
     nothing |= {"popular_lookups": amounts.get("popular", nothing["popular"])}
-    if not keeps_state(scenario):
-        amounts["tables"] = 0.0
+    tables = min(amounts.pop("tables", np.inf), tables_apart(scenario))
     return Traffic(
-        **{**nothing, "tables": float(model.num_tables), "evicted": come, "missed": come, **amounts},
+        **{**nothing, "tables": tables, "evicted": come, "missed": come, **amounts},
         length_bytes=float(samples * uneven_tables(scenario) * LENGTH_BYTES),
         row_bytes=row_bytes(scenario),
         vector_bytes=vector_bytes(scenario),
@@ -178,6 +177,11 @@ def sort_nbytes(scenario: Scenario) -> float:
     """Return the bytes that a GPU moves to sort the id of a lookup, and more where its software makes ids unique apart."""
     more = FRAMEWORKS[scenario.machine.framework].sparse_lookup
     return SORT_PASSES * INDEX_BYTES + (assumed_value(scenario.machine, "host", more) if keeps_state(scenario) else 0.0)
+
+
+def tables_apart(scenario: Scenario) -> float:
+    """Return the tables that software without a fused update updates one by one: all, but none under SGD."""
+    return float(scenario.model.num_tables) if keeps_state(scenario) else 0.0
 
 
 def keeps_state(scenario: Scenario) -> bool:

@@ -210,7 +210,7 @@ def auc_title(frame: pd.DataFrame) -> str:
         return "AUC on held-out samples is not known yet"
     end, best = known.iloc[-1], known.loc[known["auc"].astype(float).idxmax()]
     reached, highest = (with_error(float(row["auc"]), row["error"]) for row in (end, best))
-    if best["auc"] - end["auc"] < falling_auc.LEAST_FALL:
+    if not falling_auc.is_fall(float(best["auc"]), float(end["auc"]), best["error"]):
         return f"AUC on held-out samples reaches {reached}"
     when = count(best["batch"] + 1, "batch", "batches")
     return f"AUC on held-out samples ends at {reached}; {highest} after {when}"

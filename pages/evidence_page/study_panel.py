@@ -61,12 +61,13 @@ def _many_faults() -> None:
     except EmberpoolError as error:
         st.error(plain(str(error)))
         return
-    st.markdown(f"**{plain(findings.many_sentence(study))}**")
+    st.markdown(f"**{plain(findings.many_faults_sentence(study))}**")
     frame = pd.DataFrame([measured(one, {FAULTS: findings.label(one.variant)}) for one in findings.findings(study)])
     downloads.show(frame, FORMATS)
     downloads.rows(frame, "emberpool-many-recoveries", "Download the study of many recoveries as CSV")
     st.caption(
         f"As above with {len(study.seeds)} seeds. A recovery never goes back beyond the one before. "
+        "± is half of a 95 % interval. "
         f"Computed on {study.date} with model version {study.model} by:"
     )
     st.code(study.command, language=None)

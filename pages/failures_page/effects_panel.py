@@ -42,14 +42,14 @@ def draw(chosen: Protected) -> None:
     st.caption(
         "Paired with the same seed's run without a fault, on held-out samples, some hundred batches after one recovery; bars are "
         "95 % intervals. Trained on dlrm-kaggle's small twin, so sizes carry over to other models only with care. "
-        + plain(added_up(chosen))
+        + plain(many_recoveries(chosen))
     )
     with st.expander("Right after the recovery, too, in numbers"):
         downloads.show(frame, FORMATS)
         downloads.rows(frame, "emberpool-recovery-accuracy", "Download the differences as CSV")
 
 
-def added_up(chosen: Protected) -> str:
+def many_recoveries(chosen: Protected) -> str:
     """Return what the recoveries of the mean campaign that give back older MLPs can add up to; "" where there are none."""
     runs, lossy = chosen.runs, chosen.name in ("relaxed", "relaxed-backup")
     if not (runs and lossy):

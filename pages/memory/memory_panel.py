@@ -62,7 +62,7 @@ def _near_data(found: tuple[Pair, ...]) -> None:
 
 def _load(found: tuple[UnderLoad, ...]) -> None:
     rows = memory_tables.load(found)
-    subtitle = "Latency [ns] over load of this machine's parts and of three that were measured; dots are published"
+    subtitle = "Latency [ns] over load of this machine's parts and of measured ones; dots are published"
     chart.draw(rows, memory_charts.load(), key="load", title="Latency under load", subtitle=subtitle)
     st.caption(
         "Lines go through a part's own measured points, or follow a form that rises no further beyond 85 % of the bandwidth. "

@@ -177,6 +177,7 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
         ("expander/bad", FPGA_CARD.replace("[584", '["fast"'), "latency-under-load.latencies = .*; write two numbers or more"),
         ("expander/bad", FPGA_CARD.replace("0.8645, 1]", "0.8645, 1.2]"), "loads = .*each from 0 to 1"),
         ("expander/bad", FPGA_CARD.replace("962, 951", "962, 100"), "where a higher load has fewer accesses under way"),
+        ("expander/bad", FPGA_CARD.replace("[584", "[0"), "latencies that begin at 0; write what an access takes"),
         ("fabric/bad", shipped("fabric/nvlink-2") + CURVE, "says 'latency-under-load', which is not known"),
         ("mine", shipped("gpu/v100"), "mine.toml is in no folder of a kind; put it in one"),
     ],

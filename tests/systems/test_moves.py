@@ -80,7 +80,7 @@ def test_optimizer_state_is_updated_logged_and_crosses_where_the_gpu_updates_but
 
 
 @each(("precision", "vector"), [("fp16", 2 * D), ("bf16", 2 * D), ("int8", D + 4)])
-def test_narrow_rows_are_read_crossed_logged_and_updated_as_they_are_stored_but_added_up_in_fp32(precision, vector):
+def test_narrow_rows_are_read_crossed_logged_and_updated_as_they_are_stored_but_many_recoveries_in_fp32(precision, vector):
     asked = scenario("optane-kaggle", "cxl-b", **{"model.row_precision": precision, "model.optimizer": "rowwise-adagrad"})
     rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
     mlp = 8 * (MLP + TOP)

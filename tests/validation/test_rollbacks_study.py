@@ -7,7 +7,7 @@ from engine.errors import BadInput
 from engine.training.loop import train
 from engine.validation.studies import accuracy, kept, rollbacks
 from engine.validation.studies.findings import MOMENTS, findings
-from engine.validation.studies.rollbacks import RollbacksPlan, as_crash_begins, struck
+from engine.validation.studies.rollbacks import RollbacksPlan, fault_batches, weights_at_crash
 from tests.cases import each
 from tests.validation.test_accuracy_study import assert_alike
 
@@ -17,8 +17,14 @@ VARIANTS = ["--variants", "spread-1,spread-4,early-7"]
 
 
 def test_faults_lie_evenly_and_the_last_one_in_the_struck_batch():
-    assert struck(SMALL, "spread-4") == (10, 20, 30, 40) and struck(SMALL, "early-7") == (7,) and struck(SMALL, "none") == ()
-    assert len({*struck(RollbacksPlan(), "spread-100")}) == 100 and struck(RollbacksPlan(), "spread-100")[-1] == 4000
+    assert (
+        fault_batches(SMALL, "spread-4") == (10, 20, 30, 40)
+        and fault_batches(SMALL, "early-7") == (7,)
+        and fault_batches(SMALL, "none") == ()
+    )
+    assert (
+        len({*fault_batches(RollbacksPlan(), "spread-100")}) == 100 and fault_batches(RollbacksPlan(), "spread-100")[-1] == 4000
+    )
 
 
 def test_one_fault_is_that_of_the_accuracy_study():
@@ -34,7 +40,7 @@ def test_recoveries_take_the_mlps_back_each_time_but_never_beyond_the_one_before
     """Struck every 10 batches, MLPs keep what they learn in the first 10 - age of them; rows are never taken back."""
     given, shape, start, _ = accuracy.begun(SMALL, 1)
     plan = RollbacksPlan("tiny", 60, 40, 400, age, ("spread-4",))
-    found = as_crash_begins(plan, struck(plan, "spread-4"), given, shape, start)
+    found = weights_at_crash(plan, fault_batches(plan, "spread-4"), given, shape, start)
     if advanced == 0:
         assert found.mlp.tobytes() == start.mlp.tobytes()
     weights, at = start, 0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..constants import Confidence
 from ..figures import exact
-from .tables import MOST, known_keys, refuse, said_by
+from .tables import MOST, confidence_and_source, known_keys, refuse
 
 CURVE = "latency-under-load"
 NEEDED = ("loads", "latencies", "unit", "confidence", "source")
@@ -37,16 +37,18 @@ def curve(path: Path | str, table: Any) -> LatencyPoints:
         refuse(path, f"gives {len(loads)} loads and {len(latencies)} latencies of {CURVE}; give one latency for each load.")
     if any(after <= before for before, after in pairwise(loads)):
         refuse(path, f"gives {CURVE}.loads that do not rise; sort them, and give each once.")
-    under_way = [load * latency for load, latency in zip(loads, latencies, strict=True)]
-    if not latencies[0] or any(after <= before for before, after in pairwise(under_way)):
+    if not latencies[0]:
+        refuse(path, f"gives {CURVE}.latencies that begin at 0; write what an access takes at the first load.")
+    in_flight = [load * latency for load, latency in zip(loads, latencies, strict=True)]
+    if any(after <= before for before, after in pairwise(in_flight)):
         refuse(path, f"gives {CURVE} where a higher load has fewer accesses under way; leave that point out.")
-    return LatencyPoints(loads, latencies, *said_by(path, CURVE, table))
+    return LatencyPoints(loads, latencies, *confidence_and_source(path, CURVE, table))
 
 
 def _numbers(path: Path | str, key: str, listed: Any, most: float) -> tuple[float, ...]:
     """Return a list of two numbers or more, from 0 to `most`."""
     numbers: Sequence[Any] = listed if isinstance(listed, list) else ()
-    right = [isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one <= most for one in numbers]
-    if len(right) < 2 or not all(right):
+    valid = [isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one <= most for one in numbers]
+    if len(valid) < 2 or not all(valid):
         refuse(path, f"gives {CURVE}.{key} = {listed!r:.60}; write two numbers or more, each from 0 to {exact(most)}.")
     return tuple(float(one) for one in numbers)

@@ -113,9 +113,8 @@ def constant(path: Path | str, one: Quantity, table: Any) -> Constant:
         refuse(path, f"gives {one.key} in {table['unit']!r}, but it is taken in {one.unit!r}; convert it.")
     if (note := table.get("note", "")) != "":
         line(path, f"{one.key}.note", note)
-    found = Constant(
-        one.name, *_numbers(path, one, one.key, table), *said_by(path, one.key, table), note, zero=one.zero, choice=one.choice
-    )
+    numbers, origin = _numbers(path, one, one.key, table), confidence_and_source(path, one.key, table)
+    found = Constant(one.name, *numbers, *origin, note, zero=one.zero, choice=one.choice)
     if one.unit in MONEY:
         return _dated(path, one, found, table)
     others = table.get("others", {})
@@ -143,7 +142,7 @@ def _other(path: Path | str, one: Quantity, choice: str, tables: Any, among: str
     key, table = f"{one.key}.{among}.{choice}", tables[among][choice]
     known_keys(path, key, table, SAID, SAID)
     value, _, low, high = _numbers(path, one, key, table)
-    return value, low, high, *said_by(path, key, table)
+    return value, low, high, *confidence_and_source(path, key, table)
 
 
 def _numbers(path: Path | str, one: Quantity, key: str, table: Table) -> tuple[float, str, float, float]:
@@ -166,7 +165,7 @@ def _from(one: Quantity) -> str:
     return "from 0" if one.zero else "above 0 and up"
 
 
-def said_by(path: Path | str, key: str, table: Table) -> tuple[Confidence, str]:
+def confidence_and_source(path: Path | str, key: str, table: Table) -> tuple[Confidence, str]:
     """Return how sure a table is and its source; raises BadFile."""
     if (sure := table["confidence"]) not in get_args(Confidence):
         refuse(path, f"gives {key}.confidence = {sure!r}; {nearest(str(sure), get_args(Confidence))}")

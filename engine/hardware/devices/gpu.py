@@ -146,8 +146,8 @@ def _captured(gpu: Accelerator) -> Accelerator:
 
 def _move_seconds(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:
     nbytes = _moved(work)
-    apart = work.tables * gpu.table if isinstance(work, Pool) else 0.0
-    return (nbytes > 0) * (gpu.launch + apart) + nbytes / gpu.bandwidth
+    table_seconds = work.tables * gpu.table if isinstance(work, Pool) else 0.0
+    return (nbytes > 0) * (gpu.launch + table_seconds) + nbytes / gpu.bandwidth
 
 
 def _move_joules(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:

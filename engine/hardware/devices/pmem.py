@@ -315,8 +315,8 @@ def build(machine: MachineKnobs) -> Device:
 
 def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRates:
     """Return the numbers of so many modules."""
-    own = (media.cache_line, media.miss, media.flush, media.misses, media.cached_energy, media.beyond)
-    cache = CacheRates(*(constant.value for constant in own))
+    cached = (media.cache_line, media.miss, media.flush, media.misses, media.cached_energy, media.beyond)
+    cache = CacheRates(*(constant.value for constant in cached))
     return MediaRates(
         modules=float(count),
         line=media.line.value,

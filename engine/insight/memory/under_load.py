@@ -1,10 +1,11 @@
 """Latency under load: how each memory and link of a machine answers later the more it serves, beside what is published."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.catalog import latency_points
+from ...core.catalog import latency_points, names
 from ...hardware.concurrency import LoadCurve, at_load, load_curve
 from ...hardware.devices.cxl import link_latency
 from ...hardware.devices.dram import MEMORY, Memory
@@ -13,7 +14,6 @@ from ...scenario.scenario import Scenario
 from ...schedule.machine import ready
 
 LOADS = tuple(float(load) for load in np.linspace(0, 1, 41))
-CARD = "fpga-card"  # the one whose file has measured points
 FLAT = LoadCurve(0.0, 1.0, 1.0)
 OPTANE = 13.7  # GB/s that six modules write at most
 PUBLISHED: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[float, float], ...]], ...] = (
@@ -52,12 +52,15 @@ def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
     published = tuple(
         UnderLoad(name, _curve(points[0][1], load_curve(part, None)), points, source) for name, source, part, points in PUBLISHED
     )
-    card = latency_points("expander", CARD)
-    if card:
-        points = tuple(zip(card.loads, card.latencies, strict=True))
-        curve = LoadCurve(*FLAT[:3], card.times)
-        published = (*published, UnderLoad("FPGA card", _curve(card.latencies[0], curve), points, card.source))
-    return (*found, *published)
+    return (*found, *published, *_measured_cards())
+
+
+def _measured_cards() -> Iterator[UnderLoad]:
+    """Yield the cards whose files have measured points."""
+    for name in names("expander"):
+        if card := latency_points("expander", name):
+            points = tuple(zip(card.loads, card.latencies, strict=True))
+            yield UnderLoad(name, _curve(card.latencies[0], LoadCurve(*FLAT[:3], card.times)), points, card.source)
 
 
 def _curve(idle: float, curve: LoadCurve) -> tuple[float, ...]:

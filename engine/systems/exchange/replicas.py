@@ -18,7 +18,7 @@ from ...units import MiB
 from ...workload.accesses import expected
 from ...workload.bags import generating, length_cv
 from ...workload.expected_cache import hot_split, hottest
-from ..traffic import activation_bytes, keeps_state, mlp_bytes, num_rows, row_bytes, sent_bytes
+from ..traffic import activation_bytes, mlp_bytes, num_rows, row_bytes, sent_bytes, tables_apart
 from .crossing import Crossing
 
 SIZES = tuple((MiB * np.geomspace(1 / 4, 16 * 1024, 17)).tolist())  # candidate bytes of copies, each twice the one before
@@ -99,6 +99,6 @@ def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float,
     extra_rows = candidate.unique * (1 - 1 / s.machine.num_gpus)
     all_reduce = seconds(network, AllReduce(candidate.unique * vector_sent(s)))
     copy_seconds = all_reduce + seconds(gpu, RowUpdates(extra_rows, row_bytes(s)))
-    tables = float(s.model.num_tables) if keeps_state(s) else 0.0
-    launch = seconds(gpu, Pool(min(candidate.unique, 1.0), tables=tables))  # one more update; its bytes are spread either way
+    update = Pool(min(candidate.unique, 1.0), tables=tables_apart(s))  # a kernel or more; its bytes are spread either way
+    launch = seconds(gpu, update)
     return float(2 * seconds(network, exchange) + copy_seconds + launch), float(copy_seconds + launch)

@@ -14,7 +14,7 @@ from ..exchange.crossing import Crossing
 from ..exchange.replicas import vector_sent
 from ..loop import training_loop
 from ..system import Settled
-from ..traffic import Traffic, keeps_state
+from ..traffic import Traffic, tables_apart
 from . import shared
 
 UP, DOWN = "to GPU", "from GPU"
@@ -145,8 +145,7 @@ def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Nam
     gpus, partitioned = s.machine.num_gpus, t.rows - t.replicated_rows
     updated = partitioned + gpus * t.replicated_rows
     row_skew = (partitioned * t.row_skew + gpus * t.replicated_rows) / updated
-    tables = float(s.model.num_tables) if keeps_state(s) else 0.0  # each may have rows that every GPU updates
-    spreading = Demand("gpu", Pool(t.replicated_lookups * t.gpu_spread_bytes, tables=tables))
+    spreading = Demand("gpu", Pool(t.replicated_lookups * t.gpu_spread_bytes, tables=tables_apart(s)))  # all have rows here
     all_reduce = Demand("network", AllReduce(t.replicated_rows * vector_sent(s)))
     return (
         Task("Replicated spreading", "Embedding", (spreading,), ("Top MLP",)),

@@ -74,11 +74,11 @@ def sentence(study: Study) -> str:
     )
 
 
-def many_sentence(study: Study) -> str:
+def many_faults_sentence(study: Study) -> str:
     """Return what recoveries of the study of many faults change AUC by at the end, the most of them first."""
     plan, found = study.plan, {(one.moment, one.measure, one.variant): one.difference for one in findings(study)}
-    often = sorted((len(rollbacks.struck(plan, name)), name) for name in plan.variants if name.startswith("spread"))
-    parts = [f"{figures.count(count)} by {_points(found['at_end', 'auc', name])}" for count, name in reversed(often)]
+    by_count = sorted((len(rollbacks.fault_batches(plan, name)), name) for name in plan.variants if name.startswith("spread"))
+    parts = [f"{figures.count(count)} by {_points(found['at_end', 'auc', name])}" for count, name in reversed(by_count)]
     early = [
         f"one in batch {figures.count(rollbacks.parsed(name)[1])} by {_points(found['at_end', 'auc', name])}"
         for name in plan.variants

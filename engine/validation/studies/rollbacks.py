@@ -69,7 +69,7 @@ def label(name: str) -> str:
     return "1 recovery, near the end" if amount == 1 else f"{figures.count(amount)} recoveries over the run"
 
 
-def struck(plan: RollbacksPlan, name: str) -> tuple[int, ...]:
+def fault_batches(plan: RollbacksPlan, name: str) -> tuple[int, ...]:
     """Return the batches in which a variant's run is struck, rising."""
     if name == NOTHING:
         return ()
@@ -86,13 +86,13 @@ def one_seed(plan: RollbacksPlan, seed: int) -> Seed:
         given, shape, start, test = begun(plan, seed)
         at_recovery, at_end = {}, {}
         for name in (NOTHING, *plan.variants):
-            found = as_crash_begins(plan, struck(plan, name), given, shape, start)
+            found = weights_at_crash(plan, fault_batches(plan, name), given, shape, start)
             at_recovery[name] = score(shape, found, test)
             at_end[name] = score(shape, train(shape, found, given.batch, plan.crash_at, plan.batches).weights, test)
     return Seed(seed, scale_note(shape), at_recovery, at_end)
 
 
-def as_crash_begins(plan: RollbacksPlan, faults: tuple[int, ...], given: Source, shape: Shape, start: Weights) -> Weights:
+def weights_at_crash(plan: RollbacksPlan, faults: tuple[int, ...], given: Source, shape: Shape, start: Weights) -> Weights:
     """Return the weights as batch `crash_at` begins, after all recoveries up to it."""
     weights, at = start, 0
     for b in faults:
