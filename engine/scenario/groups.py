@@ -21,7 +21,14 @@ class Model:
     num_embeddings: tuple[int, ...] = knob(
         (1_000_000,), "Rows per table", "One number for all tables, or one per table separated by ';'.", low=1, high=10**11
     )
-    embedding_dim: int = knob(16, "Embedding dim", "Elements of an embedding vector.", low=1, high=4096)
+    embedding_dim: int | tuple[int, ...] = knob(
+        16,
+        "Embedding dim",
+        "Elements of an embedding vector: one number for all tables, or one per table separated by ';', as in 128*10;16*600.",
+        low=1,
+        high=4096,
+        by_table=True,
+    )
     pooling: tuple[int, ...] = knob(
         (1,), "Pooling factor", "Lookups per sample and table; one number, or one per table.", low=1, high=10_000
     )
@@ -45,21 +52,42 @@ class Model:
         "Pairwise dot products, plain concatenation, or DCNv2's cross network over the concatenation.",
         choices=("dot", "concat", "cross"),
     )
+    projection_dim: int | None = knob(
+        None,
+        "Projection dim",
+        "Dot products need vectors of one width: a layer of each table of another width brings its vectors to this one; "
+        "auto: the widest table's.",
+        low=1,
+        high=4096,
+        later=True,
+    )
     cross_layers: int = knob(3, "Cross layers", "Layers of the cross network.", low=1, high=64)
     cross_rank: int | None = knob(
         512, "Cross rank", "Rank of the matrix of each cross layer; auto: its full matrix.", low=1, high=10**5
     )
-    optimizer: str = knob(
+    optimizer: str | tuple[str, ...] = knob(
         "sgd",
         "Optimizer",
-        "Plain SGD; Adagrad, with one sum for each row (row-wise) or element; or Adam, of each batch's rows alone (lazy).",
+        "Plain SGD; Adagrad, with one sum for each row (row-wise) or element; or Adam, of each batch's rows alone (lazy). "
+        "One for all tables, or one per table.",
         choices=OPTIMIZERS,
+        by_table=True,
     )
-    row_precision: str = knob(
+    dense_optimizer: str | None = knob(
+        None,
+        "Dense optimizer",
+        "The optimizer of the dense layers, which know row-wise Adagrad as Adagrad; auto: the tables', or the first table's "
+        "where they have several.",
+        choices=OPTIMIZERS,
+        later=True,
+    )
+    row_precision: str | tuple[str, ...] = knob(
         "fp32",
         "Row precision",
-        "How memories, links and logs hold a row's vector: in fp32, fp16, bf16, or int8 with a scale; updates are rounded.",
+        "How memories, links and logs hold a row's vector: in fp32, fp16, bf16, or int8 with a scale; updates are rounded. "
+        "One for all tables, or one per table.",
         choices=PRECISIONS,
+        by_table=True,
     )
     learning_rate: float = knob(0.05, "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0, acts="training")
     embedding_learning_rate: float | None = knob(

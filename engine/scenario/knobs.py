@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from itertools import groupby
 from math import isfinite
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args
@@ -36,10 +37,12 @@ AUTO = "auto"
 SCREEN, SHORT = 400, 60  # characters of a value that a REPL shows, and of one knob in it
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
-LISTING = ";"  # between names of parts
+LISTING = ";"  # between names of parts, and between values of tables
+TIMES = "*"  # between a value and how many times a list has it
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 MOST_ASSUMED = 200  # constants; a machine has about a hundred
-MOST_ITEMS = {"floats": 20_000, "ints": 20_000, "widths": 64}  # a layer is some tasks of each batch, and of each estimate
+MOST_REPEATED = 20_000
+MOST_ITEMS = {"floats": MOST_REPEATED, "ints": MOST_REPEATED, "widths": 64}  # a layer is some tasks of each batch, and of each estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,8 @@ class Knob:
     `acts` says when, and `needs` names the fault or the knob without which it does nothing; `only` lists the whole
     numbers that exist, where not every one of the range does. `high` of a text is its length. What the generator draws by a
     `learned` knob is trained on, whether the estimate shows it or not. A text may list `parts`, ';' between their names. A knob
-    that is `later` than keys was added without moving results: at its default, keys leave it out.
+    that is `later` than keys was added without moving results: at its default, keys leave it out. One `by_table` is a value for
+    all tables, or a tuple with one for each.
     """
 
     label: str
@@ -64,6 +68,7 @@ class Knob:
     acts: Acts = "always"
     learned: bool = False
     later: bool = False
+    by_table: bool = False
     parts: PartNames | None = None
     needs: str = ""
     path: str = ""
@@ -91,7 +96,7 @@ def typed(knob: Knob, path: str, annotation: Any) -> Knob:
     """Return a declared knob with its dotted path, and its kind by the type of its field."""
     some = get_args(annotation)[0] if isinstance(annotation, UnionType) else annotation
     kind = "choice" if knob.choices else KINDS[some]
-    return replace(knob, path=path, kind=kind, optional=some is not annotation)
+    return replace(knob, path=path, kind=kind, optional=not knob.by_table and some is not annotation)
 
 
 def brief(text: str, most: int = SCREEN) -> str:
@@ -123,6 +128,8 @@ def parse(knob: Knob, text: str) -> Any:
     word = text.strip()
     if knob.optional and word.lower() == AUTO:
         return None
+    if knob.by_table and (LISTING in word or TIMES in word):
+        return check(knob, tuple(_plain(knob, part) for part in _repeated(knob, word)))
     if knob.kind == "switch":
         return check(knob, WORDS.get(word.lower(), text))
     if knob.kind in ("choice", "text"):
@@ -130,10 +137,34 @@ def parse(knob: Knob, text: str) -> Any:
     if knob.kind == "assumptions":
         return check(knob, tuple(_assumption(knob, part) for part in word.split(";") if part.strip()))
     if knob.kind in SEPARATOR:
-        _counted(knob, word.count(SEPARATOR[knob.kind]) + 1)
-        parts = word.split(SEPARATOR[knob.kind]) if word else []
-        return check(knob, tuple(_number(knob, part) for part in parts))
+        return check(knob, tuple(_number(knob, part) for part in _repeated(knob, word)))
     return check(knob, _number(knob, word))
+
+
+def _plain(knob: Knob, text: str) -> Any:
+    """Return one of several values as written; `check` looks at it with the others."""
+    return text.strip() if knob.kind == "choice" else _number(knob, text)
+
+
+def _repeated(knob: Knob, text: str) -> list[str]:
+    """Return the values of a list as written, of which `16*600` are 600; counted before any is made."""
+    separator = SEPARATOR.get(knob.kind, LISTING)
+    runs = [_run(knob, part) for part in text.split(separator)] if text else []
+    _counted(knob, sum(times for _, times in runs))
+    return [word for word, times in runs for _ in range(times)]
+
+
+def _run(knob: Knob, text: str) -> tuple[str, int]:
+    """Return a value as written and how many times it is repeated."""
+    word, star, times = text.partition(TIMES)
+    if not star:
+        return text, 1
+    if not (times.strip().isdecimal() and 0 < int(times) <= MOST_REPEATED):
+        raise BadKnob(
+            f"{knob.path} repeats {word.strip()[:40]!r} {times.strip()[:40]!r} times; write VALUE*TIMES with a whole number "
+            f"from 1 to {count(MOST_REPEATED)}."
+        )
+    return word, int(times)
 
 
 def write(knob: Knob, value: Any) -> str:
@@ -142,11 +173,19 @@ def write(knob: Knob, value: Any) -> str:
         return AUTO
     if knob.kind == "switch":
         return "on" if value else "off"
+    if isinstance(value, tuple) and knob.by_table:
+        return runs(knob.kind, value)
     if knob.kind in SEPARATOR:
         return SEPARATOR[knob.kind].join(repr(item) for item in value)
     if knob.kind == "assumptions":
         return ";".join(f"{name}={number!r}" for name, number in value)
     return str(value) if knob.kind in ("choice", "text") else repr(value)
+
+
+def runs(kind: Kind, values: tuple[Any, ...]) -> str:
+    """Write a list so that `parse` reads it back, equal neighbours as one value and their number, such as `16*600`."""
+    listing = ((repr(value) if not isinstance(value, str) else value, len([*same])) for value, same in groupby(values))
+    return SEPARATOR.get(kind, LISTING).join(word if times == 1 else f"{word}{TIMES}{times}" for word, times in listing)
 
 
 def check(knob: Knob, value: Any) -> Any:
@@ -155,6 +194,8 @@ def check(knob: Knob, value: Any) -> Any:
         if knob.optional:
             return None
         raise BadKnob(f"{knob.path} needs a value{_range(knob)}.")
+    if knob.by_table and isinstance(value, tuple | list):
+        return _by_table(knob, tuple(value))
     if knob.kind == "switch":
         if not isinstance(value, bool):
             raise BadKnob(f"{knob.path}={value!r} is not a switch; write on or off.")
@@ -168,6 +209,20 @@ def check(knob: Knob, value: Any) -> Any:
     if knob.kind in SEPARATOR:
         return _sequence(knob, value)
     return _in_range(knob, value)
+
+
+def _by_table(knob: Knob, values: tuple[Any, ...]) -> Any:
+    """Return a value for each table, or the one of a list that has no other."""
+    if not values:
+        raise BadKnob(f"{knob.path} is empty; write one value, or one per table separated by {LISTING!r}.")
+    _counted(knob, len(values))
+    try:
+        known = {(type(value), value) for value in values}
+    except TypeError:
+        raise BadKnob(f"{knob.path}={values!r} has more than plain values; write one per table.") from None
+    checked = {key: (_choice if knob.kind == "choice" else _in_range)(knob, key[1]) for key in known}
+    found = tuple([checked[type(value), value] for value in values])
+    return found if len(found) > 1 else found[0]
 
 
 def _choice(knob: Knob, value: Any) -> str:
@@ -247,10 +302,9 @@ def _sequence(knob: Knob, value: Any) -> tuple[Any, ...]:
 
 def _counted(knob: Knob, items: int) -> None:
     """Refuse a list that is too long before anything is made of it."""
-    if items > MOST_ITEMS[knob.kind]:
-        raise BadKnob(
-            f"{knob.path} has {count(items, 'value')}; at most {count(MOST_ITEMS[knob.kind])} are allowed: leave some out."
-        )
+    most = MOST_ITEMS.get(knob.kind, MOST_REPEATED)
+    if items > most:
+        raise BadKnob(f"{knob.path} has {count(items, 'value')}; at most {count(most)} are allowed: leave some out.")
 
 
 @lru_cache(maxsize=256)

@@ -22,7 +22,8 @@ from .knobs import Knob, knob
 from .machine import MachineKnobs
 from .renamed import RENAMED
 
-DIM, BOTTOM = "model.embedding_dim", "model.bottom_mlp"
+PER_TABLE = ("num_embeddings", "pooling", "embedding_dim", "row_precision", "optimizer")
+DIM, BOTTOM, PROJECTION = "model.embedding_dim", "model.bottom_mlp", "model.projection_dim"
 NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
 
 
@@ -60,7 +61,7 @@ class Scenario:
 
 # What the rules between knobs look at; any value of another knob goes with any of others.
 RULED = frozenset(
-    {f"model.{name}" for name in ("name", "num_tables", "num_embeddings", "pooling", "embedding_dim", "interaction")}
+    {f"model.{name}" for name in ("name", "num_tables", *PER_TABLE, "interaction", "projection_dim")}
     | {"model.bottom_mlp", "model.top_mlp", "faults.trace", "data.once_share", "data.bag_length_cv"}
     | {f"data.{name}" for name in BY_TABLE}
 )
@@ -77,19 +78,26 @@ def _check_rules(scenario: "Scenario", groups: Collection[str]) -> None:
 
 
 def _check_model(model: Model) -> None:
-    for name in ("num_embeddings", "pooling"):
-        count = len(getattr(model, name))
+    for name in PER_TABLE:
+        own = getattr(model, name)
+        count = len(own) if isinstance(own, tuple) else 1
         if count not in (1, model.num_tables):
             raise BadKnob(f"model.{name} has {count} values for {model.num_tables} tables; give one, or {model.num_tables}.")
     if len(model.bottom_mlp) < 2:
         raise BadKnob("model.bottom_mlp needs at least two widths: dense features and output.")
     if model.top_mlp[-1] != 1:
         raise BadKnob(f"model.top_mlp ends in {model.top_mlp[-1]}; its last width must be 1, the click's logit.")
-    if model.interaction == "dot" and model.bottom_mlp[-1] != model.embedding_dim:
+    if model.interaction == "dot" and model.bottom_mlp[-1] != projection_dim(model):
+        needed = f"model.embedding_dim={model.embedding_dim}" if alike(model) else f"vectors of {projection_dim(model)} elements"
         raise BadKnob(
-            f"model.bottom_mlp ends in {model.bottom_mlp[-1]}, but pairwise dot needs model.embedding_dim={model.embedding_dim}; "
+            f"model.bottom_mlp ends in {model.bottom_mlp[-1]}, but pairwise dot needs {needed}; "
             "make them equal or set model.interaction=concat."
         )
+
+
+def alike(model: Model) -> bool:
+    """Return whether dot products take all tables' vectors as they are."""
+    return not isinstance(model.embedding_dim, tuple) and model.projection_dim in (None, model.embedding_dim)
 
 
 def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
@@ -153,13 +161,18 @@ def mended(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, An
 
     An untouched bottom MLP follows; one that is set too, or never fitted, is left as it is.
     """
-    dim, model = changes.get(DIM), scenario.model
-    if "model.name" in changes or BOTTOM in changes or not isinstance(dim, int) or dim in (0, model.embedding_dim):
+    model = scenario.model
+    asked, own = changes.get(DIM), changes.get(PROJECTION, model.projection_dim)
+    dims = asked if isinstance(asked, tuple) else (asked,)
+    if "model.name" in changes or BOTTOM in changes or not all(isinstance(dim, int) and dim > 0 for dim in dims):
         return dict(changes), ""
-    if changes.get("model.interaction", model.interaction) != "dot" or model.bottom_mlp[-1] != model.embedding_dim:
+    if changes.get("model.interaction", model.interaction) != "dot" or model.bottom_mlp[-1] != projection_dim(model):
         return dict(changes), ""
-    widths = (*model.bottom_mlp[:-1], dim)
-    return {**changes, BOTTOM: widths}, f"model.bottom_mlp ends in {dim} now, as model.embedding_dim does."
+    dim = own or max(dims)
+    if dim == model.bottom_mlp[-1]:
+        return dict(changes), ""
+    cause = "as model.embedding_dim does" if len(dims) == 1 and not own else "as the vectors of dot products do"
+    return {**changes, BOTTOM: (*model.bottom_mlp[:-1], dim)}, f"model.bottom_mlp ends in {dim} now, {cause}."
 
 
 def with_checked(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
@@ -196,7 +209,28 @@ def cross_ranks(model: Model) -> tuple[int, ...]:
     return (model.cross_rank or 0,) * model.cross_layers if model.interaction == "cross" else ()
 
 
-def per_table(model: Model, name: str) -> tuple[int, ...]:
-    """Return `num_embeddings` or `pooling` with one value per table."""
-    given: tuple[int, ...] = getattr(model, name)
-    return given if len(given) == model.num_tables else given * model.num_tables
+def per_table(model: Model, name: str) -> tuple[Any, ...]:
+    """Return the value of each table, (T,), of a knob that has one for all, or one per table."""
+    own = getattr(model, name)
+    if not isinstance(own, tuple):
+        return (own,) * model.num_tables
+    return own if len(own) == model.num_tables else own * model.num_tables
+
+
+def dense_optimizer(model: Model) -> str:
+    """Return the optimizer of the dense layers."""
+    return model.dense_optimizer or str(per_table(model, "optimizer")[0])
+
+
+def projection_dim(model: Model) -> int:
+    """Return the width of the vectors of which pairwise dot products are made."""
+    own = model.embedding_dim
+    return model.projection_dim or (max(own) if isinstance(own, tuple) else own)
+
+
+def projected(model: Model) -> tuple[int, ...]:
+    """Return the tables whose vectors a layer brings to the width of the dot products, by number; none of other interactions."""
+    if model.interaction != "dot" or alike(model):
+        return ()
+    width = projection_dim(model)
+    return tuple(table for table, dim in enumerate(per_table(model, "embedding_dim")) if dim != width)
