@@ -1,7 +1,9 @@
-"""Paths as people write them, in a script, on the command line or in a form."""
+"""Paths as people write them, in a script, on the command line or in a form; and what tells a file from what it was before."""
 
 from contextlib import suppress
 from pathlib import Path
+
+FileState = tuple[int, ...]
 
 
 def written_path(text: str | Path) -> Path:
@@ -14,3 +16,12 @@ def written_path(text: str | Path) -> Path:
         return path.expanduser()
     except (RuntimeError, ValueError):  # `~name` of nobody, or with letters that no name has
         return path
+
+
+def file_state(path: Path) -> FileState:
+    """Return device, inode, size and both times of a file; raises OSError.
+
+    A file's own time can be set, as `rsync -t` and `tar -x` do, but not the time when it or its inode was last changed.
+    """
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

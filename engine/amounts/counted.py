@@ -23,14 +23,16 @@ from ..core.memo import remembered
 from ..hardware.line_cache import LineCache
 from ..scenario.scenario import Scenario, per_table
 from ..systems.placement import placement
+from ..systems.row_kinds import LEVELS, row_bytes, row_kinds
 from ..systems.sharding import Pieces
 from ..systems.steps.repeated import scratchpad_rows
 from ..systems.system import Cache, Settled, cache_policy, system_of
-from ..systems.table_placement import skew
-from ..systems.traffic import BY_BATCH, LEVELS, SKEWS, Traffic, row_bytes, traffic
+from ..systems.table_placement import Weight, skew
+from ..systems.traffic import BY_BATCH, SKEWS, Traffic, traffic
 from ..workload.batch import Recent, offsets, recent, table_ends, tally
 from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
+from .expected import batch_row_sizes
 from .hot_rows import hot_set, hot_shares, popular
 from .part_counts import counter
 from .repeats import counted_again
@@ -62,7 +64,7 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         flow = _moved(s, system.cache, file=file, on_progress=on_progress)
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
     if placement.plan:
-        skews = _skews(s, *placement.plan, file=file, on_progress=on_progress)
+        skews = _skews(s, *placement.plan, placement.weight, file=file, on_progress=on_progress)
         amounts |= dict(zip(SKEWS, skews, strict=True))
     if system.caches:
         amounts["levels"] = _found(s, system.caches(s), file=file, on_progress=on_progress)
@@ -80,7 +82,8 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
     if placement.replicas.rows:
         counts = _replicated(s, placement.replicas.rows, file=file, on_progress=on_progress)
         amounts |= dict(zip(("replicated_lookups", "replicated_vectors", "replicated_rows"), counts, strict=True))
-    return traffic(s, tables=placement.tables, **amounts)
+    unique = _unique(s, file=file, on_progress=on_progress).tobytes() if len(row_kinds(s)[0]) > 1 else b""
+    return traffic(s, tables=placement.tables, sizes=batch_row_sizes(s, system, unique), **amounts)
 
 
 @remembered(2)
@@ -103,7 +106,7 @@ def _near(s: Scenario, file: Recording | None) -> Recent:
 
 
 def _lookups(s: Scenario, batches: int) -> int:
-    return s.data.batch_size * sum(per_table(s.model, "pooling")) * batches
+    return int(s.data.batch_size * sum(per_table(s.model, "pooling")) * batches)
 
 
 def _told(rows: int, values: Iterable[Iterable[float]], done: str, on_progress: OnProgress, finishes: bool = False) -> Floats:
@@ -130,9 +133,22 @@ def _tallied(s: Scenario, *, file: Recording | None, on_progress: OnProgress) ->
 
 
 @of_amounts
-def _skews(s: Scenario, parts: int, pieces: Pieces, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return how many times the mean the part has that has most lookups, and most unique rows, by a plan, (2, N)."""
-    near, count = _near(s, file), counter(s.model, parts, pieces)
+def _unique(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> Floats:
+    """Return the unique rows of each table over all batches, each batch's counted anew, (T,)."""
+    near, total = _near(s, file), np.zeros(s.model.num_tables)
+    for n, ids in enumerate(_ids(s, file)):
+        total += tally(near, ids)[0]
+        on_progress(f"counted rows by table of batch {n}", False)
+    return total
+
+
+@of_amounts
+def _skews(s: Scenario, parts: int, pieces: Pieces, weight: Weight, *, file: Recording | None, on_progress: OnProgress) -> Floats:
+    """Return how many times the mean the part has that has most lookups, and most unique rows, by a plan, (2, N).
+
+    Each counts as many times as `weight` says of its table, where unlike rows take unlike time.
+    """
+    near, count = _near(s, file), counter(s.model, parts, pieces, weight)
     found = (map(skew, count(ids, tally(near, ids)[0])) for ids in _ids(s, file))
     return _told(2, found, "counted the parts of", on_progress)
 

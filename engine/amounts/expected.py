@@ -1,19 +1,22 @@
 """Traffic of a steady batch, expected from the popularity instead of counted from ids."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..caches.lines import expected_lines
 from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
-from ..systems.placement import levels
+from ..scenario.scenario import Scenario
+from ..systems.placement import levels, table_levels
+from ..systems.row_kinds import LEVELS, RowSizes, row_kinds, row_sizes
 from ..systems.steps.repeated import scratchpad_rows
-from ..systems.system import Settled, cache_policy, system_of
+from ..systems.system import Settled, System, cache_policy, system_of
 from ..systems.traffic import Traffic, traffic
 from ..systems.traffic import steady as repeated
 from ..workload.accesses import expected
-from ..workload.expected_cache import NOTHING, expected_moves, popular_shares
+from ..workload.expected_cache import NOTHING, expected_moves, missed_rows, popular_shares
 from .repeats import expected_again
 
 RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
@@ -66,6 +69,27 @@ def _share(expected: float, batches: int) -> Floats:
     return share
 
 
+@remembered(most=64)
+def batch_row_sizes(s: Scenario, system: System, unique: bytes = b"") -> RowSizes:
+    """Return the bytes of a batch's rows as the popularity lets expect; a full run gives the (T,) `unique` rows that it counted.
+
+    What a cache moves and what lies in which memory are the expected mix in a full run too.
+    """
+    if len(row_kinds(s)[0]) == 1:
+        return row_sizes(s)
+    cache, caches, counted = system.cache, system.caches, np.frombuffer(unique) if unique else None
+    moved = missed_rows(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else None
+    return row_sizes(s, counted, moved, table_levels(s, *caches(s)) if caches else far_tables(s, system))
+
+
+def far_tables(s: Scenario, system: System) -> Any:
+    """Return the unique rows by table that a system without caches finds in DRAM and below, as levels; none of other systems."""
+    if not system.tiers:
+        return ()
+    far = system.tiers(s).far
+    return np.concatenate([far, np.zeros((LEVELS - len(far), far.shape[1]))])
+
+
 @remembered(by=system_of)
 def expected_amounts(settled: Settled) -> Traffic:
     """Return one batch of the steady state; a cache, a hot set and the medium's own cache count only where there are any."""
@@ -76,7 +100,7 @@ def expected_amounts(settled: Settled) -> Traffic:
     again = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
     popular = popular_shares(s, hot(s)) if hot else (0.0, 0.0)
     moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else NOTHING
-    found = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
+    found: dict[str, Any] = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
     if medium.lines:
         found |= {name: np.array([lines]) for name, lines in expected_lines(s, medium)._asdict().items()}
     if medium.dirty:
@@ -93,6 +117,7 @@ def expected_amounts(settled: Settled) -> Traffic:
         refused=np.minimum(moved.refused, rows),
         again=np.array([again]),
         tables=settled.placement.tables,
+        sizes=batch_row_sizes(s, system),
         lookup_skew=np.array([skews.lookups]),
         row_skew=np.array([skews.rows]),
         **{f"replicated_{name}": np.array([getattr(copies, name)]) for name in ("lookups", "vectors")},

@@ -28,9 +28,10 @@ from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.replicas import planned
 from ..systems.parts import kind_of
+from ..systems.row_kinds import row_bytes
 from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, NUMBER, SERVER, WAY, modules_by_reason
 from ..systems.system import KEEPS, named, readers
-from ..systems.traffic import log_bytes, row_bytes, table_bytes
+from ..systems.traffic import log_bytes, table_bytes
 from ..units import GB, HOUR, MINUTE, GiB, MiB
 
 RATES = "_mtbf_hours"

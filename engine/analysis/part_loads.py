@@ -10,9 +10,9 @@ from ..registry import load, names
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.crossing import Crossing, even, index_routes, vector_routes
-from ..systems.parts import EVEN, Kind, Units, kind_of
+from ..systems.parts import EVEN, Kind, Units, kind_of, table_units
 from ..systems.system import Settled, System
-from ..systems.traffic import index_bytes, sent_bytes
+from ..systems.traffic import index_bytes, sent_bytes, vector_nbytes
 from ..units import MS
 from ..workload.accesses import expected
 
@@ -101,13 +101,13 @@ def _loads(settled: Settled, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
     s, found = settled.scenario, settled.placement.balance
     if found is None:
         return (), 0.0
-    units = kind.units(s, settled.system)
+    units, work = table_units(s, settled.system, kind).units, found.work
     rate = np.array([[units.fabric], [units.network]])
-    ways = (vector_routes(found.parts, found.pieces, sent_bytes(s)), index_routes(found.parts, index_bytes(s) * found.indices))
+    ways = (vector_routes(found.parts, found.pieces, vector_nbytes(s)), index_routes(found.parts, index_bytes(s) * found.indices))
     vectors, indices = (np.maximum(sent, received) for sent, received in ways)
     exchange = (2 * vectors * rate).max(axis=0) + (indices * rate).max(axis=0)
     nbytes = (2 * vectors + indices).sum(axis=0) * (rate.sum() > 0)
-    seconds = np.array([found.lookups * units.lookup, found.rows * units.row + found.far.sum(axis=0) * units.far, exchange])
+    seconds = np.array([work.lookups * units.lookup, work.rows * units.row + work.far.sum(axis=0) * units.far, exchange])
     plain, asked = (
         even(found.parts, s.model.num_tables * sent_bytes(s)),
         even(found.parts, index_bytes(s) * float(expected(s).lookups.sum())),

@@ -5,6 +5,7 @@ a line's neighbours are any rows. So the chance that none of a line's rows is us
 power of the rows in a line. All rows that a batch looks up are updated by its end: a line that goes is always a changed one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -15,8 +16,8 @@ from ..core.hashing import GOLDEN, Purpose, stream
 from ..core.jit import entry, inner
 from ..hardware.line_cache import LineCache
 from ..scenario.scenario import Scenario, per_table
-from ..systems.traffic import row_bytes
-from ..workload.accesses import lookups
+from ..systems.row_kinds import kind_bytes
+from ..workload.accesses import expected, lookups
 from ..workload.batch import offsets
 from ..workload.expected import HALVINGS, gap_rate, unused
 from ..workload.popularity import Popularity, alike, popularities
@@ -39,13 +40,14 @@ class LineMoves(NamedTuple):
     refetched: float
 
 
-def packing(s: Scenario, cache: LineCache) -> tuple[int, int, int]:
-    """Return the rows that a line holds, whole, the lines that a larger row takes, and how many of the one or the other the
-    cache holds.
+def packing(s: Scenario, cache: LineCache) -> tuple[Ints, float, int]:
+    """Return the whole rows of each table that a line holds, (T,), the lines that a larger row takes, and how many lines, or such
+    rows, the cache holds. Of unlike rows the lines are a mean over those that a batch uses.
     """
-    row = row_bytes(s)
-    lines = max(1, int(-(-row // cache.nbytes)))
-    return max(1, int(cache.nbytes // row)), lines, max(1, cache.lines // lines)
+    sizes = kind_bytes(s, "row")
+    rows, lines = np.maximum(1, cache.nbytes // sizes).astype(np.int64), np.maximum(1, -(-sizes // cache.nbytes))
+    each = float(lines[0]) if (lines == lines[0]).all() else float(np.average(lines, weights=expected(s).unique_rows / rows))
+    return rows, each, max(1, int(cache.lines // each))
 
 
 def expected_lines(s: Scenario, cache: LineCache) -> LineMoves:
@@ -85,16 +87,18 @@ def _first_used(ids: Ints, line: Ints, fresh: Ints) -> tuple[Ints, Ints]:
     return ids[order], line[order]
 
 
-def _used(s: Scenario, rows: int) -> Callable[[float], float]:
+def _used(s: Scenario, rows: Ints) -> Callable[[float], float]:
     """Return what tells how many lines are expected to be used during so many lookups over all tables."""
     every, total = alike(s), sum(per_table(s.model, "pooling"))
-    kinds = [*zip(every.laws, every.pooling, every.tables.tolist(), strict=True)]
+    kinds = Counter(zip(every.kind.tolist(), rows.tolist(), strict=True))
 
-    def of_tables_like(law: Popularity, share: float, time: float) -> float:
-        each = _rows_in_line(law, rows)
+    def of_tables_like(law: Popularity, share: float, in_line: int, time: float) -> float:
+        each = _rows_in_line(law, in_line)
         return -law.rows / each * float(np.expm1(each * _log_unused(s, law, share / total, time)))
 
-    return lambda time: sum(tables * of_tables_like(law, share, time) for law, share, tables in kinds)
+    return lambda time: sum(
+        tables * of_tables_like(every.laws[kind], every.pooling[kind], in_line, time) for (kind, in_line), tables in kinds.items()
+    )
 
 
 def _rows_in_line(law: Popularity, rows: int) -> float:
@@ -120,7 +124,7 @@ def _stay(used: Callable[[float], float], room: int) -> float:
     return float(np.exp(high))
 
 
-def _known(s: Scenario, rows: int, room: int) -> Known:
+def _known(s: Scenario, rows: Ints, room: int) -> Known:
     """Return what counts the lines that long training has left in the cache, of those first used in batch n.
 
     One is missing if each of its rows that the batch uses was unused for as long as lines stay (`warm_start`), and so were those
@@ -128,7 +132,7 @@ def _known(s: Scenario, rows: int, room: int) -> Known:
     """
     time, batch, tables, first = _stay(_used(s, rows), room), float(lookups(s).sum()), range(s.model.num_tables), offsets(s.model)
     row_found, laws, pooling = before(s, tables, (time,)), popularities(s), per_table(s.model, "pooling")
-    in_line = np.array([_rows_in_line(law, rows) for law in laws])
+    in_line = np.array([_rows_in_line(law, each) for law, each in zip(laws, rows.tolist(), strict=True)])
 
     def log_missing(t: int, since: float) -> float:
         longer, so_far = (_log_unused(s, laws[t], pooling[t] / sum(pooling), x + batch) for x in (time, since))
@@ -148,13 +152,16 @@ def _known(s: Scenario, rows: int, room: int) -> Known:
 
 
 @entry
-def lines_of(ids: Ints, tables: Ints, first: Ints, rows: int) -> Ints:
-    """Return the line of each of some sorted rows; tables start at rows `tables` and at lines `first`."""
+def lines_of(ids: Ints, tables: Ints, first: Ints, rows: Ints) -> Ints:
+    """Return the line of each of some sorted rows; tables start at rows `tables` and at lines `first`.
+
+    `rows` are those that a line of each table holds, (T,).
+    """
     found, table = np.empty_like(ids), 0
     for i in range(len(ids)):
         while ids[i] >= tables[table + 1]:
             table += 1
-        found[i] = first[table] + _place(ids[i] - tables[table], tables[table + 1] - tables[table]) // rows
+        found[i] = first[table] + _place(ids[i] - tables[table], tables[table + 1] - tables[table]) // rows[table]
     return found
 
 

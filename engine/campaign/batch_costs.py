@@ -14,9 +14,10 @@ from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, expected_line, ready
 from ..schedule.steady_state import Steady
 from ..schedule.timeline import timeline, work_done
+from ..systems.row_kinds import row_sizes, unique_row_bytes
 from ..systems.steps.recovery import recover
 from ..systems.system import RecoveryWork, Settled
-from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
+from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes
 from ..workload.accesses import expected
 from .protection import Pace
 
@@ -96,8 +97,8 @@ def _logged(scenario: Scenario) -> Pace:
     m = ready(scenario)
     line, paced = expected_line(m), _pace(m)
     rows = float(expected(m.scenario).unique_rows.sum())
-    logs = rows * (row_bytes(m.scenario) + INDEX_BYTES)
-    work = RecoveryWork(rows, row_bytes(m.scenario), logs, mlp_bytes(m.scenario))
+    logs = rows * (unique_row_bytes(m.scenario) + INDEX_BYTES)
+    work = RecoveryWork(rows, row_sizes(m.scenario).unique.row, logs, mlp_bytes(m.scenario))
     again = timeline(recover(m.settled, work), m.devices, 1)
     joules = float(work_done(again, again.makespan).joules.sum())
     stale = int(line.state.stale.max(initial=0))

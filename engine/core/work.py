@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .row_sizes import RowBytes, mean_bytes
+
 Amount = float | NDArray[np.float64]
 By = Literal["host", "near-data", "gpu", "card"]  # who asks a memory for rows, and so how many accesses are in flight
 
@@ -32,7 +34,7 @@ class RowReads(Work):
     """
 
     rows: Amount
-    row_bytes: int
+    row_bytes: RowBytes
     raw_share: Amount = 0.0
     by: By = "host"
     fetched: Amount = 0.0
@@ -44,7 +46,7 @@ class RowUpdates(Work):
     """Read, modify and write embedding rows in place; `clean` lines of a memory's cache were not written lately."""
 
     rows: Amount
-    row_bytes: int
+    row_bytes: RowBytes
     by: By = "host"
     fetched: Amount = 0.0
     clean: Amount = 0.0
@@ -55,8 +57,8 @@ class RowLog(Work):
     """Copy embedding rows to the log region of the same memory: read them, append entries of row and number."""
 
     rows: Amount
-    row_bytes: int
-    entry_bytes: int
+    row_bytes: RowBytes
+    entry_bytes: RowBytes
     by: By = "host"
     fetched: Amount = 0.0
 
@@ -66,7 +68,7 @@ class HomeWrites(Work):
     """Write already updated rows from a volatile buffer to their home; paid for by the update."""
 
     rows: Amount
-    row_bytes: int
+    row_bytes: RowBytes
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ class HostRows(Work):
     """Gather rows from host memory into one buffer, or scatter them back, on a host CPU; `calls` if it is a remote one's."""
 
     rows: Amount
-    row_bytes: int
+    row_bytes: RowBytes
     scatter: bool = False
     calls: float = 1.0
 
@@ -200,19 +202,19 @@ class BottomMLP(Work):
 
 @dataclass(frozen=True)
 class TopPart(Work):
-    """Feature interaction of `vectors` vectors of `dim` and the top MLP of `widths`, forward and backward.
+    """Feature interaction of vectors of so many `elements` together and the top MLP of `widths`, forward and backward.
 
     With a cross network `ranks` has the rank of each of its layers, 0 for a full matrix; in `pairs` all pairs have products, else
-    vectors are put beside each other.
+    vectors are put beside each other. `projections` are layers before them: how many there are from and to which width.
     """
 
     samples: Amount
     widths: tuple[int, ...]
-    vectors: int
-    dim: int
+    elements: int
     state: int = 0
     ranks: tuple[int, ...] = ()
     pairs: bool = True
+    projections: tuple[tuple[int, int, int], ...] = ()
 
 
 def amounts(work: Work) -> dict[str, Any]:
@@ -224,9 +226,9 @@ def amounts(work: Work) -> dict[str, Any]:
 def written(work: Work) -> Amount:
     """Return the bytes that the work stores into its memory."""
     if isinstance(work, RowUpdates):
-        return work.rows * work.row_bytes
+        return work.rows * mean_bytes(work.row_bytes)
     if isinstance(work, RowLog):
-        return work.rows * work.entry_bytes
+        return work.rows * mean_bytes(work.entry_bytes)
     if isinstance(work, Stream) and work.write:
         return work.nbytes
     return work.flags * 64 if isinstance(work, Persist) else 0.0

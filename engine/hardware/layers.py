@@ -132,12 +132,28 @@ def _cross(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     return costs
 
 
+def _projections(on: Arithmetic, work: TopPart) -> list[LayerCost]:
+    """Layers without bias that bring vectors to one width: those of like widths are one batched product, three a step."""
+    costs = list[LayerCost]()
+    for layers, k, n in work.projections:
+        costs += [_batched(on, layers, *product) for product in _products(work.samples, k, n)]
+        costs += [_elementwise(on, _update(on, work.state) * layers * k * n)]
+    return costs
+
+
+def _batched(on: Arithmetic, layers: int, m: Any, k: Any, n: int) -> LayerCost:
+    """Cost so many m×k by k×n products that one kernel computes."""
+    flop, nbytes = 2.0 * layers * m * k * n, 1.0 * on.word * layers * (m * k + k * n + m * n)
+    padded = 2.0 * layers * ((m + on.rows) * k * n + on.samples * k * n) / on.rate
+    return LayerCost(on.fixed + np.maximum(padded, nbytes / on.bandwidth), flop, nbytes)
+
+
 def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     """Interaction, forward and backward over its vectors; the loss in fp32; the top MLP.
 
     Pooled vectors and their gradients are fp32: layers in 16 bits convert them, each with a kernel.
     """
-    vectors = 1.0 * on.word * work.samples * work.vectors * work.dim
+    vectors = 1.0 * on.word * work.samples * work.elements
     outputs = 1.0 * on.word * work.samples * work.widths[0]
     interaction = [_elementwise(on, vectors + outputs)] * (INTERACTION if work.pairs and not work.ranks else BESIDE) + _cross(
         on, work
@@ -145,4 +161,4 @@ def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     loss = [_elementwise(on, 1.0 * FLOAT32 * work.samples)] * LOSS
     backward = _backward(on, work.samples, work.widths, work.state, input_gradient=True)
     casts = [_elementwise(on, (FLOAT32 / on.word + 1.0) * vectors)] * 2 if on.word < FLOAT32 else []
-    return casts + interaction + loss + _forward(on, work.samples, work.widths) + backward
+    return casts + _projections(on, work) + interaction + loss + _forward(on, work.samples, work.widths) + backward

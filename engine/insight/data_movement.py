@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core import work
+from ..core.row_sizes import mean_bytes
 from ..scenario.scenario import Scenario
 from ..schedule.machine import expected_line, machine_of, settle
 
@@ -55,11 +56,11 @@ def payload(done: work.Work) -> tuple[str, work.Amount]:
         case work.Pool():
             return "pooled", done.nbytes
         case work.RowReads():
-            return "read", done.rows * done.row_bytes
+            return "read", done.rows * mean_bytes(done.row_bytes)
         case work.RowUpdates():
-            return "updated", done.rows * done.row_bytes
+            return "updated", done.rows * mean_bytes(done.row_bytes)
         case work.HostRows():
-            return "gathered", done.rows * done.row_bytes
+            return "gathered", done.rows * mean_bytes(done.row_bytes)
         case work.Stream(write=False):
             return "read", done.nbytes
         case work.RowLog() | work.Stream() | work.Persist():

@@ -8,9 +8,10 @@ import numpy as np
 from ..caches.stack_distance import curve
 from ..core.arrays import Floats, Ints
 from ..core.figures import count
+from ..core.row_sizes import mean_bytes
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
-from ..scenario.storage import stored_bytes
+from ..systems.row_kinds import mean_kind
 from ..workload.accesses import expected
 from ..workload.batch import offsets, table_ends
 from ..workload.expected import hit_rate
@@ -36,7 +37,7 @@ class Profile:
     """
 
     rows: int
-    row_bytes: int
+    row_bytes: float
     counted: str
     popularity: Floats
     by_batch: Sequence[tuple[int, float, float]]
@@ -95,10 +96,9 @@ def _profile(
     s: Scenario, words: str, by_batch: Sequence[tuple[int, float, float]], head: Floats, lru: Floats, weight: Floats, own: Floats
 ) -> Profile:
     tables = per_table(s.model, "num_embeddings")
+    rows = mean_kind(s, tables)
     hits = {LRU: lru, LRU_BY_TABLE: weight @ own, STATIC: head}
-    return Profile(
-        sum(tables), stored_bytes(s.model.row_precision, s.model.embedding_dim), words, head, by_batch, hits, tables, weight, own
-    )
+    return Profile(sum(tables), mean_bytes(rows.row) - mean_bytes(rows.beside), words, head, by_batch, hits, tables, weight, own)
 
 
 def _counted_batch(scenario: Scenario, batches: Sequence[Ints], joined: int) -> tuple[int, float, float]:

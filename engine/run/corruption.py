@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..core.arrays import Bytes, Ints
+from ..core.row_sizes import mean_bytes
 from ..faults.fault import Strike, generator
 from ..persistence.crash_media import CrashMedia
 from ..persistence.layout import MediumLayout
@@ -52,8 +53,8 @@ def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
     rng = generator(scenario.faults.seed, stream)
     total = float(sum(per_table(scenario.model, "num_embeddings")))
     sizes = {
-        "table": total * recovery.row_bytes,
-        "row log": 2 * recovery.rows * (recovery.row_bytes + INDEX_BYTES),
+        "table": total * mean_bytes(recovery.row_bytes),
+        "row log": 2 * recovery.rows * (mean_bytes(recovery.row_bytes) + INDEX_BYTES),
         "mlp log": 3.0 * recovery.mlp_bytes,
     }
     shares = np.array(list(sizes.values())) / sum(sizes.values())

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core.row_sizes import mean_bytes
 from ..errors import CannotRun
 from ..persistence.crash_media import CrashMedia
 from ..persistence.layout import MediumLayout
@@ -125,8 +126,9 @@ def recovered_batches(m: Machine, segment: Segment, down: Outage) -> tuple[int, 
     One logged row and another one tell the same as all; where fenced writes are lost, it matters how many there were.
     """
     fenced = min(domain(persistence_model(m.scenario, down.strikes[0])).buffered_lines * LINE, MOST_FENCED)
-    count = int(np.clip(down.recovery.rows, 1, 1 + fenced // down.recovery.row_bytes))
-    rows = np.zeros((count + 1, down.recovery.row_bytes), np.uint8)
+    row_nbytes = round(mean_bytes(down.recovery.row_bytes))
+    count = int(np.clip(down.recovery.rows, 1, 1 + fenced // row_nbytes))
+    rows = np.zeros((count + 1, row_nbytes), np.uint8)
     mlp = np.zeros(int(np.clip(down.recovery.mlp_bytes, 8, max(fenced, 8))), np.uint8)
     change = BatchChange(np.arange(count), rows[1:], rows[1:], mlp, mlp)
     since, flagged = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)

@@ -28,7 +28,7 @@ def seconds(scenario: Scenario) -> float:
 def counting_seconds(scenario: Scenario) -> float:
     """Return the seconds that all of a full run but training is likely to take on one core."""
     samples = scenario.data.batch_size * scenario.run.batches
-    lookups = sum(per_table(scenario.model, "pooling"))
+    lookups: int = sum(per_table(scenario.model, "pooling"))
     return POINT_SECONDS + scenario.run.batches * BATCH_SECONDS + samples * lookups / ROWS_PER_SECOND
 
 
@@ -37,12 +37,13 @@ def training_seconds(scenario: Scenario) -> float:
     if not scenario.run.training:
         return 0.0
     samples = scenario.data.batch_size * scenario.run.batches
-    lookups = sum(per_table(scenario.model, "pooling"))
     held_out = scenario.data.held_out_samples * scenario.run.evaluations
     batch_size = scenario.data.batch_size
     step = min(step_flop(full(scenario), batch_size), scenario.run.step_budget_GFLOP * 1e9) / batch_size  # of a sample
     trained = (3 * samples + held_out) * step / STEP_FLOP_PER_SECOND
-    return PREPARE_SECONDS + trained + (3 * samples + held_out) * lookups * scenario.model.embedding_dim / 16 / ROWS_PER_SECOND
+    wide = zip(*(per_table(scenario.model, name) for name in ("pooling", "embedding_dim")), strict=True)
+    elements = float(sum(lookups * dim for lookups, dim in wide))
+    return PREPARE_SECONDS + trained + (3 * samples + held_out) * elements / 16 / ROWS_PER_SECOND
 
 
 def sweep_seconds(scenarios: Sequence[Scenario], how: How, cores: int = 1) -> float:

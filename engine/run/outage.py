@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from ..core.arrays import Floats
+from ..core.row_sizes import mean_bytes
 from ..faults.fault import Strike, generator
 from ..persistence.models import domain
 from ..scenario.scenario import Scenario
@@ -13,7 +14,7 @@ from ..schedule.machine import Machine
 from ..schedule.timeline import Timeline, timeline
 from ..systems.steps.recovery import recover
 from ..systems.system import RecoveryWork
-from ..systems.traffic import INDEX_BYTES, Traffic, table_bytes
+from ..systems.traffic import Traffic, table_bytes
 from .segment import Segment
 from .upcoming_faults import UpcomingFaults
 
@@ -124,4 +125,4 @@ def _recovery(m: Machine, traffic: Traffic, segment: Segment, strike: Strike) ->
     if not m.log_policy.log or committed < 0:
         return RecoveryWork(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes, scan)
     rows = float(traffic.rows[segment.first + committed])
-    return RecoveryWork(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes, scan)
+    return RecoveryWork(rows, traffic.row_bytes, rows * mean_bytes(traffic.entry_bytes), traffic.mlp_bytes, scan)

@@ -42,7 +42,8 @@ TIMES = "*"  # between a value and how many times a list has it
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 MOST_ASSUMED = 200  # constants; a machine has about a hundred
 MOST_REPEATED = 20_000
-MOST_ITEMS = {"floats": MOST_REPEATED, "ints": MOST_REPEATED, "widths": 64}  # a layer is some tasks of each batch, and of each estimate
+# Of widths fewer: a layer is some tasks of each batch, and of each estimate.
+MOST_ITEMS = {"floats": MOST_REPEATED, "ints": MOST_REPEATED, "widths": 64}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from zlib import crc32
 
-from ..core.file_state import FileState, file_state
 from ..errors import BadFile
+from ..paths import FileState, file_state
 from ..version import PROGRAM
 from . import schema, soundness
 from .files import backups, make_own, make_private, restored

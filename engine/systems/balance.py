@@ -4,10 +4,11 @@ The slowest part decides how long a task takes; energy, bytes and wear follow th
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Floats, Ints
+from ..core.arrays import Flags, Floats, Ints
 from ..core.jit import entry
 from ..core.memo import remembered
 from ..scenario.scenario import Scenario, per_table
@@ -15,12 +16,13 @@ from ..workload.accesses import expected
 from ..workload.row_spread import Spreads, spreads
 from .exchange.crossing import NO_CROSSING, Crossing, even, indices, vectors
 from .exchange.replicas import NO_REPLICAS, choose_replicas
-from .parts import EVEN, KINDS, Units, kind_of, memories
+from .parts import EVEN, KINDS, TableUnits, Units, kind_of, memories, table_units
 from .placement import Tiers
-from .sharding import Parts, Pieces, Shares, Wanted, alike, by_hand, made, over, shares, spread
+from .row_kinds import row_kinds
+from .sharding import Parts, Pieces, Shares, Wanted, alike, by_hand, made, over, shares, spread, weighed
 from .system import System
-from .table_placement import Balance, Far, Links, Skews, TablePlacement, skew
-from .traffic import index_bytes, row_bytes, sent_bytes, table_bytes
+from .table_placement import Balance, Far, Links, PartWork, Skews, TablePlacement, skew
+from .traffic import index_bytes, sent_bytes, table_bytes, table_nbytes, table_states, vector_nbytes
 
 ROUNDED = 1e-9  # what sums in another order may differ by
 
@@ -29,20 +31,27 @@ ROUNDED = 1e-9  # what sums in another order may differ by
 def table_placement(s: Scenario, system: System) -> TablePlacement:
     """Return the placement of tables by the plan in force; raises BadKnob for an unreadable plan."""
     balance = _balance_in_force(s, system)
-    skews = Skews(skew(balance.lookups), skew(balance.rows)) if balance else Skews()
+    skews = Skews(skew(balance.work.lookups), skew(balance.work.rows)) if balance else Skews()
     far = _far(balance) if balance and system.tiers else Far()
     links = _links(s, balance) if balance and "cxl" in system.devices else Links()
     pooled, indices_sent = _crossings(s, system, balance) if system.scales else (NO_CROSSING, NO_CROSSING)
     fullest = table_bytes(s) / s.machine.num_gpus * (skew(balance.held) if balance else 1.0)
     replicas = choose_replicas(s, pooled, fullest) if system.replicates else NO_REPLICAS
-    tables = _most_pieces(balance.pieces, balance.parts.number) if balance else s.model.num_tables
+    tables = _most_pieces(balance.pieces, balance.parts.number, _updated_alone(s)) if balance else s.model.num_tables
     return TablePlacement(balance, skews, far, links, pooled, indices_sent, replicas, float(tables))
 
 
-def _most_pieces(pieces: Pieces, parts: int) -> int:
-    """Return how many pieces of tables the part has that has most of them."""
-    has = np.bincount(pieces.place[pieces.place >= 0], minlength=parts)
-    for run, count in zip(*np.unique(pieces.place[pieces.place < 0], return_counts=True), strict=True):
+def _updated_alone(s: Scenario) -> Flags:
+    """Return of which tables pieces count, (T,): those whose optimizer keeps something, or all, where none does."""
+    stateful = np.array(table_states(s)) > 0
+    return stateful if stateful.any() else ~stateful
+
+
+def _most_pieces(pieces: Pieces, parts: int, counted: Flags) -> int:
+    """Return how many pieces of `counted` tables the part has that has most of them."""
+    place = pieces.place[counted[pieces.table]]
+    has = np.bincount(place[place >= 0], minlength=parts)
+    for run, count in zip(*np.unique(place[place < 0], return_counts=True), strict=True):
         has[list({*pieces.runs[~run]})] += count
     return int(has.max())
 
@@ -57,34 +66,41 @@ def _balance_in_force(s: Scenario, system: System) -> Balance | None:
     pieces = by_hand(s.policy.plan, s.model.num_tables, parts.number) if s.policy.plan else None
     if parts.number == 1:
         return None
-    pieces = pieces or made(way, _wanted(s, system, parts, kind.units(s, system)))
-    return _part_balance(s, system, parts, pieces) if pieces else None
+    each = table_units(s, system, kind)
+    pieces = pieces or made(way, _wanted(s, system, parts, each))
+    return _part_balance(s, system, parts, pieces, each) if pieces else None
 
 
-def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces) -> Balance:
+def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces, each: TableUnits) -> Balance:
     """Return what a plan asks of each part, as the popularity lets expect."""
     number, tiers = parts.number, system.tiers
     lookups, rows, index = loaded(spreads(s), pieces, number)
     placed = tiers(s) if tiers else Tiers({}, np.zeros((2, s.model.num_tables)))
-    far, kept = spread(pieces, placed.far, number), spread(pieces, np.array([_sizes(s), *placed.kept.values()]), number)
-    return Balance(parts, pieces, lookups, rows, index, kept[0], far, dict(zip(placed.kept, kept[1:], strict=True)))
+    far, kept = spread(pieces, placed.far, number), spread(pieces, np.array([table_nbytes(s), *placed.kept.values()]), number)
+    work, weight = PartWork(lookups, rows, far), None
+    if len(row_kinds(s)[0]) > 1:
+        heavy = loaded(spreads(s), pieces, number, each)
+        weight = tuple(each.lookups.tolist()), tuple(each.rows.tolist())
+        work = PartWork(heavy[0], heavy[1], spread(pieces, placed.far * each.far, number))
+    return Balance(parts, pieces, lookups, rows, index, kept[0], far, dict(zip(placed.kept, kept[1:], strict=True)), work, weight)
 
 
-def _sizes(s: Scenario) -> Floats:
-    """Return the bytes of each table, (T,)."""
-    return np.array(per_table(s.model, "num_embeddings")) * float(row_bytes(s))
-
-
-def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
+def _wanted(s: Scenario, system: System, parts: Parts, each: TableUnits) -> Wanted:
     """Return what plans are made for."""
-    touched, vector, index_nbytes = expected(s), sent_bytes(s), index_bytes(s)
-    way = _crossing(units, vectors(parts, over([(0,)], np.zeros(1, dtype=np.int64)), vector))
-    alone = touched.lookups * units.lookup + touched.unique_rows * units.row + units.piece
+    touched, vector, index_nbytes, units = expected(s), vector_nbytes(s), index_bytes(s), each.units
+    first = over([(0,)], np.zeros(1, dtype=np.int64))
+    if isinstance(vector, float):
+        way: Any = _crossing(units, vectors(parts, first, vector))
+    else:
+        way = _crossing(units, vectors(parts, first, 1.0)) * vector
+    alone = touched.lookups * (units.lookup * each.lookups) + touched.unique_rows * (units.row * each.rows)
+    alone = alone + units.piece * each.pieces
     places = [(place, need / table_bytes(s), have, sharing) for place, need, have, sharing in memories(s, system) if need]
-    kept: Mapping[str, Floats] = {place: share * _sizes(s) for place, share, _, _ in places}
+    kept: Mapping[str, Floats] = {place: share * table_nbytes(s) for place, share, _, _ in places}
     far = np.zeros((0, s.model.num_tables))
     if system.tiers:
         kept, far = system.tiers(s)
+        far = far * each.far
         alone = alone + far.sum(axis=0) * units.far
     nbytes = np.array([kept[place] for place, _, _, _ in places]).reshape(len(places), -1)
     rooms, sharing = tuple(have for _, _, have, _ in places), tuple(size for _, _, _, size in places)
@@ -95,13 +111,14 @@ def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
         sent = 2 * _crossing(units, vectors(parts, pieces, vector))
         if even + sent > than * (1 + ROUNDED):
             return np.inf
-        lookups, rows, index = loaded(batch, pieces, parts.number)
+        lookups, rows, index = loaded(batch, pieces, parts.number, each)
         outside = spread(pieces, far, parts.number).sum(axis=0)
         sent += _crossing(units, indices(parts, index_nbytes * index))
-        piece_seconds = units.piece * _most_pieces(pieces, parts.number) if units.piece else 0.0
+        piece_seconds = units.piece * _most_pieces(pieces, parts.number, each.pieces) if units.piece else 0.0
         return float(lookups.max() * units.lookup + rows.max() * units.row + outside.max() * units.far) + piece_seconds + sent
 
-    return Wanted(parts, alone + 2 * way, nbytes, s.model.embedding_dim, rooms, sharing, slowest)
+    columns = np.array(per_table(s.model, "embedding_dim"))
+    return Wanted(parts, alone + 2 * way, nbytes, columns, rooms, sharing, slowest)
 
 
 def _crossing(units: Units, bytes_: Crossing) -> float:
@@ -113,12 +130,12 @@ def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Cr
 
     Gradients of the vectors are as large. As indices are spread, so are the lengths of uneven bags.
     """
-    kind, vector, index = kind_of(system), sent_bytes(s), index_bytes(s)
+    kind, vector, index = kind_of(system), vector_nbytes(s), index_bytes(s)
     if balance:
         found = vectors(balance.parts, balance.pieces, vector), indices(balance.parts, index * balance.indices)
     else:
         parts = (kind or KINDS["gpus"]).parts(s, system)
-        found = even(parts, s.model.num_tables * vector), even(parts, index * float(expected(s).lookups.sum()))
+        found = even(parts, s.model.num_tables * sent_bytes(s)), even(parts, index * float(expected(s).lookups.sum()))
     cards, hosts = (kind.cards(s), kind.hosts) if kind else (1, False)
     pooled, asked = (one._replace(network=one.network / cards, hosts=hosts) for one in found)
     return pooled, asked
@@ -126,24 +143,26 @@ def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Cr
 
 def _far(balance: Balance) -> Far:
     """Return how a plan spreads rows outside HBM, as the popularity lets expect; caches hold an even share of all parts' rows."""
-    rows, group = balance.far.sum(axis=0), balance.parts.group
-    return Far(skew(rows), *(skew(np.bincount(group, one).astype(np.float64)) for one in (rows, balance.far[1])))
+    rows, group = balance.work.far.sum(axis=0), balance.parts.group
+    return Far(skew(rows), *(skew(np.bincount(group, one).astype(np.float64)) for one in (rows, balance.work.far[1])))
 
 
 def _links(s: Scenario, balance: Balance) -> Links:
     """Return what a plan makes of the traffic between one GPU and the groups that have pieces of tables."""
-    groups = np.zeros((4, balance.parts.groups))
-    for width, place in zip(*alike(balance.pieces), strict=True):
+    groups, vector = np.zeros((4, balance.parts.groups)), vector_nbytes(s)
+    wide, each = (balance.pieces, 1.0) if isinstance(vector, float) else weighed(balance.pieces, vector / vector.mean())
+    for width, place in zip(*alike(wide), strict=True):
         mine = balance.pieces.runs[~place] if place < 0 else (place,)
-        groups[0, np.unique(balance.parts.group[list(mine)])] += width  # each sums its own rows
-    for row, amounts in zip(groups[1:], (balance.indices, balance.rows, balance.lookups), strict=True):
+        groups[0, np.unique(balance.parts.group[list(mine)])] += each * width  # each sums its own rows
+    for row, amounts in zip(groups[1:], (balance.indices, balance.work.rows, balance.work.lookups), strict=True):
         row += np.bincount(balance.parts.group, weights=amounts, minlength=len(row))
-    whole = (s.model.num_tables, expected(s).lookups.sum(), balance.rows.sum(), balance.lookups.sum())
+    whole = (s.model.num_tables, expected(s).lookups.sum(), balance.work.rows.sum(), balance.work.lookups.sum())
     return Links(*((float(each.sum() / one), skew(each)) for each, one in zip(groups, whole, strict=True)))
 
 
-def loaded(batch: Spreads, pieces: Pieces, parts: int) -> Floats:
-    """Return the lookups, unique rows and indices of each part, (3, P)."""
+def loaded(batch: Spreads, pieces: Pieces, parts: int, each: TableUnits | None = None) -> Floats:
+    """Return the lookups, unique rows and indices of each part, (3, P); lookups and rows as many times as `each` table's take."""
+    weight = np.array([each.lookups, each.rows]) if each else np.ones((2, batch.tables.shape[1]))
     of, found = shares(pieces.place, pieces.runs, parts), np.zeros((3, parts))
     at, every, length = np.zeros_like(of.first), [np.zeros(0)], 0
     for count in sorted({len(run) for run in pieces.runs}):
@@ -152,12 +171,12 @@ def loaded(batch: Spreads, pieces: Pieces, parts: int) -> Floats:
         at[mine] = length + pieces.table[mine] * 2 * count
         length += len(every[-1])
     joined = every[-1] if len(every) <= 2 else np.concatenate(every)
-    _load(pieces.table, pieces.width, of, batch.tables, joined, at, found)
+    _load(pieces.table, pieces.width, of, batch.tables, weight, joined, at, found)
     return found
 
 
 @entry
-def _load(table: Ints, width: Floats, of: Shares, tables: Floats, every: Floats, at: Ints, found: Floats) -> None:
+def _load(table: Ints, width: Floats, of: Shares, tables: Floats, weight: Floats, every: Floats, at: Ints, found: Floats) -> None:
     for piece in range(len(table)):
         first, many = of.first[piece], of.many[piece]
         for share in range(many):
@@ -165,6 +184,6 @@ def _load(table: Ints, width: Floats, of: Shares, tables: Floats, every: Floats,
             if many > 1:
                 lookups, rows = every[at[piece] + share], every[at[piece] + many + share]
             part = of.owner[first + share]
-            found[0, part] += width[piece] * lookups
-            found[1, part] += width[piece] * rows
+            found[0, part] += width[piece] * lookups * weight[0, table[piece]]
+            found[1, part] += width[piece] * rows * weight[1, table[piece]]
             found[2, part] += lookups

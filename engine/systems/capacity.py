@@ -23,7 +23,7 @@ from .sharding import filled
 from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
-from .traffic import activation_bytes, log_bytes, mlp_bytes, row_bytes, table_bytes
+from .traffic import activation_bytes, hottest_bytes, log_bytes, mlp_bytes, table_bytes
 
 
 def fit(scenario: Scenario) -> Settled:
@@ -51,7 +51,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     problems += [_replicas(s, system, placement)]
     problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
     problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
-    gpu_bytes = _gpu_bytes(s, system, placement.balance) + placement.replicas.rows * row_bytes(s)
+    gpu_bytes = _gpu_bytes(s, system, placement.balance) + hottest_bytes(s, placement.replicas.rows)
     return placement, Sizes(knobs, gpu_bytes, tuple(filter(None, problems)))
 
 
@@ -117,7 +117,7 @@ def _even_bytes(s: Scenario, system: System, times: float = 1.0) -> float:
 def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
     """Return a refusal if replicated rows do not fit beside the tables of the fullest GPU, else ""."""
     free = max(memory_bytes(s.machine) - _gpu_bytes(s, system, placement.balance) - activation_bytes(s), 0.0)
-    if s.policy.replicated_rows is None or placement.replicas.rows * row_bytes(s) <= free:
+    if s.policy.replicated_rows is None or hottest_bytes(s, placement.replicas.rows) <= free:
         return ""
     setting = write(KNOBS["policy.replicated_rows"], s.policy.replicated_rows)  # as links have it; pages add the unit
     return (

@@ -4,6 +4,11 @@ from collections.abc import Callable, Mapping
 from math import ceil
 from typing import NamedTuple
 
+import numpy as np
+
+from ..core.arrays import Flags, Floats
+from ..core.memo import remembered
+from ..core.row_sizes import longer, mean_bytes
 from ..core.work import AllToAll, By, Copy, Direct, HostEmbedding, HostRows, Pool, RowLog, RowReads, RowUpdates, Stream, Work
 from ..hardware.device import Device, expanders, gpus_in_node, nodes, seconds
 from ..hardware.devices.expander_dram import dram_controllers
@@ -11,14 +16,16 @@ from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
 from ..registry import load
 from ..scenario.scenario import Scenario
-from ..units import FLOAT32, GiB
+from ..units import GiB
 from ..workload.accesses import expected
 from ..workload.expected_cache import expected_moves
+from .row_kinds import RowKind, row_bytes, row_kinds
 from .sharding import Parts
 from .system import System, cache_policy
-from .traffic import INDEX_BYTES, activation_bytes, keeps_state, log_bytes, mlp_bytes, row_bytes, sort_nbytes, vector_bytes
+from .traffic import INDEX_BYTES, activation_bytes, keeps_state, log_bytes, mlp_bytes, sort_nbytes, table_states
 
 EVEN = "interleaved"
+WEIGHED = ("lookup", "row", "far")  # units that differ with a table's rows
 
 
 class Units(NamedTuple):
@@ -35,6 +42,19 @@ class Units(NamedTuple):
     piece: float = 0.0
 
 
+class TableUnits(NamedTuple):
+    """What one part takes, in `units` of the first table's rows, and how many times as much each table's rows take, (T,).
+
+    Of lookups, of unique rows, and of rows outside HBM; `pieces` are True of tables that are updated one by one.
+    """
+
+    units: Units
+    lookups: Floats
+    rows: Floats
+    far: Floats
+    pieces: Flags
+
+
 class Kind(NamedTuple):
     """What the parts of a system are: their title, how many there are, the way of sharding without another word, their pace.
 
@@ -45,7 +65,7 @@ class Kind(NamedTuple):
     title: str
     parts: Callable[[Scenario, System], Parts]
     default: str
-    units: Callable[[Scenario, System], Units]
+    units: Callable[[Scenario, System, RowKind], Units]
     cards: Callable[[Scenario], int] = lambda s: 1
     more: str = ""
     hosts: bool = False
@@ -66,53 +86,70 @@ def _links(s: Scenario, hosts: bool = False) -> tuple[float, float]:
     return _per(network, lambda n: AllToAll(n, n, 0.0, hosts)), _per(network, lambda n: AllToAll(n, 0.0, n, hosts))
 
 
-def _gpu_units(s: Scenario, system: System) -> Units:
-    gpu, row, gradient = _alone(s, "gpu"), row_bytes(s), s.model.embedding_dim * FLOAT32
-    lookup = (vector_bytes(s) + gradient + sort_nbytes(s)) * _per(gpu, Pool)  # spreading sorts the indices too
+def table_units(s: Scenario, system: System, kind: Kind) -> TableUnits:
+    """Return what one part takes for the rows of each table."""
+    kinds, of = row_kinds(s)
+    every = [kind.units(s, system, row) for row in kinds]
+    first = every[int(of[0])]
+    ratios = np.array([[_ratio(getattr(units, name), getattr(first, name)) for units in every] for name in WEIGHED])
+    stateful = np.array([keeps > 0 for keeps in table_states(s)])
+    lookups, rows, far = ratios[:, of]
+    return TableUnits(first, lookups, rows, far, stateful)
+
+
+def _ratio(seconds: float, first: float) -> float:
+    return seconds / first if first else 1.0
+
+
+def _gpu_units(s: Scenario, system: System, kind: RowKind) -> Units:
+    gpu = _alone(s, "gpu")
+    nbytes = mean_bytes(kind.vector) + mean_bytes(kind.gradient) + sort_nbytes(s)  # spreading sorts the indices too
     piece = _per(gpu, lambda n: Pool(1.0, tables=n), 1.0) if keeps_state(s) else 0.0
-    return Units(lookup, _per(gpu, lambda n: RowUpdates(n, row)) + _missed(s, system), *_links(s), piece=piece)
+    update = _per(gpu, lambda n: RowUpdates(n, kind.row)) + mean_bytes(kind.row) * _missed(s, system)
+    return Units(nbytes * _per(gpu, Pool), update, *_links(s), piece=piece)
 
 
+@remembered(most=256)
 def _missed(s: Scenario, system: System) -> float:
-    """Return the seconds on the link to the host, there and back, of the share of a unique row that a cache misses."""
+    """Return the seconds on the link to the host, there and back, of a byte of a unique row: of the share that a cache misses."""
     cache = system.cache
     if not cache:
         return 0.0
     moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
     times = (2 * moved.misses + moved.refused) / float(expected(s).unique_rows.sum())
-    return times * row_bytes(s) * _per(_alone(s, "pcie"), Direct)
+    return times * _per(_alone(s, "pcie"), Direct)
 
 
-def _tiered_units(s: Scenario, system: System) -> Units:
+def _tiered_units(s: Scenario, system: System, kind: RowKind) -> Units:
     """Rows outside HBM come over each GPU's own link and go back."""
-    return _gpu_units(s, system)._replace(far=2 * row_bytes(s) * _per(_alone(s, "pcie"), Copy))
+    return _gpu_units(s, system, kind)._replace(far=2 * mean_bytes(kind.row) * _per(_alone(s, "pcie"), Copy))
 
 
-def _host_units(s: Scenario, system: System) -> Units:
-    vector = vector_bytes(s)
+def _host_units(s: Scenario, system: System, kind: RowKind) -> Units:
+    vector = mean_bytes(kind.vector)
     lookup = _per(_alone(s, "host"), lambda n: HostEmbedding(n, n * vector, 1.0))
     fabric, network = _links(s, hosts=True)
     return Units(lookup, 0.0, fabric, network / gpus_in_node(s.machine))
 
 
-def _server_units(s: Scenario, system: System) -> Units:
-    server, read, written = _alone(s, "remote"), vector_bytes(s), row_bytes(s)
+def _server_units(s: Scenario, system: System, kind: RowKind) -> Units:
+    server, read, written = _alone(s, "remote"), kind.vector, kind.row
     each = _per(server, lambda n: HostRows(n, read)) + _per(server, lambda n: HostRows(n, written, scatter=True))
-    return Units(0.0, each + (read + written) * _per(server, Stream), 0.0, 0.0)
+    return Units(0.0, each + (mean_bytes(read) + mean_bytes(written)) * _per(server, Stream), 0.0, 0.0)
 
 
-def _module_units(s: Scenario, system: System) -> Units:
+def _module_units(s: Scenario, system: System, kind: RowKind) -> Units:
     """Where logic beside each controller pools, it has as much to do for every lookup; what cannot be told is its share."""
     count = _modules(s, system).number
     name, near = system.memory, "near-data" in system.devices
-    memory, row = _alone(s, name), row_bytes(s)
+    memory, row = _alone(s, name), kind.row
     by: By = "near-data" if near else "host"
     read, update = _per(memory, lambda n: RowReads(n, row, by=by)), _per(memory, lambda n: RowUpdates(n, row, by))
-    log = _per(memory, lambda n: RowLog(n, row, row + INDEX_BYTES, by)) if name == "pmem" else 0.0
+    log = _per(memory, lambda n: RowLog(n, row, longer(row, INDEX_BYTES), by)) if name == "pmem" else 0.0
     united = s.policy.row_dedup if near else "memory"  # what is not goes lookup by lookup
     one_by_one = (united != "memory") * read + (united == "off") * update
     near = near and s.machine.near_data_compute
-    pool = 2 * vector_bytes(s) * _per(_alone(s, "near-data"), lambda n: Pool(n, name)) if near else 0.0
+    pool = 2 * mean_bytes(kind.vector) * _per(_alone(s, "near-data"), lambda n: Pool(n, name)) if near else 0.0
     return Units(count * (pool + one_by_one), count * (read + update + log - one_by_one), 0.0, 0.0)
 
 

@@ -18,8 +18,9 @@ from ..hardware.devices.gpu import memory_bytes
 from ..scenario.scenario import Scenario, per_table
 from ..units import GiB
 from ..workload.accesses import expected
-from ..workload.expected_cache import expected_moves
-from .traffic import activation_bytes, mlp_bytes, row_bytes, table_bytes
+from ..workload.expected_cache import expected_moves, missed_rows
+from .row_kinds import row_bytes
+from .traffic import activation_bytes, mlp_bytes, table_bytes, table_nbytes
 
 USABLE = Constant("memory for tables", 0.9, "of what is left", 0.7, 0.95, "unsourced", "the rest: buffers, fragments, the host")
 Tables = tuple[int, ...]
@@ -54,10 +55,10 @@ def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
     """Place whole tables, densest first, each where there is room; `dram_cache_bytes` of DRAM are not for tables."""
     gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s)
     hbm, dram = USABLE.value * s.machine.num_gpus * gpu_room, dram_room(s) - dram_cache_bytes
-    rows, size = per_table(s.model, "num_embeddings"), row_bytes(s)
+    rows, nbytes_of = per_table(s.model, "num_embeddings"), table_nbytes(s).tolist()
     tiers: tuple[list[int], ...] = ([], [], [])
     for table in _densest_first(rows, per_table(s.model, "pooling")):
-        need = rows[table] * size
+        need = nbytes_of[table]
         if need <= hbm:
             hbm -= need
             tiers[0].append(table)
@@ -81,8 +82,7 @@ def dram_room(s: Scenario) -> float:
 
 def nbytes(s: Scenario, tables: Tables) -> float:
     """Return the bytes of some tables with their optimizer state."""
-    rows = per_table(s.model, "num_embeddings")
-    return float(sum(rows[table] for table in tables) * row_bytes(s))
+    return float(table_nbytes(s)[list(tables)].sum())
 
 
 def hbm_and_dram(s: Scenario) -> dict[str, float]:
@@ -94,10 +94,21 @@ def hbm_and_dram(s: Scenario) -> dict[str, float]:
 def tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
     """Return what of each table lies where, and its rows outside HBM; what is not `USABLE` is room for uneven parts."""
     dense = placement(s, dram_cache_bytes)
-    every, touched = np.array(per_table(s.model, "num_embeddings")) * float(row_bytes(s)), expected(s).unique_rows
+    every, touched = table_nbytes(s), expected(s).unique_rows
     of = [np.isin(np.arange(len(every)), tables) for tables in dense]
     kept = {place: mine * every for place, mine in zip(("hbm", "dram"), of, strict=False)}
     return Tiers(kept, np.array([mine * touched for mine in of[1:]]))
+
+
+def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats:
+    """Return the same by table, (LEVELS, T): unique rows of a batch, of which a mix of unlike rows is made."""
+    dense, unique = placement(s, dram_cache_rows * row_bytes(s)), expected(s).unique_rows
+    held = (dram_cache_rows, max(dram_cache_rows, scm_rows))
+    near, far = (missed_rows(s, "lru", rows, tables=dense.below) for rows in held)
+    where = [np.isin(np.arange(len(unique)), tables) for tables in (dense.dram, dense.below)]
+    fetched = np.minimum(near, where[1] * unique)
+    missed = np.minimum(far, fetched)
+    return np.array([where[0] * unique, where[1] * unique - fetched, fetched - missed, missed])
 
 
 def share_of_rows(s: Scenario, tables: Tables) -> float:

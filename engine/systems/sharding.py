@@ -5,7 +5,7 @@ an expander. A plan cuts each table into pieces, ranges of its columns, and give
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 from typing import NamedTuple
@@ -71,7 +71,7 @@ LEAST = 32  # columns of a range: torchrec's planner cuts no finer
 
 
 class Wanted(NamedTuple):
-    """What a plan is made for: parts, and for each table its seconds on one part alone, its bytes and the columns of a row.
+    """What a plan is made for: parts, and for each table its seconds on one part alone, its bytes and the columns of a row, (T,).
 
     `nbytes` (M, T) are by memory, of which each has `rooms` (M,) of so many bytes, one for every `sharing` (M,) parts;
     `slowest` says how long a plan's slowest parts take, in seconds, or infinity where certainly longer than so many.
@@ -80,7 +80,7 @@ class Wanted(NamedTuple):
     parts: Parts
     seconds: Floats
     nbytes: Floats
-    columns: int
+    columns: Ints
     rooms: tuple[float, ...]
     sharing: tuple[int, ...]
     slowest: Callable[[Pieces, float], float]
@@ -96,9 +96,9 @@ class Wanted(NamedTuple):
         each = zip(held, self.rooms, self.sharing, strict=True)
         return all(bool(filled(one, sharing).max() <= room) for one, room, sharing in each)
 
-    def ranges(self, most: int) -> int:
-        """Return into how many ranges of columns a table can be cut, `most` of them at most."""
-        return max(1, min(most, self.columns // LEAST))
+    def ranges(self, most: int) -> Ints:
+        """Return into how many ranges of columns each table can be cut, (T,), `most` of them at most."""
+        return np.maximum(1, np.minimum(most, self.columns // LEAST)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,11 @@ def _spread(table: Ints, width: Floats, of: Shares, amounts: Floats, found: Floa
 def filled(held: Floats, sharing: int) -> Floats:
     """Return what each room holds of what its parts do, (P,); `sharing` parts have one."""
     return held if sharing == 1 else np.bincount(np.arange(len(held)) // sharing, held).astype(np.float64)
+
+
+def weighed(pieces: Pieces, weights: Floats) -> tuple[Pieces, float]:
+    """Return pieces whose widths count as many times as their tables weigh, (T,), and the weight of one."""
+    return replace(pieces, width=pieces.width * weights[pieces.table] / weights[0]), float(weights[0])
 
 
 def made(name: str, wanted: Wanted) -> Pieces | None:

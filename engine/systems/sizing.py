@@ -18,8 +18,9 @@ from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import host_channels
 from ..scenario.scenario import KNOBS, Scenario, with_checked
 from ..units import GB, GiB
+from .row_kinds import row_bytes
 from .system import System, chassis_of
-from .traffic import cached_rows, log_bytes, row_bytes, table_bytes
+from .traffic import cached_rows, log_bytes, table_bytes
 
 CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", "machine.expander_dram_GiB"
 SERVER, DRIVES, NUMBER = "machine.server_dram_GiB", "machine.num_ssds", "machine.num_expanders"

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from ..core.constants import Constant
 from ..core.graph import Task, TaskGraph
 from ..core.memo import remembered
+from ..core.row_sizes import RowBytes
 from ..errors import BadKnob
 from ..hardware.device import Device, DeviceKind, folded, gpus_in_node, name_of
 from ..hardware.devices.chassis import CHASSIS
@@ -55,7 +56,7 @@ class RecoveryWork:
     """What a recovery has to do: rows to put back, bytes of logs to read, parameters to load, bytes of tables to verify."""
 
     rows: float
-    row_bytes: int
+    row_bytes: RowBytes
     log_bytes: float
     mlp_bytes: float
     scan_bytes: float = 0.0

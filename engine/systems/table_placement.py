@@ -12,6 +12,9 @@ from .exchange.crossing import NO_CROSSING, Crossing
 from .exchange.replicas import NO_REPLICAS, Replicas
 from .sharding import Parts, Pieces
 
+# How many times as much as the first table's each table's lookups and unique rows take, (2, T); None where all are alike.
+Weight = tuple[tuple[float, ...], tuple[float, ...]] | None
+
 
 @dataclass(frozen=True, eq=False)
 class Balance:
@@ -19,7 +22,8 @@ class Balance:
 
     Shares are of lookups, unique rows and indices, and of bytes of tables `held`; a range of a table's columns counts as that
     share of a lookup, or of a row. Of a system that places tables over several memories, `far` (2, P) are unique rows outside
-    HBM, in DRAM and below it, and `kept` the bytes in each memory.
+    HBM, in DRAM and below it, and `kept` the bytes in each memory. `work` is what lookups and rows take, of
+    unlike rows by the `weight` of each table's lookups and rows, (2, T).
     """
 
     parts: Parts
@@ -30,6 +34,18 @@ class Balance:
     held: Floats
     far: Floats
     kept: Mapping[str, Floats]
+    work: "PartWork"
+    weight: Weight
+
+
+class PartWork(NamedTuple):
+    """Lookups, unique rows and rows outside HBM of each part, (P,), (P,) and (2, P), each as many times as its table's rows take
+    the time of the first table's: the numbers themselves where all rows are alike.
+    """
+
+    lookups: Floats
+    rows: Floats
+    far: Floats
 
 
 class Far(NamedTuple):
@@ -77,6 +93,11 @@ class TablePlacement:
     indices: Crossing = NO_CROSSING
     replicas: Replicas = NO_REPLICAS
     tables: float = 0.0
+
+    @property
+    def weight(self) -> Weight:
+        """How many times as much as the first table's each table's lookups and rows take, (2, T); None where all are alike."""
+        return self.balance.weight if self.balance else None
 
     @property
     def plan(self) -> tuple[int, Pieces] | None:

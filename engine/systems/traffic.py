@@ -1,5 +1,6 @@
 """Traffic: the rows and bytes that the batches of a run ask of a machine; the systems' view of the workload."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
@@ -8,16 +9,20 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Floats
+from ..core.memo import remembered
+from ..core.row_sizes import RowBytes, longer, mean_bytes
 from ..core.work import Amount, cross_parameters, mlp_parameters
 from ..hardware.device import assumed_value
 from ..hardware.devices.gpu import word_bytes
 from ..hardware.framework import FRAMEWORKS
-from ..scenario.scenario import Scenario, cross_ranks, per_table
-from ..scenario.storage import mlp_state, row_state, stored_bytes
+from ..scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projected, projection_dim
+from ..scenario.storage import mlp_state, row_state
 from ..units import FLOAT32, MiB
 from ..workload.bags import uneven_tables
+from ..workload.expected_cache import popular_sums
+from .row_kinds import LEVELS, RowSizes, kind_bytes, row_bytes, row_kinds, row_sizes
 
-INDEX_BYTES = CHECKSUM_BYTES = 8
+INDEX_BYTES = 8
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 LENGTH_BYTES = 4  # of a bag, as TorchRec's KeyedJaggedTensor has them
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
@@ -40,10 +45,9 @@ class Traffic:
     `lookup_skew` and `row_skew`: how many times the mean the part has that a plan gives most
     lookups, and most unique rows (`systems.balance`); `levels` (N, 4): rows by where they are found outside HBM, of a system
     with several memories (`systems.placement.levels`). Shares of lookups, and of pooled vectors, that meet nothing but rows
-    which every GPU holds are `replicated_lookups`, `replicated_vectors`; such unique rows, `replicated_rows`. Bytes: of a row
-    with its optimizer state, of what a lookup reads of it (all of it, where it has a checksum), of a row's gradient, of pooled
-    vectors one way, of uneven bags' lengths, of all MLP parameters with optimizer state, of their gradients, of sorting a lookup.
-    The GPU with most `tables` updates so many by themselves, or pieces of them.
+    which every GPU holds are `replicated_lookups`, `replicated_vectors`; such unique rows, `replicated_rows`. Bytes: `sizes` of
+    rows, of pooled vectors one way, of uneven bags' lengths, of all MLP parameters with optimizer state, of their gradients, of
+    sorting a lookup. The GPU with most `tables` updates so many by themselves, or pieces of them.
     """
 
     rows: Floats
@@ -68,9 +72,7 @@ class Traffic:
     replicated_rows: Floats
     lookups: Amount
     length_bytes: float
-    row_bytes: int
-    vector_bytes: int
-    gradient_bytes: int
+    sizes: RowSizes
     pooled_bytes: float
     mlp_bytes: float
     mlp_gradient_bytes: float
@@ -83,24 +85,44 @@ class Traffic:
         return len(self.rows)
 
     @property
+    def row_bytes(self) -> RowBytes:
+        """Bytes of the batch's unique rows with their optimizer state."""
+        return self.sizes.unique.row
+
+    @property
+    def vector_bytes(self) -> RowBytes:
+        """Bytes that a lookup reads of each unique row."""
+        return self.sizes.unique.vector
+
+    @property
+    def moved_bytes(self) -> RowBytes:
+        """Bytes of the rows that a cache, or a server, sends and gets back."""
+        return self.sizes.moved.row
+
+    @property
+    def moved_nbytes(self) -> Any:
+        """Bytes of such a row in the mean."""
+        return mean_bytes(self.sizes.moved.row)
+
+    @property
+    def wider(self) -> Any:
+        """Bytes that a looked-up vector has more in fp32, in which it is added up, than as it is read, in the mean."""
+        return mean_bytes(self.sizes.by_lookup.wider)
+
+    @property
     def lookup_bytes(self) -> Amount:
         """Bytes of all looked-up vectors before pooling."""
-        return self.lookups * self.vector_bytes
+        return self.lookups * mean_bytes(self.sizes.by_lookup.vector)
 
     @property
     def spread_bytes(self) -> Amount:
         """Bytes of a gradient for each lookup, before those of one row are summed."""
-        return self.lookups * self.gradient_bytes
-
-    @property
-    def wider(self) -> int:
-        """Bytes that a row's vector has more in fp32, in which it is added up, than as it is read."""
-        return max(0, self.gradient_bytes - self.vector_bytes)
+        return self.lookups * mean_bytes(self.sizes.by_lookup.gradient)
 
     @property
     def state_bytes(self) -> Floats:
         """Bytes of what an update needs of the batch's rows beyond what a lookup reads: the optimizer's state."""
-        return self.rows * float(self.row_bytes - self.vector_bytes)
+        return self.rows * float(mean_bytes(self.row_bytes) - mean_bytes(self.vector_bytes))
 
     @property
     def gpu_lookup_bytes(self) -> Amount:
@@ -134,9 +156,9 @@ class Traffic:
         return float(self.levels[:, -1].sum() / self.rows.sum())
 
     @property
-    def entry_bytes(self) -> int:
-        """Bytes of one row in a row log: its number and its values."""
-        return self.row_bytes + INDEX_BYTES
+    def entry_bytes(self) -> RowBytes:
+        """Bytes of each row in a row log: its number and its values."""
+        return longer(self.row_bytes, INDEX_BYTES)
 
     @property
     def feature_bytes(self) -> Amount:
@@ -146,122 +168,180 @@ class Traffic:
 
 BY_BATCH = tuple(name for name, kind in Traffic.__annotations__.items() if kind == Floats)
 SKEWS = ("lookup_skew", "row_skew")
-LEVELS = 4  # memories outside HBM, fastest first
 
 
-def traffic(scenario: Scenario, **amounts: Any) -> Traffic:
+def traffic(s: Scenario, **amounts: Any) -> Traffic:
     """Return the traffic of batches, of which `rows` and maybe more `amounts` are given, one value per batch each.
 
     Others are zero, but for each row that misses one goes, and one lookup misses; popular samples have their share of lookups.
     """
-    model, samples, rows = scenario.model, scenario.data.batch_size, amounts["rows"]
+    samples, rows = s.data.batch_size, amounts["rows"]
     nothing: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
-    nothing |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(model, "pooling")))}
+    nothing |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(s.model, "pooling")))}
     come = amounts.get("misses", nothing["misses"])
     nothing |= {"popular_lookups": amounts.get("popular", nothing["popular"])}
-    tables = min(amounts.pop("tables", np.inf), tables_apart(scenario))
+    tables = min(amounts.pop("tables", np.inf), tables_apart(s))
+    sizes = amounts.pop("sizes", None) or row_sizes(s)
     return Traffic(
         **{**nothing, "tables": tables, "evicted": come, "missed": come, **amounts},
-        length_bytes=float(samples * uneven_tables(scenario) * LENGTH_BYTES),
-        row_bytes=row_bytes(scenario),
-        vector_bytes=vector_bytes(scenario),
-        gradient_bytes=model.embedding_dim * FLOAT32,
-        pooled_bytes=pooled_bytes(scenario),
-        mlp_bytes=mlp_bytes(scenario),
-        mlp_gradient_bytes=mlp_gradient_bytes(scenario),
-        sort_nbytes=sort_nbytes(scenario),
+        length_bytes=float(samples * uneven_tables(s) * LENGTH_BYTES),
+        sizes=sizes,
+        pooled_bytes=pooled_bytes(s),
+        mlp_bytes=mlp_bytes(s),
+        mlp_gradient_bytes=mlp_gradient_bytes(s),
+        sort_nbytes=sort_nbytes(s),
     )
 
 
-def sort_nbytes(scenario: Scenario) -> float:
+def sort_nbytes(s: Scenario) -> float:
     """Return the bytes that a GPU moves to sort the id of a lookup, and more where its software makes ids unique apart."""
-    more = FRAMEWORKS[scenario.machine.framework].sparse_lookup
-    return SORT_PASSES * INDEX_BYTES + (assumed_value(scenario.machine, "host", more) if keeps_state(scenario) else 0.0)
+    more = FRAMEWORKS[s.machine.framework].sparse_lookup
+    share = _stateful_lookups(s)
+    return SORT_PASSES * INDEX_BYTES + (share * assumed_value(s.machine, "host", more) if share else 0.0)
 
 
-def tables_apart(scenario: Scenario) -> float:
+def _stateful_lookups(s: Scenario) -> float:
+    """Return the share of lookups in tables whose update needs the sum of a row's gradients."""
+    states = table_states(s)
+    if all(states) or not any(states):
+        return float(bool(states[0]))
+    pooling = per_table(s.model, "pooling")
+    return float(sum(bags for bags, keeps in zip(pooling, states, strict=True) if keeps) / sum(pooling))
+
+
+def tables_apart(s: Scenario) -> float:
     """Return the tables that software without a fused update updates one by one: all, but none under SGD."""
-    return float(scenario.model.num_tables) if keeps_state(scenario) else 0.0
+    return float(sum(map(bool, table_states(s))))
 
 
-def keeps_state(scenario: Scenario) -> bool:
-    """Return whether a row's update needs the sum of its gradients: SGD adds each as it comes."""
-    return row_state(scenario.model.optimizer, scenario.model.embedding_dim) > 0
+def keeps_state(s: Scenario) -> bool:
+    """Return whether the update of any row needs the sum of its gradients: SGD adds each as it comes."""
+    return any(table_states(s))
 
 
-def pooled_bytes(scenario: Scenario) -> float:
+def table_states(s: Scenario) -> tuple[int, ...]:
+    """Return how many words each table's optimizer keeps beside a row of one element, (T,)."""
+    return tuple(row_state(optimizer, 1) for optimizer in per_table(s.model, "optimizer"))
+
+
+def pooled_bytes(s: Scenario) -> float:
     """Return the bytes of a batch's pooled vectors, one for each sample and table, in fp32."""
-    return float(scenario.data.batch_size * scenario.model.num_tables * scenario.model.embedding_dim * FLOAT32)
+    return float(s.data.batch_size * elements(s) * FLOAT32)
+
+
+def elements(s: Scenario) -> int:
+    """Return the elements of a sample's pooled vectors."""
+    return sum(per_table(s.model, "embedding_dim"))
 
 
 def sent_bytes(s: Scenario) -> float:
-    """Return the bytes of one table's pooled vectors for all samples of a batch, in the precision in which they are sent."""
+    """Return the bytes of a mean table's pooled vectors for all samples of a batch, in the precision in which they are sent."""
+    return float(np.mean(vector_nbytes(s)))
+
+
+def vector_nbytes(s: Scenario) -> float | Floats:
+    """Return the same of every table, or, where widths differ, of each, (T,)."""
+    dim = s.model.embedding_dim
+    return np.array([_sent(s, own) for own in per_table(s.model, "embedding_dim")]) if isinstance(dim, tuple) else _sent(s, dim)
+
+
+def _sent(s: Scenario, dim: int) -> float:
     element, vector = SENT[s.machine.exchange_precision]
-    return float(s.data.batch_size * (element * s.model.embedding_dim + vector))
+    return float(s.data.batch_size * (element * dim + vector))
 
 
 def index_bytes(s: Scenario) -> float:
     """Return the bytes of a row's index, with its share of the lengths of uneven bags."""
-    return INDEX_BYTES + LENGTH_BYTES * uneven_tables(s) / sum(per_table(s.model, "pooling"))
+    return float(INDEX_BYTES + LENGTH_BYTES * uneven_tables(s) / sum(per_table(s.model, "pooling")))
 
 
-def num_rows(scenario: Scenario) -> float:
+def num_rows(s: Scenario) -> float:
     """Return the rows of all embedding tables."""
-    return float(sum(per_table(scenario.model, "num_embeddings")))
+    return float(sum(per_table(s.model, "num_embeddings")))
 
 
-def table_bytes(scenario: Scenario) -> float:
+def table_bytes(s: Scenario) -> float:
     """Return the bytes of all embedding tables with their optimizer state."""
-    return num_rows(scenario) * row_bytes(scenario)
+    return float(num_rows(s) * row_bytes(s))
 
 
-def cached_rows(scenario: Scenario) -> float:
+def table_nbytes(s: Scenario) -> Floats:
+    """Return the bytes of each embedding table with its optimizer state, (T,)."""
+    return np.array(per_table(s.model, "num_embeddings")) * kind_bytes(s, "row")
+
+
+def cached_rows(s: Scenario) -> float:
     """Return how many rows a system with a cache keeps in it."""
-    return scenario.policy.cache_load_factor * num_rows(scenario)
+    return s.policy.cache_load_factor * num_rows(s)
 
 
-def hot_rows(scenario: Scenario) -> float:
+def hot_rows(s: Scenario) -> float:
     """Return how many rows a system that splits hot from cold counts as hot."""
-    return min(num_rows(scenario), scenario.policy.hot_rows_MiB * MiB // row_bytes(scenario))
+    return rows_within(s, s.policy.hot_rows_MiB * MiB)
 
 
-def row_bytes(scenario: Scenario) -> int:
-    """Return the bytes of an embedding row with its optimizer state and its checksum."""
-    model = scenario.model
-    values = stored_bytes(model.row_precision, model.embedding_dim) + FLOAT32 * row_state(model.optimizer, model.embedding_dim)
-    return values + (CHECKSUM_BYTES if scenario.policy.row_checksums else 0)
+def hot_bytes(s: Scenario) -> float:
+    """Return the bytes of the rows that a system that splits hot from cold counts as hot."""
+    return hottest_bytes(s, hot_rows(s))
 
 
-def vector_bytes(scenario: Scenario) -> int:
-    """Return the bytes of a row that a lookup reads: all of it where it has a checksum."""
-    model = scenario.model
-    return row_bytes(scenario) if scenario.policy.row_checksums else stored_bytes(model.row_precision, model.embedding_dim)
+def rows_within(s: Scenario, nbytes: float) -> float:
+    """Return how many of the most popular rows of all tables fit into so many bytes."""
+    if len(row_kinds(s)[0]) == 1:
+        return float(min(num_rows(s), nbytes // row_bytes(s)))
+    rows, filled = _by_popularity(s)
+    return float(np.floor(np.interp(nbytes, filled, rows)))
+
+
+def hottest_bytes(s: Scenario, rows: float) -> float:
+    """Return the bytes of so many of the most popular rows."""
+    if len(row_kinds(s)[0]) == 1:
+        return float(rows * row_bytes(s))
+    return float(np.interp(rows, *_by_popularity(s)))
+
+
+@remembered(most=16)
+def _by_popularity(s: Scenario) -> tuple[Floats, Floats]:
+    """Return rows from the most popular on and their bytes, summed up, of classes of rows that are as popular."""
+    return popular_sums(s, kind_bytes(s, "row"))
 
 
 def mlp_bytes(scenario: Scenario) -> float:
     """Return the bytes of all MLP parameters with their optimizer state."""
-    return mlp_gradient_bytes(scenario) * (1 + mlp_state(scenario.model.optimizer))
+    return mlp_gradient_bytes(scenario) * (1 + mlp_state(dense_optimizer(scenario.model)))
 
 
 def mlp_gradient_bytes(scenario: Scenario) -> float:
     """Return the bytes of a gradient of all MLP parameters: of the parameters alone."""
     top, cross = top_widths(scenario), cross_ranks(scenario.model)
-    return float(FLOAT32 * (mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)))
+    projections = sum(layers * inputs * outputs for layers, inputs, outputs in projection_layers(scenario))
+    dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
+    return float(FLOAT32 * (dense + projections))
+
+
+def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int], ...]:
+    """Return the layers that bring vectors to the width of dot products: how many there are from and to which width."""
+    dims, narrow = per_table(scenario.model, "embedding_dim"), projected(scenario.model)
+    count = Counter(dims[table] for table in narrow)
+    return tuple((layers, dim, projection_dim(scenario.model)) for dim, layers in sorted(count.items()))
 
 
 def log_bytes(s: Scenario) -> float:
     """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
-    rows = s.data.batch_size * sum(per_table(s.model, "pooling"))
-    rows = min(rows, sum(per_table(s.model, "num_embeddings")))
-    return EMBEDDING_LOGS * float(rows) * (row_bytes(s) + INDEX_BYTES) + MLP_LOGS * mlp_bytes(s)
+    entry = [int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
+    rows, pooling = (per_table(s.model, name) for name in ("num_embeddings", "pooling"))
+    batch = s.data.batch_size * sum(bags * nbytes for bags, nbytes in zip(pooling, entry, strict=True))
+    tables = sum(many * nbytes for many, nbytes in zip(rows, entry, strict=True))
+    return EMBEDDING_LOGS * float(min(batch, tables)) + MLP_LOGS * mlp_bytes(s)
 
 
 def activation_bytes(s: Scenario) -> float:
     """Return the bytes of GPU memory that come and go with a batch: gradients, and every layer's activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
-    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
+    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
+    widths += sum(layers * outputs for layers, _, outputs in projection_layers(s))
     widths += sum(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
-    return mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths
+    return float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths)
 
 
 def top_widths(scenario: Scenario) -> tuple[int, ...]:
@@ -269,7 +349,7 @@ def top_widths(scenario: Scenario) -> tuple[int, ...]:
     model = scenario.model
     bottom, vectors = model.bottom_mlp[-1], model.num_tables + 1
     pairs = vectors * (vectors - 1) // 2
-    inputs = bottom + pairs if model.interaction == "dot" else bottom + model.num_tables * model.embedding_dim
+    inputs = bottom + pairs if model.interaction == "dot" else bottom + elements(scenario)
     return (inputs, *model.top_mlp)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..amounts.expected import dealt, expected_amounts
+from ..core.row_sizes import mean_bytes
 from ..core.work import (
     AllReduce,
     AllToAll,
@@ -47,9 +48,9 @@ BATCHES = 100  # over which unlike batches are averaged
 TERA, GIGA = 1e12, 1e9
 # Bytes that cross a device, by kind of work: rows are read, and written where they are updated.
 BYTES: Mapping[type, Callable[[Any], Any]] = {
-    RowReads: lambda work: work.rows * work.row_bytes,
-    RowUpdates: lambda work: 2 * work.rows * work.row_bytes,
-    HostRows: lambda work: 2 * work.rows * work.row_bytes,
+    RowReads: lambda work: work.rows * mean_bytes(work.row_bytes),
+    RowUpdates: lambda work: 2 * work.rows * mean_bytes(work.row_bytes),
+    HostRows: lambda work: 2 * work.rows * mean_bytes(work.row_bytes),
     **dict.fromkeys((Stream, Copy, Direct, Pool, Fetch), lambda work: work.nbytes),
 }
 Rates = Mapping[str, float]  # bytes a second of one copy of a device

@@ -182,6 +182,42 @@ def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
     return found, mass
 
 
+def popular_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
+    """Return how many rows are at least as popular as those of each class, and their bytes, given the (T,) bytes of a row.
+
+    Tables alike in popularity have their mean row.
+    """
+    every = alike(s)
+    tables, pooling = spectra(every.laws), np.array(every.pooling, dtype=np.float64)
+    kind = np.repeat(np.arange(len(pooling)), np.diff(tables.start, append=len(tables.p)))
+    mean = np.bincount(every.kind, weights=nbytes, minlength=len(pooling)) / every.tables
+    rows, order = tables.rows * every.tables[kind], np.argsort(-tables.p * pooling[kind], kind="stable")
+    summed = (np.concatenate(([0.0], np.cumsum(amount[order]))) for amount in (rows, rows * mean[kind]))
+    reached, filled = summed
+    return reached, filled
+
+
+def missed_rows(s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None) -> Floats:
+    """Return the (T,) unique rows of a batch by table that a cache over all tables, or some, does not hold; 0 of others."""
+    every, mine = alike(s), np.zeros(s.model.num_tables)
+    which = np.arange(len(mine)) if tables is None else np.array(tables, dtype=np.int64)
+    if not len(which):
+        return mine
+    space, batch = id_space(s, tables), lookups(s)
+    if capacity_rows >= space.rows.sum():
+        return mine
+    served = at_once * float(batch[which].sum())
+    rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
+    x, c = gap_rate(space.p), s.data.locality
+    chance = rows / space.rows * (unused(stays * x, c) - unused((stays + served) * x, c))
+    order = np.argsort(space.p)
+    of, weight = spectra(every.laws), np.array(every.pooling, dtype=np.float64) * s.data.batch_size / batch[which].sum()
+    p = of.p * np.repeat(weight, np.diff(of.start, append=len(of.p)))
+    missed = np.add.reduceat(of.rows * np.interp(p, space.p[order], chance[order]), of.start)
+    mine[which] = missed[every.kind[which]] / at_once
+    return mine
+
+
 @remembered(most=64)
 def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
     """Return the share of samples whose every lookup meets one of the `capacity` most popular rows, and that of their lookups.

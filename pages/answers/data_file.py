@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.core.file_state import FileState
+from engine.paths import FileState
 from engine.errors import BadFile
 from engine.scenario.scenario import Scenario, with_values
 from engine.service.outline import outlined

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from engine.core.figures import PREFIXES, count, factor, figure, percent
-from engine.core.file_state import FileState
+from engine.paths import FileState
 from engine.insight import data_profile, planner_gap
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
 from engine.scenario.scenario import Scenario, per_table

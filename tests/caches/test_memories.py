@@ -17,7 +17,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.systems.placement import levels, placement
-from engine.systems.traffic import row_bytes
+from engine.systems.row_kinds import row_bytes
 from engine.workload.accesses import expected
 from engine.workload.batch import bag_layout, recent, tally
 from engine.workload.source import source

@@ -12,7 +12,8 @@ from engine.errors import BadKnob
 from engine.faults.fault import Hazard
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.systems.traffic import mlp_bytes, row_bytes, table_bytes
+from engine.systems.row_kinds import row_bytes
+from engine.systems.traffic import mlp_bytes, table_bytes
 from engine.units import GB, HOUR, GiB
 from engine.workload.expected_cache import expected_unique
 

@@ -14,7 +14,8 @@ from engine.schedule.machine import machine_of, schedule, settle
 from engine.simulate import simulate
 from engine.systems.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
 from engine.systems.scale_out.mtrains import COMPACTION, scm_rows
-from engine.systems.traffic import cached_rows, row_bytes, table_bytes
+from engine.systems.row_kinds import row_bytes
+from engine.systems.traffic import cached_rows, table_bytes
 from engine.workload.accesses import expected
 from engine.workload.expected_cache import hot_split
 from tests.machines import flow

@@ -5,8 +5,10 @@ from math import ceil
 from typing import NamedTuple
 
 from ...core.constants import Constant
-from ...scenario.storage import stored_bytes
-from ...systems.traffic import INDEX_BYTES, row_bytes
+from ...core.row_sizes import mean_bytes
+from ...scenario.scenario import per_table
+from ...systems.row_kinds import RowKind, mean_kind, row_sizes
+from ...systems.traffic import INDEX_BYTES
 from ...units import FLOAT32
 from ...workload.expected_cache import expected_unique
 from ..closed_form import CUSTOMARY
@@ -30,12 +32,17 @@ class Increment(NamedTuple):
 def increment(site: Site) -> Increment:
     """Return a checkpoint's bytes, at the period asked for or the customary one."""
     every = max(1, round((site.period or CUSTOMARY) / site.bare.step))
-    rows, row, model = expected_unique(site.scenario, every), row_bytes(site.scenario), site.scenario.model
-    words = (row - stored_bytes(model.row_precision, model.embedding_dim)) / FLOAT32 + model.embedding_dim
-    quantised = INDEX_BYTES + SCALE_BYTES + words * BITS.value / 8  # of a row, its number and its scale included
-    sent, changed = rows * quantised + site.mlp, rows * row + site.mlp
-    whole = site.tables / row * (quantised - INDEX_BYTES) + site.mlp  # of all rows, which need no numbers
+    rows, s = expected_unique(site.scenario, every), site.scenario
+    unique, stored = row_sizes(s).unique, mean_kind(s, per_table(s.model, "num_embeddings"))
+    sent, changed = rows * (INDEX_BYTES + _quantised(unique)) + site.mlp, rows * mean_bytes(unique.row) + site.mlp
+    whole = site.tables / mean_bytes(stored.row) * _quantised(stored) + site.mlp  # of all rows, which need no numbers
     return Increment(every, changed, sent, whole + sent)
+
+
+def _quantised(kind: RowKind) -> float:
+    """Return the bytes of a mean row as it is sent, its scale included: a few bits for each element and word of state."""
+    words = (mean_bytes(kind.beside) + mean_bytes(kind.gradient)) / FLOAT32
+    return SCALE_BYTES + float(words * BITS.value / 8)
 
 
 def plan(site: Site) -> ProtectionPlan:

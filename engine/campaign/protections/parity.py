@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from ...systems.traffic import INDEX_BYTES, row_bytes
+from ...systems.row_kinds import unique_row_bytes
+from ...systems.traffic import INDEX_BYTES
 from ...workload.expected_cache import expected_unique
 from ..protection import Protection, ProtectionPlan, Site
 from .peer import ON_A_PEER, check_other_node
@@ -13,7 +14,7 @@ SOURCE = "ECRM (arXiv 2104.01981)"
 def plan(site: Site) -> ProtectionPlan:
     """Send each updated row's difference in the network's idle time; a step lasts at least as long as all that it sends."""
     check_other_node(site, "parity", "keeps the parity of a node's rows on others")
-    sent = expected_unique(site.scenario, 1) * (row_bytes(site.scenario) + INDEX_BYTES)
+    sent = expected_unique(site.scenario, 1) * (unique_row_bytes(site.scenario) + INDEX_BYTES)
     step = max(site.bare.step, site.bare.network + sent / site.network.write)
     lost = site.tables / site.shards
     # The lost part is the sum of all others and the parity: as many bytes as all tables, into one node.

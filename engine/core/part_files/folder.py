@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core.figures import count
 from ...errors import BadFile, nearest
-from ..file_state import FileState, file_state
+from ...paths import FileState, file_state
 from . import known
 from .canonical import canonical, digest
 from .carried import MOST_TEXT

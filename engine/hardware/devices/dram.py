@@ -13,6 +13,7 @@ from ...core.constants import Constant
 from ...core.figures import exact
 from ...core.part_files.curves import LatencyPoints
 from ...core.part_files.tables import optional_price, quantity
+from ...core.row_sizes import over_rows
 from ...core.work import By, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
@@ -65,7 +66,7 @@ class DramRates(NamedTuple):
 
 
 def _line_bytes(work: Any) -> Any:
-    return work.rows * LINE * np.ceil(work.row_bytes / LINE)
+    return work.rows * LINE * over_rows(work.row_bytes, lambda size: np.ceil(size / LINE))
 
 
 def _random(memory: DramRates, work: Any, times: int) -> Any:

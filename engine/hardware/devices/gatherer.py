@@ -9,6 +9,7 @@ import numpy as np
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
+from ...core.row_sizes import mean_bytes, over_rows
 from ...core.work import RowReads, RowUpdates
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
@@ -39,12 +40,12 @@ class CardRates(NamedTuple):
 
 def gather_seconds(card: CardRates, work: RowReads) -> Any:
     """Return the seconds of row reads: of their round trips in flight, or of their bytes on the link."""
-    return work.rows * np.maximum(card.pace, work.row_bytes / card.link)
+    return work.rows * over_rows(work.row_bytes, lambda size: np.maximum(card.pace, size / card.link))
 
 
 SECONDS: Mapping[type, Cost] = {
     RowReads: gather_seconds,
-    RowUpdates: lambda card, work: work.rows * work.row_bytes / card.link,
+    RowUpdates: lambda card, work: work.rows * mean_bytes(work.row_bytes) / card.link,
 }
 
 

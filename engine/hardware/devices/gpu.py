@@ -10,6 +10,7 @@ import numpy as np
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import FORMS, optional_price, quantity
+from ...core.row_sizes import over_rows
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, Work, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
@@ -131,7 +132,7 @@ def _moved(work: Pool | Stream | RowReads | RowUpdates) -> Any:
     times = 2 if isinstance(work, Stream | RowUpdates) else 1
     if isinstance(work, Pool | Stream):
         return times * work.nbytes
-    return times * work.rows * SECTOR * np.ceil(work.row_bytes / SECTOR)
+    return times * work.rows * SECTOR * over_rows(work.row_bytes, lambda size: np.ceil(size / SECTOR))
 
 
 LAYERS, MOVES = (BottomMLP, TopPart), (Pool, Stream, RowReads, RowUpdates)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ...core.constants import Constant
 from ...core.figures import exact
+from ...core.row_sizes import over_rows
 from ...core.work import (
     BottomMLP,
     CacheSoftware,
@@ -62,7 +63,8 @@ def embedding_seconds(host: HostRates, work: HostEmbedding) -> Any:
 
 def row_seconds(host: HostRates, work: HostRows) -> Any:
     """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
-    return work.rows * (host.put if work.scatter else host.take) * NS * max(1.0, work.row_bytes / ROW)
+    accesses = over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
+    return work.rows * (host.put if work.scatter else host.take) * NS * accesses
 
 
 def layer_seconds(host: HostRates, work: BottomMLP | TopPart) -> Any:

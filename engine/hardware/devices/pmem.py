@@ -11,6 +11,7 @@ from ...core import figures
 from ...core.catalog import Catalogue, latency_points
 from ...core.constants import Constant
 from ...core.part_files.tables import Quantity, optional_price, quantity
+from ...core.row_sizes import mean_bytes, over_rows
 from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US
@@ -193,9 +194,14 @@ class MediaRates(NamedTuple):
     cache: CacheRates | None
 
 
+def _pieces(work: Any, size: Any) -> Any:
+    """Return how many units of `size` a row takes, in the mean."""
+    return over_rows(work.row_bytes, lambda nbytes: np.ceil(nbytes / size))
+
+
 def _whole(size: Any, work: Any) -> Any:
     """Return the bytes of the work's rows in whole units of `size`."""
-    return work.rows * size * np.ceil(work.row_bytes / size)
+    return work.rows * size * _pieces(work, size)
 
 
 def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, stall: Any = 1.0, returned: Any = 0.0) -> Any:
@@ -203,8 +209,8 @@ def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, 
 
     Those that miss a cache wait for their line too, and before it for the dirty one that it pushes out.
     """
-    accesses = work.rows / media.modules * np.ceil(work.row_bytes / media.access)
-    lines = np.ceil(np.minimum(work.row_bytes, media.access) / LINE)
+    accesses = work.rows / media.modules * _pieces(work, media.access)
+    lines = over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, media.access) / LINE))
     most = inf
     if media.queued:
         most = np.minimum(most_accesses(media.requesters[work.by], lines), media.queue)
@@ -226,16 +232,17 @@ def read_seconds(media: MediaRates, work: RowReads) -> Any:
 def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
     """Return the seconds of updates in place: each is read and persisted; a line not written lately is slow to be written."""
     service = media.access / (media.update * media.share)
-    if media.cache is not None:
-        accesses = np.maximum(work.rows * np.ceil(work.row_bytes / media.access), 1)
-        slow = np.minimum(work.clean * np.ceil(np.minimum(work.row_bytes, media.cache.line) / media.access), accesses)
-        service = service + media.cache.beyond * slow / accesses * media.access / (media.stream * media.share)
+    if (cache := media.cache) is not None:
+        accesses = np.maximum(work.rows * _pieces(work, media.access), 1)
+        of_line = over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, cache.line) / media.access))
+        slow = np.minimum(work.clean * of_line, accesses)
+        service = service + cache.beyond * slow / accesses * media.access / (media.stream * media.share)
     return _accesses_seconds(media, service, media.latency + media.persist, work)
 
 
 def log_seconds(media: MediaRates, work: RowLog) -> Any:
     """Return the seconds of a row log's entries: rows are read in whole accesses and appended in sequence, in mixed traffic."""
-    append = work.entry_bytes / np.ceil(work.row_bytes / media.access) / (media.stream * media.share)
+    append = mean_bytes(work.entry_bytes) / _pieces(work, media.access) / (media.stream * media.share)
     service = (media.access / media.read + append) / media.mix
     return _accesses_seconds(media, service, media.latency + media.persist, work)
 
@@ -264,7 +271,7 @@ SECONDS: Mapping[type, Cost] = {
 # count as the update.
 WRITTEN: Mapping[type, Cost] = {
     RowUpdates: lambda media, work: _whole(media.line, work) / media.share,
-    RowLog: lambda media, work: work.rows * work.entry_bytes / media.share,
+    RowLog: lambda media, work: work.rows * mean_bytes(work.entry_bytes) / media.share,
     Stream: lambda media, work: work.nbytes / media.share if work.write else 0.0 * work.nbytes,
     Persist: lambda media, work: work.flags * media.line,
 }

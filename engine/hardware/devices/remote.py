@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
+from ...core.row_sizes import over_rows
 from ...core.work import HostRows, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US, GiB
@@ -44,7 +45,7 @@ class ServerRates(NamedTuple):
 
 def row_seconds(server: ServerRates, work: HostRows) -> Any:
     """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
-    row = (server.put if work.scatter else server.take) * NS * max(1.0, work.row_bytes / ROW)
+    row = (server.put if work.scatter else server.take) * NS * over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
     return some(work.rows) * work.calls * server.call * US + work.rows * row
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
+from ...core.row_sizes import mean_bytes
 from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
@@ -77,7 +78,7 @@ def home_seconds(drives: DriveRates, work: HomeWrites | RowUpdates) -> Any:
 SECONDS: Mapping[type, Cost] = {
     RowReads: lambda drives, work: _read_seconds(drives, work.rows),
     RowUpdates: lambda drives, work: _read_seconds(drives, work.rows) + home_seconds(drives, work),
-    RowLog: lambda drives, work: _stream_seconds(drives, work.rows * work.entry_bytes, drives.write),
+    RowLog: lambda drives, work: _stream_seconds(drives, work.rows * mean_bytes(work.entry_bytes), drives.write),
     HomeWrites: home_seconds,
     Stream: lambda drives, work: _stream_seconds(drives, work.nbytes, drives.write if work.write else drives.read),
     Persist: lambda drives, work: work.flags * drives.answer * US,

@@ -18,8 +18,8 @@ from ...scenario.machine import MachineKnobs
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
 from ...systems.exchange.crossing import vectors
+from ...systems.row_kinds import vector_bytes
 from ...systems.sharding import Parts, over
-from ...systems.traffic import vector_bytes
 from ...units import GB, GiB
 
 ALL_REDUCE, ALL_TO_ALL, STEP = "all-reduce", "all-to-all", "step"

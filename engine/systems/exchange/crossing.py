@@ -12,7 +12,7 @@ import numpy as np
 from ...core.arrays import Flags, Floats, Ints
 from ...core.jit import entry
 from ...core.work import AllToAll, Amount
-from ..sharding import Parts, Pieces, Shares, alike, shares
+from ..sharding import Parts, Pieces, Shares, alike, shares, weighed
 
 
 class Crossing(NamedTuple):
@@ -41,8 +41,8 @@ def even(parts: Parts, nbytes: float) -> Crossing:
     return Crossing(each * float((near + far).sum()), each * float(near.max()), each * float(far.max()))
 
 
-def vectors(parts: Parts, pieces: Pieces, nbytes: float) -> Crossing:
-    """Return what crosses one way of pooled vectors, of which one table's are `nbytes` for all samples of a batch."""
+def vectors(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Crossing:
+    """Return what crosses one way of pooled vectors, of which one table's, or each's (T,), are `nbytes` for a batch's samples."""
     return busiest(*vector_routes(parts, pieces, nbytes))
 
 
@@ -57,9 +57,11 @@ def busiest(sent: Floats, received: Floats) -> Crossing:
     return Crossing(float(sent.sum()), fabric, network)
 
 
-def vector_routes(parts: Parts, pieces: Pieces, nbytes: float) -> tuple[Floats, Floats]:
+def vector_routes(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> tuple[Floats, Floats]:
     """Return what each part sends and receives of `vectors`, (2, P) each, over the fabric and over the network."""
     sent, received = np.zeros((2, 2, parts.number))
+    if not isinstance(nbytes, float):
+        pieces, nbytes = weighed(pieces, nbytes)
     widths, place = alike(pieces)
     of = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)
     has, members = np.zeros(parts.number, dtype=np.bool_), np.zeros(parts.groups, dtype=np.int64)

@@ -18,7 +18,8 @@ from ...units import MiB
 from ...workload.accesses import expected
 from ...workload.bags import generating, length_cv
 from ...workload.expected_cache import hot_split, hottest
-from ..traffic import activation_bytes, mlp_bytes, num_rows, row_bytes, sent_bytes, tables_apart
+from ..row_kinds import row_sizes
+from ..traffic import activation_bytes, mlp_bytes, num_rows, rows_within, tables_apart, vector_nbytes
 from .crossing import Crossing
 
 SIZES = tuple((MiB * np.geomspace(1 / 4, 16 * 1024, 17)).tolist())  # candidate bytes of copies, each twice the one before
@@ -67,12 +68,12 @@ def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Repli
     if s.machine.num_gpus == 1 or size_MiB == 0:
         return NO_REPLICAS
     if size_MiB is not None:
-        return replicas(s, min(num_rows(s), size_MiB * MiB // row_bytes(s)))
+        return replicas(s, rows_within(s, size_MiB * MiB))
     if not planned(s):
         return NO_REPLICAS
     room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s) - table_nbytes
     best, least = NO_REPLICAS, _seconds(s, NO_REPLICAS, pooled)[0] * WORTHWHILE
-    for rows in dict.fromkeys(float(min(num_rows(s), size // row_bytes(s))) for size in SIZES if size <= room):
+    for rows in dict.fromkeys(rows_within(s, size) for size in SIZES if size <= room):
         candidate = replicas(s, rows)
         total_seconds, copy_seconds = _seconds(s, candidate, pooled)
         if rows and total_seconds < least:
@@ -88,8 +89,11 @@ def planned(s: Scenario) -> bool:
 
 
 def vector_sent(s: Scenario) -> float:
-    """Return the bytes of one vector as it is sent."""
-    return sent_bytes(s) / s.data.batch_size
+    """Return the bytes of one vector as it is sent: of unlike tables, of a mean unique row's."""
+    each = vector_nbytes(s)
+    if not isinstance(each, float):
+        each = float(np.average(each, weights=expected(s).unique_rows))
+    return each / s.data.batch_size
 
 
 def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float, float]:
@@ -98,7 +102,7 @@ def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float,
     exchange = pooled.work(1 - candidate.vectors)
     extra_rows = candidate.unique * (1 - 1 / s.machine.num_gpus)
     all_reduce = seconds(network, AllReduce(candidate.unique * vector_sent(s)))
-    copy_seconds = all_reduce + seconds(gpu, RowUpdates(extra_rows, row_bytes(s)))
+    copy_seconds = all_reduce + seconds(gpu, RowUpdates(extra_rows, row_sizes(s).unique.row))
     update = Pool(min(candidate.unique, 1.0), tables=tables_apart(s))  # a kernel or more; its bytes are spread either way
     launch = seconds(gpu, update)
     return float(2 * seconds(network, exchange) + copy_seconds + launch), float(copy_seconds + launch)

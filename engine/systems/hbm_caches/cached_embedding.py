@@ -4,9 +4,10 @@ from ...core.graph import Demand, Stage, Task
 from ...core.work import CacheSoftware, Copy, HostRows, Pool, Stream
 from ...scenario.scenario import Scenario
 from ..loop import training_loop
+from ..row_kinds import row_bytes
 from ..steps import gpu
 from ..system import Cache, Settled, System
-from ..traffic import Traffic, cached_rows, num_rows, pooled_bytes, row_bytes, table_bytes
+from ..traffic import Traffic, cached_rows, num_rows, pooled_bytes, table_bytes
 
 MAPS, INDEX_BYTES = 2, 8  # int64 maps as long as all tables
 
@@ -27,14 +28,14 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
     """Step by step: find misses, send home what goes, which is always written back, and bring what comes."""
-    come, go = t.misses * t.row_bytes, t.evicted * t.row_bytes
+    come, go = t.misses * t.moved_nbytes, t.evicted * t.moved_nbytes
     find, loop = Pool(t.sort_bytes), ("Embedding update", "Bottom MLP backward", "Training loop")
     steps: tuple[tuple[str, Stage, Demand], ...] = (
         ("Cache software", "Embedding", Demand("host", CacheSoftware(times))),
         ("Gather evicted rows", "Embedding", Demand("gpu", Stream(go))),
         ("Evicted rows to host", "Transfer", Demand("pcie", Copy(go, pinned=False), gpu.DOWN)),
-        ("Scatter evicted rows", "Embedding", Demand("host", HostRows(t.evicted, t.row_bytes, scatter=True))),
-        ("Gather missing rows", "Embedding", Demand("host", HostRows(t.misses, t.row_bytes))),
+        ("Scatter evicted rows", "Embedding", Demand("host", HostRows(t.evicted, t.moved_bytes, scatter=True))),
+        ("Gather missing rows", "Embedding", Demand("host", HostRows(t.misses, t.moved_bytes))),
         ("Missing rows to GPU", "Transfer", Demand("pcie", Copy(come), gpu.UP)),
         ("Scatter missing rows", "Embedding", Demand("gpu", Stream(come))),
     )

@@ -4,9 +4,10 @@ from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Direct, Pool
 from ...scenario.scenario import Scenario
 from ..loop import training_loop
+from ..row_kinds import row_bytes
 from ..steps import gpu, shared
 from ..system import Cache, Settled, System
-from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
+from ..traffic import Traffic, cached_rows, num_rows, table_bytes
 
 TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was
 TABLE = 4  # bytes for each row: the table that it belongs to
@@ -22,7 +23,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     indices, arrived = gpu.index_exchange(settled)
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    homeless = t.refused * t.row_bytes
+    homeless = t.refused * t.moved_nbytes
     return (
         training_loop(),
         gpu.features(t, "Find misses"),
@@ -34,8 +35,14 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
             arrived,
             ("Embedding lookup",),
         ),
-        _direct("Evicted rows to host", t.evicted * t.row_bytes - homeless, t.row_skew, gpu.DOWN, ("Find misses",)),
-        _direct("Missing rows to GPU", t.misses * t.row_bytes - homeless, t.row_skew, gpu.UP, ("Evicted rows to host",)),
+        _direct("Evicted rows to host", t.evicted * t.moved_nbytes - homeless, t.row_skew, gpu.DOWN, ("Find misses",)),
+        _direct(
+            "Missing rows to GPU",
+            t.misses * t.moved_nbytes - homeless,
+            t.row_skew,
+            gpu.UP,
+            ("Evicted rows to host",),
+        ),
         gpu.lookup(t, ("Missing rows to GPU",), ("Embedding update",), t.lookup_skew),
         _direct("Refused lookups", homeless, t.row_skew, "uvm", ("Embedding lookup",)),
         *pooled,

@@ -5,10 +5,11 @@ import numpy as np
 from ...core.arrays import Floats
 from ...core.constants import Constant
 from ...core.graph import Demand, Task
+from ...core.row_sizes import mean_bytes
 from ...core.work import AllReduce, Copy, Pool, RowUpdates
 from ..steps import gpu, host
 from ..system import Settled, System
-from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
+from ..traffic import Traffic, hot_bytes, hot_rows, table_bytes
 
 GAP = Constant(
     "mini-batches between switches", 1000, "batches", 50, 38_000, "unsourced", "the published code switches once in a pass"
@@ -20,11 +21,11 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     s, hot = settled.scenario, hot_batches(t)
     gpus = s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
-    switch = (Demand("pcie", Copy(turns * (gpus + 1) * (hot_rows(s) * row_bytes(s))), gpu.UP),)
+    switch = (Demand("pcie", Copy(turns * (gpus + 1) * hot_bytes(s)), gpu.UP),)
     few, many = gpu.by_popularity(t, *(np.full_like(hot, share.mean()) for share in (t.popular, t.popular_lookups)))
     pool = (Demand("gpu", Pool(hot * few.gpu_lookup_bytes)),)
     spread = (Demand("gpu", Pool(hot * few.gpu_spread_bytes, tables=t.tables)),)
-    summed = (Demand("network", AllReduce(hot * t.rows * t.gradient_bytes)),)
+    summed = (Demand("network", AllReduce(hot * t.rows * mean_bytes(t.sizes.unique.gradient))),)
     reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.row_bytes)),)
     return (
@@ -54,7 +55,7 @@ SYSTEM = System(
     baseline="cpu-gpu",
     shards="nodes",
     hot=hot_rows,
-    places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * (hot_rows(s) * row_bytes(s))},
+    places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * hot_bytes(s)},
     constants=(GAP,),
     cites=("Adnan et al., arXiv 2103.00686; STAR-Laboratory/Accelerating-RecSys-Training",),
 )

@@ -1,11 +1,12 @@
 """Hotline: popular samples train on the GPUs' own hot rows while a card gathers what the others look up."""
 
 from ...core.graph import Demand, Task
+from ...core.row_sizes import mean_bytes
 from ...core.work import AllReduce, RowReads, RowUpdates
 from ..loop import training_loop
 from ..steps import gpu
 from ..system import Settled, System
-from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
+from ..traffic import Traffic, hot_bytes, hot_rows, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
@@ -20,7 +21,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     writes = Demand("gatherer", RowUpdates(gathered, t.row_bytes)), Demand("dram", RowUpdates(gathered, t.row_bytes, "card"))
     popular = gpu.micro_batch(s, few, "Popular", t.popular, ("Sparse features",), ("Hot update",), t.tables)
     others = gpu.micro_batch(s, many, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
-    summed = (Demand("network", AllReduce(t.mlp_gradient_bytes + t.popular * t.rows * t.gradient_bytes)),)
+    summed = (Demand("network", AllReduce(t.mlp_gradient_bytes + t.popular * t.rows * mean_bytes(t.sizes.unique.gradient))),)
     reduce = (Task("All-reduce", "Transfer", summed, (others[-1].name,)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * t.popular * t.rows, t.row_bytes)),)
     return (
@@ -44,7 +45,7 @@ SYSTEM = System(
     family="Hot and cold rows",
     baseline="cpu-gpu",
     hot=hot_rows,
-    places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * hot_rows(s) * row_bytes(s)},
+    places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * hot_bytes(s)},
     cites=("Adnan et al., arXiv 2204.05436",),
     confidence="headline only",
 )

@@ -3,13 +3,15 @@
 import numpy as np
 
 from ...core.graph import Demand, Task
+from ...core.row_sizes import mean_bytes
 from ...core.work import AllReduce, Amount
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import alone, look_ahead_rows
 from ..loop import training_loop
+from ..row_kinds import row_bytes
 from ..steps import gpu, remote
 from ..system import Cache, Settled, System
-from ..traffic import Traffic, row_bytes, table_bytes
+from ..traffic import Traffic, table_bytes
 
 BULK = 50  # batches between two write-backs
 
@@ -47,7 +49,7 @@ def _synchronise(s: Scenario, t: Traffic, own: Amount) -> tuple[tuple[Task, ...]
     if s.machine.num_gpus == 1:
         return (), ()
     rows = (t.rows - t.cold, t.cold - own)
-    soon, rest = ((Demand("network", AllReduce(some * t.gradient_bytes)),) for some in rows)
+    soon, rest = ((Demand("network", AllReduce(some * mean_bytes(t.sizes.unique.gradient))),) for some in rows)
     return (
         (Task("Sync rows used next", "Transfer", soon, ("Gradient spreading",)),),
         (Task("Sync other rows", "Transfer", rest, ("Sync rows used next",), background=True),),

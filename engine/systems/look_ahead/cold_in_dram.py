@@ -3,9 +3,10 @@
 from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
+from ..row_kinds import row_bytes
 from ..steps import far_memory
 from ..system import Settled, System
-from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
+from ..traffic import Traffic, cached_rows, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:

@@ -3,9 +3,10 @@
 from ...core.graph import Demand, Task
 from ...core.work import Copy, HostRows, Pool, Stream
 from ..loop import training_loop
+from ..row_kinds import row_bytes
 from ..steps import gpu
 from ..system import Cache, Settled, System
-from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
+from ..traffic import Traffic, cached_rows, table_bytes
 
 AHEAD = 4  # stages before training, each with a batch of its own
 WINDOW = 6  # batches whose rows may not go: three still to be written, the present one and two coming
@@ -13,10 +14,10 @@ WINDOW = 6  # batches whose rows may not go: three still to be written, the pres
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Plan, Collect, Exchange, Insert and Train each work on a batch of their own: the slowest sets the pace."""
-    come, go = t.misses * t.row_bytes, t.evicted * t.row_bytes
-    collect = (Demand("host", HostRows(t.misses, t.row_bytes), "rows"), Demand("gpu", Stream(go)))
+    come, go = t.misses * t.moved_nbytes, t.evicted * t.moved_nbytes
+    collect = (Demand("host", HostRows(t.misses, t.moved_bytes), "rows"), Demand("gpu", Stream(go)))
     exchange = (Demand("pcie", Copy(come), "exchange"), Demand("pcie", Copy(go)))
-    insert = (Demand("host", HostRows(t.evicted, t.row_bytes, scatter=True), "rows"), Demand("gpu", Stream(come)))
+    insert = (Demand("host", HostRows(t.evicted, t.moved_bytes, scatter=True), "rows"), Demand("gpu", Stream(come)))
     return (
         training_loop(),
         *gpu.behind("Embedding update", AHEAD),

@@ -2,15 +2,17 @@
 
 from ...core.constants import Constant
 from ...core.graph import Demand, Names, Task
+from ...core.row_sizes import mean_bytes
 from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
 from ...units import GB
 from ..placement import USABLE, Levels, nbytes, placement, tiers
+from ..row_kinds import row_bytes
 from ..steps import far_memory, gpu
 from ..system import Settled, System
 from ..table_placement import Far
-from ..traffic import Traffic, cached_rows, row_bytes
+from ..traffic import Traffic, cached_rows
 
 COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced", "RocksDB-like store; bytes written per byte")
 
@@ -33,20 +35,21 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 def _fetch(uneven: Far, t: Traffic, after: Names, after_previous: Names, ahead: bool) -> Task:
     """Read rows from wherever they are; a missing row's whole block, and it enters both caches."""
     level = Levels(*(far_memory.next_batch(rows) if ahead else rows for rows in t.levels.T))
+    (_, _, in_scm, on_drives), row = t.sizes.levels, t.sizes.far
     demands = (
-        Demand("ssd", RowReads(level.drives, t.row_bytes, skew=uneven.below)),
-        Demand("pmem", RowReads(level.scm, t.row_bytes, skew=uneven.below)),
-        Demand("dram", RowReads(sum(level) + level.scm + level.drives, t.row_bytes, skew=uneven.node)),
-        Demand("pcie", Copy(sum(level) * t.row_bytes, skew=uneven.gpu), gpu.UP),
+        Demand("ssd", RowReads(level.drives, on_drives.row, skew=uneven.below)),
+        Demand("pmem", RowReads(level.scm, in_scm.row, skew=uneven.below)),
+        Demand("dram", RowReads(sum(level) + level.scm + level.drives, row, skew=uneven.node)),
+        Demand("pcie", Copy(sum(level) * mean_bytes(row), skew=uneven.gpu), gpu.UP),
     )
     return Task("Prefetch" if ahead else "Fetch rows", "Embedding", demands, after, after_previous)
 
 
 def _evict(uneven: Far, t: Traffic) -> Task:
     """Every row that came in pushes a trained one out, a level down; the drives' store rewrites what it compacts."""
-    level = Levels(*t.levels.T)
-    written = level.drives * t.row_bytes * COMPACTION.value
-    lower = RowUpdates(level.scm + level.drives, t.row_bytes, skew=uneven.below)
+    level, (_, _, in_scm, on_drives) = Levels(*t.levels.T), t.sizes.levels
+    written = level.drives * mean_bytes(on_drives.row) * COMPACTION.value
+    lower = RowUpdates(level.scm + level.drives, in_scm.row, skew=uneven.below)
     return Task(
         "Evict rows",
         "Embedding",

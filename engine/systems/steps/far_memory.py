@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...core.graph import Demand, Names, Task
+from ...core.row_sizes import mean_bytes
 from ...core.work import Amount, Copy, Pool, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..system import Settled
@@ -26,11 +27,11 @@ def read(
     settled: Settled, t: Traffic, name: str, rows: Amount, after: Names = (), after_previous: Names = (), background: bool = False
 ) -> Task:
     """GPUs gather `rows` rows with their state from DRAM through PCIe; in the background they do it only while they are idle."""
-    far = settled.placement.far
+    far, row = settled.placement.far, t.sizes.far
     demands = (
-        Demand("gpu", Pool(rows * t.row_bytes, skew=far.gpu)),
-        Demand("dram", RowReads(rows, t.row_bytes, by="gpu", skew=far.node)),
-        Demand("pcie", Copy(rows * t.row_bytes, skew=far.gpu), gpu.UP),
+        Demand("gpu", Pool(rows * mean_bytes(row), skew=far.gpu)),
+        Demand("dram", RowReads(rows, row, by="gpu", skew=far.node)),
+        Demand("pcie", Copy(rows * mean_bytes(row), skew=far.gpu), gpu.UP),
     )
     return Task(name, "Embedding", demands, after, after_previous, background)
 
@@ -49,7 +50,7 @@ def step(settled: Settled, t: Traffic, far: Amount, looked_up_after: Names = (),
     last, uneven = end_of_batch(settled.scenario), settled.placement.far
     *before, update = gpu.step_over_all(settled, t, last, last, looked_up_after, updated_after)
     write = (
-        Demand("dram", RowUpdates(far, t.row_bytes, "gpu", skew=uneven.node)),
-        Demand("pcie", Copy(far * t.row_bytes, skew=uneven.gpu), gpu.DOWN),
+        Demand("dram", RowUpdates(far, t.sizes.far, "gpu", skew=uneven.node)),
+        Demand("pcie", Copy(far * mean_bytes(t.sizes.far), skew=uneven.gpu), gpu.DOWN),
     )
     return (*before, replace(update, demands=(*update.demands, *write)))

@@ -8,7 +8,7 @@ import numpy as np
 from ...core.arrays import Floats
 from ...core.graph import Demand, Names, Stage, Task
 from ...core.work import AllReduce, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
-from ...scenario.scenario import Scenario
+from ...scenario.scenario import Scenario, dense_optimizer
 from ...scenario.storage import mlp_state
 from ..exchange.crossing import Crossing
 from ..exchange.replicas import vector_sent
@@ -192,7 +192,11 @@ def micro_batch(
         ("lookup", "Embedding", Pool(share * t.gpu_lookup_bytes)),
         ("bottom MLP forward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "forward")),
         ("top MLP", "Top MLP", shared.top_part(s, samples)),
-        ("bottom MLP backward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "backward", mlp_state(model.optimizer))),
+        (
+            "bottom MLP backward",
+            "Bottom MLP",
+            BottomMLP(samples, model.bottom_mlp, "backward", mlp_state(dense_optimizer(model))),
+        ),
         ("gradient spreading", "Embedding", Pool(share * t.gpu_spread_bytes, tables=tables)),
     )
     tasks: list[Task] = []

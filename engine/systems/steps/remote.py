@@ -1,6 +1,7 @@
 """Steps of systems whose tables live on embedding servers: rows come and gradients go over the network."""
 
 from ...core.graph import Demand, Names, Task
+from ...core.row_sizes import mean_bytes
 from ...core.work import Amount, Copy, Fetch, HostRows, Stream
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import spread
@@ -17,13 +18,18 @@ def fetch(t: Traffic, rows: Amount, after_previous: Names) -> tuple[Task, ...]:
 
     The GPU updates them, so that their optimizer state comes with them.
     """
-    nbytes = rows * (t.row_bytes + INDEX_BYTES)
+    nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
     over = (Demand("network", Fetch(nbytes), FROM), Demand("remote", Stream(nbytes, write=False, skew=t.row_skew)))
-    take = (Demand("remote", HostRows(rows, t.row_bytes, skew=t.row_skew)),)
+    take = (Demand("remote", HostRows(rows, t.moved_bytes, skew=t.row_skew)),)
     return (
         Task("Gather remote rows", "Embedding", take, after_previous=after_previous),
         Task("Rows over network", "Transfer", over, ("Gather remote rows",)),
-        Task("Rows to GPU", "Transfer", (Demand("pcie", Copy(rows * t.row_bytes), gpu.UP),), ("Rows over network",)),
+        Task(
+            "Rows to GPU",
+            "Transfer",
+            (Demand("pcie", Copy(rows * t.moved_nbytes), gpu.UP),),
+            ("Rows over network",),
+        ),
     )
 
 
@@ -32,7 +38,7 @@ def gather_gradients(s: Scenario, t: Traffic, after: Names) -> tuple[tuple[Task,
     trainers = s.machine.num_gpus
     if trainers == 1:
         return (), after
-    nbytes = trainers * spread(s, trainers) * t.rows * (t.gradient_bytes + INDEX_BYTES)
+    nbytes = trainers * spread(s, trainers) * t.rows * (mean_bytes(t.sizes.unique.gradient) + INDEX_BYTES)
     work = even(Parts(trainers, s.machine.gpus_per_node), 1.0).work(nbytes)
     return (Task("Gather gradients", "Transfer", (Demand("network", work),), after),), ("Gather gradients",)
 
@@ -44,10 +50,10 @@ def send_back(
 
     `calls` per batch: below one where several batches' rows go in bulk. One trainer sends all where it does so for `cards`.
     """
-    nbytes = rows * (t.row_bytes + INDEX_BYTES)
+    nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
     over = (Demand("network", Fetch(nbytes, skew=cards), TO), Demand("remote", Stream(nbytes, skew=t.row_skew)))
-    put = (Demand("remote", HostRows(rows, t.row_bytes, scatter=True, calls=calls, skew=t.row_skew)),)
-    down = (Demand("pcie", Copy(rows * t.row_bytes, skew=cards), gpu.DOWN),)
+    put = (Demand("remote", HostRows(rows, t.moved_bytes, scatter=True, calls=calls, skew=t.row_skew)),)
+    down = (Demand("pcie", Copy(rows * t.moved_nbytes, skew=cards), gpu.DOWN),)
     return (
         Task("Rows from GPU", "Transfer", down, after, background=background),
         Task("Rows to servers", "Transfer", over, ("Rows from GPU",), background=background),

@@ -6,11 +6,13 @@ row's gradient once; `off` does everything for each lookup.
 
 import numpy as np
 
+from ...core.row_sizes import mean_bytes
 from ...core.work import Amount, Move
 from ...hardware.device import expanders
 from ...scenario.scenario import Scenario
+from ..row_kinds import RowKind, vector_bytes
 from ..system import Settled
-from ..traffic import Traffic, vector_bytes
+from ..traffic import Traffic
 
 MEGABYTE = 10**6
 
@@ -28,6 +30,16 @@ def accesses(s: Scenario, t: Traffic) -> Amount:
     if s.policy.row_dedup != "memory":
         return t.lookups
     return t.rows + t.again if s.machine.near_data_compute else t.rows
+
+
+def accessed(s: Scenario, t: Traffic) -> RowKind:
+    """Return the bytes of the rows that memory reads: of unique rows, or of a row for each lookup."""
+    return t.sizes.unique if s.policy.row_dedup == "memory" else t.sizes.by_lookup
+
+
+def updated(s: Scenario, t: Traffic) -> RowKind:
+    """Return the bytes of the rows that memory updates."""
+    return t.sizes.by_lookup if s.policy.row_dedup == "off" else t.sizes.unique
 
 
 def read_skew(s: Scenario, t: Traffic) -> Amount:
@@ -65,15 +77,17 @@ def crossing(s: Scenario, t: Traffic) -> Amount:
     """
     if s.machine.near_data_compute:
         return t.pooled_bytes
-    return t.state_bytes + (t.rows * t.vector_bytes if s.policy.row_dedup == "memory" else t.lookup_bytes)
+    return t.state_bytes + (t.rows * mean_bytes(t.vector_bytes) if s.policy.row_dedup == "memory" else t.lookup_bytes)
 
 
 def returning(s: Scenario, t: Traffic) -> Amount:
     """Return the bytes that come back for the update: pooled gradients, each row's where the GPU has united them, or new rows."""
     if not spread_by_gpu(s):
         return t.pooled_bytes
-    each = t.gradient_bytes if s.machine.near_data_compute else t.row_bytes
-    return t.lookups * each if s.policy.row_dedup == "off" else t.rows * each
+    by_lookup = s.policy.row_dedup == "off"
+    rows = t.sizes.by_lookup if by_lookup else t.sizes.unique
+    each = mean_bytes(rows.gradient if s.machine.near_data_compute else rows.row)
+    return t.lookups * each if by_lookup else t.rows * each
 
 
 def accumulated(s: Scenario, t: Traffic) -> Amount:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.graph import Demand, Names, Persists, Task
+from ...core.row_sizes import mean_bytes
 from ...core.work import (
     Amount,
     BottomMLP,
@@ -23,11 +24,22 @@ from ...core.work import (
     Stream,
     TopPart,
 )
-from ...scenario.scenario import Scenario, cross_ranks
+from ...scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projection_dim
 from ...scenario.storage import mlp_state
 from ..system import Settled
-from ..traffic import SKEWS, Traffic, top_widths
-from .repeated import accesses, accumulated, carried_in, carried_out, read_skew, spread_by_gpu, update_skew, updates
+from ..traffic import SKEWS, Traffic, projection_layers, top_widths
+from .repeated import (
+    accessed,
+    accesses,
+    accumulated,
+    carried_in,
+    carried_out,
+    read_skew,
+    spread_by_gpu,
+    update_skew,
+    updated,
+    updates,
+)
 
 FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
@@ -43,7 +55,7 @@ def bottom_forward(scenario: Scenario, after_previous: Names) -> Task:
 
 def bottom_backward(scenario: Scenario, after: Names) -> Task:
     """Bottom MLP, backward, and its update."""
-    work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "backward", mlp_state(scenario.model.optimizer))
+    work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "backward", mlp_state(dense_optimizer(scenario.model)))
     return Task("Bottom MLP backward", "Bottom MLP", (Demand("gpu", work),), after)
 
 
@@ -51,8 +63,10 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
     """Return the work of the top part for so many samples."""
     model = scenario.model
     ranks, pairs = cross_ranks(model), model.interaction == "dot"
-    vectors = model.num_tables + 1, model.embedding_dim
-    return TopPart(samples, top_widths(scenario), *vectors, mlp_state(model.optimizer), ranks, pairs)
+    dims = per_table(model, "embedding_dim")
+    vectors = (model.num_tables + 1) * projection_dim(model) if pairs else sum(dims) + max(dims)
+    state = mlp_state(dense_optimizer(model))
+    return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projection_layers(scenario))
 
 
 def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
@@ -78,12 +92,19 @@ def near_lookup(
     s, has_rows = settled.scenario, np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
-        flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew)),)
+        flow += (
+            Demand(
+                "near-data",
+                Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew),
+            ),
+        )
     if link == "cxl":
         flow += (Demand("cxl", carried_out(settled, t, memory, has_rows), OUT),)
     by: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
     lines = has_rows * t.fetched, has_rows * t.returned
-    reads = Demand(memory, RowReads(has_rows * accesses(s, t), t.vector_bytes, t.raw_share, by, *lines, skew=read_skew(s, t)))
+    reads = Demand(
+        memory, RowReads(has_rows * accesses(s, t), accessed(s, t).vector, t.raw_share, by, *lines, skew=read_skew(s, t))
+    )
     return Task(name, "Embedding", (reads, *flow), after, after_previous)
 
 
@@ -94,12 +115,15 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, after: Nam
     """
     s, flow = settled.scenario, tuple[Demand, ...]()
     if s.machine.near_data_compute:
-        added, changed = accumulated(s, t), updates(s, t) * (t.row_bytes + t.wider)
+        rows = updated(s, t)
+        added, changed = accumulated(s, t), updates(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
         most = added * t.lookup_skew + changed * update_skew(s, t)  # as if one part had most of both
         flow += (Demand("near-data", Pool(added + changed, memory, skew=most / np.maximum(added + changed, 1.0))),)
     if link == "cxl":
         flow += (Demand("cxl", carried_in(settled, t), IN),)
-    update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data", t.refetched, t.clean, skew=update_skew(s, t)))
+    update = Demand(
+        memory, RowUpdates(updates(s, t), updated(s, t).row, "near-data", t.refetched, t.clean, skew=update_skew(s, t))
+    )
     return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
 
 

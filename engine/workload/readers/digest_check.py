@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...core.file_state import FileState, file_state
 from ...errors import BadFile
+from ...paths import FileState, file_state
 from .blocks import shown
 from .formats import digest_of, files_of
 

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from ...core.figures import count
-from ...core.file_state import FileState, file_state
 from ...errors import BadFile, nearest
+from ...paths import FileState, file_state
 from .layouts import Layout
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, known
 from .records import LITERAL, MULTILINE, QUOTES

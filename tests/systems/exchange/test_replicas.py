@@ -14,7 +14,8 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
 from engine.systems.exchange.replicas import SIZES
-from engine.systems.traffic import activation_bytes, num_rows, row_bytes, table_bytes
+from engine.systems.row_kinds import row_bytes
+from engine.systems.traffic import activation_bytes, num_rows, table_bytes
 from engine.units import MiB
 from engine.workload.source import source
 from pages.ui.plain import plain

@@ -1,0 +1,50 @@
+"""Bytes of embedding rows: one number where all are alike, or a mix of sizes with the share of rows that have each.
+
+Costs follow the number of rows and a measure of each row, such as its whole lines: over a mix, the mean of that measure. So
+no row counts as wider than it is.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+
+class RowMix(NamedTuple):
+    """Sizes of rows in bytes, ascending, and the share of rows that have each; the shares sum to 1."""
+
+    sizes: tuple[int, ...]
+    shares: tuple[float, ...]
+
+
+RowBytes = int | RowMix
+
+
+def mixed(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
+    """Return the mix of rows of some sizes, of which there are so many each; a number where only one size has any."""
+    weight: dict[int, float] = {}
+    for size, many in zip(sizes, weights, strict=True):
+        weight[int(size)] = weight.get(int(size), 0.0) + float(many)
+    total = sum(weight.values())
+    present = sorted(size for size in weight if weight[size] > 0) or sorted(weight)
+    if len(present) == 1:
+        return present[0]
+    return RowMix(tuple(present), tuple(weight[size] / total if total else 1 / len(present) for size in present))
+
+
+def over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
+    """Return the mean over rows of a `measure` of a row's bytes."""
+    if not isinstance(row_bytes, RowMix):
+        return measure(row_bytes)
+    return sum(share * measure(size) for size, share in zip(*row_bytes, strict=True))
+
+
+def mean_bytes(row_bytes: RowBytes) -> float:
+    """Return the bytes of a mean row: a whole number where all rows are alike."""
+    nbytes: float = over_rows(row_bytes, lambda size: size)
+    return nbytes
+
+
+def longer(row_bytes: RowBytes, nbytes: int) -> RowBytes:
+    """Return rows that are so many bytes longer."""
+    if isinstance(row_bytes, RowMix):
+        return RowMix(tuple(size + nbytes for size in row_bytes.sizes), row_bytes.shares)
+    return row_bytes + nbytes
