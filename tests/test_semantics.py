@@ -60,7 +60,7 @@ def test_the_hosts_mlp_costs_two_operations_a_weight_forward_and_four_backward()
     forward, backward = (seconds(device, BottomMLP(1e6, (4, 3, 2), way)) for way in ("forward", "backward"))
     assert forward == pytest.approx(2 * 1e6 * 18 / rate, rel=1e-6)
     assert backward == pytest.approx((4 * 18 - 2 * 12) * 1e6 / rate, rel=1e-6)
-    assert seconds(device, TopPart(1e6, (4, 3, 2), 0, 8)) == pytest.approx(6 * 1e6 * 18 / rate, rel=1e-6)
+    assert seconds(device, TopPart(1e6, (4, 3, 2), 0)) == pytest.approx(6 * 1e6 * 18 / rate, rel=1e-6)
 
 
 def kaggle(**model: object) -> Scenario:
@@ -82,7 +82,7 @@ def test_the_top_mlp_takes_the_dense_vector_and_what_the_interaction_makes(model
     assert top_widths(asked) == scaled(asked, np.arange(1)).widths("top") == (inputs, 512, 256, 1)
     work = shared.top(asked, ()).demands[0].work
     vectors, pairs = asked.model.num_tables + 1, asked.model.interaction == "dot"  # the dense one too
-    assert work == TopPart(asked.data.batch_size, (inputs, 512, 256, 1), vectors, 16, pairs=pairs)
+    assert work == TopPart(asked.data.batch_size, (inputs, 512, 256, 1), vectors * 16, pairs=pairs)
 
 
 @pytest.mark.parametrize(("rank", "each"), [(512, 2 * 512 * 432 + 432), (None, 432 * 432 + 432)])

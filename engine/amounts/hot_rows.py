@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.arrays import Flags, Ints
 from ..core.hashing import Purpose, stream
-from ..scenario.scenario import Scenario
+from ..scenario.scenario import Scenario, per_table
 from ..workload.batch import bag_layout, offsets
 from ..workload.expected_cache import hottest
 from ..workload.popularity import popularities
@@ -22,13 +22,15 @@ SAMPLED = 0.05  # of a file is counted to find its hot rows: FAE's own rate, of 
 class HotSet:
     """The hot rows: of table t its first ones, below number `last[t]`, and the sorted `others` anywhere.
 
-    `layout` are the positions in a batch's ids at which tables start, for `samples` samples.
+    `layout` are the positions in a batch's ids at which tables start, for `samples` samples; the lookups of an even bag are
+    divided among the `features` of each table.
     """
 
     last: Ints
     others: Ints
     layout: Ints
     samples: int
+    features: tuple[int, ...]
 
 
 def hot_set(s: Scenario, capacity: float, given: Source) -> HotSet:
@@ -41,14 +43,14 @@ def hot_set(s: Scenario, capacity: float, given: Source) -> HotSet:
         others = _counted(s, int(capacity), given)
     else:
         last, others = _known(s, capacity, first)
-    return HotSet(last, others, bag_layout(s.model, s.data.batch_size), s.data.batch_size)
+    return HotSet(last, others, bag_layout(s.model, s.data.batch_size), s.data.batch_size, per_table(s.model, "features"))
 
 
 def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
     """Return the share of a batch's samples that are popular, and of its lookups that these make; `starts` as in a Batch."""
     every = np.ones(hot.samples, dtype=bool)
     for _, _, hot_bags in _hot_lookups(hot, ids, starts):
-        every &= hot_bags
+        every &= hot_bags.reshape(hot.samples, -1).all(axis=1)
     share = float(every.mean())
     lengths = None if starts is None else np.diff(starts).reshape(-1, hot.samples).sum(axis=0)
     return share, share if lengths is None else float(lengths[every].sum() / max(len(ids), 1))
@@ -60,11 +62,14 @@ def hot_shares(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[floa
     for table_ids, is_hot, hot_bags in _hot_lookups(hot, ids, starts):
         lookups, rows = lookups + int(is_hot.sum()), rows + len(np.unique(table_ids[is_hot]))
         bag_shares.append(float(hot_bags.mean()))
-    return lookups / max(len(ids), 1), sum(bag_shares) / len(bag_shares), float(rows)
+    return lookups / max(len(ids), 1), float(np.average(bag_shares, weights=hot.features)), float(rows)
 
 
 def _hot_lookups(hot: HotSet, ids: Ints, starts: Ints | None) -> Iterator[tuple[Ints, Flags, Flags]]:
-    """Yield each table's ids, flags of the hot ones, and flags (samples,) of the bags that have hot ones alone."""
+    """Yield each table's ids, flags of the hot ones, and flags of the bags that have hot ones alone.
+
+    Those are (samples, features), or (samples,) of uneven bags, which are not divided.
+    """
     layout = hot.layout if starts is None else starts[:: hot.samples]
     for table, (low, high) in enumerate(pairwise(layout)):
         mine = ids[low:high]
@@ -73,7 +78,9 @@ def _hot_lookups(hot: HotSet, ids: Ints, starts: Ints | None) -> Iterator[tuple[
             place = np.minimum(np.searchsorted(hot.others, mine), len(hot.others) - 1)
             met |= hot.others[place] == mine
         if starts is None:
-            yield mine, met, met.reshape(hot.samples, -1).all(axis=1)
+            each = met.reshape(hot.samples, -1)
+            first = np.arange(hot.features[table]) * each.shape[1] // hot.features[table]
+            yield mine, met, np.logical_and.reduceat(each, first, axis=1)
         else:
             hot_bags, bags = np.ones(hot.samples, dtype=bool), starts[table * hot.samples : (table + 1) * hot.samples + 1]
             hot_bags[np.searchsorted(bags, low + np.flatnonzero(~met), side="right") - 1] = False

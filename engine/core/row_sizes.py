@@ -5,10 +5,12 @@ no row counts as wider than it is.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 
-class RowMix(NamedTuple):
+@dataclass(frozen=True)
+class RowMix:
     """Sizes of rows in bytes, ascending, and the share of rows that have each; the shares sum to 1."""
 
     sizes: tuple[int, ...]
@@ -34,7 +36,7 @@ def over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
     """Return the mean over rows of a `measure` of a row's bytes."""
     if not isinstance(row_bytes, RowMix):
         return measure(row_bytes)
-    return sum(share * measure(size) for size, share in zip(*row_bytes, strict=True))
+    return sum(share * measure(size) for size, share in zip(row_bytes.sizes, row_bytes.shares, strict=True))
 
 
 def mean_bytes(row_bytes: RowBytes) -> float:

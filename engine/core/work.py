@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .row_sizes import RowBytes, mean_bytes
+from .row_sizes import RowBytes, RowMix, mean_bytes
 
 Amount = float | NDArray[np.float64]
 By = Literal["host", "near-data", "gpu", "card"]  # who asks a memory for rows, and so how many accesses are in flight
@@ -205,7 +205,8 @@ class TopPart(Work):
     """Feature interaction of vectors of so many `elements` together and the top MLP of `widths`, forward and backward.
 
     With a cross network `ranks` has the rank of each of its layers, 0 for a full matrix; in `pairs` all pairs have products, else
-    vectors are put beside each other. `projections` are layers before them: how many there are from and to which width.
+    vectors are put beside each other. `projections` are layers before them: how many there are, for how
+    many vectors a sample, from and to which width.
     """
 
     samples: Amount
@@ -214,13 +215,13 @@ class TopPart(Work):
     state: int = 0
     ranks: tuple[int, ...] = ()
     pairs: bool = True
-    projections: tuple[tuple[int, int, int], ...] = ()
+    projections: tuple[tuple[int, int, int, int], ...] = ()
 
 
 def amounts(work: Work) -> dict[str, Any]:
     """Return the numeric amounts of a piece of work by field name."""
     given = {name: getattr(work, name) for name in work.__dataclass_fields__}
-    return {name: value for name, value in given.items() if not isinstance(value, str | tuple | bool)}
+    return {name: value for name, value in given.items() if not isinstance(value, str | tuple | bool | RowMix)}
 
 
 def written(work: Work) -> Amount:

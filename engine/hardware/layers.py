@@ -135,17 +135,13 @@ def _cross(on: Arithmetic, work: TopPart) -> list[LayerCost]:
 def _projections(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     """Layers without bias that bring vectors to one width: those of like widths are one batched product, three a step."""
     costs = list[LayerCost]()
-    for layers, k, n in work.projections:
-        costs += [_batched(on, layers, *product) for product in _products(work.samples, k, n)]
-        costs += [_elementwise(on, _update(on, work.state) * layers * k * n)]
+    for layers, vectors, k, n in work.projections:
+        flop, weights = 2.0 * vectors * work.samples * k * n, layers * k * n
+        nbytes = 1.0 * on.word * (vectors * work.samples * (k + n) + weights)
+        padded = (flop + 2.0 * (vectors * on.rows * k * n + on.samples * weights)) / on.rate
+        costs += [LayerCost(on.fixed + np.maximum(padded, nbytes / on.bandwidth), flop, nbytes)] * 3
+        costs += [_elementwise(on, _update(on, work.state) * weights)]
     return costs
-
-
-def _batched(on: Arithmetic, layers: int, m: Any, k: Any, n: int) -> LayerCost:
-    """Cost so many m×k by k×n products that one kernel computes."""
-    flop, nbytes = 2.0 * layers * m * k * n, 1.0 * on.word * layers * (m * k + k * n + m * n)
-    padded = 2.0 * layers * ((m + on.rows) * k * n + on.samples * k * n) / on.rate
-    return LayerCost(on.fixed + np.maximum(padded, nbytes / on.bandwidth), flop, nbytes)
 
 
 def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:

@@ -32,6 +32,16 @@ class Model:
     pooling: tuple[int, ...] = knob(
         (1,), "Pooling factor", "Lookups per sample and table; one number, or one per table.", low=1, high=10_000
     )
+    features: int | tuple[int, ...] = knob(
+        1,
+        "Features of a table",
+        "Features that share a table: each sample has a pooled vector of each, and its lookups are divided among them; "
+        "one number, or one per table.",
+        low=1,
+        high=1000,
+        by_table=True,
+        later=True,
+    )
     field_copies: int = knob(
         1,
         "Copies of a file's fields",
@@ -41,7 +51,11 @@ class Model:
         acts="file",
     )
     bottom_mlp: Annotated[tuple[int, ...], "widths"] = knob(
-        (13, 512, 256, 64, 16), "Bottom MLP", "Layer widths, dense features first, e.g. 13-512-16.", low=1, high=10**6
+        (13, 512, 256, 64, 16),
+        "Bottom MLP",
+        "Layer widths, dense features first, e.g. 13-512-16; one width alone: features go in as they are.",
+        low=1,
+        high=10**6,
     )
     top_mlp: Annotated[tuple[int, ...], "widths"] = knob(
         (512, 256, 1), "Top MLP", "Layer widths after the interaction; the last is 1.", low=1, high=10**6
@@ -51,6 +65,14 @@ class Model:
         "Feature interaction",
         "Pairwise dot products, plain concatenation, or DCNv2's cross network over the concatenation.",
         choices=("dot", "concat", "cross"),
+    )
+    interaction_stride: int = knob(
+        1,
+        "Averaged features",
+        "So many neighbours of the concatenated features are averaged into one before the top MLP, under interaction=concat.",
+        low=1,
+        high=1000,
+        later=True,
     )
     projection_dim: int | None = knob(
         None,

@@ -23,7 +23,7 @@ from .machine import MachineKnobs
 from .renamed import RENAMED
 
 ROW_KNOBS = ("embedding_dim", "row_precision", "optimizer")  # what the rows of a table hang on
-PER_TABLE = ("num_embeddings", "pooling", *ROW_KNOBS)
+PER_TABLE = ("num_embeddings", "pooling", "features", *ROW_KNOBS)
 DIM, BOTTOM, PROJECTION = "model.embedding_dim", "model.bottom_mlp", "model.projection_dim"
 NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
 
@@ -62,7 +62,7 @@ class Scenario:
 
 # What the rules between knobs look at; any value of another knob goes with any of others.
 RULED = frozenset(
-    {f"model.{name}" for name in ("name", "num_tables", *PER_TABLE, "interaction", "projection_dim")}
+    {f"model.{name}" for name in ("name", "num_tables", *PER_TABLE, "interaction", "interaction_stride", "projection_dim")}
     | {"model.bottom_mlp", "model.top_mlp", "faults.trace", "data.once_share", "data.bag_length_cv"}
     | {f"data.{name}" for name in BY_TABLE}
 )
@@ -84,8 +84,7 @@ def _check_model(model: Model) -> None:
         count = len(own) if isinstance(own, tuple) else 1
         if count not in (1, model.num_tables):
             raise BadKnob(f"model.{name} has {count} values for {model.num_tables} tables; give one, or {model.num_tables}.")
-    if len(model.bottom_mlp) < 2:
-        raise BadKnob("model.bottom_mlp needs at least two widths: dense features and output.")
+    _check_features(model)
     if model.top_mlp[-1] != 1:
         raise BadKnob(f"model.top_mlp ends in {model.top_mlp[-1]}; its last width must be 1, the click's logit.")
     if model.interaction == "dot" and model.bottom_mlp[-1] != projection_dim(model):
@@ -93,6 +92,22 @@ def _check_model(model: Model) -> None:
         raise BadKnob(
             f"model.bottom_mlp ends in {model.bottom_mlp[-1]}, but pairwise dot needs {needed}; "
             "make them equal or set model.interaction=concat."
+        )
+
+
+def _check_features(model: Model) -> None:
+    pairs = zip(per_table(model, "features"), per_table(model, "pooling"), strict=True)
+    table = next((table for table, (features, lookups) in enumerate(pairs) if features > lookups), None)
+    if table is not None:
+        features, lookups = (per_table(model, name)[table] for name in ("features", "pooling"))
+        raise BadKnob(
+            f"model.features={features} of table {table} is more than its model.pooling={lookups}; "
+            "each feature has one lookup a sample or more."
+        )
+    if model.interaction_stride > 1 and model.interaction != "concat":
+        raise BadKnob(
+            f"model.interaction_stride={model.interaction_stride} averages concatenated features; "
+            "set model.interaction=concat, or the stride to 1."
         )
 
 

@@ -16,7 +16,7 @@ from ..core.work import AllReduce, AllToAll, Amount, BottomMLP, DriveBatch, Pool
 from ..hardware.device import gpus_in_node, nodes
 from ..hardware.layers import kernels
 from ..scenario.scenario import Scenario, per_table
-from ..workload.bags import uneven_tables
+from ..workload.bags import uneven_bags
 
 NAME, LANE = "Training loop", "training loop"
 
@@ -50,7 +50,7 @@ def _counted(s: Scenario, plan: tuple[Task, ...], for_all: bool) -> DriveBatch:
         kernels=gpus * _total(kernels(work) * _done(work) for work in (*on_gpu, *layers)),
         collectives=_total(_done(work) for work in called),
         tables=s.model.num_tables * pooled,
-        values=float(samples * (sum(per_table(s.model, "pooling")) + uneven_tables(s) + s.model.bottom_mlp[0] + 1)),
+        values=float(samples * (sum(per_table(s.model, "pooling")) + uneven_bags(s) + s.model.bottom_mlp[0] + 1)),
         processes=float(here // gpus),
     )
 

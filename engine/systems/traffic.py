@@ -18,7 +18,7 @@ from ..hardware.framework import FRAMEWORKS
 from ..scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projected, projection_dim
 from ..scenario.storage import mlp_state, row_state
 from ..units import FLOAT32, MiB
-from ..workload.bags import uneven_tables
+from ..workload.bags import uneven_bags
 from ..workload.expected_cache import popular_sums
 from .row_kinds import LEVELS, RowSizes, kind_bytes, row_bytes, row_kinds, row_sizes
 
@@ -184,7 +184,7 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
     sizes = amounts.pop("sizes", None) or row_sizes(s)
     return Traffic(
         **{**nothing, "tables": tables, "evicted": come, "missed": come, **amounts},
-        length_bytes=float(samples * uneven_tables(s) * LENGTH_BYTES),
+        length_bytes=float(samples * uneven_bags(s) * LENGTH_BYTES),
         sizes=sizes,
         pooled_bytes=pooled_bytes(s),
         mlp_bytes=mlp_bytes(s),
@@ -231,7 +231,17 @@ def pooled_bytes(s: Scenario) -> float:
 
 def elements(s: Scenario) -> int:
     """Return the elements of a sample's pooled vectors."""
-    return sum(per_table(s.model, "embedding_dim"))
+    return int(sum(vectors * dim for vectors, dim in zip(*_vectors(s), strict=True)))
+
+
+def vector_count(s: Scenario) -> int:
+    """Return how many pooled vectors a sample has: one of each feature."""
+    return int(sum(per_table(s.model, "features")))
+
+
+def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return how many pooled vectors each table gives a sample, and how wide they are, (T,) each."""
+    return per_table(s.model, "features"), per_table(s.model, "embedding_dim")
 
 
 def sent_bytes(s: Scenario) -> float:
@@ -241,8 +251,10 @@ def sent_bytes(s: Scenario) -> float:
 
 def vector_nbytes(s: Scenario) -> float | Floats:
     """Return the same of every table, or, where widths differ, of each, (T,)."""
-    dim = s.model.embedding_dim
-    return np.array([_sent(s, own) for own in per_table(s.model, "embedding_dim")]) if isinstance(dim, tuple) else _sent(s, dim)
+    model = s.model
+    if isinstance(model.embedding_dim, tuple) or isinstance(model.features, tuple):
+        return np.array([vectors * _sent(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])
+    return model.features * _sent(s, model.embedding_dim)
 
 
 def _sent(s: Scenario, dim: int) -> float:
@@ -252,7 +264,7 @@ def _sent(s: Scenario, dim: int) -> float:
 
 def index_bytes(s: Scenario) -> float:
     """Return the bytes of a row's index, with its share of the lengths of uneven bags."""
-    return float(INDEX_BYTES + LENGTH_BYTES * uneven_tables(s) / sum(per_table(s.model, "pooling")))
+    return float(INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / sum(per_table(s.model, "pooling")))
 
 
 def num_rows(s: Scenario) -> float:
@@ -314,16 +326,22 @@ def mlp_bytes(scenario: Scenario) -> float:
 def mlp_gradient_bytes(scenario: Scenario) -> float:
     """Return the bytes of a gradient of all MLP parameters: of the parameters alone."""
     top, cross = top_widths(scenario), cross_ranks(scenario.model)
-    projections = sum(layers * inputs * outputs for layers, inputs, outputs in projection_layers(scenario))
+    projections = sum(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
     dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
     return float(FLOAT32 * (dense + projections))
 
 
-def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int], ...]:
-    """Return the layers that bring vectors to the width of dot products: how many there are from and to which width."""
-    dims, narrow = per_table(scenario.model, "embedding_dim"), projected(scenario.model)
-    count = Counter(dims[table] for table in narrow)
-    return tuple((layers, dim, projection_dim(scenario.model)) for dim, layers in sorted(count.items()))
+def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ...]:
+    """Return the layers that bring vectors to the width of dot products, of each width that differs from it.
+
+    How many there are, for how many vectors a sample, from and to which width.
+    """
+    layers, vectors = Counter[int](), Counter[int]()
+    features, dims = _vectors(scenario)
+    for table in projected(scenario.model):
+        layers[dims[table]] += 1
+        vectors[dims[table]] += features[table]
+    return tuple((layers[dim], vectors[dim], dim, projection_dim(scenario.model)) for dim in sorted(layers))
 
 
 def log_bytes(s: Scenario) -> float:
@@ -339,7 +357,7 @@ def activation_bytes(s: Scenario) -> float:
     """Return the bytes of GPU memory that come and go with a batch: gradients, and every layer's activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
     widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
-    widths += sum(layers * outputs for layers, _, outputs in projection_layers(s))
+    widths += sum(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
     widths += sum(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
     return float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths)
 
@@ -347,9 +365,9 @@ def activation_bytes(s: Scenario) -> float:
 def top_widths(scenario: Scenario) -> tuple[int, ...]:
     """Return the top MLP's widths with its input, which the feature interaction implies."""
     model = scenario.model
-    bottom, vectors = model.bottom_mlp[-1], model.num_tables + 1
+    bottom, vectors = model.bottom_mlp[-1], vector_count(scenario) + 1
     pairs = vectors * (vectors - 1) // 2
-    inputs = bottom + pairs if model.interaction == "dot" else bottom + elements(scenario)
+    inputs = bottom + pairs if model.interaction == "dot" else ceil((bottom + elements(scenario)) / model.interaction_stride)
     return (inputs, *model.top_mlp)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..scenario.data import by_table
-from ..scenario.scenario import KNOBS, Scenario
+from ..scenario.scenario import KNOBS, Scenario, per_table
 
 MOST_CV = KNOBS["data.bag_length_cv"].high or 0.0
 FEWEST_ACTIVE = 1e-3  # shape of the gamma law; below it all lookups of a batch are one sample's anyway
@@ -23,10 +23,9 @@ def length_cv(s: Scenario) -> tuple[float, ...]:
     return by_table(s.data, "bag_length_cv", s.model.num_tables)
 
 
-def uneven_tables(s: Scenario) -> int:
-    """Return how many tables have bags of uneven length."""
-    every = length_cv(s)
-    return len(every) - every.count(0)
+def uneven_bags(s: Scenario) -> int:
+    """Return how many bags of a sample, one of each feature, are of uneven length."""
+    return int(sum(features for features, cv in zip(per_table(s.model, "features"), length_cv(s), strict=True) if cv))
 
 
 def spread(lengths: Ints | int) -> float:

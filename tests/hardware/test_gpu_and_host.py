@@ -119,7 +119,7 @@ def test_weights_are_fetched_anew_by_each_of_a_layers_three_products():
     activations, update, loss = 4 * m * n * (2 + 3), 12 * (k + 1) * n, 3 * 4 * m
     beside = 2 * 4 * m * (27 * 16 + k)  # vectors are put beside each other, and their gradients taken apart
     kernels = (2 + 1 + 3 + 2) * 10 * US + (activations + update + loss + beside) / CHANNELS
-    assert seconds(host, TopPart(float(m), (k, n), 27, 16, pairs=False)) == exactly(3 * product + kernels)
+    assert seconds(host, TopPart(float(m), (k, n), 27 * 16, pairs=False)) == exactly(3 * product + kernels)
 
 
 def test_tiles_compute_at_their_peak_and_activations_have_two_bytes():
@@ -144,7 +144,7 @@ def test_a_stock_framework_computes_at_the_rate_that_was_measured_of_one():
 @each("software", names("host-software"))
 @each("samples", [1.0, 512.0, 65_536.0])
 def test_more_threads_up_to_the_cores_never_slow_layers_and_more_than_these_help_nobody(host, software, samples):
-    work = TopPart(samples, (479, 1024, 256, 1), 27, 128)
+    work = TopPart(samples, (479, 1024, 256, 1), 27 * 128)
     cores = int(HOSTS[host].cores.value)
     times = [
         float(seconds(device("host", host=host, host_software=software, host_threads=threads), work))

@@ -250,9 +250,9 @@ def test_gpu_layers_take_the_gemm_models_seconds(samples):
     assert seconds(gpu, BottomMLP(samples, widths, "forward")) == exactly(forward)
     assert seconds(gpu, BottomMLP(samples, widths, "backward")) == exactly(backward)
     interaction = 10 * pointwise(samples * (27 * 16 + widths[0])) + 3 * pointwise(samples)
-    assert seconds(gpu, TopPart(samples, widths, 27, 16)) == exactly(sum(mlp(samples, widths, to_input=True)) + interaction)
+    assert seconds(gpu, TopPart(samples, widths, 27 * 16)) == exactly(sum(mlp(samples, widths, to_input=True)) + interaction)
     beside = interaction - 8 * pointwise(samples * (27 * 16 + widths[0]))
-    assert seconds(gpu, TopPart(samples, widths, 27, 16, pairs=False)) == exactly(
+    assert seconds(gpu, TopPart(samples, widths, 27 * 16, pairs=False)) == exactly(
         sum(mlp(samples, widths, to_input=True)) + beside
     )
     for rank in (0, 512):
@@ -262,9 +262,9 @@ def test_gpu_layers_take_the_gemm_models_seconds(samples):
         layer = products + kernels + pointwise(3 * (sum(k * n for k, n in matrices) + 64))
         top = mlp(samples, (64, 32, 1), to_input=True)
         rest = sum(top) + 2 * pointwise(samples * (3 * 16 + 64)) + 3 * pointwise(samples)
-        assert seconds(gpu, TopPart(samples, (64, 32, 1), 3, 16, ranks=(rank,) * 3)) == exactly(rest + 3 * layer)
+        assert seconds(gpu, TopPart(samples, (64, 32, 1), 3 * 16, ranks=(rank,) * 3)) == exactly(rest + 3 * layer)
     adam = mlp(samples, widths, False, 7)[1], sum(mlp(samples, widths, True, 7)) + interaction  # both means read and written
-    ours = BottomMLP(samples, widths, "backward", 2), TopPart(samples, widths, 27, 16, 2)
+    ours = BottomMLP(samples, widths, "backward", 2), TopPart(samples, widths, 27 * 16, 2)
     assert tuple(seconds(gpu, work) for work in ours) == tuple(map(exactly, adam))
 
 

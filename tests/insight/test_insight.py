@@ -120,7 +120,7 @@ def gate_left(base, medium):
     """Return the seconds that a top MLP leaves of PMEM, or of a link: from the devices alone, nothing scheduled."""
     m, s = ready(base), base
     rows, r = expected(s).unique_rows.sum(), 4 * s.model.embedding_dim
-    top = seconds(m.devices["gpu"], TopPart(s.data.batch_size, top_widths(s), s.model.num_tables + 1, s.model.embedding_dim))
+    top = seconds(m.devices["gpu"], TopPart(s.data.batch_size, top_widths(s), (s.model.num_tables + 1) * s.model.embedding_dim))
     log, read, flags = RowLog(rows, r, r + 8, "near-data"), RowReads(rows, r, by="near-data"), Persist(4)
     pooled = seconds(m.devices["near-data"], Pool(expected(s).lookups.sum() * r, "pmem"))
     looked_up = max(seconds(m.devices["pmem"], read), pooled)

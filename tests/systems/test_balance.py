@@ -22,7 +22,7 @@ from engine.simulate import simulate
 from engine.systems import balance as balances
 from engine.systems.balance import _part_balance, _wanted
 from engine.systems.exchange.crossing import vectors
-from engine.systems.parts import KINDS
+from engine.systems.parts import KINDS, table_units
 from engine.systems.plans.planner import greedy
 from engine.systems.sharding import Parts, Pieces, Wanted, by_hand, made, spread
 from engine.systems.table_placement import skew
@@ -189,7 +189,7 @@ def test_the_planner_is_never_worse_than_round_robin_by_its_own_cost_and_fits_wh
                 np.add.at(busy, list(over), weight * width / len(over))
         return float(busy.max()) if busy.mean() <= than else np.inf
 
-    wanted = Wanted(parts, weights, nbytes[None], 128, (slack * nbytes.sum() / count,), (1,), slowest)
+    wanted = Wanted(parts, weights, nbytes[None], np.full(len(weights), 128), (slack * nbytes.sum() / count,), (1,), slowest)
     plan, turns = made("planner", wanted), made("table-wise", wanted)
     assert wanted.fits(plan), "rows over all parts always fit"
     assert slowest(plan) <= slowest(turns) * (1 + 1e-12) or not wanted.fits(turns)
@@ -241,7 +241,11 @@ def test_the_longest_piece_goes_first_to_the_part_with_least_to_do_that_has_room
     every = np.array([nbytes, nbytes[::-1] / 4])[: data.draw(st.integers(0, 2))]
     sharing = tuple(data.draw(st.integers(1, 3)) for _ in every)
     rooms = tuple(data.draw(st.floats(0.3, 3)) * float(one.sum()) / parts for one in every)
-    plan = greedy(Wanted(Parts(parts, 4), seconds, every, 128, rooms, sharing, lambda pieces, than: 0.0), ranges, over)
+    plan = greedy(
+        Wanted(Parts(parts, 4), seconds, every, np.full(len(seconds), 128), rooms, sharing, lambda pieces, than: 0.0),
+        ranges,
+        over,
+    )
     by_words = dealt(seconds, every, ranges.tolist(), over.tolist(), rooms, parts, sharing)
     assert [[over for _, over in table] for table in nested(plan)] == by_words
     assert [[width for width, _ in table] for table in nested(plan)] == [[1 / cut] * cut for cut in ranges]
@@ -251,7 +255,7 @@ def test_the_longest_piece_goes_first_to_the_part_with_least_to_do_that_has_room
 def test_a_plan_of_a_thousand_tables_is_a_handful_of_objects(sharding):
     """Sizing a machine by its throughput makes hundreds of plans; what they are made of must not wait to be collected."""
     tables = np.arange(1.0, 1001.0)
-    wanted = Wanted(Parts(16, 8), tables, tables[None], 128, (1e5,), (1,), lambda pieces, than: 1.0)
+    wanted = Wanted(Parts(16, 8), tables, tables[None], np.full(len(tables), 128), (1e5,), (1,), lambda pieces, than: 1.0)
     plan, before = made(sharding, wanted), len(gc.get_objects())
     plan = made(sharding, wanted)
     assert len(gc.get_objects()) - before < 50
@@ -265,16 +269,16 @@ def test_a_plan_is_left_out_early_only_if_it_is_not_the_cheapest(tables, gpus):
     own = {"model.num_tables": len(tables), "model.num_embeddings": rows, "model.pooling": bags, "machine.num_gpus": gpus}
     s = made_up(**own, **{"machine.gpus_per_node": 4})
     with pytest.MonkeyPatch.context() as patch:
-        early = made("planner", _wanted(s, ALL_HBM, Parts(gpus, 4), KINDS["gpus"].units(s, ALL_HBM)))
+        early = made("planner", _wanted(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"])))
         patch.setattr(balances, "ROUNDED", np.inf)
-        assert made("planner", _wanted(s, ALL_HBM, Parts(gpus, 4), KINDS["gpus"].units(s, ALL_HBM))) == early
+        assert made("planner", _wanted(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"]))) == early
 
 
 def test_the_planner_is_no_worse_than_any_plan_of_whole_tables_or_of_the_hottest_tables_by_rows():
     """Of 16 columns, which cannot be cut: one table has nine tenths of the lookups, so that its rows must go over all parts."""
     hot = {"model.pooling": (90, 4, 3, 3), "model.embedding_dim": 16, "model.bottom_mlp": (13, 16), "data.popularity": "uniform"}
     s = made_up(**hot)
-    wanted = _wanted(s, ALL_HBM, Parts(3, 8), KINDS["gpus"].units(s, ALL_HBM))
+    wanted = _wanted(s, ALL_HBM, Parts(3, 8), table_units(s, ALL_HBM, KINDS["gpus"]))
     whole = [by_hand(";".join(map(str, parts)), 4, 3) for parts in product(range(3), repeat=4)]
     rows = [by_hand(";".join(map(str, ("0-2", *parts))), 4, 3) for parts in product((0, 1, 2, "0-2"), repeat=3)]
     best = min(wanted.slowest(plan, np.inf) for plan in whole + rows)
@@ -291,7 +295,7 @@ def test_what_columns_are_too_few_for_goes_by_rows_over_no_more_parts_than_neede
     gpus, same = max(int(part) for part in plan if part.isdecimal()) + 1, (40_000,) * len(bags)
     own = {"model.num_tables": len(bags), "model.pooling": bags, "model.num_embeddings": same, "machine.num_gpus": gpus}
     s = made_up(**own, **{"data.batch_size": 6000})
-    wanted = _wanted(s, ALL_HBM, Parts(gpus, 8), KINDS["gpus"].units(s, ALL_HBM))
+    wanted = _wanted(s, ALL_HBM, Parts(gpus, 8), table_units(s, ALL_HBM, KINDS["gpus"]))
     best = wanted.slowest(by_hand(plan, len(bags), gpus), np.inf)
     others = [made(name, wanted) for name in SHARDINGS if name not in ("planner", "interleaved")]
     assert best < 0.85 * min(wanted.slowest(other, np.inf) for other in others)
@@ -546,4 +550,6 @@ def test_a_module_that_a_plan_overfills_is_named():
 def test_a_plan_by_hand_reads_parts_rows_and_columns():
     pieces = by_hand("3;0-1+3;0/1+2", 3, 4)
     assert nested(pieces) == [[(1.0, (3,))], [(1.0, (0, 1, 3))], [(0.5, (0,)), (0.5, (1, 2))]]
-    assert _part_balance(made_up(), ALL_HBM, Parts(3, 3), by_hand("1", 4, 3)).lookups.tolist() == [0, BATCH * sum(POOLING), 0]
+    alike_tables = table_units(made_up(), ALL_HBM, KINDS["gpus"])
+    found = _part_balance(made_up(), ALL_HBM, Parts(3, 3), by_hand("1", 4, 3), alike_tables)
+    assert found.lookups.tolist() == [0, BATCH * sum(POOLING), 0]

@@ -63,7 +63,7 @@ def test_joules_are_those_of_operations_and_bytes_and_master_weights_stay_fp32(g
 
 @pytest.mark.parametrize("gpu", PRESENT)
 def test_a_narrower_precision_is_never_slower_nor_dearer_but_for_the_launches_that_convert_pooled_vectors(gpu):
-    for work in (LAYER, TRAINED, TopPart(SAMPLES, (479, 1024, 1), 27, 128), TopPart(64.0, (479, 1024, 1), 27, 128)):
+    for work in (LAYER, TRAINED, TopPart(SAMPLES, (479, 1024, 1), 27 * 128), TopPart(64.0, (479, 1024, 1), 27 * 128)):
         found = [device(gpu, precision) for precision in PRESENT[gpu]]
         times, prices = ([float(of(one, work)) for one in found] for of in (seconds, joules))
         small = 2 * 2.6e-6 if isinstance(work, TopPart) and work.samples < 1000 else 0.0

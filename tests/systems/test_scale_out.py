@@ -13,8 +13,8 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, schedule, settle
 from engine.simulate import simulate
 from engine.systems.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
-from engine.systems.scale_out.mtrains import COMPACTION, scm_rows
 from engine.systems.row_kinds import row_bytes
+from engine.systems.scale_out.mtrains import COMPACTION, scm_rows
 from engine.systems.traffic import cached_rows, table_bytes
 from engine.workload.accesses import expected
 from engine.workload.expected_cache import hot_split

@@ -13,8 +13,8 @@ from engine.registry import load, names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle, sized_scenario
-from engine.systems.system import Settled
 from engine.systems.row_kinds import row_bytes
+from engine.systems.system import Settled
 from engine.systems.traffic import mlp_bytes
 
 DIVIDED = [name for name in names("systems") if load("systems", name).shards]

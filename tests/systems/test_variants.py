@@ -31,7 +31,7 @@ from ..system import LogPolicy, System
 def plan(settled, t):
     s = settled.scenario
     forward = shared.bottom_forward(s, ("Count beads",))
-    count = Task("Count beads", "Embedding", (Demand("abacus", Pool(t.rows * t.vector_bytes)),), ("Top MLP",))
+    count = Task("Count beads", "Embedding", (Demand("abacus", Pool(t.lookup_bytes)),), ("Top MLP",))
     return (forward, shared.top(s, ("Bottom MLP forward",)), count)
 
 

@@ -56,7 +56,7 @@ def test_a_sample_is_popular_when_every_one_of_its_lookups_is_among_the_most_fre
 
 
 def test_hot_rows_are_each_tables_first_ones_and_the_others_named() -> None:
-    hot = HotSet(last=np.array([2, 10]), others=np.array([12, 14]), layout=np.array([0, 4, 8]), samples=4)
+    hot = HotSet(last=np.array([2, 10]), others=np.array([12, 14]), layout=np.array([0, 4, 8]), samples=4, features=(1, 1))
     assert popular(hot, np.array([0, 1, 2, 1, 12, 13, 14, 10])) == (1 / 4, 1 / 4)
     assert popular(hot, np.array([1, 1, 0, 1, 14, 12, 14, 12])) == (1, 1)
 

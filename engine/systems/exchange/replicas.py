@@ -52,10 +52,11 @@ def replicas(s: Scenario, rows: float) -> Replicas:
     if rows >= num_rows(s):  # exactly 1: a rounding error left over would still start an exchange
         return Replicas(rows, 1.0, 1.0, float(expected(s).unique_rows.sum()))
     pooling, cv = np.array(per_table(s.model, "pooling"), dtype=np.float64), np.array(length_cv(s))
-    hit_rates = np.minimum(hottest(s, rows)[1], 1.0)
-    vectors = generating(pooling, cv, hit_rates) if cv.any() else hit_rates**pooling
+    features = np.array(per_table(s.model, "features"))
+    hit_rates, bags = np.minimum(hottest(s, rows)[1], 1.0), pooling / features
+    vectors = generating(bags, cv, hit_rates) if cv.any() else hit_rates**bags
     unique = hot_split(s, rows).hot * float(expected(s).unique_rows.sum())
-    return Replicas(rows, float(hit_rates @ pooling / pooling.sum()), float(vectors.mean()), unique)
+    return Replicas(rows, float(hit_rates @ pooling / pooling.sum()), float(np.average(vectors, weights=features)), unique)
 
 
 def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Replicas:

@@ -27,7 +27,7 @@ from ...core.work import (
 from ...scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projection_dim
 from ...scenario.storage import mlp_state
 from ..system import Settled
-from ..traffic import SKEWS, Traffic, projection_layers, top_widths
+from ..traffic import SKEWS, Traffic, elements, projection_layers, top_widths, vector_count
 from .repeated import (
     accessed,
     accesses,
@@ -64,7 +64,7 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
     model = scenario.model
     ranks, pairs = cross_ranks(model), model.interaction == "dot"
     dims = per_table(model, "embedding_dim")
-    vectors = (model.num_tables + 1) * projection_dim(model) if pairs else sum(dims) + max(dims)
+    vectors = (vector_count(scenario) + 1) * projection_dim(model) if pairs else elements(scenario) + max(dims)
     state = mlp_state(dense_optimizer(model))
     return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projection_layers(scenario))
 
