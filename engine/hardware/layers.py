@@ -51,7 +51,9 @@ class LayerCost(NamedTuple):
 
 def layers(work: BottomMLP | TopPart, on: Arithmetic) -> LayerCost:
     """Return what a direction of the bottom MLP, or the whole top part, costs; without samples nothing is launched."""
-    return LayerCost(*(some(work.samples) * sum(part) for part in zip(*_kernels(work, on), strict=True)))
+    if not (every := _kernels(work, on)):  # a bottom MLP of no layer
+        return LayerCost(0.0 * some(work.samples), 0.0, 0.0)
+    return LayerCost(*(some(work.samples) * sum(part) for part in zip(*every, strict=True)))
 
 
 def kernels(work: Work) -> int:

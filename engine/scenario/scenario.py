@@ -216,8 +216,14 @@ def _copy(value: Any, changes: Mapping[str, Any]) -> Any:
 @cache
 def named_model(name: str) -> Mapping[str, Any]:
     """Return the knobs of model `name`, by dotted path: those of its file, and the others' defaults."""
-    own = {path: knobs.check(known(path), value) for path, value in model_file(name).items()}
+    own = {path: _of_file(known(path), value) for path, value in model_file(name).items()}
     return {path: own.get(path, knob.default) for path, knob in KNOBS.items() if path.startswith("model.")} | own
+
+
+def _of_file(knob: Knob, value: Any) -> Any:
+    """Return the value of a model's file, in which a list may be a text, as in 128*10;16*600."""
+    listed = isinstance(value, str) and (knob.by_table or knob.kind in knobs.SEPARATOR)
+    return knobs.parse(knob, value) if listed else knobs.check(knob, value)
 
 
 def cross_ranks(model: Model) -> tuple[int, ...]:
