@@ -1,0 +1,46 @@
+"""P6 mixed: an estimate of 600 tables of unlike width, precision and optimizer, beside one of 600 tables alike."""
+
+from itertools import count
+
+import numpy as np
+
+from benchmarks.benchmark import Benchmark, interleaved
+from engine.core import memo
+from engine.estimate import estimate
+from engine.results.result import Result
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
+
+TABLES, MOST = 600, 3.0  # times what tables alike take
+DIMS, PRECISIONS, OPTIMIZERS = (16, 32, 64, 128, 256), ("fp32", "fp16"), ("sgd", "rowwise-adagrad", "adam")
+
+
+def run() -> tuple[float, float, bool]:
+    """Estimate both with nothing remembered from before; equal: a list of 600 like values gives what one value gives."""
+    random = np.random.default_rng(1)
+    rows = tuple((10 ** random.uniform(1, 7, TABLES)).astype(int).tolist())
+    like = with_values(
+        preset("dlrm-kaggle").scenario,
+        {
+            "model.num_tables": TABLES,
+            "model.num_embeddings": rows,
+            "model.embedding_dim": 64,
+            "model.interaction": "concat",
+            "data.popularity": "zipf",
+        },
+    )
+    lists = {"model.embedding_dim": DIMS, "model.row_precision": PRECISIONS, "model.optimizer": OPTIMIZERS}
+    mixed = with_values(like, {path: tuple(random.choice(some, TABLES).tolist()) for path, some in lists.items()})
+    alike = with_values(like, {"model.embedding_dim": (64,) * TABLES})
+    seconds = interleaved(lambda: _estimated(mixed), lambda: _estimated(like))
+    return *seconds, _estimated(alike).results == _estimated(like).results
+
+
+def _estimated(scenario: Scenario) -> Result:
+    """Estimate a scenario that nothing is known of."""
+    memo.forget()
+    return estimate(with_values(scenario, {"data.seed": next(SEEDS)}))
+
+
+SEEDS = count(1)
+BENCHMARK = Benchmark("P6 mixed", "estimate of 600 unlike tables", "600 tables alike", "", 1 / MOST, 1 / 1.5, run)
