@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.benchmark import Benchmark, interleaved
 from engine.training.lookup import localise
-from engine.training.shape import Shape
+from engine.training.shape import Shape, TableSpan
 from engine.training.step import step
 from engine.training.weights import initial
 from engine.workload.batch import Batch
@@ -34,7 +34,8 @@ def _beside(name: str, optimizer: str) -> tuple[float, float, bool]:
     from benchmarks.torch_dlrm import TorchDlrm
 
     tables, rows, pooling, samples, steps, dim, bottom, top = SHAPES[name]
-    shape = Shape((rows,) * tables, (pooling,) * tables, dim, bottom, top, "dot", optimizer, RATES[optimizer])
+    spans = (TableSpan(dim, "fp32", optimizer, tables),)
+    shape = Shape((rows,) * tables, (pooling,) * tables, spans, bottom, top, "dot", optimizer, RATES[optimizer])
     given = _batches(np.random.default_rng(1), shape, samples, steps)
     start = initial(shape, np.concatenate([batch.ids for batch in given]), 1)
     places = [localise(shape, start, batch) for batch in given]

@@ -11,19 +11,20 @@ from engine.training.weights import Weights, layers
 
 
 class TorchDlrm:
-    """A PyTorch model with the weights of ours; `step` trains on one batch and returns its loss."""
+    """A PyTorch model with the weights of ours, of tables alike; `step` trains on one batch and returns its loss."""
 
     def __init__(self, shape: Shape, weights: Weights) -> None:
         import torch
 
         torch.set_num_threads(1)
         self.torch, self.shape = torch, shape
-        self.table = torch.nn.EmbeddingBag.from_pretrained(torch.tensor(weights.table), freeze=False, mode="sum", sparse=True)
+        (rows,) = weights.blocks
+        self.table = torch.nn.EmbeddingBag.from_pretrained(torch.tensor(rows.vectors), freeze=False, mode="sum", sparse=True)
         self.bottom = self._mlp(layers(shape, weights.mlp, "bottom"), last_relu=True)
         self.top = self._mlp(layers(shape, weights.mlp, "top"), last_relu=False)
         parameters = [*self.table.parameters(), *self.bottom.parameters(), *self.top.parameters()]
         rate = shape.learning_rate
-        sgd = shape.optimizer == "sgd"
+        sgd = shape.dense_optimizer == "sgd"
         self.optimizer = torch.optim.SGD(parameters, lr=rate) if sgd else torch.optim.Adagrad(parameters, lr=rate, eps=EPSILON)
         self.pairs = torch.tril_indices(len(shape.rows) + 1, len(shape.rows) + 1, offset=-1)
 
@@ -40,7 +41,7 @@ class TorchDlrm:
     def step(self, batch: LocalBatch) -> float:
         """Train on a batch of even bags, as many lookups in each of any table, and return its mean loss."""
         torch, tables, samples = self.torch, len(self.shape.rows), len(batch.labels)
-        ids = torch.from_numpy(batch.places.astype(np.int64))
+        ids = torch.from_numpy(batch.lookups[0].places.astype(np.int64))
         pooled = self.table(ids, torch.arange(0, ids.numel(), self.shape.pooling[0])).view(tables, samples, -1).transpose(0, 1)
         dense = self.bottom(torch.from_numpy(batch.dense))
         vectors = torch.cat([dense[:, None], pooled], dim=1)

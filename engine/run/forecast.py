@@ -1,6 +1,7 @@
 """The forecast of a computation's time on this kind of computer: for buttons, never part of a result."""
 
 from collections.abc import Sequence
+from operator import mul
 
 from ..core.figures import count
 from ..scenario.keys import How
@@ -37,12 +38,11 @@ def training_seconds(scenario: Scenario) -> float:
     if not scenario.run.training:
         return 0.0
     samples = scenario.data.batch_size * scenario.run.batches
+    elements: int = sum(map(mul, *(per_table(scenario.model, name) for name in ("pooling", "embedding_dim"))))
     held_out = scenario.data.held_out_samples * scenario.run.evaluations
     batch_size = scenario.data.batch_size
     step = min(step_flop(full(scenario), batch_size), scenario.run.step_budget_GFLOP * 1e9) / batch_size  # of a sample
     trained = (3 * samples + held_out) * step / STEP_FLOP_PER_SECOND
-    wide = zip(*(per_table(scenario.model, name) for name in ("pooling", "embedding_dim")), strict=True)
-    elements = float(sum(lookups * dim for lookups, dim in wide))
     return PREPARE_SECONDS + trained + (3 * samples + held_out) * elements / 16 / ROWS_PER_SECOND
 
 

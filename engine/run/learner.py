@@ -1,21 +1,21 @@
 """The learner, functional training beside the simulated machine: what it has learned, and what a crash takes back."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.arrays import Bytes, Singles
+from ..core.arrays import Bytes, Ints, Singles
 from ..errors import CannotRun
 from ..faults.fault import generator
 from ..persistence.protocol import Position
 from ..persistence.replay import BatchChange, Start
 from ..scenario.storage import ELEMENT_BYTES
 from ..schedule.machine import Machine
-from ..training.loop import OnBatch, Trained, TrainingStopped, joined, train
+from ..training.loop import OnBatch, Recorded, Trained, TrainingStopped, joined, train
 from ..training.precision import packed, unpacked
 from ..training.shape import Shape
-from ..training.weights import Weights
+from ..training.weights import RowBlock, Weights, first_places
 from ..workload.batch import Batch
 from ..workload.source import Source
 from .corruption import Bit
@@ -96,47 +96,73 @@ def _train(
         except CannotRun as error:
             blame = BLAME if parts or len(ahead) < len(flips) or learner.flipped else ""
             raise CannotRun(f"{error}{blame}") from error
-        weights = flipped(part.weights, learner.shape.row_precision, where, flip, faults.seed) if flip else part.weights
+        weights = flipped(learner.shape, part.weights, where, flip, faults.seed) if flip else part.weights
         now = replace(now, weights=weights, batch=until, resume=None)
         parts.append(part)
     return joined(parts)
 
 
-def _flipped_bit(values: Singles, bits: int, flip: Flip, seed: int) -> tuple[int, int]:
-    """Return which of the table's or the MLPs' elements has a bit that flips, and the number of the bit, of so many."""
-    rng = generator(seed, f"bit of {flip.at!r}")
-    return int(rng.integers(values.size)), int(rng.integers(bits))
+def _struck(shape: Shape, blocks: Sequence[RowBlock], flip: Flip, seed: int) -> tuple[int, Bit]:
+    """Return the block and the bit of it that flips: a row of the block, the byte of the row as it is stored, and the bit.
+
+    Each element of each row is as likely.
+    """
+    rng, ends = generator(seed, f"bit of {flip.at!r}"), np.cumsum([block.vectors.size for block in blocks])
+    element = int(rng.integers(ends[-1]))
+    k = int(np.searchsorted(ends, element, side="right"))
+    nbytes = ELEMENT_BYTES[shape.spans[k].precision]
+    bit = int(rng.integers(8 * nbytes))
+    row, column = divmod(element - int(ends[k]) + blocks[k].vectors.size, shape.spans[k].dim)
+    return k, (row, column * nbytes + bit // 8, 1 << bit % 8)
 
 
-def _in_table(table: Singles, precision: str, flip: Flip, seed: int) -> Bit:
-    """Return the bit of the table that flips: its row, the byte of the row as it is stored, and the bit as a number."""
-    nbytes = ELEMENT_BYTES[precision]
-    element, bit = _flipped_bit(table, 8 * nbytes, flip, seed)
-    row, column = divmod(element, table.shape[1])
-    return row, column * nbytes + bit // 8, 1 << bit % 8
-
-
-def flipped(weights: Weights, precision: str, where: str, flip: Flip, seed: int) -> Weights:
-    """Return a copy in which one random bit of the table's vectors or of the MLPs is the other way round."""
+def flipped(shape: Shape, weights: Weights, where: str, flip: Flip, seed: int) -> Weights:
+    """Return a copy in which one random bit of the rows' vectors or of the MLPs is the other way round."""
     if where != "table":
-        mlp = weights.mlp.copy()
-        word, index = _flipped_bit(mlp, 32, flip, seed)
+        mlp, rng = weights.mlp.copy(), generator(seed, f"bit of {flip.at!r}")
+        word, index = int(rng.integers(mlp.size)), int(rng.integers(32))
         mlp.view(np.uint32)[word] ^= np.uint32(1 << index)
         return replace(weights, mlp=mlp)
-    row, byte, bit = _in_table(weights.table, precision, flip, seed)
-    table, stored = weights.table.copy(), packed(precision, weights.table[[row]], weights.row_state[[row]])
+    k, (row, byte, bit) = _struck(shape, weights.blocks, flip, seed)
+    span, (vectors, states) = shape.spans[k], weights.blocks[k]
+    vectors, stored = vectors.copy(), packed(span.precision, vectors[[row]], states[[row]])
     stored[0, byte] ^= np.uint8(bit)
-    table[row] = unpacked(precision, table.shape[1], stored)[0]
-    return replace(weights, table=table)
+    vectors[row] = unpacked(span.precision, span.dim, stored)[0]
+    return replace(weights, blocks=(*weights.blocks[:k], RowBlock(vectors, states), *weights.blocks[k + 1 :]))
 
 
 def remember(learner: Learner, m: Machine, flips: tuple[Flip, ...]) -> Learner:
-    """Return the learner that knows which bits of its table have flipped."""
+    """Return the learner that knows which bits of its rows have flipped."""
     if m.scenario.faults.silent_corruption_where != "table":
         return learner
-    table, precision = learner.weights.table, learner.shape.row_precision
-    where = tuple(_in_table(table, precision, flip, m.scenario.faults.seed) for flip in flips)
-    return replace(learner, flipped=(*learner.flipped, *where))
+    shape, blocks, first = learner.shape, learner.weights.blocks, first_places(learner.weights.blocks)
+    struck = (_struck(shape, blocks, flip, m.scenario.faults.seed) for flip in flips)
+    return replace(learner, flipped=(*learner.flipped, *((first[k] + row, byte, bit) for k, (row, byte, bit) in struck)))
+
+
+def row_spans(shape: Shape, blocks: Sequence[RowBlock]) -> tuple[tuple[int, int], ...]:
+    """Return how many neighbouring rows take how many bytes each as they are stored, for each block."""
+    return tuple((len(block.vectors), span.row_bytes) for span, block in zip(shape.spans, blocks, strict=True))
+
+
+def stored_rows(shape: Shape, blocks: Sequence[RowBlock]) -> Bytes:
+    """Return rows as they are stored, (R, row bytes); flat, one row after the other, where tables are not all alike."""
+    parts = [packed(span.precision, *block) for span, block in zip(shape.spans, blocks, strict=True)]
+    return parts[0] if len(parts) == 1 else np.concatenate([part.reshape(-1) for part in parts])
+
+
+def rows_from(shape: Shape, like: Sequence[RowBlock], stored: Bytes) -> tuple[RowBlock, ...]:
+    """Return the rows that `stored_rows` was given, as many in each block as in blocks `like` them."""
+    parts = zip(shape.spans, _by_block(shape, like, stored), strict=True)
+    rows = (unpacked(span.precision, span.dim, part) for span, part in parts)
+    return tuple(RowBlock(vectors, states.copy()) for vectors, states in rows)
+
+
+def _by_block(shape: Shape, like: Sequence[RowBlock], stored: Bytes) -> list[Bytes]:
+    """Return the stored rows of each block, (R, row bytes), as views if these are in one piece."""
+    sizes, flat = row_spans(shape, like), np.ascontiguousarray(stored).reshape(-1)
+    parts = np.split(flat, np.cumsum([rows * nbytes for rows, nbytes in sizes])[:-1])
+    return [part.reshape(size) for part, size in zip(parts, sizes, strict=True)]
 
 
 def crash(learner: Learner, m: Machine, segment: Segment, down: Outage, on_batch: OnBatch) -> tuple[Learner, Resumption, Trained]:
@@ -158,7 +184,7 @@ def crash(learner: Learner, m: Machine, segment: Segment, down: Outage, on_batch
     changes = {n: _change(learner, done, n, last) for n in range(since, last)}
     changes |= {n: _mlp_only(done, n, learner) for n in mlps if n < since}
     learner = remember(learner, m, segment.flips)
-    before = _before(learner, done, since, segment.first + cut.since_mlp, changes)
+    before = _before(learner, done, since, segment.first + cut.since_mlp)
     try:
         found = recovered_state(m, segment, down, before, changes, learner.flipped)
     except CannotRun as error:
@@ -173,35 +199,46 @@ def _mlp_bytes(mlp: Singles, state: Singles) -> Bytes:
 
 
 def _change(learner: Learner, done: Trained, n: int, last: int) -> BatchChange:
-    rows, precision = done.recorded[n], learner.shape.row_precision
+    rows, shape = done.recorded[n], learner.shape
     after = done.kept[n + 1] if n + 1 < last else done.weights
     return BatchChange(
-        rows=rows.places.astype(np.int64),
-        before=packed(precision, rows.vectors_before, rows.states_before),
-        after=packed(precision, rows.vectors_after, rows.states_after),
+        rows=_row_numbers(learner, rows),
+        before=stored_rows(shape, rows.before),
+        after=stored_rows(shape, rows.after),
         mlp_before=_mlp_bytes(done.kept[n].mlp, done.kept[n].mlp_state),
         mlp_after=_mlp_bytes(after.mlp, after.mlp_state),
     )
 
 
+def _row_numbers(learner: Learner, recorded: Recorded) -> Ints:
+    """Return the numbers of recorded rows among all rows of the run, rising."""
+    first = first_places(learner.weights.blocks)
+    return np.concatenate([start + places.astype(np.int64) for start, places in zip(first, recorded.places, strict=False)])
+
+
 def _mlp_only(done: Trained, n: int, learner: Learner) -> BatchChange:
     """Return the change of an earlier batch whose MLP log is still under way; its rows are settled."""
     mlp = _mlp_bytes(done.kept[n].mlp, done.kept[n].mlp_state)
-    none = packed(learner.shape.row_precision, learner.weights.table[:0], learner.weights.row_state[:0])
+    none = stored_rows(learner.shape, [RowBlock(*(part[:0] for part in block)) for block in learner.weights.blocks])
     return BatchChange(np.empty(0, np.int64), none, none, mlp, mlp)
 
 
-def _before(learner: Learner, done: Trained, since: int, flagged: int, changes: Mapping[int, BatchChange]) -> Start:
-    """Return the state at the start of batch `since`: the trained table with the recorded batches taken back."""
-    table = packed(learner.shape.row_precision, done.weights.table, done.weights.row_state)
-    for n in sorted((n for n in changes if n >= since), reverse=True):
-        table[changes[n].rows] = changes[n].before
-    kept = done.kept.get(flagged, learner.weights)
-    return Start(table, _mlp_bytes(kept.mlp, kept.mlp_state), Position(since, flagged))
+def _before(learner: Learner, done: Trained, since: int, flagged: int) -> Start:
+    """Return the state at the start of batch `since`: the trained rows with the recorded batches taken back."""
+    shape, blocks, kept = learner.shape, done.weights.blocks, done.kept.get(flagged, learner.weights)
+    table, mlp = stored_rows(shape, blocks), _mlp_bytes(kept.mlp, kept.mlp_state)
+    homes = _by_block(shape, blocks, table)
+    for n in sorted(done.recorded, reverse=True):
+        rows = done.recorded[n]
+        for home, places, span, before in zip(homes, rows.places, shape.spans, rows.before, strict=True):
+            home[places] = packed(span.precision, *before)
+    if len(blocks) == 1:
+        return Start(table, mlp, Position(since, flagged))
+    spans = tuple(span for span in row_spans(shape, blocks) if span[0])
+    return Start(table, mlp, Position(since, flagged), row_bytes=spans)
 
 
 def _from_bytes(learner: Learner, table: Bytes, mlp: Bytes) -> Weights:
     like, flat = learner.weights, np.ascontiguousarray(mlp).view(np.float32)
-    vectors, state = unpacked(learner.shape.row_precision, learner.shape.dim, table)
-    size = like.mlp.size
-    return replace(like, table=vectors, row_state=state.copy(), mlp=flat[:size].copy(), mlp_state=flat[size:].copy())
+    blocks, size = rows_from(learner.shape, like.blocks, table), like.mlp.size
+    return replace(like, blocks=blocks, mlp=flat[:size].copy(), mlp_state=flat[size:].copy())

@@ -15,7 +15,7 @@ from ..training.lookup import LocalBatch, localise
 from ..training.loop import Evaluation, Scores, Trained, TrainingStopped, auc, auc_error, boundaries, evaluate
 from ..training.shape import scale_note, scaled
 from ..training.step import StepResult
-from ..training.weights import initial, rows_of
+from ..training.weights import Weights, initial, rows_of, trained_arrays
 from ..workload.source import Source
 from .corruption import Bit
 from .learner import Learner, advance, crash
@@ -106,14 +106,17 @@ def initial_state(m: Machine, given: Source, batches: int, meter: Meter, resume:
 
 def resumed(learner: Learner, run: StoppedRun | None, meter: Meter, shared: bool) -> Learner:
     """Return an untrained learner with the weights of a cancelled run; as it is where the run does not fit."""
-    names = ("table", "row_state", "mlp", "mlp_state")
-    stored = {name: getattr(run.trained.weights, name) for name in names} if run else {}
-    if run is None or run.shared != shared or any(stored[k].shape != getattr(learner.weights, k).shape for k in names):
+    if run is None or run.shared != shared or _sizes(run.trained.weights) != _sizes(learner.weights):
         meter.resume((), 0)
         return learner
     meter.resume(run.rows, run.done)
-    weights = replace(learner.weights, **stored)
+    stored = run.trained.weights
+    weights = replace(learner.weights, blocks=stored.blocks, mlp=stored.mlp, mlp_state=stored.mlp_state)
     return replace(learner, weights=weights, batch=run.batch, flipped=run.flipped, resume=run.trained)
+
+
+def _sizes(weights: Weights) -> list[tuple[int, ...]]:
+    return [array.shape for _, array in trained_arrays(weights)]
 
 
 def scaled_learner(scenario: Scenario, given: Source, batches: int, meter: Meter, relaxed: bool) -> Learner:

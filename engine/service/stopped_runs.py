@@ -24,7 +24,7 @@ from ..run.training_curve import StoppedRun
 from ..store.files import make_private
 from ..training.lookup import Early, Uses
 from ..training.loop import Evaluation, KeptMlp, Recorded, Trained
-from ..training.weights import Weights, guide
+from ..training.weights import RowBlock, Weights, guide
 from ..units import MiB
 
 MOST_BYTES = 256 * MiB  # of one run's arrays
@@ -162,9 +162,9 @@ def _content(run: StoppedRun) -> list[Any]:
         trained.losses,
         [[n, found.loss, found.auc, found.accuracy, found.auc_error] for n, found in trained.evaluations.items()],
         [[n, kept.mlp, kept.mlp_state] for n, kept in trained.kept.items()],
-        [[n, r.places, r.vectors_before, r.states_before, r.vectors_after, r.states_after] for n, r in trained.recorded.items()],
-        [w.rows, w.table, w.row_state, w.mlp, w.mlp_state, w.seed],
-        [trained.early.features, *trained.early.uses] if trained.early else None,
+        [[n, rows.places, rows.before, rows.after] for n, rows in trained.recorded.items()],
+        [w.rows, w.blocks, w.mlp, w.mlp_state, w.seed],
+        trained.early,
         run.rows,
         _joined([(n, *prediction) for n, prediction in run.predictions.items()]),
         [row for row, _ in run.unfinished],
@@ -190,6 +190,10 @@ def _parted(content: list[Any]) -> list[tuple[int, float, Any, Any]]:
     return [(n, loss, *part) for (n, loss, _), part in zip(heads, parts, strict=True)]
 
 
+def _blocks(content: list[list[Any]]) -> tuple[RowBlock, ...]:
+    return tuple(RowBlock(*arrays) for arrays in content)
+
+
 def _stopped_run(content: dict[str, Any], archive: Any) -> StoppedRun:
     (
         done,
@@ -197,7 +201,7 @@ def _stopped_run(content: dict[str, Any], archive: Any) -> StoppedRun:
         evaluations,
         kept,
         recorded,
-        (rows, table, row_state, mlp, mlp_state, seed),
+        (rows, blocks, mlp, mlp_state, seed),
         early,
         curve,
         predictions,
@@ -211,9 +215,9 @@ def _stopped_run(content: dict[str, Any], archive: Any) -> StoppedRun:
         losses,
         {n: Evaluation(*found) for n, *found in evaluations},
         {n: KeptMlp(*arrays) for n, *arrays in kept},
-        {n: Recorded(*arrays) for n, *arrays in recorded},
-        Weights(rows, guide(rows), table, row_state, mlp, mlp_state, seed),
-        Early(early[0], Uses(*early[1:])) if early else None,
+        {n: Recorded(tuple(places), _blocks(before), _blocks(after)) for n, places, before, after in recorded},
+        Weights(rows, guide(rows), _blocks(blocks), mlp, mlp_state, seed),
+        Early(early[0], tuple(Uses(*uses) for uses in early[1])) if early else None,
     )
     return StoppedRun(
         content["batch"],

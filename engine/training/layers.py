@@ -7,7 +7,7 @@ import numpy as np
 from ..core.arrays import Singles
 from ..core.jit import entry
 from .products import LOSS_SCALE, operand
-from .shape import Shape
+from .shape import Shape, TableSpan, placed
 from .weights import Layer
 
 
@@ -73,22 +73,77 @@ def _start_back(gradient: Singles, y: Singles, bias_gradient: Singles, relu: boo
             bias_gradient[n] += value
 
 
-def interact(shape: Shape, features: Singles) -> Singles:
-    """Return (B, top input) from (B, features), before a cross network if there is one."""
-    if shape.interaction != "dot":
+def project(shape: Shape, matrices: Sequence[Singles], features: Singles, precision: str) -> Singles:
+    """Return (B, V) vectors for the interaction: the (B, features), of projected tables times their matrices.
+
+    Source: Ginart et al., Mixed Dimension Embeddings, arXiv 1909.11810.
+    """
+    if not matrices:
         return features
-    output = np.empty((len(features), shape.top_input), np.float32)
-    _products(features.reshape(len(features), -1, shape.dim), output)
+    width, ahead = shape.bottom[-1], iter(matrices)
+    vectors = np.empty((len(features), 1 + shape.num_tables, width), np.float32)
+    vectors[:, 0] = features[:, :width]
+    for span, tables, columns in placed(shape):
+        pooled, into = _by_table(features[:, columns], span), _shifted(vectors, tables)
+        if span.dim == width:
+            into[:] = pooled
+        else:
+            np.matmul(operand(pooled, precision), operand(next(ahead), precision).transpose(0, 2, 1), out=into)
+    return vectors.reshape(len(features), -1)
+
+
+def project_back(
+    shape: Shape,
+    matrices: Sequence[Singles],
+    gradients: Sequence[Singles],
+    features: Singles,
+    gradient: Singles,
+    precision: str,
+) -> Singles:
+    """Fill `gradients` of the matrices from that of the (B, V) vectors, and return that of the (B, features)."""
+    if not matrices:
+        return gradient
+    width, scale, ahead = shape.bottom[-1], LOSS_SCALE * len(gradient), zip(matrices, gradients, strict=True)
+    of_vectors, of_features = gradient.reshape(len(gradient), -1, width), np.empty_like(features)
+    of_features[:, :width] = of_vectors[:, 0]
+    for span, tables, columns in placed(shape):
+        slope, into = _shifted(of_vectors, tables), _by_table(of_features[:, columns], span)
+        if span.dim == width:
+            into[:] = slope
+            continue
+        matrix, of_matrix = next(ahead)
+        slope, pooled = operand(slope, precision, scale), operand(_by_table(features[:, columns], span), precision)
+        np.matmul(slope.transpose(0, 2, 1), pooled, out=of_matrix)
+        np.matmul(slope, operand(matrix, precision), out=into)
+    return of_features
+
+
+def _by_table(columns: Singles, span: TableSpan) -> Singles:
+    """Return (tables, B, dim) pooled vectors as a view of a span's columns."""
+    return columns.reshape(len(columns), span.tables, span.dim).transpose(1, 0, 2)
+
+
+def _shifted(vectors: Singles, tables: slice) -> Singles:
+    """Return (tables, B, D) vectors as a view of those of all tables, which stand behind the dense one."""
+    return vectors[:, 1 + tables.start : 1 + tables.stop].transpose(1, 0, 2)
+
+
+def interact(shape: Shape, vectors: Singles) -> Singles:
+    """Return (B, top input) from (B, V) vectors, before a cross network if there is one."""
+    if shape.interaction != "dot":
+        return vectors
+    output = np.empty((len(vectors), shape.top_input), np.float32)
+    _products(vectors.reshape(len(vectors), -1, shape.bottom[-1]), output)
     return output
 
 
-def interact_back(shape: Shape, features: Singles, gradient: Singles) -> Singles:
-    """Return the gradient of (B, features) from that of the interaction's output."""
+def interact_back(shape: Shape, vectors: Singles, gradient: Singles) -> Singles:
+    """Return the gradient of (B, V) vectors from that of the interaction's output."""
     if shape.interaction != "dot":
         return gradient
-    output = np.empty_like(features)
-    cut = (len(features), -1, shape.dim)
-    _products_back(features.reshape(cut), gradient, output.reshape(cut))
+    output = np.empty_like(vectors)
+    cut = (len(vectors), -1, shape.bottom[-1])
+    _products_back(vectors.reshape(cut), gradient, output.reshape(cut))
     return output
 
 

@@ -9,28 +9,34 @@ from ..core.arrays import Ints, Places, Singles, Slots
 from ..core.jit import entry, inner
 from ..workload.batch import Batch
 from .prefetch import fetch
-from .shape import Shape
-from .weights import Weights, local
+from .shape import Shape, placed
+from .weights import Weights, first_places, local
 
 NARROW, WIDE = 8, 11  # bits of a digit
 WIDE_SORT = 2048  # lookups of a table from which wider digits pay for their larger histogram
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LocalBatch:
-    """A batch whose lookups are places in the weights' rows: `places` is laid out as `Batch.ids`; `starts` are a Batch's."""
+class SpanLookups(NamedTuple):
+    """A batch's lookups in a span of tables: places in its block of rows, laid out as `Batch.ids`; `starts` are a Batch's."""
 
-    dense: Singles
-    labels: Singles
     places: Places
     starts: Ints | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalBatch:
+    """A batch whose lookups are places in the weights' blocks of rows, block by block."""
+
+    dense: Singles
+    labels: Singles
+    lookups: tuple[SpanLookups, ...]
+
+
 class Uses(NamedTuple):
-    """Which samples use each row of a batch, so that the gradients of duplicate rows are summed in a fixed order.
+    """Which samples use each row of a block, so that the gradients of duplicate rows are summed in a fixed order.
 
     `unique` (U,) are the places used, ascending; the samples that use `unique[u]`, in their order in the batch, are
-    `samples[first[u]:first[u + 1]]`; table t owns `unique[table[t]:table[t + 1]]`.
+    `samples[first[u]:first[u + 1]]`; the span's table t owns `unique[table[t]:table[t + 1]]`.
     """
 
     unique: Places
@@ -40,10 +46,10 @@ class Uses(NamedTuple):
 
 
 class Early(NamedTuple):
-    """The next batch's lookup, done before an update and corrected after it, with the uses of its rows."""
+    """The next batch's lookup, done before an update and corrected after it, with the uses of each block's rows."""
 
     features: Singles
-    uses: Uses
+    uses: tuple[Uses, ...]
 
 
 class Room(NamedTuple):
@@ -57,7 +63,15 @@ class Room(NamedTuple):
 
 def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
     """Return `batch` with the places of its rows; raises CannotRun for a row that does not exist."""
-    return LocalBatch(batch.dense, batch.labels, local(shape, weights, batch.ids), batch.starts)
+    places, size, begin = local(shape, weights, batch.ids), len(batch.labels), 0
+    lookups = []
+    for first, (_, tables, _) in zip(first_places(weights.blocks)[:-1], placed(shape), strict=True):
+        starts = None if batch.starts is None else batch.starts[tables.start * size : tables.stop * size + 1] - begin
+        count = size * sum(shape.pooling[tables]) if starts is None else int(starts[-1])
+        places[begin : begin + count] -= np.uint32(first)
+        lookups.append(SpanLookups(places[begin : begin + count], starts))
+        begin += count
+    return LocalBatch(batch.dense, batch.labels, tuple(lookups))
 
 
 def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, stop: int | None = None) -> Singles:
@@ -68,19 +82,26 @@ def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, s
     size = len(batch.labels)
     stop = size if stop is None else min(stop, size)
     features = np.empty((stop - start, shape.features_width), np.float32)
-    _pool(weights.table, batch.places, np.array(shape.pooling), batch.starts, size, start, shape.bottom[-1], features)
+    for block, (places, starts), (_, tables, columns) in zip(weights.blocks, batch.lookups, placed(shape), strict=True):
+        _pool(block.vectors, places, np.array(shape.pooling[tables]), starts, size, start, columns.start, features)
     return features
 
 
-def uses(shape: Shape, batch: LocalBatch) -> Uses:
-    """Return the lookups of `batch` by row."""
-    count, pooling, size = batch.places.size, np.array(shape.pooling), len(batch.labels)
+def uses(shape: Shape, batch: LocalBatch) -> tuple[Uses, ...]:
+    """Return the lookups of `batch` by row, for each block of rows."""
+    size, parts = len(batch.labels), zip(batch.lookups, placed(shape), strict=True)
+    return tuple(_span_uses(lookups, np.array(shape.pooling[tables]), size) for lookups, (_, tables, _) in parts)
+
+
+def _span_uses(lookups: SpanLookups, pooling: Ints, size: int) -> Uses:
+    places, starts = lookups
+    count = places.size
     unique, samples = np.empty(count, np.uint32), np.empty(count, np.int32)
-    used = Uses(unique, np.empty(count + 1, np.int64), samples, np.zeros(shape.num_tables + 1, np.int64))
-    most = max(1, size * int(pooling.max()) if batch.starts is None else int(np.diff(batch.starts[::size]).max()))
+    used = Uses(unique, np.empty(count + 1, np.int64), samples, np.zeros(pooling.size + 1, np.int64))
+    most = max(1, size * int(pooling.max()) if starts is None else int(np.diff(starts[::size]).max()))
     keys, spare = np.empty((2, most), np.uint32)
     room = Room(keys, spare, np.empty(most, np.int32), np.empty(1 << WIDE, np.int64))
-    found = _turn_round(batch.places, pooling, batch.starts, size, used, room)
+    found = _turn_round(places, pooling, starts, size, used, room)
     return used._replace(unique=unique[:found], first=used.first[: found + 1])
 
 

@@ -16,7 +16,7 @@ from .layers import losses
 from .lookup import Early, LocalBatch, localise, look_up
 from .shape import Shape
 from .step import StepResult, forward_pass, step
-from .weights import Weights, copy
+from .weights import RowBlock, Weights, copy, dense_layers, rows_at
 
 CHUNK = 2048  # samples at a time: their activations stay near the processor
 
@@ -65,13 +65,11 @@ class KeptMlp:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """The rows that one batch updated: their places, vectors (U, dim) and states (U, words) before and after."""
+    """The rows that one batch updated, block by block: their places in each, and what they were before and after."""
 
-    places: Places
-    vectors_before: Singles
-    states_before: Singles
-    vectors_after: Singles
-    states_after: Singles
+    places: tuple[Places, ...]
+    before: tuple[RowBlock, ...]
+    after: tuple[RowBlock, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,12 +128,13 @@ def train(
         following = localise(shape, mine, source_batch(n + 1)) if n + 1 < last else None
         if n in keep:
             done.kept[n] = KeptMlp(mine.mlp.copy(), mine.mlp_state.copy())
-        before = _rows_of(mine, np.unique(batch.places)) if n in record else None
+        touched = tuple(np.unique(lookups.places) for lookups in batch.lookups) if n in record else None
+        before = rows_at(mine, touched) if touched else ()
         stepped = step(shape, mine, batch, early, following if relaxed else None, n)
         early = stepped.early
         done.losses.append(_finite(shape, n, stepped.loss))
-        if before:
-            done.recorded[n] = Recorded(*before, *_rows_of(mine, before[0])[1:])
+        if touched:
+            done.recorded[n] = Recorded(touched, before, rows_at(mine, touched))
         if test and n + 1 in evaluations:
             done.evaluations[n + 1] = evaluate(shape, mine, test)
             _finite(shape, n, done.evaluations[n + 1].loss)
@@ -161,11 +160,6 @@ def joined(parts: Sequence[Trained]) -> Trained:
 def boundaries(batches: int, count: int) -> frozenset[int]:
     """Return `count` numbers of batches, evenly spread and ending in `batches`, after which to evaluate."""
     return frozenset(-(-batches * part // count) for part in range(1, count + 1))
-
-
-def _rows_of(weights: Weights, places: Places) -> tuple[Places, Singles, Singles]:
-    """Return places with copies of their vectors and states."""
-    return places, weights.table[places], weights.row_state[places]
 
 
 def _finite(shape: Shape, batch: int, loss: float) -> float:
@@ -222,4 +216,4 @@ def sampling_error(area: float, clicks: int, others: int) -> float | None:
 def _logits(shape: Shape, weights: Weights, batch: LocalBatch, start: int, stop: int) -> Singles:
     features = look_up(shape, weights, batch, start, stop)
     with np.errstate(all="ignore"):
-        return forward_pass(shape, weights, batch.dense[start:stop], features).top[-1].ravel()
+        return forward_pass(shape, dense_layers(shape, weights.mlp), batch.dense[start:stop], features).top[-1].ravel()

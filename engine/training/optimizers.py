@@ -4,6 +4,7 @@ A step is worked out from a summed gradient and what the optimizer keeps, then s
 correction of its first means counts the batches of the run, as PyTorch's `SparseAdam` counts a table's.
 """
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -15,8 +16,8 @@ from ..scenario.storage import OPTIMIZERS
 from .lookup import Early, Uses
 from .precision import Rounding, descend, rounding
 from .prefetch import fetch
-from .shape import Shape
-from .weights import Weights
+from .shape import Shape, placed
+from .weights import Weights, first_places
 
 SGD, ROWWISE, ADAGRAD, ADAM = range(len(OPTIMIZERS))
 EPSILON = 1e-8
@@ -33,31 +34,38 @@ class Rule(NamedTuple):
     second: np.float32
 
 
-def rule(shape: Shape, batch: int, rows: bool) -> Rule:
+def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
     """Return the rule of the run's batch `batch`; Adam's correction is PyTorch's: of rows, `epsilon` is not corrected.
 
-    MLPs have no rows: row-wise Adagrad is Adagrad there.
+    Dense layers have no rows: row-wise Adagrad is Adagrad there.
     """
-    kind = OPTIMIZERS.index(shape.optimizer)
-    kind = ADAGRAD if kind == ROWWISE and not rows else kind
-    own = shape.row_rate if rows else None
-    rate, epsilon = shape.learning_rate if own is None else own, EPSILON
+    kind, epsilon = OPTIMIZERS.index(optimizer), EPSILON
+    kind = ADAGRAD if kind == ROWWISE and not is_row else kind
     if kind == ADAM:
         root = sqrt(1 - SECOND ** (batch + 1))
-        rate, epsilon = rate * root / (1 - FIRST ** (batch + 1)), epsilon if rows else epsilon * root
+        rate, epsilon = rate * root / (1 - FIRST ** (batch + 1)), epsilon if is_row else epsilon * root
     return Rule(kind, np.float32(rate), np.float32(epsilon), np.float32(1 - FIRST), np.float32(1 - SECOND))
 
 
-def update_rows(shape: Shape, weights: Weights, used: Uses, gradient: Singles, early: Early | None, batch: int) -> None:
+def update_rows(shape: Shape, weights: Weights, used: Sequence[Uses], gradient: Singles, early: Early | None, batch: int) -> None:
     """Update the rows in `used` from the (B, features) gradient, in place; what was looked up `early` is corrected in place."""
-    later = early or Early(gradient[:0], Uses(used.unique[:0], used.first[:1], used.samples[:0], used.table[:1]))
-    how, narrow = rule(shape, batch, True), rounding(shape.row_precision, weights.seed, batch)
-    _step_rows(weights.table, weights.row_state, weights.rows, used, gradient, shape.bottom[-1], how, narrow, later)
+    rate = shape.learning_rate if shape.row_rate is None else shape.row_rate
+    first = first_places(weights.blocks)
+    for k, (span, _, columns) in enumerate(placed(shape)):
+        how, narrow = rule(span.optimizer, rate, batch, True), rounding(span.precision, weights.seed, batch)
+        rows, here = weights.rows[first[k] : first[k + 1]], used[k]
+        pooled, later = (early.features, early.uses[k]) if early else (gradient[:0], _no_uses(here))
+        _step_rows(*weights.blocks[k], rows, here, gradient, columns.start, how, narrow, pooled, later)
+
+
+def _no_uses(used: Uses) -> Uses:
+    return Uses(used.unique[:0], used.first[:1], used.samples[:0], used.table[:1])
 
 
 def update_mlp(shape: Shape, weights: Weights, gradient: Singles, batch: int) -> None:
-    """Update both MLPs from the flat gradient, in place."""
-    _step_mlp(weights.mlp, weights.mlp_state, gradient, rule(shape, batch, False))
+    """Update all dense layers from the flat gradient, in place."""
+    how = rule(shape.dense_optimizer, shape.learning_rate, batch, False)
+    _step_mlp(weights.mlp, weights.mlp_state, gradient, how)
 
 
 @inner
@@ -109,10 +117,11 @@ def _step_rows(
     column: int,
     how: Rule,
     narrow: Rounding,
-    early: Early,
+    early: Singles,
+    later: Uses,
 ) -> None:
     """Step each row against its summed gradient, and take what it lost from every early lookup of that row."""
-    dim, later = vectors.shape[1], early.uses
+    dim = vectors.shape[1]
     step = np.empty(dim, np.float32)
     meet = 0
     for t in range(used.table.size - 1):
@@ -130,7 +139,7 @@ def _step_rows(
                 meet += 1
             if meet < later.unique.size and later.unique[meet] == row:
                 for k in range(later.first[meet], later.first[meet + 1]):
-                    pooled = early.features[later.samples[k], column : column + dim]
+                    pooled = early[later.samples[k], column : column + dim]
                     for d in range(dim):
                         pooled[d] -= step[d]
         column += dim

@@ -3,11 +3,11 @@
 Timing always uses the full model; the twin sees the same ids, in the same order and the same batches.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import ceil
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -15,33 +15,64 @@ from ..core import figures
 from ..core.arrays import Ints
 from ..core.work import cross_parameters
 from ..errors import CannotRun
-from ..scenario.scenario import Scenario, cross_ranks, per_table, with_values
-from ..scenario.storage import mlp_state, row_state, scales
+from ..scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, with_values
+from ..scenario.storage import mlp_state, row_state, scales, stored_bytes
 from ..units import FLOAT32, GiB
 
 Part = Literal["bottom", "top"]
 PARTS: tuple[Part, Part] = ("bottom", "top")
 
 
+class TableSpan(NamedTuple):
+    """Neighbouring tables, `tables` of them, of one width, precision and optimizer."""
+
+    dim: int
+    precision: str
+    optimizer: str
+    tables: int
+
+    @property
+    def width(self) -> int:
+        """Elements of a sample's pooled vectors."""
+        return self.tables * self.dim
+
+    @property
+    def row_state(self) -> int:
+        """Words beside a row: the optimizer's state, and a scale if it has one."""
+        return row_state(self.optimizer, self.dim) + scales(self.precision)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row as it is stored, with its optimizer state."""
+        return stored_bytes(self.precision, self.dim) + FLOAT32 * row_state(self.optimizer, self.dim)
+
+
+def table_spans(dims: Iterable[int], precisions: Iterable[str], optimizers: Iterable[str]) -> tuple[TableSpan, ...]:
+    """Return the spans of tables with these widths, precisions and optimizers, one of each a table."""
+    runs = groupby(zip(dims, precisions, optimizers, strict=True))
+    return tuple(TableSpan(*kind, sum(1 for _ in run)) for kind, run in runs)
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A DLRM to train: equal shapes train the same function.
 
-    `rows` are the rows of the full model's tables; of table t, `folded[t]` exist once rows are taken modulo them.
-    `bottom` runs from dense features to its output; `top` starts after the interaction and ends in 1. `ranks` are those of
+    `rows` are the rows of the full model's tables; of table t, `folded[t]` exist once rows are taken modulo them. `spans` are
+    runs of tables alike, in the order of the tables.
+    `bottom` runs from dense features to its output; `top` starts after the interaction and ends in 1. Dot products are made of
+    vectors as wide as the bottom's output; a table of another width has a projection to it. `ranks` are those of
     the layers of a cross network, 0 for a full matrix. `row_rate` is the learning rate of rows, None that of the MLPs. Widths
     are already divided by `width_divisor`, a power of two like `table_divisor`; 1 is the full model.
     """
 
     rows: tuple[int, ...]
     pooling: tuple[int, ...]
-    dim: int
+    spans: tuple[TableSpan, ...]
     bottom: tuple[int, ...]
     top: tuple[int, ...]
     interaction: str
-    optimizer: str
+    dense_optimizer: str
     learning_rate: float
-    row_precision: str = "fp32"
     matrix_precision: str = "fp32"
     ranks: tuple[int, ...] = ()
     row_rate: float | None = None
@@ -60,19 +91,19 @@ class Shape:
         return tuple(-(-rows // self.table_divisor) for rows in self.rows)
 
     @property
-    def row_state(self) -> int:
-        """Words beside a row: the optimizer's state, and a scale if it has one."""
-        return row_state(self.optimizer, self.dim) + scales(self.row_precision)
-
-    @property
     def mlp_state(self) -> int:
-        """Words of optimizer state beside each weight of the MLPs."""
-        return mlp_state(self.optimizer)
+        """Words of optimizer state beside each weight of the dense layers."""
+        return mlp_state(self.dense_optimizer)
 
     @property
     def features_width(self) -> int:
-        """Elements of a sample's features: the bottom MLP's output, then one pooled vector per table."""
-        return self.bottom[-1] + self.num_tables * self.dim
+        """Elements of a sample's features: the bottom MLP's output, then one pooled vector per table, of its own width."""
+        return self.bottom[-1] + sum(span.width for span in self.spans)
+
+    @property
+    def projected(self) -> tuple[TableSpan, ...]:
+        """The spans whose pooled vectors a projection brings to the width of dot products."""
+        return tuple(span for span in self.spans if self.interaction == "dot" and span.dim != self.bottom[-1])
 
     @property
     def top_input(self) -> int:
@@ -82,6 +113,14 @@ class Shape:
     def widths(self, part: Part) -> tuple[int, ...]:
         """Return the widths of one MLP, its input first."""
         return self.bottom if part == "bottom" else (self.top_input, *self.top)
+
+
+def placed(shape: Shape) -> Iterator[tuple[TableSpan, slice, slice]]:
+    """Yield each span with its tables' numbers and the columns of its pooled vectors in the features."""
+    table, column = 0, shape.bottom[-1]
+    for span in shape.spans:
+        yield span, slice(table, table + span.tables), slice(column, column + span.width)
+        table, column = table + span.tables, column + span.width
 
 
 def pairs(num_tables: int) -> int:
@@ -105,9 +144,15 @@ def fold(shape: Shape, ids: Ints) -> Ints:
     return rows
 
 
-def row_nbytes(shape: Shape) -> int:
-    """Return the bytes that training one row takes here: its vector, in fp32 whatever its precision, and its state."""
-    return FLOAT32 * (shape.dim + shape.row_state)
+def by_span(shape: Shape, rows: Ints) -> list[Ints]:
+    """Return sorted global `rows` cut into those of each span."""
+    ends = [tables.stop for _, tables, _ in placed(shape)]
+    return np.split(rows, np.searchsorted(rows, offsets(shape)[ends[:-1]]))
+
+
+def row_nbytes(span: TableSpan) -> int:
+    """Return the bytes that training a row takes here: its vector, in fp32 whatever its precision, and its state."""
+    return FLOAT32 * (span.dim + span.row_state)
 
 
 def mlp_size(shape: Shape, *parts: Part) -> int:
@@ -120,10 +165,20 @@ def cross_size(shape: Shape) -> int:
     return cross_parameters(shape.features_width, shape.ranks)
 
 
+def projection_size(shape: Shape) -> int:
+    """Return the number of weights of the projections; they lie behind all other dense layers."""
+    return sum(span.width * shape.bottom[-1] for span in shape.projected)
+
+
+def dense_size(shape: Shape) -> int:
+    """Return the number of weights and biases of all dense layers."""
+    return mlp_size(shape) + cross_size(shape) + projection_size(shape)
+
+
 def step_flop(shape: Shape, batch_size: int) -> float:
     """Return the floating-point operations of a step: forward, and twice that backward, without the embeddings."""
-    weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
-    products = shape.dim * pairs(shape.num_tables) if shape.interaction == "dot" else cross_size(shape)
+    weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part))) + projection_size(shape)
+    products = shape.bottom[-1] * pairs(shape.num_tables) if shape.interaction == "dot" else cross_size(shape)
     return 6.0 * batch_size * (weights + products)
 
 
@@ -133,13 +188,12 @@ def full(scenario: Scenario) -> Shape:
     return Shape(
         rows=per_table(model, "num_embeddings"),
         pooling=per_table(model, "pooling"),
-        dim=model.embedding_dim,
+        spans=table_spans(*(per_table(model, name) for name in ("embedding_dim", "row_precision", "optimizer"))),
         bottom=model.bottom_mlp,
         top=model.top_mlp,
         interaction=model.interaction,
-        optimizer=model.optimizer,
+        dense_optimizer=dense_optimizer(model),
         learning_rate=model.learning_rate,
-        row_precision=model.row_precision,
         matrix_precision=scenario.machine.matrix_precision,
         ranks=cross_ranks(model),
         row_rate=model.embedding_learning_rate,
@@ -148,7 +202,7 @@ def full(scenario: Scenario) -> Shape:
 
 
 def scaled(scenario: Scenario, touched: Ints) -> Shape:
-    """Return what to train of `scenario`, given the global rows that the run and its held-out samples touch.
+    """Return what to train of `scenario`, given the sorted global rows that the run and its held-out samples touch.
 
     Raises CannotRun where not even the smallest twin fits the budgets.
     """
@@ -214,11 +268,11 @@ def _divided(shape: Shape) -> Iterator[Shape]:
 
 def _folded(shape: Shape, scenario: Scenario, touched: Ints) -> Shape:
     budget = scenario.run.memory_budget_GiB * GiB
-    fixed = FLOAT32 * (mlp_size(shape) + cross_size(shape)) * (1 + shape.mlp_state)
+    fixed = FLOAT32 * dense_size(shape) * (1 + shape.mlp_state)
     for power in range(max(shape.rows).bit_length() + 1):
         smaller = replace(shape, table_divisor=2**power)
-        count = len(touched) if power == 0 else len(distinct(fold(smaller, touched)))
-        needed = count * row_nbytes(smaller) + fixed
+        rows = by_span(shape, touched if power == 0 else distinct(fold(smaller, touched)))
+        needed = fixed + sum(len(some) * row_nbytes(span) for some, span in zip(rows, shape.spans, strict=True))
         if needed <= budget:
             return smaller
     raise CannotRun(

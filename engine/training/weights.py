@@ -1,13 +1,14 @@
-"""The state that training changes: the rows that exist and how they are found, and one flat vector of both MLPs.
+"""The state that training changes: the rows that exist and how they are found, and one flat vector of all dense layers.
 
-Only rows that a run touches exist; the first value of each is a stateless hash, so none depends on the others. `mlp` holds
-the bottom MLP's layers, then the top's, then a cross network's; each layer is its (out, in) weights row by row, then its
-biases. A checkpoint, a log or a copy of the MLPs is thus one contiguous piece of memory.
+Only rows that a run touches exist; the first value of each is a stateless hash, so none depends on the others. Rows of tables
+alike lie in one block, so none is padded. `mlp` holds the bottom MLP's layers, then the top's, then a cross network's, then
+the projections; each layer is its (out, in) weights row by row, then its biases. A checkpoint, a log or a copy of the MLPs is
+thus one contiguous piece of memory.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,19 @@ from ..errors import CannotRun
 from ..scenario.storage import ACCUMULATE
 from .cross import CrossLayer
 from .precision import nearest
-from .shape import Part, Shape, cross_size, distinct, fold, mlp_size, offsets
+from .shape import (
+    PARTS,
+    Part,
+    Shape,
+    TableSpan,
+    by_span,
+    dense_size,
+    distinct,
+    fold,
+    mlp_size,
+    offsets,
+    projection_size,
+)
 
 LEAST_BUCKETS = 1024
 PENDING = 1 << 22  # ids gathered before they are merged: 32 MiB
@@ -78,19 +91,25 @@ def rows_of(lookups: Iterable[Ints]) -> Ints:
 MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.core.hashing.Purpose
 
 
+class RowBlock(NamedTuple):
+    """Rows of a span of tables: (R, dim) vectors, and (R, words) optimizer state and last, of int8 rows, their scale."""
+
+    vectors: Singles
+    states: Singles
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
     """All that a step reads and changes in place; whoever makes one owns it.
 
-    `rows` (R,) are the sorted global rows that exist, `table` (R, dim) their vectors and `row_state` (R, words) their
-    optimizer state, and last, of int8 rows, their scale; `mlp` (P,) has its own state in `mlp_state` (words * P,), one word of
-    all weights after the other. `seed` is what first values and the rounding of narrow rows hang on.
+    `rows` (R,) are the sorted global rows that exist; they lie in `blocks`, in this order, a block for each span of the shape.
+    `mlp` (P,) has its own state in `mlp_state` (words * P,), one word of all weights after the other. `seed` is what first
+    values and the rounding of narrow rows hang on.
     """
 
     rows: Ints
     guide: Guide
-    table: Singles
-    row_state: Singles
+    blocks: tuple[RowBlock, ...]
     mlp: Singles
     mlp_state: Singles
     seed: int = 0
@@ -103,6 +122,15 @@ class Layer(NamedTuple):
     bias: Singles
 
 
+class DenseLayers(NamedTuple):
+    """All dense layers: of both MLPs, of the cross network, and (tables, D, dim) matrices for each projected span."""
+
+    bottom: tuple[Layer, ...]
+    top: tuple[Layer, ...]
+    cross: tuple[CrossLayer, ...]
+    projections: tuple[Singles, ...]
+
+
 def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
     """Return the weights before the first batch; any order of `touched` global rows, with or without duplicates."""
     end = int(offsets(shape)[-1])
@@ -111,40 +139,51 @@ def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
         raise CannotRun(f"The rows to train reach {reach}, but the tables hold rows 0 to {end - 1}.")
     rows = distinct(fold(shape, touched))
     mlp = first_mlp(shape, seed)
-    table, scale = nearest(first_values(shape, rows, seed), shape.row_precision)
-    start = shape.initial_accumulator if shape.optimizer in ACCUMULATE else 0.0
     return Weights(
         rows=rows,
         guide=guide(rows),
-        table=table,
-        row_state=np.hstack([np.full((len(rows), shape.row_state - scale.shape[1]), start, np.float32), scale]),
+        blocks=tuple(_first_block(shape, *part, seed) for part in zip(shape.spans, by_span(shape, rows), strict=True)),
         mlp=mlp,
-        mlp_state=np.full(mlp.size * shape.mlp_state, start, np.float32),
+        mlp_state=np.full(mlp.size * shape.mlp_state, _first_state(shape, shape.dense_optimizer), np.float32),
         seed=seed,
     )
 
 
-def first_mlp(shape: Shape, seed: int) -> Singles:
-    """Return (P,) initial MLPs: normal, of standard deviation sqrt(2/(in+out)) and sqrt(1/out) for biases.
+def _first_block(shape: Shape, span: TableSpan, rows: Ints, seed: int) -> RowBlock:
+    vectors, scale = nearest(first_values(shape, span.dim, rows, seed), span.precision)
+    state = np.full((len(rows), span.row_state - scale.shape[1]), _first_state(shape, span.optimizer), np.float32)
+    return RowBlock(vectors, np.hstack([state, scale]))
 
-    Source: the reference DLRM (Naumov et al., arXiv 1906.00091, `create_mlp`); of a cross network TorchRec's, without biases.
+
+def _first_state(shape: Shape, optimizer: str) -> float:
+    return shape.initial_accumulator if optimizer in ACCUMULATE else 0.0
+
+
+def first_mlp(shape: Shape, seed: int) -> Singles:
+    """Return (P,) initial dense layers: normal, of standard deviation sqrt(2/(in+out)) and sqrt(1/out) for biases.
+
+    Source: the reference DLRM (Naumov et al., arXiv 1906.00091, `create_mlp`, and of projections `PrEmbeddingBag`, whose
+    distribution of the same spread is uniform); of a cross network TorchRec's, without biases.
     """
     random = np.random.default_rng([seed, MLP_STREAM])
-    mlp = np.empty(mlp_size(shape) + cross_size(shape), np.float32)
-    for weight, bias in (*layers(shape, mlp, "bottom"), *layers(shape, mlp, "top")):
+    mlp = np.empty(dense_size(shape), np.float32)
+    dense = dense_layers(shape, mlp)
+    for weight, bias in (*dense.bottom, *dense.top):
         n, m = weight.shape
         weight[:] = random.normal(0.0, np.sqrt(2.0 / (m + n)), (n, m))
         bias[:] = random.normal(0.0, np.sqrt(1.0 / n), n)
-    for weight, bias, narrow in crosses(shape, mlp):
+    for weight, bias, narrow in dense.cross:
         for matrix in (weight,) if narrow is None else (weight, narrow):
             matrix[:] = random.normal(0.0, np.sqrt(2.0 / sum(matrix.shape)), matrix.shape)
         bias[:] = 0.0
+    for matrices in dense.projections:
+        matrices[:] = random.normal(0.0, np.sqrt(2.0 / sum(matrices.shape[1:])), matrices.shape)
     return mlp
 
 
-def first_values(shape: Shape, rows: Ints, seed: int) -> Singles:
+def first_values(shape: Shape, dim: int, rows: Ints, seed: int) -> Singles:
     """Return (R, dim) initial vectors of sorted global `rows`: uniform in ±1/sqrt(rows of their table)."""
-    values = np.empty((len(rows), shape.dim), np.float32)
+    values = np.empty((len(rows), dim), np.float32)
     bounds = (1.0 / np.sqrt(np.array(shape.folded))).astype(np.float32)
     _draw(values, rows, offsets(shape), bounds, np.uint64(seed))
     return values
@@ -169,8 +208,19 @@ def _draw(values: Singles, rows: Ints, starts: Ints, bounds: Singles, seed: np.u
 
 def copy(weights: Weights) -> Weights:
     """Return weights that share nothing that a step changes."""
-    changed = ("table", "row_state", "mlp", "mlp_state")
-    return replace(weights, **{name: getattr(weights, name).copy() for name in changed})
+    blocks = tuple(RowBlock(vectors.copy(), states.copy()) for vectors, states in weights.blocks)
+    return replace(weights, blocks=blocks, mlp=weights.mlp.copy(), mlp_state=weights.mlp_state.copy())
+
+
+def trained_arrays(weights: Weights) -> list[tuple[str, Singles]]:
+    """Return the name and content of each array that a step changes."""
+    blocks = [named for block in weights.blocks for named in zip(RowBlock._fields, block, strict=True)]
+    return [*blocks, ("mlp", weights.mlp), ("mlp_state", weights.mlp_state)]
+
+
+def first_places(blocks: Sequence[RowBlock]) -> list[int]:
+    """Return the place of each block's first row among all rows, and last how many rows there are."""
+    return list(accumulate((len(block.vectors) for block in blocks), initial=0))
 
 
 def local(shape: Shape, weights: Weights, ids: Ints) -> Places:
@@ -184,6 +234,12 @@ def local(shape: Shape, weights: Weights, ids: Ints) -> Places:
             "make them with the rows of every batch, the held-out samples included."
         )
     return places
+
+
+def dense_layers(shape: Shape, mlp: Singles) -> DenseLayers:
+    """Return all dense layers as views of the flat vector `mlp`, or of one that is like it."""
+    bottom, top = (layers(shape, mlp, part) for part in PARTS)
+    return DenseLayers(bottom, top, crosses(shape, mlp) if shape.ranks else (), _projections(shape, mlp))
 
 
 def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
@@ -207,9 +263,23 @@ def crosses(shape: Shape, mlp: Singles) -> tuple[CrossLayer, ...]:
     return tuple(views)
 
 
-def revert(weights: Weights, places: Places, vectors: Singles, states: Singles) -> None:
-    """Put old (U, dim) vectors and their old (U, words) states back at `places`, in place."""
-    weights.table[places], weights.row_state[places] = vectors, states
+def _projections(shape: Shape, mlp: Singles) -> tuple[Singles, ...]:
+    at, width, views = mlp.size - projection_size(shape), shape.bottom[-1], list[Singles]()
+    for span in shape.projected:
+        views.append(mlp[at : at + span.width * width].reshape(span.tables, width, span.dim))
+        at += span.width * width
+    return tuple(views)
+
+
+def rows_at(weights: Weights, places: Sequence[Places]) -> tuple[RowBlock, ...]:
+    """Return copies of the rows at some places of each block."""
+    return tuple(RowBlock(block.vectors[at], block.states[at]) for block, at in zip(weights.blocks, places, strict=True))
+
+
+def revert(weights: Weights, places: Sequence[Places], rows: Sequence[RowBlock]) -> None:
+    """Put old rows back at their places of each block, in place."""
+    for block, at, old in zip(weights.blocks, places, rows, strict=True):
+        block.vectors[at], block.states[at] = old
 
 
 def revert_mlp(weights: Weights, mlp: Singles, state: Singles) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.training.shape import Shape
-from engine.training.weights import crosses, layers
-from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, made_up_run
+from engine.training.shape import Shape, TableSpan
+from engine.training.weights import Weights, dense_layers
+from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, all_rows, made_up_run
 
 SCALE = 128.0 * ORACLE_BATCH  # of the loss: a power of two, which fp32 gradients do not feel
 
@@ -24,18 +24,20 @@ def torch_losses(shape: Shape, seed: int = 0, autocast: bool = False, uneven: bo
     weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS, uneven=uneven)
     tables = _tables(shape, weights)
     kind = None if autocast else shape.matrix_precision
-    bottom, top = (_mlp(layers(shape, weights.mlp, part), kind) for part in ("bottom", "top"))
+    given = dense_layers(shape, weights.mlp)
+    bottom, top = _mlp(given.bottom, kind), _mlp(given.top, kind)
     low = torch.float16 if shape.matrix_precision == "fp16" else torch.bfloat16
     bottom.append(nn.ReLU())
-    cross = _cross(crosses(shape, weights.mlp))
-    dense_parameters = [*bottom.parameters(), *top.parameters(), *cross.parameters()]
+    cross, projections = _cross(given.cross), _projections(shape, given.projections, kind)
+    dense_parameters = [*bottom.parameters(), *top.parameters(), *cross.parameters(), *projections.parameters()]
     optimizer = _optimizer(shape, dense_parameters, tables)
     losses, random = [], torch.Generator().manual_seed(seed)
     for batch in batches:
         pooled = _pooled(shape, weights, tables, batch)
         with torch.autocast("cpu", low, enabled=autocast):
             dense = bottom(torch.from_numpy(batch.dense)).float()
-        inputs = _crossed(cross, _interact(shape, dense, pooled))
+        vectors = [project(vector) for project, vector in zip(projections, pooled, strict=True)]
+        inputs = _crossed(cross, _interact(shape, dense, vectors))
         with torch.autocast("cpu", low, enabled=autocast):
             logits = top(inputs).float()
         loss = nn.functional.binary_cross_entropy_with_logits(logits[:, 0], torch.from_numpy(batch.labels))
@@ -44,36 +46,42 @@ def torch_losses(shape: Shape, seed: int = 0, autocast: bool = False, uneven: bo
             value.grad /= SCALE
         touched = [table.weight.grad.coalesce().indices()[0] for table in tables]
         optimizer()
-        _round(shape.row_precision, tables, touched, random)
+        for span, table, rows in zip(_kinds(shape), tables, touched, strict=True):
+            _round(span.precision, table, rows, random)
         losses.append(loss.item())
     return losses
 
 
-def _tables(shape: Shape, weights) -> list[nn.EmbeddingBag]:
+def _kinds(shape: Shape) -> list[TableSpan]:
+    """Return the kind of each table."""
+    return [span for span in shape.spans for _ in range(span.tables)]
+
+
+def _tables(shape: Shape, weights: Weights) -> list[nn.EmbeddingBag]:
     """Return one bag per table, of the rows that exist."""
-    ends = np.searchsorted(weights.rows, np.cumsum(shape.rows))
-    parts = np.split(weights.table, ends[:-1])
-    return [nn.EmbeddingBag.from_pretrained(torch.from_numpy(p.copy()), mode="sum", sparse=True, freeze=False) for p in parts]
+    ends = np.searchsorted(weights.rows, np.cumsum(shape.rows)).tolist()
+    vectors = [vector for _, vector in all_rows(weights)]
+    parts = [np.stack(vectors[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    return [nn.EmbeddingBag.from_pretrained(torch.from_numpy(p), mode="sum", sparse=True, freeze=False) for p in parts]
 
 
-def _round(precision: str, tables, touched, random: torch.Generator) -> None:
-    """Round the rows that a batch used to what its precision holds, up or down at random."""
+def _round(precision: str, table, rows: torch.Tensor, random: torch.Generator) -> None:
+    """Round the rows of a table that a batch used to what its precision holds, up or down at random."""
     if precision == "fp32":
         return
-    for table, rows in zip(tables, touched, strict=True):
-        exact = table.weight.data[rows]
-        if precision == "int8":
-            scale = exact.abs().amax(1, keepdim=True) / 127
-            dice = torch.rand(exact.shape, generator=random)
-            table.weight.data[rows] = torch.nan_to_num((exact / scale + dice).floor().clamp(-127, 127) * scale)
-            continue
-        kind = torch.float16 if precision == "fp16" else torch.bfloat16
-        near = exact.to(kind)
-        toward = torch.where(exact > near.float(), torch.inf, -torch.inf).to(kind)
-        other = torch.nextafter(near, toward)
-        share = ((exact - near.float()) / (other.float() - near.float())).nan_to_num()
-        there = torch.rand(exact.shape, generator=random) < share
-        table.weight.data[rows] = torch.where(there, other, near).float()
+    exact = table.weight.data[rows]
+    if precision == "int8":
+        scale = exact.abs().amax(1, keepdim=True) / 127
+        dice = torch.rand(exact.shape, generator=random)
+        table.weight.data[rows] = torch.nan_to_num((exact / scale + dice).floor().clamp(-127, 127) * scale)
+        return
+    kind = torch.float16 if precision == "fp16" else torch.bfloat16
+    near = exact.to(kind)
+    toward = torch.where(exact > near.float(), torch.inf, -torch.inf).to(kind)
+    other = torch.nextafter(near, toward)
+    share = ((exact - near.float()) / (other.float() - near.float())).nan_to_num()
+    there = torch.rand(exact.shape, generator=random) < share
+    table.weight.data[rows] = torch.where(there, other, near).float()
 
 
 class Product(torch.autograd.Function):
@@ -109,17 +117,31 @@ class Rounded(nn.Linear):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Multiply in the precision, add the bias in fp32."""
-        return Product.apply(x, self.weight, self.kind) + self.bias
+        product = Product.apply(x, self.weight, self.kind)
+        return product if self.bias is None else product + self.bias
+
+
+def _linear(weight, bias, kind: str | None) -> nn.Linear:
+    linear = (nn.Linear if kind in (None, "fp32") else Rounded)(weight.shape[1], weight.shape[0], bias=bias is not None)
+    linear.kind, linear.weight.data = kind, torch.from_numpy(weight.copy())
+    if bias is not None:
+        linear.bias.data = torch.from_numpy(bias.copy())
+    return linear
 
 
 def _mlp(given, kind: str | None) -> nn.Sequential:
     modules: list[nn.Module] = []
     for weight, bias in given:
-        linear = (nn.Linear if kind in (None, "fp32") else Rounded)(weight.shape[1], weight.shape[0])
-        linear.kind = kind
-        linear.weight.data, linear.bias.data = torch.from_numpy(weight.copy()), torch.from_numpy(bias.copy())
+        linear = _linear(weight, bias, kind)
         modules += [nn.ReLU(), linear] if modules else [linear]
     return nn.Sequential(*modules)
+
+
+def _projections(shape: Shape, given, kind: str | None) -> nn.ModuleList:
+    """Return what brings each table's pooled vectors to the products, as Facebook's PrEmbeddingBag does: nothing, or a layer."""
+    matrices = (_linear(matrix, None, kind) for matrices in given for matrix in matrices)
+    wide = shape.bottom[-1] if shape.interaction == "dot" else None
+    return nn.ModuleList([nn.Identity() if wide in (None, span.dim) else next(matrices) for span in _kinds(shape)])
 
 
 def _pooled(shape: Shape, weights, tables, batch) -> list[torch.Tensor]:
@@ -164,35 +186,51 @@ def _crossed(cross: nn.ModuleList, inputs: torch.Tensor) -> torch.Tensor:
 
 
 def _optimizer(shape: Shape, dense_parameters, tables):
-    """Return a function that updates everything: by torch's own optimizers, or its Adagrad and a row-wise one for tables."""
-    rows, rate, begun = [table.weight for table in tables], shape.learning_rate, shape.initial_accumulator
+    """Return a function that updates everything: by torch's own optimizers, or a row-wise Adagrad for some tables."""
+    rate, begun = shape.learning_rate, shape.initial_accumulator
     of_rows = rate if shape.row_rate is None else shape.row_rate
-    groups = [{"params": dense_parameters}, {"params": rows, "lr": of_rows}]
-    if shape.optimizer == "sgd":
-        return _stepping(torch.optim.SGD(groups, lr=rate))
-    if shape.optimizer == "adagrad":
-        return _stepping(torch.optim.Adagrad(groups, lr=rate, eps=1e-8, initial_accumulator_value=begun))
-    if shape.optimizer == "adam":
-        return _stepping(torch.optim.Adam(dense_parameters, lr=rate), torch.optim.SparseAdam(rows, lr=of_rows))
-    step_mlp = _stepping(torch.optim.Adagrad(dense_parameters, lr=rate, eps=1e-8, initial_accumulator_value=begun))
-    states = [torch.full((len(weight),), begun) for weight in rows]
+    dense = {
+        "sgd": lambda: torch.optim.SGD(dense_parameters, lr=rate),
+        "adam": lambda: torch.optim.Adam(dense_parameters, lr=rate),
+    }.get(
+        shape.dense_optimizer, lambda: torch.optim.Adagrad(dense_parameters, lr=rate, eps=1e-8, initial_accumulator_value=begun)
+    )
+    steps = [_stepping(dense())]
+    for span, table in zip(_kinds(shape), tables, strict=True):
+        rows = [table.weight]
+        if span.optimizer == "sgd":
+            steps.append(_stepping(torch.optim.SGD(rows, lr=of_rows)))
+        elif span.optimizer == "adagrad":
+            steps.append(_stepping(torch.optim.Adagrad(rows, lr=of_rows, eps=1e-8, initial_accumulator_value=begun)))
+        elif span.optimizer == "adam":
+            steps.append(_stepping(torch.optim.SparseAdam(rows, lr=of_rows)))
+        else:
+            steps.append(_row_wise(table.weight, of_rows, begun))
 
     def step() -> None:
-        step_mlp()
-        for weight, state in zip(rows, states, strict=True):
-            gradient = weight.grad.coalesce()
-            index, values = gradient.indices()[0], gradient.values()
-            state[index] += values.pow(2).mean(dim=1)
-            weight.data[index] -= of_rows * values / (state[index].sqrt() + 1e-8)[:, None]
-            weight.grad = None
+        for part in steps:
+            part()
 
     return step
 
 
-def _stepping(*optimizers: torch.optim.Optimizer):
+def _stepping(optimizer: torch.optim.Optimizer):
     def step() -> None:
-        for optimizer in optimizers:
-            optimizer.step()
-            optimizer.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def _row_wise(weight: torch.Tensor, rate: float, begun: float):
+    """Return row-wise Adagrad of one table, whose state is one sum a row."""
+    state = torch.full((len(weight),), begun)
+
+    def step() -> None:
+        gradient = weight.grad.coalesce()
+        index, values = gradient.indices()[0], gradient.values()
+        state[index] += values.pow(2).mean(dim=1)
+        weight.data[index] -= rate * values / (state[index].sqrt() + 1e-8)[:, None]
+        weight.grad = None
 
     return step

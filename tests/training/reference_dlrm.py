@@ -4,23 +4,45 @@ Embeddings are dictionaries from row to vector, MLPs lists of (weight, bias); no
 but the streams of random bits that narrow rows are rounded by.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from engine.core.hashing import Purpose, key
 from tests.oracles.stochastic_rounding import rounded, words
+from tests.training.training_models import all_rows
 
 
 class ReferenceDlrm:
     """A DLRM whose `loss` is a plain formula and whose `step` follows the chain rule written out."""
 
-    def __init__(self, shape, weights, bottom, top, cross=()):
+    def __init__(self, shape, weights):
         self.shape = shape
-        self.table = {int(row): vector.astype(np.float64) for row, vector in zip(weights.rows, weights.table, strict=True)}
-        self.bottom = [(w.astype(np.float64), b.astype(np.float64)) for w, b in bottom]
-        self.top = [(w.astype(np.float64), b.astype(np.float64)) for w, b in top]
-        self.cross = [[None if part is None else part.astype(np.float64) for part in layer] for layer in cross]
+        self.kinds = [span for span in shape.spans for _ in range(span.tables)]  # of each table
+        self.ends = np.cumsum(shape.rows)
+        self.table = {row: vector.astype(np.float64) for row, vector in all_rows(weights)}
+        self.bottom, self.top, self.cross, self.projections = self.dense_layers(weights.mlp.astype(np.float64))
         self.state: dict = {}  # what the optimizer keeps of each row and array, by a name of its own
         self.batches, self.seed = 0, weights.seed
+
+    def dense_layers(self, flat):
+        """Return [(weight, bias)] of each MLP, [(weight, bias, narrow)] of the cross network, and projected tables' matrices."""
+        shape, wide = self.shape, self.shape.bottom[-1]
+        count = len(self.kinds)
+        features = wide + sum(kind.dim for kind in self.kinds)
+        dots = shape.interaction == "dot"
+
+        def take(*size):
+            nonlocal flat
+            part, flat = flat[: int(np.prod(size))].reshape(size), flat[int(np.prod(size)) :]
+            return part
+
+        top = (wide + (count + 1) * count // 2 if dots else features, *shape.top)
+        mlps = [[(take(n, m), take(n)) for m, n in pairwise(widths)] for widths in (shape.bottom, top)]
+        cross = [[take(features, r or features), take(features), take(r, features) if r else None] for r in shape.ranks]
+        narrow = {t: take(wide, kind.dim) for t, kind in enumerate(self.kinds) if dots and kind.dim != wide}
+        assert not flat.size
+        return *mlps, cross, narrow
 
     def bags(self, batch):
         """Yield (table, sample, rows of the bag)."""
@@ -32,13 +54,13 @@ class ReferenceDlrm:
                 at += many
 
     def forward(self, batch):
-        """Return (bottom activations, vectors per sample, top activations)."""
+        """Return (bottom activations, pooled vectors of each table, top activations)."""
         dense = [batch.dense.astype(np.float64)]
         for w, b in self.bottom:
             dense.append(np.maximum(self.near(dense[-1]) @ self.near(w).T + b, 0.0))
-        pooled = np.zeros((len(batch.labels), len(self.shape.pooling), self.shape.dim))
+        pooled = [np.zeros((len(batch.labels), kind.dim)) for kind in self.kinds]
         for table, sample, rows in self.bags(batch):
-            pooled[sample, table] = sum(self.table[row] for row in rows)
+            pooled[table][sample] = sum(self.table[row] for row in rows)
         top = [self.crossed(self.interact(dense[-1], pooled))]
         for k, (w, b) in enumerate(self.top):
             z = self.near(top[-1]) @ self.near(w).T + b
@@ -48,10 +70,15 @@ class ReferenceDlrm:
     def interact(self, dense, pooled):
         """Return the top MLP's input."""
         if self.shape.interaction != "dot":
-            return np.concatenate([dense, pooled.reshape(len(dense), -1)], axis=1)
-        vectors = np.concatenate([dense[:, None], pooled], axis=1)
+            return np.concatenate([dense, *pooled], axis=1)
+        vectors = self.vectors(dense, pooled)
         products = [(vectors[:, i] * vectors[:, j]).sum(1) for i in range(vectors.shape[1]) for j in range(i)]
         return np.concatenate([dense, np.stack(products, axis=1)], axis=1)
+
+    def vectors(self, dense, pooled):
+        """Return the vectors of which products are made, (B, T + 1, D)."""
+        wide = [self.near(v) @ self.near(self.projections[t]).T if t in self.projections else v for t, v in enumerate(pooled)]
+        return np.stack([dense, *wide], axis=1)
 
     def loss(self, batch):
         """Return the mean binary cross-entropy, straight from its definition."""
@@ -60,18 +87,18 @@ class ReferenceDlrm:
         return float(-np.mean(clicks * np.log(probability) + (1.0 - clicks) * np.log1p(-probability)))
 
     def gradients(self, batch):
-        """Return (row gradients, bottom gradients, top gradients, those of the cross network)."""
+        """Return (row gradients, bottom gradients, top gradients, those of the cross network and of projections)."""
         dense, pooled, top = self.forward(batch)
         delta = (1.0 / (1.0 + np.exp(-top[-1])) - batch.labels[:, None]) / len(batch.labels)
         top_gradient, delta = self.mlp_gradient(self.top, top, delta)
         cross_gradient, delta = self.cross_gradient(self.interact(dense[-1], pooled), delta)
-        dense_delta, pooled_delta = self.interact_gradient(dense[-1], pooled, delta)
+        dense_delta, pooled_delta, matrices = self.interact_gradient(dense[-1], pooled, delta)
         bottom_gradient, _ = self.mlp_gradient(self.bottom, dense, dense_delta * (dense[-1] > 0))
         rows: dict[int, np.ndarray] = {}
         for table, sample, bag in self.bags(batch):
             for row in bag:
-                rows[row] = rows.get(row, 0.0) + pooled_delta[sample, table]
-        return rows, bottom_gradient, top_gradient, cross_gradient
+                rows[row] = rows.get(row, 0.0) + pooled_delta[table][sample]
+        return rows, bottom_gradient, top_gradient, cross_gradient, matrices
 
     def crossed(self, inputs):
         """Return x0 * (W x + b) + x of each layer of the cross network."""
@@ -100,40 +127,51 @@ class ReferenceDlrm:
         return gradients, of_inputs if kept else delta
 
     def interact_gradient(self, dense, pooled, delta):
-        """Return the gradients of the dense and the pooled vectors."""
+        """Return the gradients of the dense and the pooled vectors, and of the projections."""
         width = dense.shape[1]
         if self.shape.interaction != "dot":
-            return delta[:, :width], delta[:, width:].reshape(pooled.shape)
-        vectors = np.concatenate([dense[:, None], pooled], axis=1)
+            cuts = np.cumsum([kind.dim for kind in self.kinds])[:-1]
+            return delta[:, :width], np.split(delta[:, width:], cuts, axis=1), {}
+        vectors = self.vectors(dense, pooled)
         square = np.zeros((len(dense), vectors.shape[1], vectors.shape[1]))
         square[:, *np.tril_indices(vectors.shape[1], -1)] = delta[:, width:]
         back = (square + square.transpose(0, 2, 1)) @ vectors
-        return back[:, 0] + delta[:, :width], back[:, 1:]
+        of_pooled, matrices, scale = [], {}, 128.0 * len(dense)
+        for t, vector in enumerate(pooled):
+            slope = back[:, 1 + t]
+            if t in self.projections:
+                less = self.near(slope * scale) / scale
+                matrices[t], slope = less.T @ self.near(vector), less @ self.near(self.projections[t])
+            of_pooled.append(slope)
+        return back[:, 0] + delta[:, :width], of_pooled, matrices
 
     def step(self, batch):
         """Train on `batch` and return its loss before the update."""
         loss = self.loss(batch)
-        rows, *parts = self.gradients(batch)
+        rows, *parts, matrices = self.gradients(batch)
         self.batches += 1
         for row, gradient in rows.items():
-            self.table[row] = self.kept(row, self.table[row] - self.descent(row, gradient, is_row=True))
+            kind = self.kinds[int(np.searchsorted(self.ends, row, side="right"))]
+            self.table[row] = self.kept(row, self.table[row] - self.descent(row, gradient, kind.optimizer, is_row=True), kind)
         for part, (layers, gradients) in enumerate(zip((self.bottom, self.top, self.cross), parts, strict=True)):
             for layer, (pair, slopes) in enumerate(zip(layers, gradients, strict=True)):
                 for k, (value, slope) in enumerate(zip(pair, slopes, strict=True)):
                     if slope is not None:
-                        value -= self.descent((part, layer, k), slope, is_row=False)
+                        value -= self.descent((part, layer, k), slope, self.shape.dense_optimizer, is_row=False)
+        for t, slope in matrices.items():
+            self.projections[t] -= self.descent(("projection", t), slope, self.shape.dense_optimizer, is_row=False)
         return loss
 
-    def kept(self, row, values):
+    def kept(self, row, values, kind):
         """Return what the row holds of its new values, rounded at random where it is narrow."""
-        precision = self.shape.row_precision
+        precision = kind.precision
         if precision == "fp32":
             return values
         return rounded(precision, values, words(int(key(self.seed, Purpose.ROUNDING, self.batches - 1)), row, len(values)))
 
-    def descent(self, name, slope, is_row):
+    def descent(self, name, slope, kind, is_row):
         """Return the step against a gradient by the optimizer's published formula; `name` is what it keeps its state under."""
-        rate, kind = (self.shape.row_rate if is_row else None) or self.shape.learning_rate, self.shape.optimizer
+        rate = (self.shape.row_rate if is_row else None) or self.shape.learning_rate
         if kind == "sgd":
             return rate * slope
         if kind == "adam":

@@ -11,10 +11,11 @@ from engine.training.loop import train
 from engine.training.optimizers import update_rows
 from engine.training.precision import nearest, packed, unpacked
 from engine.training.products import operand
-from engine.training.weights import initial
+from engine.training.weights import copy, initial
 from tests.oracles.stochastic_rounding import rounded, words
-from tests.training.test_training_step import reference, relaxed_and_strict
-from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run, model
+from tests.training.reference_dlrm import ReferenceDlrm
+from tests.training.test_training_step import relaxed_and_strict
+from tests.training.training_models import KAGGLE, ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run, model
 
 NARROW, PRODUCTS = PRECISIONS[1:], ("tf32", "bf16", "fp16")
 DIGITS = {"tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}  # half a last place
@@ -27,7 +28,7 @@ def narrow(precision, **changes):
 
 @pytest.mark.parametrize("precision", NARROW)
 def test_first_values_are_the_nearest_of_the_precision(precision):
-    full, less = (initial(narrow(one), np.arange(37), 3).table for one in ("fp32", precision))
+    full, less = (initial(narrow(one), np.arange(37), 3).blocks[0].vectors for one in ("fp32", precision))
     if precision == "int8":
         scale = np.abs(full).max(axis=1, keepdims=True) / np.float32(127)
         assert np.abs(less - full).max() <= 0.5001 * scale.max() and np.allclose(np.rint(less / scale) * scale, less)
@@ -49,33 +50,35 @@ def test_an_update_is_rounded_up_or_down_by_the_hash_of_seed_batch_row_and_eleme
     with np.errstate(all="ignore"):
         tiny = 10.0 ** np.random.default_rng(1).uniform(-9, 4, (400, 6))  # subnormal in fp16, and of every size above
     gradient = (tiny * np.random.default_rng(2).choice([-1.0, 1.0], (400, 6))).astype(np.float32)
-    before, used = weights.table.copy(), _one_use_each(400)
+    vectors, used = weights.blocks[0].vectors, _one_use_each(400)
+    before = vectors.copy()
     update_rows(shape, weights, used, np.hstack([np.zeros((400, 6), np.float32), gradient]), None, 7)
     stream = int(key(5, Purpose.ROUNDING, 7))
     exact = before - np.float32(0.05) * gradient
     expected = [rounded(precision, exact[row].astype(np.float64), words(stream, row, 6)) for row in range(400)]
-    np.testing.assert_allclose(weights.table, expected, rtol=1e-6, atol=0)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=0)
 
 
 def _one_use_each(count):
     from engine.training.lookup import Uses
 
     ends = np.arange(count + 1)
-    return Uses(ends[:-1].astype(np.uint32), ends, ends[:-1].astype(np.int32), np.array([0, count]))
+    return (Uses(ends[:-1].astype(np.uint32), ends, ends[:-1].astype(np.int32), np.array([0, count])),)
 
 
 @pytest.mark.parametrize("precision", NARROW)
 def test_what_is_lost_and_won_by_rounding_is_nothing_on_average(precision):
     shape = narrow(precision, rows=(1,), pooling=(1,))
     start = initial(shape, np.arange(1), 1)
-    step = np.abs(start.table).max() * ULP[precision] / 16 / 0.05  # far less than a last place: rounded to the nearest it is lost
+    first = start.blocks[0].vectors
+    step = np.abs(first).max() * ULP[precision] / 16 / 0.05  # far less than a last place: rounded to the nearest it is lost
     gradient = np.zeros((1, 8), np.float32)
     gradient[0, 4:] = step
     moved = []
     for batch in range(600):
-        weights = replace(start, table=start.table.copy(), row_state=start.row_state.copy())
+        weights = copy(start)
         update_rows(shape, weights, _one_use_each(1), gradient, None, batch)
-        moved.append((start.table - weights.table)[0] / (0.05 * step))
+        moved.append((first - weights.blocks[0].vectors)[0] / (0.05 * step))
     error = np.std(moved, axis=0) / np.sqrt(600)
     assert (np.abs(np.mean(moved, axis=0) - 1) < 4.5 * error + 0.01)[np.mean(moved, axis=0) != 0].all() and np.mean(moved) > 0.5
 
@@ -85,19 +88,20 @@ def test_rows_take_their_bytes_and_come_back_from_them_to_the_bit(precision):
     shape = narrow(precision, optimizer="rowwise-adagrad", dim=5, bottom=(5, 5))
     weights, batches = made_up_run(shape, 16, 5)
     done = train(shape, weights, batches.__getitem__, 0, 5).weights
-    stored = packed(precision, done.table, done.row_state)
+    (block,) = done.blocks
+    stored = packed(precision, *block)
     assert stored.shape[1] == stored_bytes(precision, 5) + 4
-    table, state = unpacked(precision, 5, stored)
-    assert table.tobytes() == done.table.tobytes() and state.tobytes() == done.row_state.tobytes()
+    vectors, states = unpacked(precision, 5, stored)
+    assert vectors.tobytes() == block.vectors.tobytes() and states.tobytes() == block.states.tobytes()
     if precision != "int8":  # whose scale follows the row
-        assert nearest(done.table, precision)[0].tobytes() == done.table.tobytes()
+        assert nearest(vectors, precision)[0].tobytes() == vectors.tobytes()
 
 
 @pytest.mark.parametrize("precision", NARROW)
 def test_relaxed_lookups_of_narrow_rows_differ_by_the_rounding_of_sums_alone(precision):
     relaxed, strict, losses = relaxed_and_strict(narrow(precision))
     np.testing.assert_allclose(*np.transpose(losses), rtol=1e-5 if precision != "int8" else 1e-4)
-    assert np.mean(relaxed.table == strict.table) > 0.9
+    assert np.mean(relaxed.blocks[0].vectors == strict.blocks[0].vectors) > 0.9
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -105,12 +109,12 @@ def test_relaxed_lookups_of_narrow_rows_differ_by_the_rounding_of_sums_alone(pre
 def test_thirty_steps_agree_with_a_float64_reference_that_rounds_by_definition(precision, optimizer):
     shape = narrow(precision, optimizer=optimizer)
     weights, batches = made_up_run(shape, 16, 30)
-    truth = reference(shape, weights)
+    truth = ReferenceDlrm(shape, weights)
     ours = train(shape, weights, batches.__getitem__, 0, 30)
     np.testing.assert_allclose(ours.losses, [truth.step(batch) for batch in batches], rtol=ULP[precision] / 20)
     there = np.array([truth.table[int(row)] for row in weights.rows])
     scale = np.abs(there).max(axis=1, keepdims=True) if precision == "int8" else np.abs(there)
-    off = np.abs(ours.weights.table - there) / scale
+    off = np.abs(ours.weights.blocks[0].vectors - there) / scale
     assert np.mean(off > 1e-5) < 0.03 and off.max() < 4 * ULP[precision]  # where a last bit of fp32 turns the die
 
 
@@ -119,7 +123,7 @@ def test_operands_of_products_are_the_nearest_of_their_precision(precision):
     values = (10.0 ** np.random.default_rng(1).uniform(-12, 4, 4000)).astype(np.float32)
     values[:8] = 0.0, 1.0, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + 3 * 2.0**-11, np.inf, -np.inf  # ties go to even
     values[8::2] *= -1
-    nearest = reference(model(matrix_precision=precision), made_up_run(model(), 4, 1)[0]).near
+    nearest = ReferenceDlrm(model(matrix_precision=precision), made_up_run(model(), 4, 1)[0]).near
     finite = np.isfinite(values)
     assert operand(values, precision)[finite].tobytes() == nearest(values[finite].astype(np.float64)).astype(np.float32).tobytes()
     assert (
@@ -131,7 +135,7 @@ def test_operands_of_products_are_the_nearest_of_their_precision(precision):
 def test_products_of_a_precision_agree_with_a_float64_reference_that_rounds_operands(precision):
     shape = model(matrix_precision=precision, learning_rate=0.05)
     weights, batches = made_up_run(shape, 16, 30)
-    truth = reference(shape, weights)
+    truth = ReferenceDlrm(shape, weights)
     ours = train(shape, weights, batches.__getitem__, 0, 30)
     theirs = [truth.step(batch) for batch in batches]
     full = train(replace(shape, matrix_precision="fp32"), weights, batches.__getitem__, 0, 30).losses
@@ -165,7 +169,7 @@ def test_200_steps_are_no_further_from_torchs_than_two_of_torchs_from_each_other
     from tests.oracles.torch_dlrm import torch_losses
 
     rate = {"sgd": 0.1, "adam": 0.001}.get(optimizer, 0.01)
-    shape = replace(ORACLES["kaggle-like"], row_precision=precision, optimizer=optimizer, learning_rate=rate)
+    shape = model(**KAGGLE, row_precision=precision, optimizer=optimizer, learning_rate=rate)
     weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS)
     ours = train(shape, weights, batches.__getitem__, 0, ORACLE_STEPS).losses
     theirs = [torch_losses(shape, seed) for seed in range(3)]

@@ -6,11 +6,17 @@ import pytest
 from engine.scenario.storage import OPTIMIZERS
 from engine.training.lookup import localise, look_up, uses
 from engine.training.step import step
-from engine.training.weights import copy, crosses, layers, local
+from engine.training.weights import copy, local
 from tests.cases import each
 from tests.training.reference_dlrm import ReferenceDlrm
-from tests.training.training_models import made_up_run, model
+from tests.training.training_models import all_rows, made_up_run, model, state_bytes
 
+MIXED = {
+    "rows": (30, 7, 20, 1, 40),
+    "pooling": (1, 3, 2, 1, 4),
+    "dim": (2, 4, 4, 7, 3),
+    "optimizer": ("rowwise-adagrad", "sgd", "sgd", "adam", "adagrad"),
+}
 SHAPES = {
     "dot": model(),
     "concat": model(interaction="concat", bottom=(5, 6, 3)),
@@ -22,17 +28,16 @@ SHAPES = {
     "rates of two, sums begun": model(optimizer="rowwise-adagrad", learning_rate=0.02, row_rate=0.3, initial_accumulator=1e-3),
     "adagrad, sums begun": model(optimizer="adagrad", learning_rate=0.02, row_rate=0.3, initial_accumulator=1e-2),
     "two rates": model(learning_rate=0.05, row_rate=2.0),
+    "mixed": model(**MIXED, learning_rate=0.05),
+    "mixed concat": model(**MIXED, learning_rate=0.05, interaction="concat"),
+    "mixed cross": model(**MIXED, learning_rate=0.02, interaction="cross", ranks=(2, 0), dense_optimizer="adam"),
+    "alike and projected": model(dim=3, optimizer="adagrad", dense_optimizer="sgd", learning_rate=0.05),
     "one row, one table": model(rows=(1,), pooling=(2,)),
     "no hidden layer": model(bottom=(5, 4), top=(1,)),
 }
 
 
-def reference(shape, weights):
-    parts = (layers(shape, weights.mlp, part) for part in ("bottom", "top"))
-    return ReferenceDlrm(shape, weights, *parts, crosses(shape, weights.mlp))
-
-
-UNEVEN = ("dot", "row-wise adagrad", "adagrad", "adam", "concat")
+UNEVEN = ("dot", "row-wise adagrad", "adagrad", "adam", "concat", "mixed", "mixed concat")
 
 
 @each(("name", "uneven"), [*((name, False) for name in SHAPES), *((name, True) for name in UNEVEN)])
@@ -40,12 +45,13 @@ def test_thirty_steps_agree_with_a_float64_reference(name, uneven):
     shape = SHAPES[name]
     weights, batches = made_up_run(shape, 16, 30, uneven=uneven)
     assert not uneven or all((np.diff(batch.starts) == 0).any() for batch in batches), "some bags are empty"
-    truth = reference(shape, weights)
+    truth = ReferenceDlrm(shape, weights)
     for number, batch in enumerate(batches):
         ours = step(shape, weights, localise(shape, weights, batch), number=number).loss
         assert ours == pytest.approx(truth.step(batch), rel=2e-5)
-    np.testing.assert_allclose(weights.table, [truth.table[int(row)] for row in weights.rows], rtol=1e-5, atol=1e-6)
-    parts = [*truth.bottom, *truth.top, *truth.cross]
+    for row, vector in all_rows(weights):
+        np.testing.assert_allclose(vector, truth.table[row], rtol=1e-5, atol=1e-6)
+    parts = [*truth.bottom, *truth.top, *truth.cross, [*truth.projections.values()]]
     expected = np.concatenate([array.ravel() for part in parts for array in part if array is not None])
     np.testing.assert_allclose(weights.mlp, expected, rtol=1e-5, atol=1e-6)
 
@@ -56,16 +62,16 @@ def test_uses_list_every_lookup_once_by_row_and_sample(size, uneven):
     shape = model(rows=(40_000, 7))
     weights, (batch,) = made_up_run(shape, size, 1, uneven=uneven)
     here = localise(shape, weights, batch)
-    found = uses(shape, here)
+    (found,) = uses(shape, here)
     lookups = [
         (int(row), sample)
-        for _, sample, rows in reference(shape, weights).bags(batch)
+        for _, sample, rows in ReferenceDlrm(shape, weights).bags(batch)
         for row in local(shape, weights, np.array(rows))
     ]
-    counts = np.diff(found.first)
+    counts, places = np.diff(found.first), here.lookups[0].places
     assert list(zip(np.repeat(found.unique, counts).tolist(), found.samples.tolist(), strict=True)) == sorted(lookups)
-    np.testing.assert_array_equal(found.unique, np.unique(here.places))
-    assert [len(np.unique(part)) for part in np.split(here.places, [size])] == np.diff(found.table).tolist()
+    np.testing.assert_array_equal(found.unique, np.unique(places))
+    assert [len(np.unique(part)) for part in np.split(places, [size])] == np.diff(found.table).tolist()
 
 
 def relaxed_and_strict(shape, count=12, uneven=False):
@@ -79,18 +85,22 @@ def relaxed_and_strict(shape, count=12, uneven=False):
     return relaxed, weights, losses
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", [*OPTIMIZERS, ("adam", "sgd")])
 def test_relaxed_lookup_with_pooling_one_is_bit_identical_to_strict(optimizer):
     relaxed, strict, losses = relaxed_and_strict(model(pooling=(1, 1), optimizer=optimizer))
     assert all(ours == theirs for ours, theirs in losses)
-    assert relaxed.table.tobytes() == strict.table.tobytes() and relaxed.mlp.tobytes() == strict.mlp.tobytes()
+    assert state_bytes(relaxed) == state_bytes(strict)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_relaxed_lookup_of_uneven_bags_is_the_strict_one_up_to_the_order_of_sums(optimizer):
-    relaxed, strict, losses = relaxed_and_strict(model(pooling=(2, 3), optimizer=optimizer, learning_rate=0.02), uneven=True)
+@pytest.mark.parametrize(
+    ("optimizer", "dim"), [*((optimizer, 4) for optimizer in OPTIMIZERS), (("rowwise-adagrad", "adam"), (4, 3))]
+)
+def test_relaxed_lookup_of_uneven_bags_is_the_strict_one_up_to_the_order_of_sums(optimizer, dim):
+    shape = model(pooling=(2, 3), dim=dim, optimizer=optimizer, learning_rate=0.02)
+    relaxed, strict, losses = relaxed_and_strict(shape, uneven=True)
     np.testing.assert_allclose(*zip(*losses, strict=True), rtol=1e-6)
-    np.testing.assert_allclose(relaxed.table, strict.table, rtol=1e-5, atol=1e-7)
+    for ours, theirs in zip(relaxed.blocks, strict.blocks, strict=True):
+        np.testing.assert_allclose(ours.vectors, theirs.vectors, rtol=1e-5, atol=1e-7)
 
 
 def test_evaluation_in_chunks_finds_each_samples_own_bags():
@@ -110,4 +120,4 @@ def test_huge_logits_give_a_finite_loss_and_gradient():
     weights, (batch,) = made_up_run(shape, 8, 1)
     weights.mlp[:] *= 1e4
     done = step(shape, weights, localise(shape, weights, batch))
-    assert np.abs(done.logits).max() > 1e6 and np.isfinite(done.loss) and np.isfinite(weights.table).all()
+    assert np.abs(done.logits).max() > 1e6 and np.isfinite(done.loss) and np.isfinite(weights.blocks[0].vectors).all()

@@ -6,6 +6,7 @@ import pytest
 from engine.errors import CannotRun
 from engine.scenario.scenario import Scenario, with_values
 from engine.training.shape import (
+    TableSpan,
     cross_size,
     fold,
     full,
@@ -85,7 +86,8 @@ def test_a_budget_that_holds_not_even_the_narrowest_twin_is_raised_to_one_that_d
 def test_mlperfs_dcnv2_has_its_published_layers():
     shape = full(scenario(model__name="dlrm-dcnv2"))
     features = 27 * 128  # of the dense vector and 26 tables
-    assert (shape.ranks, shape.optimizer, sum(shape.pooling)) == ((512,) * 3, "adagrad", 214)
+    assert (shape.ranks, shape.dense_optimizer, sum(shape.pooling)) == ((512,) * 3, "adagrad", 214)
+    assert shape.spans == (TableSpan(128, "fp32", "adagrad", 26),)
     assert cross_size(shape) == 3 * (2 * 512 * features + features)
     top = features * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 512 + 512 + 512 * 256 + 256 + 257
     assert mlp_size(shape, "top") == top
@@ -93,7 +95,7 @@ def test_mlperfs_dcnv2_has_its_published_layers():
 
 @pytest.mark.parametrize(("optimizer", "nbytes"), [("sgd", 16), ("rowwise-adagrad", 20), ("adagrad", 32), ("adam", 48)])
 def test_a_row_takes_its_four_words_and_what_its_optimizer_keeps(optimizer, nbytes):
-    assert row_nbytes(model(optimizer=optimizer)) == nbytes
+    assert row_nbytes(TableSpan(4, "fp32", optimizer, 1)) == nbytes
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,45 @@
 """Small models and batches for the tests of training, the same on every machine."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from engine.training.shape import Shape
-from engine.training.weights import Weights, initial, rows_of
+from engine.training.shape import Shape, table_spans
+from engine.training.weights import Weights, initial, rows_of, trained_arrays
 from engine.workload.batch import Batch
 
 
-def model(**changes: object) -> Shape:
-    """Return a small model: two tables with dots, one of them multi-hot, unless changed."""
-    base: dict = {
+def model(
+    dim: int | tuple[int, ...] = 4,
+    optimizer: str | tuple[str, ...] = "sgd",
+    row_precision: str | tuple[str, ...] = "fp32",
+    **changes: Any,
+) -> Shape:
+    """Return a small model: two tables with dots, one of them multi-hot, unless changed; a tuple has one value a table."""
+    base: dict[str, Any] = {
         "rows": (30, 7),
         "pooling": (1, 3),
-        "dim": 4,
         "bottom": (5, 6, 4),
         "top": (8, 1),
         "interaction": "dot",
-        "optimizer": "sgd",
         "learning_rate": 0.1,
     }
-    return Shape(**{**base, **changes})
+    base |= changes
+    tables = len(base["rows"])
+    kinds = [kind if isinstance(kind, tuple) else (kind,) * tables for kind in (dim, row_precision, optimizer)]
+    return Shape(**{"spans": table_spans(*kinds), "dense_optimizer": kinds[2][0], **base})
+
+
+def all_rows(weights: Weights) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield each row that exists with its vector, whatever block it is in."""
+    return zip(weights.rows.tolist(), chain.from_iterable(block.vectors for block in weights.blocks), strict=True)
+
+
+def state_bytes(weights: Weights) -> list[bytes]:
+    """Return the bytes of all that training changes, and of the rows' numbers."""
+    return [weights.rows.tobytes(), *(array.tobytes() for _, array in trained_arrays(weights))]
 
 
 def uniforms(seed: int, count: int) -> np.ndarray:
@@ -69,7 +87,7 @@ def made_up_run(shape: Shape, size: int, count: int, seed: int = 1, uneven: bool
 
 ORACLE_STEPS, ORACLE_BATCH = 200, 64
 _LARGE = (2000,) * 8
-_KAGGLE = {
+KAGGLE = {
     "rows": (1460, 583, *_LARGE, 305, 24, 633, 3, 27, 10, 4, 18, 15, 105, 1000, 500, 250, 120, 60, 30),
     "pooling": (1,) * 26,
     "dim": 16,
@@ -77,8 +95,22 @@ _KAGGLE = {
     "top": (64, 32, 1),
 }
 _BAGS = {"rows": (500, 50, 2000), "pooling": (2, 1, 5), "dim": 8, "bottom": (13, 32, 8), "top": (32, 16, 1)}
+MIXED = {  # ten tables of five widths and four optimizers; the widest has no projection
+    "rows": (500, 50, 2000, 2000, 3, 700, 90, 1500, 40, 1000),
+    "pooling": (1, 3, 1, 2, 1, 1, 5, 1, 2, 1),
+    "dim": (4, 4, 16, 64, 64, 8, 32, 16, 16, 4),
+    "optimizer": (
+        *("sgd", "sgd", "rowwise-adagrad", "adagrad", "adagrad"),
+        *("adam", "sgd", "rowwise-adagrad", "rowwise-adagrad", "adagrad"),
+    ),
+    "bottom": (13, 64, 64),
+    "top": (64, 32, 1),
+    "learning_rate": 0.01,
+    # Without it a row's first step is large even where its gradient is rounding alone, as torch's then is.
+    "initial_accumulator": 1e-4,
+}
 ORACLES = {
-    "kaggle-like": model(**_KAGGLE),
+    "kaggle-like": model(**KAGGLE),
     "multi-hot": model(rows=(500, 50, 2000), pooling=(3, 3, 3), dim=8, bottom=(13, 32, 8), top=(32, 16, 1)),
     "concatenation": model(
         rows=(500, 50, 2000), pooling=(2, 1, 5), dim=8, bottom=(13, 32, 12), top=(32, 16, 1), interaction="concat"
@@ -87,12 +119,18 @@ ORACLES = {
         rows=(500, 50, 2000), pooling=(2, 1, 5), dim=8, bottom=(13, 32, 8), top=(32, 16, 1), interaction="cross", ranks=(5, 5, 5)
     ),
     "full cross": model(rows=(500, 50), pooling=(2, 1), dim=4, bottom=(13, 6), top=(8, 1), interaction="cross", ranks=(0, 0)),
-    "rowwise-adagrad": model(**_KAGGLE, optimizer="rowwise-adagrad", learning_rate=0.01),
-    "adagrad": model(**_KAGGLE, optimizer="adagrad", learning_rate=0.01),
+    "rowwise-adagrad": model(**KAGGLE, optimizer="rowwise-adagrad", learning_rate=0.01),
+    "adagrad": model(**KAGGLE, optimizer="adagrad", learning_rate=0.01),
     "two rates, sums begun": model(
-        **_KAGGLE, optimizer="rowwise-adagrad", learning_rate=0.005, row_rate=0.05, initial_accumulator=1e-5
+        **KAGGLE, optimizer="rowwise-adagrad", learning_rate=0.005, row_rate=0.05, initial_accumulator=1e-5
     ),
-    "adam": model(**_KAGGLE, optimizer="adam", learning_rate=0.001),
+    "adam": model(**KAGGLE, optimizer="adam", learning_rate=0.001),
+    "mixed": model(**MIXED, dense_optimizer="sgd"),
+    "mixed, adam": model(**{**MIXED, "learning_rate": 0.002}, row_rate=0.01, dense_optimizer="adam"),
+    "mixed concatenation": model(**MIXED, interaction="concat", dense_optimizer="rowwise-adagrad"),
+    "mixed cross": model(**MIXED, interaction="cross", ranks=(5, 0), dense_optimizer="adagrad"),
+    "alike, projected": model(**{**KAGGLE, "dim": 6}, optimizer="adagrad", learning_rate=0.01, initial_accumulator=1e-4),
+    "uneven mixed": model(**MIXED, dense_optimizer="adagrad"),
     "uneven": model(**_BAGS),
     "uneven concatenation": model(**{**_BAGS, "bottom": (13, 32, 12)}, interaction="concat"),
     # From sums of 0 a row's first gradient counts in full even where it is rounding alone, as one of torch's then is.

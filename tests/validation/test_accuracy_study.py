@@ -26,13 +26,18 @@ def struck(plan: AccuracyPlan):
     return shape, start, given, train(shape, start, given.batch, 0, b + 1, keep=old, record=frozenset({b}))
 
 
+def rows(weights) -> list[bytes]:
+    """Return the bytes of all rows and their optimizer state."""
+    return [array.tobytes() for block in weights.blocks for array in block]
+
+
 def test_a_recovery_has_the_tables_of_the_crash_and_the_mlps_of_g_batches_before():
     shape, start, given, trained = struck(SMALL)
     for g in SMALL.staleness:
         found = accuracy.recovered(trained, SMALL.crash_at, g)
-        assert found.table.tobytes() == train(shape, start, given.batch, 0, SMALL.crash_at).weights.table.tobytes()
+        assert rows(found) == rows(train(shape, start, given.batch, 0, SMALL.crash_at).weights)
         assert found.mlp.tobytes() == train(shape, start, given.batch, 0, SMALL.crash_at - g).weights.mlp.tobytes()
-    assert found.table.tobytes() != trained.weights.table.tobytes()
+    assert rows(found) != rows(trained.weights)
 
 
 def test_the_pair_without_staleness_is_the_run_without_a_fault_bit_by_bit():
@@ -45,11 +50,11 @@ def test_the_pair_without_staleness_is_the_run_without_a_fault_bit_by_bit():
 
 
 def test_the_control_sees_a_single_wrong_bit(monkeypatch):
-    def careless(weights, places, vectors, states):
-        weights.table[places[1:]] = vectors[1:]
+    def careless(weights, places, rows):
+        weights.blocks[0].vectors[places[0][1:]] = rows[0].vectors[1:]
 
     monkeypatch.setattr(accuracy, "revert", careless)
-    with pytest.raises(RuntimeError, match="Seed 1: after a strict recovery `table` differs from the run without a fault"):
+    with pytest.raises(RuntimeError, match="Seed 1: after a strict recovery `vectors` differs from the run without a fault"):
         accuracy.one_seed(SMALL, 1)
 
 

@@ -9,7 +9,8 @@ from engine.training.loop import train
 from engine.validation.studies import accuracy, kept, protections
 from engine.validation.studies.findings import MOMENTS, findings
 from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded
-from tests.validation.test_accuracy_study import assert_alike
+from tests.training.training_models import made_up_run, model
+from tests.validation.test_accuracy_study import assert_alike, rows
 
 SMALL = ProtectionsPlan("tiny", 40, 30, 400, ("cpr-10", "bits-3", "mlp-10"))
 WORDS = ["--preset", "tiny", "--batches", "40", "--crash-at", "30", "--held-out", "400", "--variants", "cpr-10,bits-3,mlp-10"]
@@ -34,18 +35,34 @@ def test_the_pair_is_the_run_without_a_fault_bit_by_bit(struck):
 
 def test_cpr_takes_back_the_rows_of_one_shard_and_nothing_else(struck):
     _, older, _, _ = struck
+    _only_one_shard_is_back(older)
+
+
+def test_cpr_takes_back_rows_of_one_shard_in_tables_of_any_width():
+    shape = model(dim=(4, 3), optimizer=("adam", "rowwise-adagrad"))
+    weights, batches = made_up_run(shape, 16, 30)
+    older = {n: train(shape, weights, batches.__getitem__, 0, n).weights for n in (20, 30)}
+    _only_one_shard_is_back(older)
+    coarse, rounded_too = protections.recovered(older, 30, "bits-3", 1), [rounded(b.vectors, 3) for b in older[30].blocks]
+    assert [b.vectors.tobytes() for b in coarse.blocks] == [vectors.tobytes() for vectors in rounded_too]
+
+
+def _only_one_shard_is_back(older):
     found = protections.recovered(older, 30, "cpr-10", 1)
-    lost = older[30].rows % SHARDS == 1
-    assert found.table[lost].tobytes() == older[20].table[lost].tobytes() != older[30].table[lost].tobytes()
-    assert found.table[~lost].tobytes() == older[30].table[~lost].tobytes() and found.mlp.tobytes() == older[30].mlp.tobytes()
+    lost = np.split(older[30].rows % SHARDS == 1, np.cumsum([len(block.vectors) for block in found.blocks])[:-1])
+    assert found.mlp.tobytes() == older[30].mlp.tobytes()
+    for here, now, before, gone in zip(found.blocks, older[30].blocks, older[20].blocks, lost, strict=True):
+        for ours, newer, old in zip(here, now, before, strict=True):
+            assert ours[gone].tobytes() == old[gone].tobytes() != newer[gone].tobytes()
+            assert ours[~gone].tobytes() == newer[~gone].tobytes()
 
 
 def test_an_old_mlp_leaves_the_rows_as_they_are_and_rounding_the_mlp(struck):
     _, older, _, _ = struck
     old = protections.recovered(older, 30, "mlp-10", 1)
-    assert old.mlp.tobytes() == older[20].mlp.tobytes() and old.table.tobytes() == older[30].table.tobytes()
+    assert old.mlp.tobytes() == older[20].mlp.tobytes() and rows(old) == rows(older[30])
     coarse = protections.recovered(older, 30, "bits-3", 1)
-    assert coarse.mlp.tobytes() == older[30].mlp.tobytes() and coarse.table.tobytes() != older[30].table.tobytes()
+    assert coarse.mlp.tobytes() == older[30].mlp.tobytes() and rows(coarse) != rows(older[30])
 
 
 def test_rounding_keeps_a_row_s_ends_and_errs_by_half_a_step_at_most():

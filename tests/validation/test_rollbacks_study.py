@@ -9,6 +9,7 @@ from engine.validation.studies import accuracy, kept, rollbacks
 from engine.validation.studies.findings import MOMENTS, findings
 from engine.validation.studies.rollbacks import RollbacksPlan, fault_batches, weights_at_crash
 from tests.cases import each
+from tests.training.training_models import state_bytes
 from tests.validation.test_accuracy_study import assert_alike
 
 SMALL = RollbacksPlan("tiny", 60, 40, 400, 5, ("spread-1", "spread-4", "early-7"))
@@ -49,8 +50,7 @@ def test_recoveries_take_the_mlps_back_each_time_but_never_beyond_the_one_before
         older = train(shape, weights, given.batch, at, max(at, b - age)).weights
         forward.mlp[:], forward.mlp_state[:] = older.mlp, older.mlp_state
         weights, at = forward, b
-    for name in ("table", "row_state", "mlp", "mlp_state"):
-        assert getattr(found, name).tobytes() == getattr(weights, name).tobytes()
+    assert state_bytes(found) == state_bytes(weights)
 
 
 @each(("more", "sentence"), [

@@ -25,7 +25,7 @@ from engine.workload.readers.formats import digest_of, read
 from engine.workload.source import source
 from tests.cases import each
 from tests.machines import TINY
-from tests.training.test_training_step import reference
+from tests.training.reference_dlrm import ReferenceDlrm
 from tests.workload.readers import made_up_criteo
 
 BATCH = {"data.batch_size": 64, "data.held_out_samples": 20, "run.batches": 3, "policy.cache_load_factor": 0.2}
@@ -157,6 +157,6 @@ def test_uneven_lists_are_trained_as_a_float64_reference_trains_them(uneven_list
     given = source(asked, read(uneven_lists))
     model, batches = full(asked), [given.batch(n) for n in range(26)]
     weights = initial(model, rows_of(batch.ids for batch in batches), 1)
-    truth = reference(model, weights)
+    truth = ReferenceDlrm(model, weights)
     losses = train(model, weights, batches.__getitem__, 0, 26).losses
     np.testing.assert_allclose(losses, [truth.step(batch) for batch in batches], rtol=2e-5)

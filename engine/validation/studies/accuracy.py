@@ -15,7 +15,7 @@ from ...scenario.scenario import Scenario, with_values
 from ...training.lookup import LocalBatch, localise
 from ...training.loop import Trained, evaluate, train
 from ...training.shape import Shape, scale_note, scaled
-from ...training.weights import Weights, copy, initial, revert, revert_mlp, rows_of
+from ...training.weights import Weights, copy, initial, revert, revert_mlp, rows_of, trained_arrays
 from ...workload.source import Source, source
 
 
@@ -110,15 +110,15 @@ def one_seed(plan: AccuracyPlan, seed: int) -> Seed:
 def recovered(struck: Trained, b: int, g: int) -> Weights:
     """Return what a recovery finds after power was lost in batch b: embeddings at its start, MLPs g batches older."""
     weights, rows, mlp = copy(struck.weights), struck.recorded[b], struck.kept[b - g]
-    revert(weights, rows.places, rows.vectors_before, rows.states_before)
+    revert(weights, rows.places, rows.before)
     revert_mlp(weights, mlp.mlp, mlp.mlp_state)
     return weights
 
 
 def check_same(ours: Weights, other: Weights, seed: int) -> None:
     """Raise RuntimeError unless a strict recovery ended in the very bytes of the run without a fault: the control."""
-    for name in ("table", "row_state", "mlp", "mlp_state"):
-        if getattr(ours, name).tobytes() != getattr(other, name).tobytes():
+    for (name, array), (_, same) in zip(trained_arrays(ours), trained_arrays(other), strict=True):
+        if array.tobytes() != same.tobytes():
             raise RuntimeError(f"Seed {seed}: after a strict recovery `{name}` differs from the run without a fault.")
 
 

@@ -19,7 +19,7 @@ from ...core.process import single_thread
 from ...errors import BadInput
 from ...training.loop import train
 from ...training.shape import scale_note
-from ...training.weights import Weights, copy, revert_mlp
+from ...training.weights import Weights, copy, first_places, revert, revert_mlp, rows_at
 from .accuracy import Seed, begun, scenario_of, score
 
 SHARDS = 8
@@ -91,13 +91,14 @@ def recovered(older: Mapping[int, Weights], b: int, name: str, seed: int) -> Wei
         return weights
     kind, amount = parsed(name)
     if kind == "cpr":
-        lost = weights.rows % SHARDS == seed % SHARDS
-        weights.table[lost] = older[b - amount].table[lost]
-        weights.row_state[lost] = older[b - amount].row_state[lost]
+        parts = np.split(weights.rows % SHARDS == seed % SHARDS, first_places(weights.blocks)[1:-1])
+        lost = [np.flatnonzero(part).astype(np.uint32) for part in parts]
+        revert(weights, lost, rows_at(older[b - amount], lost))
     elif kind == "mlp":
         revert_mlp(weights, older[b - amount].mlp, older[b - amount].mlp_state)
     else:
-        weights.table[:] = rounded(weights.table, amount)
+        for vectors, _ in weights.blocks:
+            vectors[:] = rounded(vectors, amount)
     return weights
 
 
