@@ -20,8 +20,9 @@ from engine.persistence.checksums import MODULUS, row_digests, table_digest
 from engine.persistence.crash_media import CrashMedia
 from engine.persistence.layout import DATA, Slot
 from engine.persistence.logs import LOGS
-from engine.persistence.media import LINE, Media, octets
+from engine.persistence.media import LINE, Media
 from engine.persistence.models import Write
+from engine.persistence.protocol import read_table
 from engine.persistence.records import Record, RecordKind
 from engine.persistence.recovery import choose, logged, survey, to_replay
 
@@ -79,10 +80,10 @@ class Trace:
         """Look at the whole medium once."""
         place = self.reference.layout
         peek = Peek(media.durable)
-        self.said = tuple(table_digest(octets(table).reshape(len(table), -1)) for table in self.reference.tables)
+        self.said = tuple(table_digest(place, self.reference.values(batch)) for batch in range(len(self.reference.tables)))
         self.media, self.masked = media, np.zeros(place.num_rows, np.bool_)
         self.live = {slot: record for slot in place.slots if (record := records.read(_media(peek), slot))}
-        self.kept = table_digest(self._table(media)[:, : place.row_bytes])
+        self.kept = table_digest(place, read_table(media, place))
         self._settle()
 
     def __call__(self, media: CrashMedia) -> None:
@@ -115,7 +116,7 @@ class Trace:
         sizes = np.fromiter((write.data.size for write in draining), np.int64, count)
         self.points += int(((starts + sizes - 1) // LINE - starts // LINE + 1).sum())
         home = starts < place.row_slots[0].header
-        rows = (starts[home] - DATA) // place.row_stride
+        rows = (starts[home] - DATA) // place.spans[0].stride
         if not self.masked[rows].all():
             row = rows[~self.masked[rows]][0]
             self.problem = self.problem or f"row {row} changes at home, and no log that would be replayed holds it"
@@ -151,10 +152,11 @@ class Trace:
 
     def _move(self, masked: NDArray[np.bool_]) -> None:
         assert self.media is not None
-        table, place = self._table(self.media), self.reference.layout
+        (span,) = self.reference.layout.spans
+        homes = self.media.durable[DATA:][: span.num_rows * span.stride].reshape(span.num_rows, span.stride)
         for rows, sign in ((np.flatnonzero(masked & ~self.masked), -1), (np.flatnonzero(self.masked & ~masked), 1)):
             if rows.size:
-                sums = row_digests(rows, table[rows, : place.row_bytes])
+                sums = row_digests(span, rows, homes[rows, : span.row_bytes])
                 self.kept = (self.kept + sign * int(sums.sum(dtype=np.uint64))) % MODULUS
         self.masked = masked
 
@@ -163,12 +165,8 @@ class Trace:
         if name not in self.digests:
             self.digests = dict(list(self.digests.items())[-3:])
             numbers, values = logged(self.reference.layout, record)
-            self.digests[name] = (numbers, row_digests(numbers, values))
+            self.digests[name] = (numbers, row_digests(self.reference.layout.spans[0], numbers, values))
         return self.digests[name]
-
-    def _table(self, media: CrashMedia) -> NDArray[np.uint8]:
-        place = self.reference.layout
-        return media.durable[DATA : DATA + place.num_rows * place.row_stride].reshape(place.num_rows, place.row_stride)
 
     def _check(self) -> None:
         """Compare what would be restored with the oracle, unless both are as they were."""

@@ -27,7 +27,7 @@ OnProgress = Callable[[float, str], None]  # gets the share that is done, and wh
 Try = tuple[Configuration, Effort, tuple[str, ...] | None]  # under which models, None for every safe one
 ROUGH = Effort(24, 1, 1, 2, 0)
 SCALED = """undo-large redo-late-large undo-near-large undo-wide redo-late-wide undo-many redo-near-many
-    undo-far redo-checked-far redo-near-far undo-near-checked-far"""
+    undo-far redo-checked-far redo-near-far undo-near-checked-far redo-near-checked-mixed-far"""
 AT_SCALE = tuple(map(configuration, SCALED.split()))
 
 

@@ -7,11 +7,10 @@ plain arithmetic: each row that was logged has its value, at its place, and no o
 from collections import defaultdict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.arrays import Bytes, Ints
 from ..persistence import protocol
-from ..persistence.layout import DATA, MediumLayout
+from ..persistence.layout import MediumLayout, lay_out
 from ..persistence.logs import LOGS
 from ..persistence.media import WORD, Media
 from ..persistence.protocol import Position
@@ -20,9 +19,9 @@ from ..persistence.recovery import repaired
 from .budget import BREAKS, counted, most_operations, processor_limited
 from .reference_run import FLOAT32, SEED, Configuration, Wrap, attach
 
-Words = NDArray[np.uint32]
 EDGES = (8, 16, 24, 31, 32)
 NUM_ROWS = 2**32 + 64
+MIXED = ((2**8, 8), (2**16 - 2**8, 7), (2**31 - 2**16, 16), (2**31 - 1, 4), (NUM_ROWS - 2**32 + 1, 13))
 ROWS = np.array(sorted({2**bits + by for bits in EDGES for by in range(-2, 3)}), np.int64)
 MANY = np.union1d(ROWS, np.arange(2**16 + 8))  # more rows in one batch, and more bytes in its log, than 16 bits count
 PAGE = 4096
@@ -67,14 +66,15 @@ def problem(of: Configuration, seed: int = 0, wrap: Wrap | None = None) -> str:
 
     Raises NoVerdict.
     """
-    rows = ROWS if of.near_data else MANY
-    layout = MediumLayout(NUM_ROWS, FLOAT32, 2 * FLOAT32, rows.size, of.checked)
+    rows, spans = ROWS if of.near_data else MANY, MIXED if of.mixed else ((NUM_ROWS, FLOAT32),)
+    layout = lay_out(NUM_ROWS, MIXED if of.mixed else FLOAT32, 2 * FLOAT32, [rows], of.checked)
     rng, ahead, first = np.random.default_rng(seed), LOGS[of.log].ahead, 2**32 - 1
-    after = rng.integers(1, 2**31, (rows.size, 1), np.uint32)
+    sizes = np.array([nbytes for _, nbytes in spans])[np.digitize(rows, np.cumsum([count for count, _ in spans]))]
+    after = rng.integers(1, 2**8, sizes.sum(), np.uint8)
     before, mlps = np.zeros_like(after), rng.integers(0, 256, (2, layout.mlp_bytes), np.uint8)
     bare = SparseMedia()
     try:
-        most = most_operations(rows.size * layout.row_stride + layout.nbytes - layout.row_slots[0].header)
+        most = most_operations(layout.log_bytes(rows) + layout.nbytes - layout.row_slots[0].header)
         media = attach(of, counted(bare, wrap, most))
         protocol.declare(media, layout, mlps[0], Position(first, first, first, SEED), 0)
         _train(of, media, layout, first, rows, (before, after), mlps)
@@ -84,11 +84,13 @@ def problem(of: Configuration, seed: int = 0, wrap: Wrap | None = None) -> str:
     resumed = first + ahead, first + ahead, first + ahead, SEED
     if (found.embedding_batch, found.mlp_batch, found.reader_position, found.seed) != resumed:
         return f"I2: recovered to batch {found.embedding_batch}, not to {first + ahead}, with far rows"
-    return _differing(bare, layout, dict(zip(rows.tolist(), (after if ahead else before)[:, 0].tolist(), strict=True)))
+    values, ends = (after if ahead else before).tobytes(), np.cumsum(sizes)
+    pieces = zip(rows.tolist(), (ends - sizes).tolist(), ends.tolist(), strict=True)
+    return _differing(bare, layout, {row: values[start:end] for row, start, end in pieces})
 
 
 def _train(
-    of: Configuration, media: Media, place: MediumLayout, first: int, rows: Ints, values: tuple[Words, Words], mlps: Bytes
+    of: Configuration, media: Media, place: MediumLayout, first: int, rows: Ints, values: tuple[Bytes, Bytes], mlps: Bytes
 ) -> None:
     log, (before, after) = LOGS[of.log], values
     pending = log.log_rows(media, place, first, rows, after if log.ahead else before)
@@ -98,13 +100,12 @@ def _train(
         log.rewrite(media, place, pending, mlp, rows, after)
 
 
-def _differing(media: SparseMedia, place: MediumLayout, wanted: dict[int, int]) -> str:
+def _differing(media: SparseMedia, place: MediumLayout, wanted: dict[int, bytes]) -> str:
     """Return a sentence if rows differ from `wanted`, or another byte of the table from zero."""
-    wrong = [row for row, value in wanted.items() if media.load(place.row(row), FLOAT32) != value.to_bytes(FLOAT32, "little")]
-    end = place.row(place.num_rows)
+    wrong = [row for row, values in wanted.items() if media.load(place.row(row), len(values)) != values]
     for number, page in media.pages.items():
-        if DATA <= number * PAGE < end:
-            words = number * PAGE + WORD * np.flatnonzero(page.view("<u8"))
-            rows = (words[words < end] - DATA) // place.row_stride
-            wrong += [row for row in rows.tolist() if row not in wanted]
+        words = number * PAGE + WORD * np.flatnonzero(page.view("<u8"))
+        for span in place.spans:
+            rows = (words - span.base) // span.stride
+            wrong += [row for row in rows[(rows >= span.first_row) & (rows < span.end_row)].tolist() if row not in wanted]
     return f"I2: {len(wrong)} of the far rows are not as logged, the first is row {min(wrong)}" if wrong else ""

@@ -4,13 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Flags, Ints
 from ..errors import BadInput, nearest
 from ..persistence import checksums, protocol
-from ..persistence.layout import MediumLayout
+from ..persistence.layout import MediumLayout, Spans, lay_out
 from ..persistence.logs import LOGS
 from ..persistence.media import HEALTH, Media, NearData, octets, put
 from ..persistence.protocol import LogName, Position
@@ -21,6 +23,7 @@ from .budget import most_operations
 SEED = (2**61 + 7, 2**33 + 11)  # words that no narrower counter holds
 BATCH_SIZE = 128
 FLOAT32 = 4
+TURNS = 8  # of rows of unlike sizes
 Wrap = Callable[[Media], Media]
 
 
@@ -53,8 +56,8 @@ class Configuration:
 
     `relaxed` MLP logs take two batches, `near_data` logic does all writes, with `late_home` the home rows of a batch are
     written after the commit of the next one; `adagrad` adds one word of optimizer state to a row and to each weight, `adam` two
-    to each element and weight, `checked` a checksum to every row. Batches are numbered from 2^`past` - 2 on, so that the run
-    passes what a counter of so many bits holds; from 0 without.
+    to each element and weight, `checked` a checksum to every row, `mixed` gives rows unlike sizes. Batches are numbered from
+    2^`past` - 2 on, so that the run passes what a counter of so many bits holds; from 0 without.
     """
 
     log: LogName = "undo"
@@ -64,6 +67,7 @@ class Configuration:
     adagrad: bool = False
     checked: bool = False
     adam: bool = False
+    mixed: bool = False
     size: str = "small"
     past: int = 0
 
@@ -81,21 +85,28 @@ class Configuration:
 
 
 # How commands and replay lines call a flag: by the first word of its name.
-WORDS = {name: name.partition("_")[0] for name in ("relaxed", "near_data", "late_home", "adagrad", "checked", "adam")}
+WORDS = {name: name.partition("_")[0] for name in ("relaxed", "near_data", "late_home", "adagrad", "checked", "adam", "mixed")}
 
 
 def configurations() -> tuple[Configuration, ...]:
-    """Return every small configuration; an undo log has no home writes that could be late. Of Adam, one for each log."""
+    """Return the small configurations to explore; an undo log has no home writes that could be late.
+
+    Of Adam there is one for each log, of mixed rows two: alone, and with much else.
+    """
     logs: tuple[LogName, ...] = ("undo", "redo")
-    flags = product((False, True), repeat=len(WORDS) - 1)
-    found = (Configuration(log, a, b, c, d, e) for (a, b, c, d, e), log in product(flags, logs))
+    alike = (Configuration(log, a, b, c, d, e) for a, b, c, d, e in product((False, True), repeat=5) for log in logs)
     adam = (Configuration(log, adam=True) for log in logs)
-    return (*(one for one in found if one.log == "redo" or not one.late_home), *adam)
+    mixed = (Configuration(log, mixed=True) for log in logs)
+    much = Configuration("undo", near_data=True, checked=True, mixed=True)
+    late = Configuration("redo", relaxed=True, late_home=True, checked=True, mixed=True)
+    return (*(one for one in alike if one.log == "redo" or not one.late_home), *adam, *mixed, much, late)
 
 
 def configuration(name: str) -> Configuration:
     """Read a configuration's name; raises BadInput."""
-    known = {one.name: one for one in configurations()}
+    explored = configurations()
+    mixed = (replace(one, mixed=True) for one in explored if not one.adagrad and not one.adam)
+    known = {one.name: one for one in (*explored, *mixed)}
     stem, size, past = name, "small", 0
     for one in (*SIZES, FAR):
         if stem.endswith(f"-{one}"):
@@ -112,12 +123,13 @@ def configuration(name: str) -> Configuration:
 class ReferenceRun:
     """A fault-free run: `tables[b]` and `mlps[b]` are the state at the start of its batch b, `rows[b]` what b changes.
 
+    Tables are (num_rows, elements); of rows of unlike sizes (num_rows, bytes of the widest), and each has the first of them.
     Its batches count from 0; on the medium they have the number `configuration.first` + b.
     """
 
     configuration: Configuration
     layout: MediumLayout
-    tables: tuple[NDArray[np.uint32], ...]
+    tables: tuple[NDArray[Any], ...]
     mlps: tuple[NDArray[np.uint8], ...]
     rows: tuple[NDArray[np.int64], ...]
 
@@ -144,13 +156,25 @@ class ReferenceRun:
     @cached_property
     def images(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
         """The tables and the MLPs as bytes."""
-        return tuple(table.tobytes() for table in self.tables), tuple(mlp.tobytes() for mlp in self.mlps)
+        tables = tuple(self.values(batch).tobytes() for batch in range(len(self.tables)))
+        return tables, tuple(mlp.tobytes() for mlp in self.mlps)
+
+    @cached_property
+    def filled(self) -> Flags:
+        """Which bytes of the tables rows of unlike sizes have."""
+        sizes = np.repeat([nbytes for _, nbytes in self.layout.sizes], [rows for rows, _ in self.layout.sizes])
+        return np.asarray(np.arange(self.tables[0].shape[1]) < sizes[:, None])
+
+    def values(self, batch: int, rows: Ints | slice = slice(None)) -> NDArray[Any]:
+        """Return the values of rows at the start of a batch, as the protocol takes them."""
+        table = self.tables[batch][rows]
+        return table[self.filled[rows]] if self.layout.unlike else table
 
     def change(self, batch: int) -> BatchChange:
         """Return what a batch changes."""
-        rows, (before, after) = self.rows[batch], self.tables[batch : batch + 2]
-        mlp, trained = self.mlps[batch : batch + 2]
-        return BatchChange(rows, before[rows], after[rows], mlp, trained, self.reader(batch), self.reader(batch + 1))
+        rows, (mlp, trained) = self.rows[batch], self.mlps[batch : batch + 2]
+        before, after = self.values(batch, rows), self.values(batch + 1, rows)
+        return BatchChange(rows, before, after, mlp, trained, self.reader(batch), self.reader(batch + 1))
 
     def reader(self, batch: int) -> int:
         """Return where the reader stands at the start of a batch."""
@@ -164,14 +188,30 @@ def reference_run(of: Configuration = Configuration(), seed: int = 0, size: Size
     rng, size = np.random.default_rng(seed), size or SIZES[of.size]
     reach = size.reach or size.num_rows
     columns, words = size.dim * (3 if of.adam else 1) + of.adagrad, 3 if of.adam else 1 + of.adagrad
-    tables = [rng.integers(1, 2**31, (size.num_rows, columns), np.uint32)]
+    row_bytes: int | Spans = mixed_rows(size) if of.mixed else columns * FLOAT32
+
+    def drawn(count: int) -> NDArray[Any]:
+        """Return values of so many rows, or changes of these."""
+        if isinstance(row_bytes, int):
+            return rng.integers(1, 2**31, (count, columns), np.uint32)
+        return rng.integers(1, 2**8, (count, max(nbytes for _, nbytes in row_bytes)), np.uint8)
+
+    tables = [drawn(size.num_rows)]
     mlps = [rng.integers(0, 256, size.mlp_bytes * words, np.uint8) for _ in range(size.batches + 1)]
     rows = [size.num_rows - reach + np.sort(rng.choice(reach, size.touched, replace=False)) for _ in range(size.batches)]
     for touched in rows:
         tables.append(tables[-1].copy())
-        tables[-1][touched] += rng.integers(1, 2**31, (size.touched, columns), np.uint32)
-    place = MediumLayout(size.num_rows, columns * FLOAT32, mlps[0].size, size.touched, of.checked)
+        tables[-1][touched] += drawn(size.touched)
+    place = lay_out(size.num_rows, row_bytes, mlps[0].size, rows, of.checked)
     return ReferenceRun(of, place, tuple(tables), tuple(mlps), tuple(rows))
+
+
+def mixed_rows(size: Size) -> Spans:
+    """Return rows of four sizes by turns: int8 with a scale, Adam, row-wise Adagrad, plain; those out of reach are plain."""
+    plain, reach = size.dim * FLOAT32, size.reach or size.num_rows
+    kinds = (size.dim + FLOAT32, 3 * plain, plain + FLOAT32, plain)
+    turns = ((len(part), kinds[turn % len(kinds)]) for turn, part in enumerate(np.array_split(np.arange(reach), TURNS)))
+    return (*(span for span in ((size.num_rows - reach, plain), *turns) if span[0]),)
 
 
 def begin(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
@@ -182,7 +222,7 @@ def begin(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
     put(media, HEALTH, octets(np.array([reference.configuration.first], "<u8")))
     number = reference.configuration.first + batch
     position = Position(number, number, reference.reader(batch), SEED)
-    protocol.format_media(media, reference.layout, reference.tables[batch], reference.mlps[batch], position)
+    protocol.format_media(media, reference.layout, reference.values(batch), reference.mlps[batch], position)
 
 
 def attach(of: Configuration, media: Media) -> Media:
@@ -204,7 +244,7 @@ def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, m
     """
     log, place, ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
     begin = reference.configuration.first
-    table = checksums.table_digest(octets(reference.tables[first]).reshape(place.num_rows, place.row_bytes))
+    table = checksums.table_digest(place, reference.values(first))
     mlp_log: Pending | None = None
     captured = first  # at whose start the MLP was what its log holds
     late: BatchChange | None = None  # whose rows are not home yet
@@ -215,7 +255,7 @@ def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, m
         captured = captured if mlp_log else batch + ahead
         mlp_log = protocol.log_mlp(media, place, begin + captured, reference.mlps[captured], half, mlp_log)
         kept, mlp_log = (mlp_log, None) if mlp_log.nbytes == place.mlp_bytes else (None, mlp_log)
-        after = checksums.moved(table, change.rows, change.before, change.after)
+        after = checksums.moved(place, table, change.rows, change.before, change.after)
         log.commit(media, place, rows, kept, Stamp(reference.reader(batch + ahead), SEED, after if ahead else table))
         table = after
         journal.acknowledged = batch + ahead

@@ -96,7 +96,7 @@ def _state(pending: int, kept: int) -> str:
 def _lanes(reference: ReferenceRun, image: FunctionalMedia) -> Iterator[tuple[str, int, int, str]]:
     """Yield the table and each slot: lane, first address, end, and what it holds."""
     place = reference.layout
-    yield "Table", DATA, place.row(place.num_rows), f"{place.num_rows} rows"
+    yield "Table", DATA, place.table_end, f"{place.num_rows} rows"
     for lane, slot in zip(SLOTS, place.slots, strict=True):
         told = "free" if records.is_free(image, slot) else "no whole record"
         if record := records.read(image, slot):

@@ -11,32 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Bytes, Ints, Words
+from .layout import MediumLayout, RowSpan
 from .media import WORD, octets
 
 KEY = 0x656D626572706F6F  # any odd constant: a table of zeros must not have the digest 0
-STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))  # the finaliser of SplitMix64 (Steele et al., OOPSLA 2014)
+# The finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
+STEPS = tuple((np.uint64(shift), np.uint64(factor)) for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)))
+LAST_SHIFT = np.uint64(31)
 MODULUS = 2**64
 
 
-def row_digests(rows: Ints, values: Bytes) -> Words:
-    """Return the checksum of each row, (rows,), from its number and its values, (rows, row_bytes)."""
+def row_digests(span: RowSpan, rows: Ints, values: Bytes) -> Words:
+    """Return the checksums of rows of a span, (rows,), from their numbers and their values, (rows, bytes of each)."""
     words = _words(values)
-    sums: Words = _mix(_places(rows, words.shape[1]) + words).sum(axis=1, dtype=np.uint64)
+    sums: Words = _mix(_places(span, rows) + words).sum(axis=1, dtype=np.uint64)
     return sums
 
 
-def table_digest(values: Bytes) -> int:
-    """Return the digest of a whole table, (num_rows, row_bytes)."""
-    words = _words(values)
-    return int(_mix(words + _all_places(*words.shape)).sum(dtype=np.uint64))
+def table_digest(layout: MediumLayout, values: NDArray[Any]) -> int:
+    """Return the digest of a whole table from the values of its rows, one after another."""
+    parts = zip(layout.parts(octets(values)), _table_places(layout.spans), strict=True)
+    return sum(int(_mix(_words(part) + places).sum(dtype=np.uint64)) for part, places in parts) % MODULUS
 
 
-def moved(digest: int, rows: Ints, before: NDArray[Any], after: NDArray[Any]) -> int:
-    """Return the digest after rows went from one set of values to another, (rows, row_bytes)."""
-    if not rows.size:
-        return digest
+def moved(layout: MediumLayout, digest: int, rows: Ints, before: NDArray[Any], after: NDArray[Any]) -> int:
+    """Return the digest after rows went from one set of values to another, each row's one after another."""
     gone, come = (
-        int(row_digests(rows, octets(values).reshape(rows.size, -1)).sum(dtype=np.uint64)) for values in (before, after)
+        sum(int(row_digests(*run).sum(dtype=np.uint64)) for run in layout.runs(rows, octets(values)))
+        for values in (before, after)
     )
     return (digest - gone + come) % MODULUS
 
@@ -51,22 +53,25 @@ def _words(values: Bytes) -> Words:
     return np.ascontiguousarray(values).view(np.uint64)
 
 
-def _places(rows: Ints, words: int) -> Words:
+def _places(span: RowSpan, rows: Ints) -> Words:
+    """Return the mixed places of the words of rows of a span, (rows, words of each)."""
+    words, first = span.words, (KEY + span.word) % MODULUS
     at: Words = np.arange(words, dtype=np.uint64) + rows.astype(np.uint64)[:, None] * np.array(words, np.uint64)
-    return _mix(at + np.array(KEY, np.uint64))
+    return _mix(at + np.array(first, np.uint64))
 
 
 @lru_cache(maxsize=8)
-def _all_places(rows: int, words: int) -> Words:
-    places = _places(np.arange(rows), words)
-    places.setflags(write=False)
-    return places
+def _table_places(spans: tuple[RowSpan, ...]) -> tuple[Words, ...]:
+    found = tuple(_places(span, span.rows) for span in spans)
+    for places in found:
+        places.setflags(write=False)
+    return found
 
 
 def _mix(words: Words) -> Words:
     """Mix each word of a fresh array in place."""
     for shift, factor in STEPS:
-        words ^= words >> np.uint64(shift)
-        words *= np.uint64(factor)
-    words ^= words >> np.uint64(31)
+        words ^= words >> shift
+        words *= factor
+    words ^= words >> LAST_SHIFT
     return words

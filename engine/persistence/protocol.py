@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import Bytes, Flags, Ints
+from ..core.arrays import Bytes, Ints
 from ..errors import BadInput, CannotRun
 from . import checksums, records
-from .layout import DATA, MediumLayout, Slot
+from .layout import DATA, MediumLayout, RowSpan, Slot
 from .media import HEALTH, LINE, WORD, Media, octets, put
 from .records import Pending, RecordKind, Stamp
 
@@ -23,6 +23,7 @@ LogName = Literal["undo", "redo"]
 SUPERBLOCK = struct.Struct("<8s5Q")
 SEEN = SUPERBLOCK.size  # the dirty shutdowns that recovery has dealt with: a word after the sizes, in their line
 SIGNATURE = b"emberv2\0"
+NO_BYTES = np.zeros(0, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,11 @@ def format_media(
     """Write table, superblock and a complete first checkpoint; until it returns, the medium holds none."""
     clear(media, layout.slots)
     media.fence()
-    values = octets(table).reshape(layout.num_rows, layout.row_bytes)
-    strided = np.zeros((layout.num_rows, layout.row_stride), np.uint8)
-    strided[:, : layout.stored_bytes] = _rows(layout, np.arange(layout.num_rows), values)
-    put(media, DATA, strided.reshape(-1))
-    declare(media, layout, mlp, position, checksums.table_digest(values))
+    values, region = octets(table), np.zeros(layout.table_end - DATA, np.uint8)
+    for (span, homes), rows in zip(_homes(layout, region), layout.parts(values), strict=True):
+        homes[:] = _stored(layout, span, span.rows, rows)
+    put(media, DATA, region)
+    declare(media, layout, mlp, position, checksums.table_digest(layout, values))
 
 
 def declare(media: Media, layout: MediumLayout, mlp: bytes | NDArray[Any], position: Position, table: int) -> None:
@@ -71,14 +72,15 @@ def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Positio
 
 
 def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, rows: Ints, values: NDArray[Any]) -> Pending:
-    """Write row numbers and their values, (rows, row_bytes), to a free slot; `batch` is the one to resume at."""
+    """Write row numbers and their values, one row after another, to a free slot; `batch` is the one to resume at."""
     if rows.size > layout.max_log_rows:
         raise CannotRun(
             f"persistence.max_log_rows={layout.max_log_rows} cannot hold the {rows.size} rows of one batch; "
             f"lay the medium out for at least {rows.size}."
         )
     pending = records.begin(media, layout.row_slots, kind, batch)
-    return records.append(media, pending, np.concatenate([octets(rows.astype("<i8")), _rows(layout, rows, values).reshape(-1)]))
+    stored = (_stored(layout, *run).reshape(-1) for run in layout.runs(rows, octets(values)))
+    return records.append(media, pending, np.concatenate([octets(rows.astype("<i8")), *stored]))
 
 
 def log_mlp(
@@ -128,35 +130,45 @@ def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[A
     """Write rows at home in the table, and flush each line once; they are durable after the next fence."""
     if not rows.size:
         return
-    for row, value in zip(rows.tolist(), _rows(layout, rows, values), strict=True):
-        media.store(layout.row(row), value)
-    starts = np.sort(DATA + rows * layout.row_stride)
-    first, last = starts // LINE, (starts + layout.stored_bytes - 1) // LINE
+    addresses = iter(layout.places(rows)[0].tolist())
+    for run in layout.runs(rows, octets(values)):
+        for row in _stored(layout, *run):
+            media.store(next(addresses), row)
+    starts, nbytes = layout.places(np.sort(rows))
+    first, last = starts // LINE, (starts + (nbytes - 1)) // LINE
     apart = np.flatnonzero(first[1:] > last[:-1] + 1)
-    for low, high in zip(first[np.r_[0, apart + 1]].tolist(), last[np.r_[apart, -1]].tolist(), strict=True):
+    lows, highs = [int(first[0]), *first[apart + 1].tolist()], [*last[apart].tolist(), int(last[-1])]
+    for low, high in zip(lows, highs, strict=True):
         media.flush(low * LINE, (high - low + 1) * LINE)
 
 
 def read_table(media: Media, layout: MediumLayout) -> Bytes:
-    """Return the table as bytes, (num_rows, row_bytes)."""
-    return _stored_table(media, layout)[:, : layout.row_bytes]
+    """Return the table as bytes, (num_rows, row_bytes), or row after row where they are unlike."""
+    return plain(layout, _stored_table(media, layout))
 
 
-def damaged(layout: MediumLayout, rows: Ints, stored: Bytes) -> Flags:
-    """Say of each row as it is stored, (rows, stored_bytes), whether its checksum is wrong; never, where it has none."""
-    if not layout.row_checksums:
-        return np.zeros(rows.size, np.bool_)
-    kept = np.ascontiguousarray(stored[:, layout.row_bytes :]).view("<u8")[:, 0]
-    return np.asarray(kept != checksums.row_digests(rows, stored[:, : layout.row_bytes]))
+def plain(layout: MediumLayout, parts: Iterable[tuple[RowSpan, Bytes]]) -> Bytes:
+    """Return rows as they are stored, (rows, stored_bytes) of a span, without their checksums.
+
+    They are (rows, row_bytes), or one after another where they are unlike.
+    """
+    values = [stored[:, : span.row_bytes] for span, stored in parts]
+    return np.concatenate([NO_BYTES, *(rows.reshape(-1) for rows in values)]) if layout.unlike else values[0]
+
+
+def damaged(span: RowSpan, stored: Bytes) -> Ints:
+    """Return which rows of a whole span, as they are stored, (rows, stored_bytes), have a wrong checksum."""
+    kept = np.ascontiguousarray(stored[:, span.row_bytes :]).view("<u8")[:, 0]
+    return span.first_row + np.flatnonzero(kept != checksums.row_digests(span, span.rows, stored[:, : span.row_bytes]))
 
 
 def verify(media: Media, layout: MediumLayout, table: int) -> None:
     """Read the whole table and raise CannotRun unless it has the digest `table`."""
-    stored = _stored_table(media, layout)
-    bad = np.flatnonzero(damaged(layout, np.arange(layout.num_rows), stored))
-    if bad.size:
-        what = f"{bad.size} of {layout.num_rows} embedding rows fail their checksum, the first is row {bad[0]}"
-    elif checksums.table_digest(stored[:, : layout.row_bytes]) != table:
+    parts = _stored_table(media, layout)
+    bad = [row for part in parts for row in damaged(*part).tolist()] if layout.row_checksums else []
+    if bad:
+        what = f"{len(bad)} of {layout.num_rows} embedding rows fail their checksum, the first is row {bad[0]}"
+    elif checksums.table_digest(layout, plain(layout, parts)) != table:
         what = "The embedding table is not the one that the newest log speaks of: rows are stale, torn or damaged"
     else:
         return
@@ -184,23 +196,31 @@ def check_superblock(media: Media, layout: MediumLayout) -> None:
         raise CannotRun("The persistent memory holds no readable superblock, so nothing can be recovered; start at batch 0.")
     if tuple(sizes) != _sizes(layout):
         raise CannotRun(
-            f"The persistent memory was laid out for (rows, row bytes, MLP bytes, log rows, row checksums) {tuple(sizes)}, "
-            f"not for {_sizes(layout)}; recover it with the scenario that wrote it."
+            "The persistent memory was laid out for (rows, row bytes or a digest of unlike ones, MLP bytes, log rows, row "
+            f"checksums) {tuple(sizes)}, not for {_sizes(layout)}; recover it with the scenario that wrote it."
         )
 
 
 def _sizes(layout: MediumLayout) -> tuple[int, int, int, int, int]:
-    return layout.num_rows, layout.row_bytes, layout.mlp_bytes, layout.max_log_rows, int(layout.row_checksums)
+    return layout.num_rows, layout.size_word, layout.mlp_bytes, layout.max_log_rows, int(layout.row_checksums)
 
 
-def _rows(layout: MediumLayout, rows: Ints, values: NDArray[Any]) -> Bytes:
-    """Return rows as they are stored, (rows, stored_bytes)."""
-    plain = octets(values).reshape(rows.size, layout.row_bytes)
+def _stored(layout: MediumLayout, span: RowSpan, rows: Ints, values: Bytes) -> Bytes:
+    """Return rows of a span as they are stored, (rows, stored_bytes), from their values, (rows, row_bytes)."""
     if not layout.row_checksums:
-        return plain
-    return np.hstack([plain, checksums.row_digests(rows, plain).astype("<u8").view(np.uint8).reshape(rows.size, WORD)])
+        return values
+    return np.hstack([values, checksums.row_digests(span, rows, values).astype("<u8").view(np.uint8).reshape(rows.size, WORD)])
 
 
-def _stored_table(media: Media, layout: MediumLayout) -> Bytes:
-    table = octets(media.load(DATA, layout.num_rows * layout.row_stride))
-    return table.reshape(layout.num_rows, layout.row_stride)[:, : layout.stored_bytes]
+def _homes(layout: MediumLayout, region: Bytes) -> list[tuple[RowSpan, Bytes]]:
+    """Return where each span's rows stand, (num_rows, stored_bytes), in the region of the table."""
+    homes = []
+    for span in layout.spans:
+        start = span.base + span.first_row * span.stride - DATA
+        whole = region[start : start + span.num_rows * span.stride].reshape(span.num_rows, span.stride)
+        homes.append((span, whole[:, : span.stored_bytes]))
+    return homes
+
+
+def _stored_table(media: Media, layout: MediumLayout) -> list[tuple[RowSpan, Bytes]]:
+    return _homes(layout, octets(media.load(DATA, layout.table_end - DATA)))

@@ -19,7 +19,6 @@ from .media import Media, octets
 from .protocol import LogName, Position
 from .records import Record, RecordKind
 
-NO_BYTES = np.zeros(0, np.uint8)
 CHECKPOINTS = (RecordKind.ROWS_CHECKPOINT, RecordKind.MLP_CHECKPOINT)
 Scan = Literal["dirty", "always"]
 
@@ -28,8 +27,8 @@ Scan = Literal["dirty", "always"]
 class Recovered:
     """The state to resume from: embeddings at the start of one batch, the MLP at that of the same or an older one.
 
-    `table` is (num_rows, row_bytes) bytes, `mlp` all MLP bytes. After a `dirty` shutdown, and where log records were `damaged`,
-    batches that had been acknowledged may be gone; what is returned is exact also then.
+    `table` is (num_rows, row_bytes) bytes, or row after row where they are unlike, `mlp` all MLP bytes. After a `dirty` shutdown,
+    and where log records were `damaged`, batches that had been acknowledged may be gone; what is returned is exact also then.
     """
 
     embedding_batch: int
@@ -75,7 +74,7 @@ def repaired(media: Media, layout: MediumLayout, log: LogName, staleness_bound: 
     if dirty:
         protocol.accept_dirty(media)
     at, parameters = chosen.stamp, octets(mlp.payload)
-    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, NO_BYTES, parameters, dirty, len(damaged))
+    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, protocol.NO_BYTES, parameters, dirty, len(damaged))
 
 
 def survey(found: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:
@@ -112,18 +111,18 @@ def repair(media: Media, layout: MediumLayout, logs: Sequence[Record]) -> None:
 
 
 def logged(layout: MediumLayout, record: Record) -> tuple[Ints, Bytes]:
-    """Return row numbers and values, (rows, row_bytes), of a row log."""
-    count = len(record.payload) // layout.entry_bytes
-    numbers = np.frombuffer(record.payload, "<i8", count).astype(np.int64)
-    stored = np.frombuffer(record.payload, np.uint8, offset=count * ROW_ID).reshape(count, layout.stored_bytes)
-    return numbers, stored[:, : layout.row_bytes]
+    """Return row numbers and values of a row log: (rows, row_bytes), or row after row where they are unlike."""
+    numbers = layout.logged_rows(record.payload)
+    stored = np.frombuffer(record.payload, np.uint8, offset=numbers.size * ROW_ID)
+    return numbers, protocol.plain(layout, ((span, rows) for span, _, rows in layout.runs(numbers, stored, stored=True)))
 
 
 def report_losses(media: Media, layout: MediumLayout) -> None:
     """Raise CannotRun if, after the repair, lines of the table are still lost."""
-    if not media.poisoned(DATA, layout.row(layout.num_rows) - DATA):
+    if not media.poisoned(DATA, layout.table_end - DATA):
         return
-    lost = [row for row in range(layout.num_rows) if media.poisoned(layout.row(row), layout.stored_bytes)]
+    homes = ((span, row) for span in layout.spans for row in range(span.first_row, span.end_row))
+    lost = [row for span, row in homes if media.poisoned(span.base + row * span.stride, span.stored_bytes)]
     raise CannotRun(
         f"{len(lost)} of {layout.num_rows} embedding rows are lost to media errors, the first is row {lost[0]}, "
         "and no log holds them; restore a full checkpoint or start again at batch 0."

@@ -12,9 +12,9 @@ from ..core.graph import Persists
 from ..errors import BadInput, nearest
 from . import checksums, protocol
 from .crash_media import CrashMedia, Power
-from .layout import MediumLayout
+from .layout import MediumLayout, Spans
 from .logs import LOGS
-from .media import WORD, Media, octets
+from .media import WORD, Media
 from .models import at_random
 from .protocol import LogName, Position
 from .records import Pending, Stamp
@@ -35,8 +35,9 @@ class PersistEvent:
 
 @dataclass(frozen=True, slots=True)
 class BatchChange:
-    """What one batch changed: row numbers, their values before and after, (rows, row_bytes), and the MLP's.
+    """What one batch changed: row numbers, their values before and after, and the MLP's.
 
+    Values are (rows, row_bytes) bytes, or row after row where they are unlike.
     `reader_before` and `reader_after` are the reader's positions at the batch's start and end.
     """
 
@@ -51,11 +52,15 @@ class BatchChange:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A batch boundary whose checkpoint is complete: the state from which the events lead on."""
+    """A batch boundary whose checkpoint is complete: the state from which the events lead on.
+
+    `table` is (num_rows, row_bytes) bytes; where rows are unlike, it is one after another, of the sizes that `row_bytes` gives.
+    """
 
     table: NDArray[Any]
     mlp: NDArray[Any]
     position: Position
+    row_bytes: int | Spans | None = None
 
 
 class LogWriter:
@@ -71,7 +76,7 @@ class LogWriter:
         self.rows: dict[int, Pending] = {}
         self.mlp: Pending | None = None
         self.flagged_mlp: Pending | None = None
-        self.digests = [checksums.table_digest(octets(start.table).reshape(len(start.table), -1))]
+        self.digests = [checksums.table_digest(layout, start.table)]
 
     def carry_out(self, event: PersistEvent) -> None:
         """Carry out one event; raises BadInput for one that the protocol does not know."""
@@ -95,7 +100,7 @@ class LogWriter:
         position, change, ahead = self.start.position, self.changes[batch], self.steps.ahead
         for n in range(position.batch + len(self.digests) - 1, batch + ahead):
             one = self.changes[n]
-            self.digests.append(checksums.moved(self.digests[-1], one.rows, one.before, one.after))
+            self.digests.append(checksums.moved(self.layout, self.digests[-1], one.rows, one.before, one.after))
         reader = change.reader_after if ahead else change.reader_before
         return Stamp(reader, position.seed, self.digests[batch + ahead - position.batch])
 

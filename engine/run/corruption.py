@@ -13,11 +13,11 @@ from ..faults.fault import Strike, generator
 from ..persistence.crash_media import CrashMedia
 from ..persistence.layout import MediumLayout
 from ..persistence.logs import LOGS
-from ..persistence.media import LINE
+from ..persistence.media import LINE, WORD
 from ..persistence.records import read
 from ..persistence.recovery import survey
-from ..scenario.scenario import Scenario, per_table
-from ..systems.traffic import INDEX_BYTES
+from ..scenario.scenario import Scenario
+from ..systems.traffic import INDEX_BYTES, table_bytes
 from .outage import Outage
 from .segment import Flip
 
@@ -51,9 +51,8 @@ def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
     """
     recovery, stream = down.recovery, f"place of {strike.fault} at {strike.at!r}"
     rng = generator(scenario.faults.seed, stream)
-    total = float(sum(per_table(scenario.model, "num_embeddings")))
     sizes = {
-        "table": total * mean_bytes(recovery.row_bytes),
+        "table": float(table_bytes(scenario)),
         "row log": 2 * recovery.rows * (mean_bytes(recovery.row_bytes) + INDEX_BYTES),
         "mlp log": 3.0 * recovery.mlp_bytes,
     }
@@ -62,7 +61,7 @@ def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
     asked = scenario.faults.media_error_where if "line" in strike.kind.destroys else "table"
     where = drawn if asked == "anywhere" else asked
     if where == "table":
-        where = "logged row" if rng.random() < recovery.rows / total else "other row"
+        where = "logged row" if rng.random() < recovery.rows * recovery.row_bytes / sizes["table"] else "other row"
     if where == "logged row" and not recovery.rows:
         where = "other row"
     return Damage(where, int(rng.integers(6)), scenario.faults.seed, stream, "bits" in strike.kind.destroys)  # type: ignore[arg-type]
@@ -77,14 +76,11 @@ def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints
     rows = logged if damage.where == "logged row" else np.setdiff1d(np.arange(layout.num_rows), logged)
     if damage.flip:
         return _flip(media, layout.row(int(damage.rng.choice(rows if len(rows) else [layout.num_rows - 1]))), 1)
-    inside = [row for row in rows if _line(layout, int(row)) + LINE <= layout.row(int(row)) + layout.row_bytes]
-    row = int(damage.rng.choice(inside or (rows if len(rows) else [layout.num_rows - 1])))
-    media.poison(_line(layout, row) if inside else layout.row(row))
-
-
-def _line(layout: MediumLayout, row: int) -> int:
-    """Return the first line that begins in a row, or behind it."""
-    return -(-layout.row(row) // LINE) * LINE
+    addresses, nbytes = layout.places(rows)
+    ends = addresses + nbytes - WORD * layout.row_checksums  # of values
+    inside = rows[-(-addresses // LINE) * LINE + LINE <= ends]
+    address = layout.row(int(damage.rng.choice(inside if len(inside) else rows if len(rows) else [layout.num_rows - 1])))
+    media.poison(-(-address // LINE) * LINE if len(inside) else address)
 
 
 def flip_log(media: CrashMedia, layout: MediumLayout, log: str, flip: Flip, seed: int) -> None:
@@ -101,17 +97,18 @@ def _flip(media: CrashMedia, address: int, bit: int) -> None:
     media.volatile[address] ^= np.uint8(bit)
 
 
-def turned(table: Bytes, bits: Iterable[Bit]) -> Bytes:
+def turned(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -> Bytes:
     """Return the table with these bits the other way round: as it was written, if they have flipped."""
     other = table.copy() if bits else table
     for row, byte, bit in bits:
-        other[row, byte] ^= np.uint8(bit)
+        other.reshape(-1)[layout.value_slice(row)][byte] ^= np.uint8(bit)
     return other
 
 
 def keep_flipped(media: CrashMedia, layout: MediumLayout, written: Bytes, now: Bytes, bits: Iterable[Bit]) -> None:
     """Let rows that nobody has written since be as they are `now`, behind the back of the table's digest."""
     for row in {row for row, _, _ in bits}:
-        home = slice(layout.row(row), layout.row(row) + layout.row_bytes)
-        if np.array_equal(media.durable[home], written[row]):
-            media.durable[home] = media.volatile[home] = now[row]
+        values, address = layout.value_slice(row), layout.row(row)
+        home = slice(address, address + values.stop - values.start)
+        if np.array_equal(media.durable[home], written.reshape(-1)[values]):
+            media.durable[home] = media.volatile[home] = now.reshape(-1)[values]

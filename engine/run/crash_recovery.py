@@ -9,7 +9,7 @@ import numpy as np
 from ..core.row_sizes import mean_bytes
 from ..errors import CannotRun
 from ..persistence.crash_media import CrashMedia
-from ..persistence.layout import MediumLayout
+from ..persistence.layout import MediumLayout, lay_out
 from ..persistence.media import LINE, PowerLost
 from ..persistence.models import at_random, domain
 from ..persistence.protocol import Position
@@ -56,7 +56,8 @@ def recovered_state(
 ) -> Recovered:
     """Tear and damage what the fault took, then recover; raises CannotRun where nothing can be restored.
 
-    `before` has table (R, row bytes) and MLP bytes, but not yet reader and seeds; `flipped` bits are not as they were written.
+    `before` has table, perhaps with the sizes of its rows, and MLP bytes, but not yet reader and seeds; `flipped` bits are not as
+    they were written.
     """
     if m.log_policy.log == "":
         raise ValueError("a system without a log has nothing to recover from.")
@@ -67,16 +68,14 @@ def recovered_state(
         )
     size = m.scenario.data.batch_size
     numbered = {n: replace(c, reader_before=n * size, reader_after=(n + 1) * size) for n, c in changes.items()}
-    layout = MediumLayout(
-        num_rows=len(before.table),
-        row_bytes=before.table.shape[1],
-        mlp_bytes=before.mlp.size,
-        max_log_rows=max([1, *(len(change.rows) for change in changes.values())]),
-        row_checksums=m.scenario.policy.row_checksums,
-    )
+    row_bytes = before.row_bytes or before.table.shape[1]
+    num_rows = sum(rows for rows, _ in row_bytes) if isinstance(row_bytes, tuple) else len(before.table)
+    batches = [change.rows for change in changes.values()]
+    layout = lay_out(num_rows, row_bytes, before.mlp.size, batches, m.scenario.policy.row_checksums)
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
-    written = turned(before.table, flipped)
-    start = Start(written, before.mlp, replace(before.position, reader=before.position.batch * size, seed=seeds))
+    written = turned(layout, before.table, flipped)
+    position = replace(before.position, reader=before.position.batch * size, seed=seeds)
+    start = Start(written, before.mlp, position, row_bytes)
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
     granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, down.strikes[0])
     media = survive(layout, start, surviving_events(m, segment, down), numbered, m.log_policy.log, rng, model, granularity)
@@ -123,12 +122,13 @@ def _interrupted(
 def recovered_batches(m: Machine, segment: Segment, down: Outage) -> tuple[int, int]:
     """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a few rows.
 
-    One logged row and another one tell the same as all; where fenced writes are lost, it matters how many there were.
+    One logged row and another one tell the same as all, and rows of unlike sizes as many of their mean size; where fenced
+    writes are lost, it matters how many there were.
     """
     fenced = min(domain(persistence_model(m.scenario, down.strikes[0])).buffered_lines * LINE, MOST_FENCED)
-    row_nbytes = round(mean_bytes(down.recovery.row_bytes))
-    count = int(np.clip(down.recovery.rows, 1, 1 + fenced // row_nbytes))
-    rows = np.zeros((count + 1, row_nbytes), np.uint8)
+    row_bytes = round(mean_bytes(down.recovery.row_bytes))
+    count = int(np.clip(down.recovery.rows, 1, 1 + fenced // row_bytes))
+    rows = np.zeros((count + 1, row_bytes), np.uint8)
     mlp = np.zeros(int(np.clip(down.recovery.mlp_bytes, 8, max(fenced, 8))), np.uint8)
     change = BatchChange(np.arange(count), rows[1:], rows[1:], mlp, mlp)
     since, flagged = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)

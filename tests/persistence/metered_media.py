@@ -75,7 +75,8 @@ class TimedMedia:
 
     @property
     def _works(self) -> dict[str, Callable[[int], Work]]:
-        row, entry = self._layout.stored_bytes, self._layout.entry_bytes
+        (span,) = self._layout.spans
+        row, entry = span.stored_bytes, span.entry_bytes
         return {
             "superblock": lambda nbytes: Stream(nbytes),
             "row log": lambda nbytes: RowLog(nbytes / entry, row, entry),

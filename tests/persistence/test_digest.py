@@ -23,22 +23,25 @@ def test_the_digest_is_the_sum_of_mixed_words_and_a_batch_moves_it_by_its_rows(r
     rng = np.random.default_rng(seed)
     table = rng.integers(0, 256, (rows, row_bytes), np.uint8)
     words = [int.from_bytes(row[at : at + 8].tobytes(), "little") for row in table for at in range(0, row_bytes, 8)]
-    assert table_digest(table) == sum(mixed((word + mixed(place + KEY)) % MODULUS) for place, word in enumerate(words)) % MODULUS
+    layout = MediumLayout(rows, row_bytes, 8, 1)
+    digest = table_digest(layout, table)
+    assert digest == sum(mixed((word + mixed(place + KEY)) % MODULUS) for place, word in enumerate(words)) % MODULUS
     touched = np.sort(rng.choice(rows, rng.integers(0, rows + 1), replace=False))
     after = table.copy()
     after[touched] = rng.integers(0, 256, (touched.size, row_bytes), np.uint8)
-    assert moved(table_digest(table), touched, table[touched], after[touched]) == table_digest(after)
-    assert int(row_digests(np.arange(rows), table).sum()) == table_digest(table)
+    assert moved(layout, digest, touched, table[touched], after[touched]) == table_digest(layout, after)
+    assert int(row_digests(layout.spans[0], np.arange(rows), table).sum()) == digest
 
 
 def test_every_flipped_bit_and_every_swap_of_rows_moves_the_digest():
     table = np.random.default_rng(0).integers(0, 256, (6, 20), np.uint8)
-    seen = {table_digest(table)}
+    layout = MediumLayout(6, 20, 8, 1)
+    seen = {table_digest(layout, table)}
     for bit in range(table.size * 8):
         flipped = table.copy()
         flipped.reshape(-1)[bit // 8] ^= 1 << bit % 8
-        seen.add(table_digest(flipped))
-    seen |= {table_digest(table[order]) for order in ([1, 0, 2, 3, 4, 5], [0, 1, 2, 5, 4, 3])}
+        seen.add(table_digest(layout, flipped))
+    seen |= {table_digest(layout, table[order]) for order in ([1, 0, 2, 3, 4, 5], [0, 1, 2, 5, 4, 3])}
     assert len(seen) == 1 + table.size * 8 + 2
 
 
@@ -83,7 +86,7 @@ def checked(rows=5, row_bytes=20):
 
 def test_with_row_checksums_a_scan_notices_every_flipped_bit_and_names_the_damaged_row():
     clean, place, _ = checked()
-    for bit in range(place.stored_bytes * 8):
+    for bit in range(place.spans[0].stored_bytes * 8):
         media = FunctionalMedia(clean.durable.copy())
         media.durable[place.row(2) + bit // 8] ^= 1 << bit % 8
         with pytest.raises(CannotRun, match="1 of 5 embedding rows fail their checksum, the first is row 2"):

@@ -16,7 +16,7 @@ from engine.persistence.media import LINE, PowerLost
 from engine.persistence.protocol import Position, format_media, log_mlp
 from engine.persistence.records import Stamp
 from engine.persistence.recovery import recover
-from tests.cases import examples
+from tests.cases import each, examples
 from tests.persistence.training_story import SEED, Journal, formatted, story, train
 
 
@@ -36,12 +36,14 @@ def test_a_crash_while_formatting_again_never_mixes_the_old_state_with_the_new()
 
 
 @examples(25)
-@given(data=st.data(), seed=st.integers(0, 2**31), log=st.sampled_from(["undo", "redo"]), relaxed=st.booleans())
-def test_random_runs_survive_three_random_power_losses(data, seed, log, relaxed):
+@given(
+    data=st.data(), seed=st.integers(0, 2**31), log=st.sampled_from(["undo", "redo"]), relaxed=st.booleans(), mixed=st.booleans()
+)
+def test_random_runs_survive_three_random_power_losses(data, seed, log, relaxed, mixed):
     size = data.draw(st.integers(1, 12), "rows")
     touched = data.draw(st.integers(1, size), "touched")
     dim, mlp_bytes = data.draw(st.integers(1, 40), "dim"), data.draw(st.integers(1, 300), "mlp")
-    tale = story(log, relaxed, data.draw(st.booleans(), "near data"), False, size, dim, mlp_bytes, 5, touched, seed)
+    tale = story(log, relaxed, data.draw(st.booleans(), "near data"), False, size, dim, mlp_bytes, 5, touched, seed, mixed)
     rng, journal, batch = np.random.default_rng(seed), Journal(), 0
     media = formatted(tale)
     for _ in range(3):
@@ -51,6 +53,23 @@ def test_random_runs_survive_three_random_power_losses(data, seed, log, relaxed)
         media = media.survivor()
         assert judge(tale, media.durable.tobytes(), journal.acknowledged).problem == ""
         batch = recover(media, tale.layout, log, tale.bound).embedding_batch
+
+
+@each("log", ["undo", "redo"])
+def test_rows_of_unlike_sizes_are_recovered_from_a_power_loss_at_every_line_with_torn_words(log):
+    tale, rng, at = story(log, mixed=True), np.random.default_rng(3), set()
+    for cut in range(10_000):
+        media = CrashMedia(formatted(tale).durable, Power(cut_after=cut), rng)
+        journal = Journal()
+        try:
+            train(tale, media, 0, journal)
+        except PowerLost:
+            verdict = judge(tale, media.survivor().durable.tobytes(), journal.acknowledged)
+            assert verdict.problem == ""
+            at.add(verdict.batch)
+            continue
+        break
+    assert cut == media.line_writes and at == set(range(tale.batches + (log == "redo"))) and tale.layout.unlike
 
 
 def test_no_other_kind_of_log_and_no_other_layout_is_ever_taken_for_a_checkpoint():

@@ -43,7 +43,7 @@ def protocol_batches(machine, amounts, batches=3):
     touched, total = int(traffic.rows[0]), int(num_rows(machine.scenario))
     checks = machine.scenario.policy.row_checksums
     place = MediumLayout(total, traffic.row_bytes - 8 * checks, int(traffic.mlp_bytes), touched, checks)
-    assert place.num_rows * place.stored_bytes == table_bytes(machine.scenario)
+    assert place.num_rows * place.spans[0].stored_bytes == table_bytes(machine.scenario)
     media = TimedMedia(machine.devices[machine.system.memory], place, machine.log_policy.log)
     rows = np.sort(np.random.default_rng(1).choice(total, touched, replace=False))
     values, mlp = np.zeros((touched, place.row_bytes), np.uint8), np.zeros(place.mlp_bytes, np.uint8)

@@ -23,13 +23,16 @@ def events_of(tale, log):
 
 
 @examples(40)
-@given(cut=st.integers(0, 15), done=st.floats(0, 0.999), seed=st.integers(0, 2**31), log=st.sampled_from(["undo", "redo"]))
-def test_what_survives_a_cut_timeline_recovers_to_its_last_commit(cut, done, seed, log):
-    tale = story(log, seed=seed % 50)
+@given(
+    cut=st.integers(0, 15), done=st.floats(0, 0.999), seed=st.integers(0, 2**31), log=st.sampled_from(["undo", "redo"]),
+    mixed=st.booleans(),
+)  # fmt: skip
+def test_what_survives_a_cut_timeline_recovers_to_its_last_commit(cut, done, seed, log, mixed):
+    tale = story(log, seed=seed % 50, mixed=mixed)
     events = [PersistEvent(*event, 1.0) for event in events_of(tale, log)]
     events = [*events[:cut], PersistEvent(events[cut].op, events[cut].batch, done)]
     changes = {batch: tale.change(batch) for batch in range(tale.batches)}
-    start = Start(tale.tables[0], tale.mlps[0], Position(0, 0, 0, SEED))
+    start = Start(tale.values(0), tale.mlps[0], Position(0, 0, 0, SEED), tale.layout.row_bytes)
     media = survive(tale.layout, start, events, changes, log, np.random.default_rng(seed))
     ahead = 1 if log == "redo" else 0
     committed = [event.batch + ahead for event in events if event.op == "commit" and event.done == 1]

@@ -8,11 +8,12 @@ __all__ = ["SEED", "Journal", "formatted", "story", "train"]
 
 
 def story(
-    log="undo", relaxed=False, near_data=False, late_home=False, num_rows=8, dim=9, mlp_bytes=88, batches=4, touched=4, seed=0
-):
+    log="undo", relaxed=False, near_data=False, late_home=False, num_rows=8, dim=9, mlp_bytes=88, batches=4, touched=4, seed=0,
+    mixed=False,
+):  # fmt: skip
     """Return a small run with overlapping batches, rows that straddle lines, and values that differ everywhere."""
     return of.reference_run(
-        Configuration(log, relaxed, near_data, late_home), seed, Size(num_rows, dim, mlp_bytes, batches, touched)
+        Configuration(log, relaxed, near_data, late_home, mixed=mixed), seed, Size(num_rows, dim, mlp_bytes, batches, touched)
     )
 
 

@@ -60,5 +60,5 @@ def rows_that_the_batch_before_changed_too_are_not_logged(log, media, layout, ba
 
 
 @bug("checksums.moved", evidence="I1")
-def digest_of_the_table_is_never_moved(digest, rows, before, after):
+def digest_of_the_table_is_never_moved(layout, digest, rows, before, after):
     return digest

@@ -87,9 +87,10 @@ def row_numbers_are_read_as_signed_32_bits(layout, record):
 
 @bug("protocol.write_rows", on="redo-checked-far", evidence="I2")
 def addresses_have_32_bits(media, layout, rows, values):
-    bytes_ = octets(values).reshape(rows.size, layout.row_bytes)
-    for row, value in zip(rows.tolist(), protocol._rows(layout, rows, bytes_), strict=True):
-        put(media, low(DATA + row * layout.row_stride, 32), value)
+    span = layout.spans[0]
+    stored = protocol._stored(layout, span, rows, octets(values).reshape(rows.size, span.row_bytes))
+    for row, value in zip(rows.tolist(), stored, strict=True):
+        put(media, low(DATA + row * span.stride, 32), value)
 
 
 @bug("recovery.logged", on="undo-large", evidence="I2")
