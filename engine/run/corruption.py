@@ -61,7 +61,7 @@ def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
     asked = scenario.faults.media_error_where if "line" in strike.kind.destroys else "table"
     where = drawn if asked == "anywhere" else asked
     if where == "table":
-        where = "logged row" if rng.random() < recovery.rows * recovery.row_bytes / sizes["table"] else "other row"
+        where = "logged row" if rng.random() < recovery.rows * mean_bytes(recovery.row_bytes) / sizes["table"] else "other row"
     if where == "logged row" and not recovery.rows:
         where = "other row"
     return Damage(where, int(rng.integers(6)), scenario.faults.seed, stream, "bits" in strike.kind.destroys)  # type: ignore[arg-type]
