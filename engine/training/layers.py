@@ -83,7 +83,7 @@ def project(shape: Shape, matrices: Sequence[Singles], features: Singles, precis
     width, ahead = shape.bottom[-1], iter(matrices)
     vectors = np.empty((len(features), 1 + shape.num_tables, width), np.float32)
     vectors[:, 0] = features[:, :width]
-    for span, tables, columns in placed(shape):
+    for span, tables, columns, _, _ in placed(shape):
         pooled, into = _by_table(features[:, columns], span), _shifted(vectors, tables)
         if span.dim == width:
             into[:] = pooled
@@ -106,7 +106,7 @@ def project_back(
     width, scale, ahead = shape.bottom[-1], LOSS_SCALE * len(gradient), zip(matrices, gradients, strict=True)
     of_vectors, of_features = gradient.reshape(len(gradient), -1, width), np.empty_like(features)
     of_features[:, :width] = of_vectors[:, 0]
-    for span, tables, columns in placed(shape):
+    for span, tables, columns, _, _ in placed(shape):
         slope, into = _shifted(of_vectors, tables), _by_table(of_features[:, columns], span)
         if span.dim == width:
             into[:] = slope

@@ -65,11 +65,14 @@ def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
     """Return `batch` with the places of its rows; raises CannotRun for a row that does not exist."""
     places, size, begin = local(shape, weights, batch.ids), len(batch.labels), 0
     lookups = []
-    for first, (_, tables, _) in zip(first_places(weights.blocks)[:-1], placed(shape), strict=True):
-        starts = None if batch.starts is None else batch.starts[tables.start * size : tables.stop * size + 1] - begin
-        count = size * sum(shape.pooling[tables]) if starts is None else int(starts[-1])
-        places[begin : begin + count] -= np.uint32(first)
-        lookups.append(SpanLookups(places[begin : begin + count], starts))
+    for first, place in zip(first_places(weights.blocks)[:-1], placed(shape), strict=True):
+        bags = slice(place.tables.start * size, place.tables.stop * size + 1)
+        starts = None if batch.starts is None else batch.starts[bags] - begin
+        count = size * place.lookups if starts is None else int(starts[-1])
+        mine = places[begin : begin + count]
+        if first:
+            mine -= np.uint32(first)
+        lookups.append(SpanLookups(mine, starts))
         begin += count
     return LocalBatch(batch.dense, batch.labels, tuple(lookups))
 
@@ -82,15 +85,15 @@ def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, s
     size = len(batch.labels)
     stop = size if stop is None else min(stop, size)
     features = np.empty((stop - start, shape.features_width), np.float32)
-    for block, (places, starts), (_, tables, columns) in zip(weights.blocks, batch.lookups, placed(shape), strict=True):
-        _pool(block.vectors, places, np.array(shape.pooling[tables]), starts, size, start, columns.start, features)
+    for block, (places, starts), place in zip(weights.blocks, batch.lookups, placed(shape), strict=True):
+        _pool(block.vectors, places, place.pooling, starts, size, start, place.columns.start, features)
     return features
 
 
 def uses(shape: Shape, batch: LocalBatch) -> tuple[Uses, ...]:
     """Return the lookups of `batch` by row, for each block of rows."""
     size, parts = len(batch.labels), zip(batch.lookups, placed(shape), strict=True)
-    return tuple(_span_uses(lookups, np.array(shape.pooling[tables]), size) for lookups, (_, tables, _) in parts)
+    return tuple(_span_uses(lookups, place.pooling, size) for lookups, place in parts)
 
 
 def _span_uses(lookups: SpanLookups, pooling: Ints, size: int) -> Uses:

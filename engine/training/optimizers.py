@@ -51,11 +51,12 @@ def update_rows(shape: Shape, weights: Weights, used: Sequence[Uses], gradient: 
     """Update the rows in `used` from the (B, features) gradient, in place; what was looked up `early` is corrected in place."""
     rate = shape.learning_rate if shape.row_rate is None else shape.row_rate
     first = first_places(weights.blocks)
-    for k, (span, _, columns) in enumerate(placed(shape)):
-        how, narrow = rule(span.optimizer, rate, batch, True), rounding(span.precision, weights.seed, batch)
+    for k, place in enumerate(placed(shape)):
+        how = rule(place.span.optimizer, rate, batch, True)
+        narrow = rounding(place.span.precision, weights.seed, batch)
         rows, here = weights.rows[first[k] : first[k + 1]], used[k]
         pooled, later = (early.features, early.uses[k]) if early else (gradient[:0], _no_uses(here))
-        _step_rows(*weights.blocks[k], rows, here, gradient, columns.start, how, narrow, pooled, later)
+        _step_rows(*weights.blocks[k], rows, here, gradient, place.columns.start, how, narrow, pooled, later)
 
 
 def _no_uses(used: Uses) -> Uses:

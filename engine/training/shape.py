@@ -5,6 +5,7 @@ Timing always uses the full model; the twin sees the same ids, in the same order
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby, pairwise
 from math import ceil
 from typing import Literal, NamedTuple
@@ -115,12 +116,33 @@ class Shape:
         return self.bottom if part == "bottom" else (self.top_input, *self.top)
 
 
-def placed(shape: Shape) -> Iterator[tuple[TableSpan, slice, slice]]:
-    """Yield each span with its tables' numbers and the columns of its pooled vectors in the features."""
-    table, column = 0, shape.bottom[-1]
-    for span in shape.spans:
-        yield span, slice(table, table + span.tables), slice(column, column + span.width)
-        table, column = table + span.tables, column + span.width
+class PlacedSpan(NamedTuple):
+    """A span where it stands among the tables.
+
+    span: its tables' kind; tables: their numbers; columns: of their pooled vectors in the features
+    pooling: (tables,) lookups of a sample; lookups: their sum
+    """
+
+    span: TableSpan
+    tables: slice
+    columns: slice
+    pooling: Ints
+    lookups: int
+
+
+def placed(shape: Shape) -> tuple[PlacedSpan, ...]:
+    """Return each span of a shape where it stands."""
+    return _placed(shape.spans, shape.pooling, shape.bottom[-1])
+
+
+@lru_cache(maxsize=32)
+def _placed(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column: int) -> tuple[PlacedSpan, ...]:
+    table, found = 0, list[PlacedSpan]()
+    for span in spans:
+        tables, columns = slice(table, table + span.tables), slice(column, column + span.width)
+        found.append(PlacedSpan(span, tables, columns, np.array(pooling[tables]), sum(pooling[tables])))
+        table, column = tables.stop, column + span.width
+    return tuple(found)
 
 
 def pairs(num_tables: int) -> int:
@@ -146,7 +168,7 @@ def fold(shape: Shape, ids: Ints) -> Ints:
 
 def by_span(shape: Shape, rows: Ints) -> list[Ints]:
     """Return sorted global `rows` cut into those of each span."""
-    ends = [tables.stop for _, tables, _ in placed(shape)]
+    ends = [place.tables.stop for place in placed(shape)]
     return np.split(rows, np.searchsorted(rows, offsets(shape)[ends[:-1]]))
 
 

@@ -264,10 +264,12 @@ def crosses(shape: Shape, mlp: Singles) -> tuple[CrossLayer, ...]:
 
 
 def _projections(shape: Shape, mlp: Singles) -> tuple[Singles, ...]:
-    at, width, views = mlp.size - projection_size(shape), shape.bottom[-1], list[Singles]()
-    for span in shape.projected:
-        views.append(mlp[at : at + span.width * width].reshape(span.tables, width, span.dim))
-        at += span.width * width
+    spans, views = shape.projected, list[Singles]()
+    at = mlp.size - projection_size(shape) if spans else 0
+    for span in spans:
+        stop = at + span.width * shape.bottom[-1]
+        views.append(mlp[at:stop].reshape(span.tables, shape.bottom[-1], span.dim))
+        at = stop
     return tuple(views)
 
 
