@@ -169,8 +169,7 @@ class MediumLayout:
         return slice(start, start + span.row_bytes)
 
     def places(self, rows: Ints) -> tuple[Ints, Ints | int]:
-        """Return the addresses of rows, (rows,), and how many bytes of each are stored, one number if that is the same for all.
-        """
+        """Return the addresses of rows, (rows,), and how many bytes of each are stored: a number if all alike."""
         if len(self.spans) == 1:
             return self.spans[0].base + rows * self.spans[0].stride, self.spans[0].stored_bytes
         _, nbytes, stride, base = self._columns[:, self._numbers(rows)]

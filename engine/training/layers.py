@@ -81,14 +81,15 @@ def project(shape: Shape, matrices: Sequence[Singles], features: Singles, precis
     if not matrices:
         return features
     width, ahead = shape.bottom[-1], iter(matrices)
-    vectors = np.empty((len(features), 1 + shape.num_tables, width), np.float32)
+    vectors = np.empty((len(features), 1 + shape.num_vectors, width), np.float32)
     vectors[:, 0] = features[:, :width]
-    for span, tables, columns, _, _ in placed(shape):
-        pooled, into = _by_table(features[:, columns], span), _shifted(vectors, tables)
+    for span, _, columns, numbers, _, _ in placed(shape):
+        pooled, into = _by_table(features[:, columns], span), _vectors(vectors, numbers)
         if span.dim == width:
             into[:] = pooled
         else:
-            np.matmul(operand(pooled, precision), operand(next(ahead), precision).transpose(0, 2, 1), out=into)
+            matrix = np.repeat(operand(next(ahead), precision), span.features, axis=0)
+            np.matmul(operand(pooled, precision), matrix.transpose(0, 2, 1), out=into)
     return vectors.reshape(len(features), -1)
 
 
@@ -106,32 +107,46 @@ def project_back(
     width, scale, ahead = shape.bottom[-1], LOSS_SCALE * len(gradient), zip(matrices, gradients, strict=True)
     of_vectors, of_features = gradient.reshape(len(gradient), -1, width), np.empty_like(features)
     of_features[:, :width] = of_vectors[:, 0]
-    for span, tables, columns, _, _ in placed(shape):
-        slope, into = _shifted(of_vectors, tables), _by_table(of_features[:, columns], span)
+    for span, _, columns, numbers, _, _ in placed(shape):
+        slope, into = _vectors(of_vectors, numbers), _by_table(of_features[:, columns], span)
         if span.dim == width:
             into[:] = slope
             continue
         matrix, of_matrix = next(ahead)
         slope, pooled = operand(slope, precision, scale), operand(_by_table(features[:, columns], span), precision)
-        np.matmul(slope.transpose(0, 2, 1), pooled, out=of_matrix)
-        np.matmul(slope, operand(matrix, precision), out=into)
+        of_vector = np.matmul(slope.transpose(0, 2, 1), pooled)
+        np.sum(of_vector.reshape(span.tables, span.features, *of_vector.shape[1:]), axis=1, out=of_matrix)
+        np.matmul(slope, np.repeat(operand(matrix, precision), span.features, axis=0), out=into)
     return of_features
 
 
 def _by_table(columns: Singles, span: TableSpan) -> Singles:
-    """Return (tables, B, dim) pooled vectors as a view of a span's columns."""
-    return columns.reshape(len(columns), span.tables, span.dim).transpose(1, 0, 2)
+    """Return (vectors, B, dim) pooled vectors as a view of a span's columns."""
+    return columns.reshape(len(columns), span.vectors, span.dim).transpose(1, 0, 2)
 
 
-def _shifted(vectors: Singles, tables: slice) -> Singles:
-    """Return (tables, B, D) vectors as a view of those of all tables, which stand behind the dense one."""
-    return vectors[:, 1 + tables.start : 1 + tables.stop].transpose(1, 0, 2)
+def _vectors(vectors: Singles, numbers: slice) -> Singles:
+    """Return (vectors, B, D) as a view of those of a sample, by number."""
+    return vectors[:, numbers].transpose(1, 0, 2)
+
+
+def _averaged(features: Singles, stride: int) -> Singles:
+    """Return the means of neighbours, so many at a time; the last ones may be fewer."""
+    first = np.arange(0, features.shape[1], stride)
+    sums = np.add.reduceat(features, first, axis=1)
+    return np.asarray(sums / np.diff(first, append=features.shape[1]).astype(np.float32), dtype=np.float32)
+
+
+def _averaged_back(gradient: Singles, width: int, stride: int) -> Singles:
+    """Return the gradient of so many features from that of their means."""
+    each = np.diff(np.arange(0, width, stride), append=width)
+    return np.repeat(gradient / each.astype(np.float32), each, axis=1)
 
 
 def interact(shape: Shape, vectors: Singles) -> Singles:
     """Return (B, top input) from (B, V) vectors, before a cross network if there is one."""
     if shape.interaction != "dot":
-        return vectors
+        return vectors if shape.stride == 1 else _averaged(vectors, shape.stride)
     output = np.empty((len(vectors), shape.top_input), np.float32)
     _products(vectors.reshape(len(vectors), -1, shape.bottom[-1]), output)
     return output
@@ -140,7 +155,7 @@ def interact(shape: Shape, vectors: Singles) -> Singles:
 def interact_back(shape: Shape, vectors: Singles, gradient: Singles) -> Singles:
     """Return the gradient of (B, V) vectors from that of the interaction's output."""
     if shape.interaction != "dot":
-        return gradient
+        return gradient if shape.stride == 1 else _averaged_back(gradient, vectors.shape[1], shape.stride)
     output = np.empty_like(vectors)
     cut = (len(vectors), -1, shape.bottom[-1])
     _products_back(vectors.reshape(cut), gradient, output.reshape(cut))

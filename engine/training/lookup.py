@@ -9,7 +9,7 @@ from ..core.arrays import Ints, Places, Singles, Slots
 from ..core.jit import entry, inner
 from ..workload.batch import Batch
 from .prefetch import fetch
-from .shape import Shape, placed
+from .shape import PlacedSpan, Shape, TableSpan, placed
 from .weights import Weights, first_places, local
 
 NARROW, WIDE = 8, 11  # bits of a digit
@@ -36,7 +36,8 @@ class Uses(NamedTuple):
     """Which samples use each row of a block, so that the gradients of duplicate rows are summed in a fixed order.
 
     `unique` (U,) are the places used, ascending; the samples that use `unique[u]`, in their order in the batch, are
-    `samples[first[u]:first[u + 1]]`; the span's table t owns `unique[table[t]:table[t + 1]]`.
+    `samples[first[u]:first[u + 1]]`; the span's table t owns `unique[table[t]:table[t + 1]]`. Of tables that features share, a
+    sample is one of a feature, as `by_feature` has them.
     """
 
     unique: Places
@@ -72,9 +73,33 @@ def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
         mine = places[begin : begin + count]
         if first:
             mine -= np.uint32(first)
-        lookups.append(SpanLookups(mine, starts))
+        lookups.append(SpanLookups(mine, starts if place.span.features == 1 else _feature_starts(place, starts, size)))
         begin += count
     return LocalBatch(batch.dense, batch.labels, tuple(lookups))
+
+
+def _feature_starts(place: PlacedSpan, starts: Ints | None, size: int) -> Ints:
+    """Return where the bags of features begin that share the tables of a span: a sample's lookups are divided among them.
+
+    They are bags of a batch of `features` times as many samples.
+    """
+    if starts is None:
+        starts = np.concatenate(([0], np.cumsum(np.repeat(place.pooling, size))))
+    share = np.arange(place.span.features) / place.span.features
+    first = starts[:-1, None] + (np.diff(starts)[:, None] * share).astype(np.int64)
+    return np.append(first.reshape(-1), starts[-1])
+
+
+def by_feature(columns: Singles, span: TableSpan) -> Singles:
+    """Return a span's columns as (B * features, tables * dim): a sample for each feature that shares a table."""
+    cut = columns.reshape(len(columns), span.tables, span.features, span.dim).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(cut).reshape(len(columns) * span.features, span.tables * span.dim)
+
+
+def by_sample(vectors: Singles, span: TableSpan) -> Singles:
+    """Return (B, width) columns of a span from those of `by_feature`."""
+    cut = vectors.reshape(-1, span.features, span.tables, span.dim).transpose(0, 2, 1, 3)
+    return cut.reshape(len(cut), span.width)
 
 
 def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, stop: int | None = None) -> Singles:
@@ -86,14 +111,20 @@ def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, s
     stop = size if stop is None else min(stop, size)
     features = np.empty((stop - start, shape.features_width), np.float32)
     for block, (places, starts), place in zip(weights.blocks, batch.lookups, placed(shape), strict=True):
-        _pool(block.vectors, places, place.pooling, starts, size, start, place.columns.start, features)
+        many = place.span.features
+        if many == 1:
+            _pool(block.vectors, places, place.pooling, starts, size, start, place.columns.start, features)
+            continue
+        vectors = np.empty(((stop - start) * many, place.span.tables * place.span.dim), np.float32)
+        _pool(block.vectors, places, place.pooling, starts, size * many, start * many, 0, vectors)
+        features[:, place.columns] = by_sample(vectors, place.span)
     return features
 
 
 def uses(shape: Shape, batch: LocalBatch) -> tuple[Uses, ...]:
     """Return the lookups of `batch` by row, for each block of rows."""
     size, parts = len(batch.labels), zip(batch.lookups, placed(shape), strict=True)
-    return tuple(_span_uses(lookups, place.pooling, size) for lookups, place in parts)
+    return tuple(_span_uses(lookups, place.pooling, size * place.span.features) for lookups, place in parts)
 
 
 def _span_uses(lookups: SpanLookups, pooling: Ints, size: int) -> Uses:

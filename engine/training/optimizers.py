@@ -13,7 +13,7 @@ import numpy as np
 from ..core.arrays import Index, Ints, Singles, Slots
 from ..core.jit import by_zero, inner
 from ..scenario.storage import OPTIMIZERS
-from .lookup import Early, Uses
+from .lookup import Early, Uses, by_feature, by_sample
 from .precision import Rounding, descend, rounding
 from .prefetch import fetch
 from .shape import Shape, placed
@@ -56,7 +56,12 @@ def update_rows(shape: Shape, weights: Weights, used: Sequence[Uses], gradient: 
         narrow = rounding(place.span.precision, weights.seed, batch)
         rows, here = weights.rows[first[k] : first[k + 1]], used[k]
         pooled, later = (early.features, early.uses[k]) if early else (gradient[:0], _no_uses(here))
-        _step_rows(*weights.blocks[k], rows, here, gradient, place.columns.start, how, narrow, pooled, later)
+        if place.span.features == 1:
+            _step_rows(*weights.blocks[k], rows, here, gradient, place.columns.start, how, narrow, pooled, later)
+            continue
+        slopes, corrected = (by_feature(every[:, place.columns], place.span) for every in (gradient, pooled))
+        _step_rows(*weights.blocks[k], rows, here, slopes, 0, how, narrow, corrected, later)
+        pooled[:, place.columns] = by_sample(corrected, place.span)
 
 
 def _no_uses(used: Uses) -> Uses:

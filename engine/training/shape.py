@@ -16,7 +16,7 @@ from ..core import figures
 from ..core.arrays import Ints
 from ..core.work import cross_parameters
 from ..errors import CannotRun
-from ..scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, with_values
+from ..scenario.scenario import ROW_KNOBS, Scenario, cross_ranks, dense_optimizer, per_table, with_values
 from ..scenario.storage import mlp_state, row_state, scales, stored_bytes
 from ..units import FLOAT32, GiB
 
@@ -25,17 +25,23 @@ PARTS: tuple[Part, Part] = ("bottom", "top")
 
 
 class TableSpan(NamedTuple):
-    """Neighbouring tables, `tables` of them, of one width, precision and optimizer."""
+    """Neighbouring tables, `tables` of them, of one width, precision and optimizer; so many `features` share each."""
 
     dim: int
     precision: str
     optimizer: str
     tables: int
+    features: int = 1
+
+    @property
+    def vectors(self) -> int:
+        """How many pooled vectors a sample has of them: one of each feature."""
+        return self.tables * self.features
 
     @property
     def width(self) -> int:
         """Elements of a sample's pooled vectors."""
-        return self.tables * self.dim
+        return self.vectors * self.dim
 
     @property
     def row_state(self) -> int:
@@ -48,10 +54,12 @@ class TableSpan(NamedTuple):
         return stored_bytes(self.precision, self.dim) + FLOAT32 * row_state(self.optimizer, self.dim)
 
 
-def table_spans(dims: Iterable[int], precisions: Iterable[str], optimizers: Iterable[str]) -> tuple[TableSpan, ...]:
-    """Return the spans of tables with these widths, precisions and optimizers, one of each a table."""
-    runs = groupby(zip(dims, precisions, optimizers, strict=True))
-    return tuple(TableSpan(*kind, sum(1 for _ in run)) for kind, run in runs)
+def table_spans(
+    dims: Iterable[int], precisions: Iterable[str], optimizers: Iterable[str], features: Iterable[int]
+) -> tuple[TableSpan, ...]:
+    """Return the spans of tables with these widths, precisions, optimizers and numbers of features, one of each a table."""
+    runs = groupby(zip(dims, precisions, optimizers, features, strict=True))
+    return tuple(TableSpan(dim, word, rule, sum(1 for _ in run), shared) for (dim, word, rule, shared), run in runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +69,9 @@ class Shape:
     `rows` are the rows of the full model's tables; of table t, `folded[t]` exist once rows are taken modulo them. `spans` are
     runs of tables alike, in the order of the tables.
     `bottom` runs from dense features to its output; `top` starts after the interaction and ends in 1. Dot products are made of
-    vectors as wide as the bottom's output; a table of another width has a projection to it. `ranks` are those of
-    the layers of a cross network, 0 for a full matrix. `row_rate` is the learning rate of rows, None that of the MLPs. Widths
+    vectors as wide as the bottom's output; a table of another width has a projection to it. So many neighbours of
+    concatenated features as the `stride` are averaged into one. `ranks` are those of the layers of a cross network, 0 for a full
+    matrix. `row_rate` is the learning rate of rows, None that of the MLPs. Widths
     are already divided by `width_divisor`, a power of two like `table_divisor`; 1 is the full model.
     """
 
@@ -75,6 +84,7 @@ class Shape:
     dense_optimizer: str
     learning_rate: float
     matrix_precision: str = "fp32"
+    stride: int = 1
     ranks: tuple[int, ...] = ()
     row_rate: float | None = None
     initial_accumulator: float = 0.0
@@ -85,6 +95,11 @@ class Shape:
     def num_tables(self) -> int:
         """How many embedding tables there are."""
         return len(self.rows)
+
+    @property
+    def num_vectors(self) -> int:
+        """How many pooled vectors a sample has: one of each feature."""
+        return sum(span.vectors for span in self.spans)
 
     @property
     def folded(self) -> tuple[int, ...]:
@@ -109,7 +124,9 @@ class Shape:
     @property
     def top_input(self) -> int:
         """Width of what the interaction hands to the top MLP."""
-        return self.bottom[-1] + pairs(self.num_tables) if self.interaction == "dot" else self.features_width
+        if self.interaction == "dot":
+            return self.bottom[-1] + pairs(self.num_vectors)
+        return ceil(self.features_width / self.stride)
 
     def widths(self, part: Part) -> tuple[int, ...]:
         """Return the widths of one MLP, its input first."""
@@ -119,13 +136,15 @@ class Shape:
 class PlacedSpan(NamedTuple):
     """A span where it stands among the tables.
 
-    span: its tables' kind; tables: their numbers; columns: of their pooled vectors in the features
+    span: its tables' kind; tables: their numbers
+    columns: of their pooled vectors in the features; vectors: these vectors' numbers, behind the dense one
     pooling: (tables,) lookups of a sample; lookups: their sum
     """
 
     span: TableSpan
     tables: slice
     columns: slice
+    vectors: slice
     pooling: Ints
     lookups: int
 
@@ -137,17 +156,18 @@ def placed(shape: Shape) -> tuple[PlacedSpan, ...]:
 
 @lru_cache(maxsize=32)
 def _placed(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column: int) -> tuple[PlacedSpan, ...]:
-    table, found = 0, list[PlacedSpan]()
+    table, vector, found = 0, 1, list[PlacedSpan]()
     for span in spans:
         tables, columns = slice(table, table + span.tables), slice(column, column + span.width)
-        found.append(PlacedSpan(span, tables, columns, np.array(pooling[tables]), sum(pooling[tables])))
-        table, column = tables.stop, column + span.width
+        vectors = slice(vector, vector + span.vectors)
+        found.append(PlacedSpan(span, tables, columns, vectors, np.array(pooling[tables]), sum(pooling[tables])))
+        table, column, vector = tables.stop, columns.stop, vectors.stop
     return tuple(found)
 
 
-def pairs(num_tables: int) -> int:
-    """Return how many pairwise products the dense vector and `num_tables` pooled vectors have."""
-    return num_tables * (num_tables + 1) // 2
+def pairs(vectors: int) -> int:
+    """Return how many pairwise products the dense vector and so many pooled `vectors` have."""
+    return vectors * (vectors + 1) // 2
 
 
 def offsets(shape: Shape) -> Ints:
@@ -189,7 +209,7 @@ def cross_size(shape: Shape) -> int:
 
 def projection_size(shape: Shape) -> int:
     """Return the number of weights of the projections; they lie behind all other dense layers."""
-    return sum(span.width * shape.bottom[-1] for span in shape.projected)
+    return sum(span.tables * span.dim * shape.bottom[-1] for span in shape.projected)
 
 
 def dense_size(shape: Shape) -> int:
@@ -199,8 +219,9 @@ def dense_size(shape: Shape) -> int:
 
 def step_flop(shape: Shape, batch_size: int) -> float:
     """Return the floating-point operations of a step: forward, and twice that backward, without the embeddings."""
-    weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part))) + projection_size(shape)
-    products = shape.bottom[-1] * pairs(shape.num_tables) if shape.interaction == "dot" else cross_size(shape)
+    weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
+    weights += sum(span.width * shape.bottom[-1] for span in shape.projected)
+    products = shape.bottom[-1] * pairs(shape.num_vectors) if shape.interaction == "dot" else cross_size(shape)
     return 6.0 * batch_size * (weights + products)
 
 
@@ -210,13 +231,14 @@ def full(scenario: Scenario) -> Shape:
     return Shape(
         rows=per_table(model, "num_embeddings"),
         pooling=per_table(model, "pooling"),
-        spans=table_spans(*(per_table(model, name) for name in ("embedding_dim", "row_precision", "optimizer"))),
+        spans=table_spans(*(per_table(model, name) for name in (*ROW_KNOBS, "features"))),
         bottom=model.bottom_mlp,
         top=model.top_mlp,
         interaction=model.interaction,
         dense_optimizer=dense_optimizer(model),
         learning_rate=model.learning_rate,
         matrix_precision=scenario.machine.matrix_precision,
+        stride=model.interaction_stride,
         ranks=cross_ranks(model),
         row_rate=model.embedding_learning_rate,
         initial_accumulator=model.initial_accumulator,

@@ -267,7 +267,7 @@ def _projections(shape: Shape, mlp: Singles) -> tuple[Singles, ...]:
     spans, views = shape.projected, list[Singles]()
     at = mlp.size - projection_size(shape) if spans else 0
     for span in spans:
-        stop = at + span.width * shape.bottom[-1]
+        stop = at + span.tables * span.dim * shape.bottom[-1]
         views.append(mlp[at:stop].reshape(span.tables, shape.bottom[-1], span.dim))
         at = stop
     return tuple(views)

@@ -3,6 +3,8 @@
 `python -m tests.oracles.record_torch_training`, in an environment with torch, writes them to tests/data.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from torch import nn
@@ -27,7 +29,8 @@ def torch_losses(shape: Shape, seed: int = 0, autocast: bool = False, uneven: bo
     given = dense_layers(shape, weights.mlp)
     bottom, top = _mlp(given.bottom, kind), _mlp(given.top, kind)
     low = torch.float16 if shape.matrix_precision == "fp16" else torch.bfloat16
-    bottom.append(nn.ReLU())
+    if given.bottom:
+        bottom.append(nn.ReLU())
     cross, projections = _cross(given.cross), _projections(shape, given.projections, kind)
     dense_parameters = [*bottom.parameters(), *top.parameters(), *cross.parameters(), *projections.parameters()]
     optimizer = _optimizer(shape, dense_parameters, tables)
@@ -141,7 +144,8 @@ def _projections(shape: Shape, given, kind: str | None) -> nn.ModuleList:
     """Return what brings each table's pooled vectors to the products, as Facebook's PrEmbeddingBag does: nothing, or a layer."""
     matrices = (_linear(matrix, None, kind) for matrices in given for matrix in matrices)
     wide = shape.bottom[-1] if shape.interaction == "dot" else None
-    return nn.ModuleList([nn.Identity() if wide in (None, span.dim) else next(matrices) for span in _kinds(shape)])
+    layers = [nn.Identity() if wide in (None, span.dim) else next(matrices) for span in _kinds(shape)]
+    return nn.ModuleList([layer for layer, span in zip(layers, _kinds(shape), strict=True) for _ in range(span.features)])
 
 
 def _pooled(shape: Shape, weights, tables, batch) -> list[torch.Tensor]:
@@ -149,15 +153,23 @@ def _pooled(shape: Shape, weights, tables, batch) -> list[torch.Tensor]:
     first = np.searchsorted(weights.rows, np.concatenate(([0], np.cumsum(shape.rows)[:-1])))
     cuts = np.cumsum([size * pooling for pooling in shape.pooling])[:-1]
     parts = [torch.from_numpy(part - start) for part, start in zip(np.split(places, cuts), first, strict=True)]
-    if batch.starts is None:
-        return [table(part.reshape(size, -1)) for table, part in zip(tables, parts, strict=True)]
-    offsets = torch.from_numpy(batch.starts[:-1].reshape(-1, size))
-    return [table(part, mine - mine[0]) for table, part, mine in zip(tables, parts, offsets, strict=True)]
+    pooled: list[torch.Tensor] = []
+    for number, (span, table, part) in enumerate(zip(_kinds(shape), tables, parts, strict=True)):
+        first = np.arange(size + 1) * shape.pooling[number]
+        if batch.starts is not None:
+            first = batch.starts[number * size : (number + 1) * size + 1] - batch.starts[number * size]
+        bags = [part[start:end] for start, end in pairwise(first)]
+        for feature in range(span.features):
+            mine = [bag[len(bag) * feature // span.features : len(bag) * (feature + 1) // span.features] for bag in bags]
+            offsets = np.concatenate(([0], np.cumsum([len(bag) for bag in mine])[:-1]))
+            pooled.append(table(torch.cat(mine), torch.from_numpy(offsets)))
+    return pooled
 
 
 def _interact(shape: Shape, dense: torch.Tensor, pooled: list[torch.Tensor]) -> torch.Tensor:
     if shape.interaction != "dot":
-        return torch.cat([dense, *pooled], dim=1)
+        joined = torch.cat([dense, *pooled], dim=1)
+        return joined if shape.stride == 1 else nn.functional.avg_pool1d(joined[:, None], shape.stride, ceil_mode=True)[:, 0]
     vectors = torch.stack([dense, *pooled], dim=1)
     low = torch.tril_indices(len(pooled) + 1, len(pooled) + 1, offset=-1)
     return torch.cat([dense, torch.bmm(vectors, vectors.transpose(1, 2))[:, low[0], low[1]]], dim=1)

@@ -15,6 +15,7 @@ def model(
     dim: int | tuple[int, ...] = 4,
     optimizer: str | tuple[str, ...] = "sgd",
     row_precision: str | tuple[str, ...] = "fp32",
+    features: int | tuple[int, ...] = 1,
     **changes: Any,
 ) -> Shape:
     """Return a small model: two tables with dots, one of them multi-hot, unless changed; a tuple has one value a table."""
@@ -28,7 +29,8 @@ def model(
     }
     base |= changes
     tables = len(base["rows"])
-    kinds = [kind if isinstance(kind, tuple) else (kind,) * tables for kind in (dim, row_precision, optimizer)]
+    listed = (dim, row_precision, optimizer, features)
+    kinds = [kind if isinstance(kind, tuple) else (kind,) * tables for kind in listed]
     return Shape(**{"spans": table_spans(*kinds), "dense_optimizer": kinds[2][0], **base})
 
 
@@ -109,6 +111,7 @@ MIXED = {  # ten tables of five widths and four optimizers; the widest has no pr
     # Without it a row's first step is large even where its gradient is rounding alone, as torch's then is.
     "initial_accumulator": 1e-4,
 }
+SHARED = (1, 2, 1, 2, 1, 1, 3, 1, 1, 1)  # features of each of these tables, which divide its lookups
 ORACLES = {
     "kaggle-like": model(**KAGGLE),
     "multi-hot": model(rows=(500, 50, 2000), pooling=(3, 3, 3), dim=8, bottom=(13, 32, 8), top=(32, 16, 1)),
@@ -130,6 +133,11 @@ ORACLES = {
     "mixed concatenation": model(**MIXED, interaction="concat", dense_optimizer="rowwise-adagrad"),
     "mixed cross": model(**MIXED, interaction="cross", ranks=(5, 0), dense_optimizer="adagrad"),
     "alike, projected": model(**{**KAGGLE, "dim": 6}, optimizer="adagrad", learning_rate=0.01, initial_accumulator=1e-4),
+    "shared": model(**MIXED, features=SHARED, dense_optimizer="sgd"),
+    "shared, averaged, no bottom": model(
+        **{**MIXED, "bottom": (13,)}, features=SHARED, interaction="concat", stride=7, dense_optimizer="sgd"
+    ),
+    "uneven shared": model(**MIXED, features=SHARED, interaction="concat", dense_optimizer="adagrad"),
     "uneven mixed": model(**MIXED, dense_optimizer="adagrad"),
     "uneven": model(**_BAGS),
     "uneven concatenation": model(**{**_BAGS, "bottom": (13, 32, 12)}, interaction="concat"),
