@@ -36,8 +36,9 @@ $(RUN): constraints.txt scripts/setup.sh requirements.txt
 $(TEST): $(RUN) requirements-dev.txt
 	$(INSTALL)
 
-$(SLOW): $(TEST) requirements-slow.txt requirements-dask.txt
-	$(INSTALL)
+$(SLOW): $(TEST) requirements-slow.txt requirements-dask.txt requirements-torchrec.txt
+	@sh scripts/setup.sh requirements-slow.txt requirements-dask.txt
+	@ALONE=yes sh scripts/setup.sh requirements-torchrec.txt && touch $@
 
 $(COMPILED): $(RUN) $(shell find engine -name '*.py')
 	@echo "Compiling the engine's kernels; some twenty seconds, once."
@@ -64,7 +65,7 @@ check: $(TEST) # format, lint, types, import layers, limits of size
 house: $(TEST) # print the table of rooms: files, lines, lines of code
 	@$(BIN)/python -m tests.house
 
-slow: $(SLOW) $(COMPILED) # long suites, all cases, new examples (SEED= repeats them); installs PyTorch, libCacheSim, Dask
+slow: $(SLOW) $(COMPILED) # long suites, all cases, new examples (SEED= repeats them); installs PyTorch, TorchRec, libCacheSim, Dask
 	@sh scripts/chromium.sh
 	@$(PYTEST) --all -m "slow or more" $${SEED:+--hypothesis-seed="$$SEED"} $(PARALLEL) --no-loadscope-reorder
 

@@ -25,6 +25,7 @@ COMMANDS = (
     "decide",
     "enough",
     "cite",
+    "torchrec",
     "campaign",
     "study",
     "crashcheck",

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs requirements files into .venv, which it creates with $PYTHON (python3) where there is none.
+# Installs requirements files into .venv, which it creates with $PYTHON (python3) where there is none; with ALONE=yes the packages
+# without what they ask for.
 set -eu
 cd "$(dirname "$0")/.."
 say() { echo "$1" >&2; exit 1; }
@@ -16,7 +17,7 @@ echo "Installing $* into .venv ..." >&2
 # A half-made environment is made again: pip is the last thing that venv puts there.
 .venv/bin/python -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear .venv
 pip() { .venv/bin/python -m pip "$@"; }
-wanted=$(printf -- '-r %s ' "$@")
+wanted="${ALONE:+--no-deps }$(printf -- '-r %s ' "$@")"
 
 # uv installs in a fifth of pip's time, from where pip is told to look; where it cannot, pip does.
 sources=$(pip config list | tr -d "'" | sed -n 's/=/ /; s/^.*[.]\(\(extra-\)*index-url\|find-links\) /\1 /p' |

@@ -16,7 +16,7 @@ from ..paths import written_path
 from ..results.csv_table import check_writable, write_atomically
 
 STANDARD = "-"
-TARGETS = ("csv", "json", "trace", "bib", "toml")  # arguments of commands that name one
+TARGETS = ("csv", "json", "trace", "bib", "toml", "plan")  # arguments of commands that name one
 # A unit must stay legible where the terminal's encoding lacks its sign: "?s" may be any second.
 SIGNS = {"µ": "u", "μ": "u", "×": "x", "±": "+-", "≤": "<=", "≥": ">=", "\N{MINUS SIGN}": "-", "·": ".", "█": "#", "∞": "inf"}
 SIGNS |= dict.fromkeys("\N{EN DASH}\N{EM DASH}\N{HYPHEN}", "-")

@@ -1,0 +1,135 @@
+"""`torchrec`: TorchRec's tables and topology in, a sharding plan for them out, with our estimate and its planner's."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from ..core.figures import count, figure
+from ..errors import BadFile
+from ..paths import written_path
+from ..sweep import links
+from ..torchrec.answer import PricedPlan, TorchRecAnswer, read_request, torchrec_answer
+from ..torchrec.plan_json import MODULE, plan_content
+from ..torchrec.report import answer_content, rank_rows, table_rows
+from ..torchrec.sharding_plan import run_text
+from ..torchrec.source_text import MOST_CHARACTERS
+from ..units import GiB
+from . import output, scenario_arguments
+from .parser import FAILED, Subparsers
+
+MOST_LINES = 60  # of a table that people read
+LONGEST_LINK = 2000
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("torchrec", help="a sharding plan for TorchRec's tables, priced by us and by its planner")
+    parser.add_argument(
+        "tables", metavar="TABLES", help="EmbeddingBagConfigs as JSON, as Python prints them, or as source; - reads"
+    )
+    parser.add_argument("--topology", metavar="FILE", help="the planner's Topology as JSON, as a call, or as Python prints it")
+    parser.add_argument("--pooling", metavar="FILE", help="JSON: mean lookups of a sample by feature or table (1)")
+    parser.add_argument("--read-plan", metavar="FILE", help="price this plan too: TorchRec's dump of one, or one of ours")
+    parser.add_argument("--plan", metavar="FILE", help="write our plan as TorchRec's JSON; - for standard output")
+    parser.add_argument("--module", metavar="PATH", default=MODULE, help=f"where the model has its tables ({MODULE})")
+    scenario_arguments.add_start(parser)
+    parser.add_argument("--json", metavar="FILE", help="write tables, ranks, estimates and plan as JSON; - for standard output")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Write the plan and the estimates; returns 0, or 3 where the plan cannot run."""
+    chosen = scenario_arguments.chosen(arguments)
+    texts = {
+        name: _text(vars(arguments)[name]) for name in ("tables", "topology", "pooling", "read_plan") if vars(arguments)[name]
+    }
+    plan_read = texts.pop("read_plan", "")
+    as_started = any(vars(arguments)[name] is not None for name in ("preset", "link", "scenario"))
+    request = read_request(chosen.start.scenario, **texts, settings=chosen.settings, as_started=as_started)
+    answer = torchrec_answer(request, plan_read)
+    if arguments.plan and answer.plan.result.ran:
+        written = plan_content(answer.plan.shardings, request.topology.local_world_size, arguments.module)
+        output.write(arguments.plan, json.dumps(written, indent=1) + "\n")
+    if arguments.json:
+        output.write(arguments.json, json.dumps(answer_content(answer, arguments.module), indent=1) + "\n")
+    output.say("\n".join(_lines(answer)) + "\n", arguments.plan, arguments.json)
+    if arguments.plan and not answer.plan.result.ran:
+        output.note("No plan was written: it cannot run.")
+    return 0 if answer.plan.result.ran else FAILED
+
+
+def _text(name: str) -> str:
+    """Return what a file says, or standard input for -; raises BadFile."""
+    try:
+        if name == output.STANDARD:
+            return sys.stdin.read(MOST_CHARACTERS + 1)
+        with written_path(name).open(encoding="utf-8") as file:
+            return file.read(MOST_CHARACTERS + 1)
+    except (OSError, ValueError) as error:  # also of bytes that are no UTF-8, and of a name that no file can have
+        why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise BadFile(f"{name} cannot be read: {why}.") from error
+
+
+def _lines(answer: TorchRecAnswer) -> Iterator[str]:
+    """Yield the answer for people."""
+    request, plan = answer.request, answer.plan
+    yield from (*request.sentences, *plan.sentences, "")
+    rows = table_rows(request, plan)
+    yield TABLE_HEAD
+    yield from map(_table_line, rows[:MOST_LINES])
+    if len(rows) > MOST_LINES:
+        yield f"... and {count(len(rows) - MOST_LINES, 'table')} more, which --json has."
+    yield from ("", *_rank_lines(plan), "", *_prices(answer))
+
+
+TABLE_HEAD = (
+    f"{'table':20}{'rows':>15}{'dim':>6}{'precision':>11}  {'lies in':24}{'kernel':18}{'sharding':18}{'ranks':12}"
+    f"{'GiB':>10}{'planner ms':>12}"
+)
+
+
+def _table_line(row: Mapping[str, Any]) -> str:
+    name = row["name"] if len(row["name"]) < 20 else f"{row['name'][:16]}..."
+    shape = f"{name:20}{count(row['rows']):>15}{count(row['dim']):>6}{row['precision']:>11}"
+    place = f"  {row['lies_in']:24}{row['compute_kernel']:18}{row['sharding_type']:18}{run_text(row['ranks']):12}"
+    return f"{shape}{place}{figure(row['bytes'] / GiB):>10}{figure(row['planner_ms']):>12}"
+
+
+def _rank_lines(plan: PricedPlan) -> Iterator[str]:
+    places = [*plan.memory]
+    yield "".join(
+        chain(
+            [f"{'rank':>5}"],
+            (f"{f'{place} GiB':>16}" for place in places),
+            (f"{head:>18}" for head in ("planner HBM GiB", "planner DDR GiB", "planner ms")),
+        )
+    )
+    rows = rank_rows(plan)
+    for row in rows[:MOST_LINES]:
+        ours = (f"{figure(row['bytes'][place] / GiB):>16}" for place in places)
+        theirs = (row["planner_hbm_bytes"] / GiB, row["planner_ddr_bytes"] / GiB, row["planner_ms"])
+        yield "".join(chain([f"{row['rank']:>5}"], ours, (f"{figure(number):>18}" for number in theirs)))
+    if len(rows) > MOST_LINES:
+        yield f"... and {count(len(rows) - MOST_LINES, 'rank')} more, which --json has."
+
+
+def _prices(answer: TorchRecAnswer) -> Iterator[str]:
+    """Yield both estimates of our plan and of the one that was read, and the link."""
+    yield _price("Our plan", answer.plan)
+    if answer.read:
+        yield _price("The plan read", answer.read)
+        yield from answer.read.sentences
+    link = links.link(answer.plan.result.scenario)
+    if len(link) <= LONGEST_LINK:
+        yield f"Link: {link}"
+
+
+def _price(subject: str, plan: PricedPlan) -> str:
+    theirs = f"The planner's estimate of its tables alone is {figure(plan.planner_ms, 'ms')} on the slowest rank."
+    if not plan.result.ran:
+        return f"{subject} cannot run: {plan.result.outcome} {theirs}"
+    throughput = figure(plan.result.results.get("Throughput [samples/s]"), "samples/s")
+    return f"{subject}: {figure(plan.step_ms, 'ms')} a step, {throughput}, MLPs included. {theirs}"

@@ -1,0 +1,233 @@
+"""Embedding tables as TorchRec writes them: `EmbeddingBagConfig`s as JSON, as a pasted repr or as source."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..core.figures import count
+from ..errors import BadInput
+from ..scenario.scenario import KNOBS
+from .source_text import Opaque, SourceCall, Symbol, checked_size, source_calls
+
+POOLED, UNPOOLED = "EmbeddingBagConfig", "EmbeddingConfig"
+FIELDS = ("num_embeddings", "embedding_dim", "name", "data_type", "feature_names")  # by position
+LISTS = ("tables", "embedding_bag_configs", "embedding_configs", "configs")  # of an object in JSON
+MOST_TABLES = int(KNOBS["model.num_tables"].high or 0)
+PRECISION = {
+    **dict.fromkeys(("FP32", "FLOAT32", "FLOAT"), "fp32"),
+    **dict.fromkeys(("FP16", "FLOAT16", "HALF"), "fp16"),
+    **dict.fromkeys(("BF16", "BFLOAT16"), "bf16"),
+    "INT8": "int8",
+}
+DATA_TYPE = {"fp32": "FP32", "fp16": "FP16", "bf16": "BF16", "int8": "INT8"}  # of TorchRec, by our precision
+WITHOUT_TIME = ("weight_init_max", "weight_init_min", "init_fn", "input_dim")
+WITHOUT_MODEL = {
+    "need_pos": "position weights",
+    "num_embeddings_post_pruning": "pruning",
+    "total_num_buckets": "buckets of managed collisions",
+    "use_virtual_table": "virtual tables",
+    "virtual_table_eviction_policy": "eviction of rows",
+    "enable_embedding_update": "updates of rows from outside",
+    "stash_weights": "stashing of weights",
+}
+PASTE = "run print(tables) in your script and paste what it shows"
+
+
+class TorchRecTable(NamedTuple):
+    """A table as TorchRec has it.
+
+    name: its name, unlike all others'.
+    rows: `num_embeddings`.
+    dim: `embedding_dim`.
+    precision: that of `model.row_precision`.
+    features: the features that are looked up in it, each with a pooled vector of its own.
+    mean: whether vectors are averaged, not summed.
+    """
+
+    name: str
+    rows: int
+    dim: int
+    precision: str
+    features: tuple[str, ...]
+    mean: bool = False
+
+
+class TorchRecTables(NamedTuple):
+    """The tables of a text, and sentences on what of it is not taken over."""
+
+    tables: tuple[TorchRecTable, ...]
+    sentences: tuple[str, ...]
+
+
+def read_tables(text: str) -> TorchRecTables:
+    """Read tables from JSON, a pasted repr or source; raises BadInput naming the table by number, and the field."""
+    written = checked_size(text, "tables")
+    tables, ignored = [], Counter[str]()
+    for number, fields in enumerate(_written_fields(written), 1):
+        tables.append(_table(number, fields))
+        ignored.update(key for key, written in fields.items() if key not in (*FIELDS, "pooling") and _is_set(written))
+    if not tables:
+        raise BadInput(f"The text names no {POOLED}(...) and is no list of tables in JSON; {PASTE}.")
+    twice = [name for name, times in Counter(table.name for table in tables).items() if times > 1]
+    if twice:
+        raise BadInput(
+            f"{len(twice)} names stand twice, such as {twice[0][:60]!r}; TorchRec needs a name of its own for each table."
+        )
+    return TorchRecTables(tuple(tables), tuple(_sentences(tables, ignored)))
+
+
+def _written_fields(text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the fields of each table as they are written."""
+    refusal, content = "", None
+    try:
+        content = json.loads(text) if text.lstrip()[:1] in ("[", "{") else None
+    except RecursionError:
+        refusal = "is nested too deeply"
+    except ValueError as error:
+        refusal = f"is not valid: {error}"
+    if content is not None:
+        yield from _objects(content)
+        return
+    calls = _fields_of_calls(text)
+    first = next(calls, None)
+    if first is None and refusal:
+        raise BadInput(f"The text {refusal}, as JSON, and names no {POOLED}(...); {PASTE}.")
+    if first is not None:
+        yield first
+        yield from calls
+
+
+def _objects(content: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a list, or of the one list that an object has."""
+    if isinstance(content, dict):
+        lists = [content[key] for key in LISTS if isinstance(content.get(key), list)] or [
+            value for value in content.values() if isinstance(value, list) and all(isinstance(part, dict) for part in value)
+        ]
+        if len(lists) != 1:
+            raise BadInput(f"The JSON has {count(len(lists), 'list')} of tables; write one, as 'tables'.")
+        content = lists[0]
+    _check_number(len(content))
+    for number, table in enumerate(content, 1):
+        if not isinstance(table, dict):
+            raise BadInput(
+                f"Table {count(number)} of the JSON is {str(table)[:40]!r}; write an object with {FIELDS[0]} and {FIELDS[1]}."
+            )
+        yield table
+
+
+def _fields_of_calls(text: str) -> Iterator[Mapping[str, Any]]:
+    _check_number(text.count(f"{POOLED}("))
+    for number, call in enumerate(source_calls(text, (POOLED, UNPOOLED)), 1):
+        _check_call(number, call)
+        yield dict(zip(FIELDS, call.positional, strict=False)) | call.keywords
+
+
+def _check_number(tables: int) -> None:
+    if tables > MOST_TABLES:
+        raise BadInput(f"The text has {count(tables)} tables; a model has at most {count(MOST_TABLES)}: leave some out.")
+
+
+def _check_call(number: int, call: SourceCall) -> None:
+    if call.repeated:
+        raise BadInput(
+            f"Table {count(number)} is written once for many, by a list comprehension, which is not run here; {PASTE}."
+        )
+    if call.name == UNPOOLED:
+        raise BadInput(
+            f"Table {count(number)} is an {UNPOOLED}, whose vectors are not pooled; only an {POOLED} can be timed: leave it out."
+        )
+    if len(call.positional) > len(FIELDS) or any(
+        isinstance(part, Opaque) and part.text.startswith("*") for part in call.positional
+    ):
+        raise BadInput(f"Table {count(number)} has arguments that cannot be told apart, such as **fields; {PASTE}.")
+
+
+def _table(number: int, fields: Mapping[str, Any]) -> TorchRecTable:
+    written = fields.get("name", "")
+    name = f"t{number - 1}" if written in ("", None) else written
+    subject = f"Table {count(number)}" + (f" ({name[:60]!r})" if isinstance(name, str) and written else "")
+    if not isinstance(name, str) or not name.isprintable() or len(name) > 200:
+        raise _refusal(subject, "name", written, "a text of at most 200 letters in quotes")
+    pooling = str(_word(fields.get("pooling", "SUM"))).upper()
+    if pooling not in ("SUM", "MEAN"):
+        raise _refusal(subject, "pooling", fields["pooling"], "SUM or MEAN, the two that pool")
+    return TorchRecTable(
+        name,
+        _whole(subject, fields, "num_embeddings"),
+        _whole(subject, fields, "embedding_dim"),
+        _precision(subject, fields.get("data_type", "FP32")),
+        _features(subject, fields.get("feature_names"), name),
+        pooling == "MEAN",
+    )
+
+
+def _whole(subject: str, fields: Mapping[str, Any], field: str) -> int:
+    knob = KNOBS[f"model.{field}"]
+    low, high = int(knob.low or 0), int(knob.high or 0)
+    if field not in fields:
+        raise BadInput(f"{subject} has no {field}; write {field}=N.")
+    number = fields[field]
+    if isinstance(number, bool) or not isinstance(number, int | float) or number != number or not low <= number <= high:
+        raise _refusal(subject, field, number, f"a whole number from {count(low)} to {count(high)}")
+    if number != int(number):
+        raise _refusal(subject, field, number, "a whole number")
+    return int(number)
+
+
+def _precision(subject: str, data_type: Any) -> str:
+    word = str(_word(data_type)).upper()
+    if word not in PRECISION:
+        raise _refusal(subject, "data_type", data_type, "FP32, FP16, BF16 or INT8, in which rows can be trained here")
+    return PRECISION[word]
+
+
+def _features(subject: str, names: Any, table: str) -> tuple[str, ...]:
+    """Return the features of a table; TorchRec calls the only one like its table where none is named."""
+    if names in (None, []):
+        return (table,)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _refusal(subject, "feature_names", names, 'a list of names, such as ["f0"]')
+    return tuple(names)
+
+
+def _word(written: Any) -> Any:
+    """Return the last word of a dotted name, written with quotes or without."""
+    if isinstance(written, Symbol):
+        written = written.name
+    return written.rpartition(".")[2] if isinstance(written, str) else written
+
+
+def _refusal(subject: str, field: str, written: Any, allowed: str) -> BadInput:
+    if isinstance(written, Opaque | Symbol):
+        said = written.name if isinstance(written, Symbol) else written.text
+        if field not in ("data_type", "pooling") or isinstance(written, Opaque):
+            return BadInput(
+                f"{subject}: {field} is {said[:60]}, whose value the text does not tell; write the value, or {PASTE}."
+            )
+        written = said
+    return BadInput(f"{subject}: {field} is {str(written)[:60]}; write {allowed}.")
+
+
+def _is_set(written: Any) -> bool:
+    return written not in (None, False, [], {}, "")
+
+
+def _sentences(tables: Iterable[TorchRecTable], ignored: Mapping[str, int]) -> Iterator[str]:
+    if unused := [key for key in WITHOUT_TIME if key in ignored]:
+        yield f"{' and '.join(unused)} set first values alone, which no time depends on: ignored."
+    if unmodelled := [
+        f"{meaning} ({key} of {count(ignored[key], 'table')})" for key, meaning in WITHOUT_MODEL.items() if key in ignored
+    ]:
+        yield f"These tables are timed without what is not modelled: {', '.join(unmodelled)}."
+    if strange := sorted(ignored.keys() - {*WITHOUT_TIME, *WITHOUT_MODEL}):
+        yield f"Fields that no {POOLED} has were ignored: {', '.join(strange[:5])}."
+    means = sum(table.mean for table in tables)
+    if means:
+        yield f"pooling=MEAN of {count(means, 'table')} is timed as SUM: the division is not counted."
+    several = [table for table in tables if len(table.features) > 1]
+    if several:
+        yield (
+            f"{count(len(several), 'table')}, such as {several[0].name[:60]}, {'has' if len(several) == 1 else 'have'} several "
+            "features: their lookups are added up, but each table's pooled vector is counted once."
+        )

@@ -1,0 +1,90 @@
+"""Where each table lies under a system, and the compute kernel of TorchRec that looks it up there."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import BadKnob
+from ..systems.system import Settled, cache_policy
+from ..workload.accesses import expected
+from ..workload.expected_cache import expected_moves
+
+FUSED, DENSE, UVM, CACHED, DRIVES = "fused", "dense", "fused_uvm", "fused_uvm_caching", "key_value"
+KERNELS = (FUSED, DENSE, UVM, CACHED, DRIVES)
+# The kernel of tables in each memory of the systems whose plans TorchRec can run, from the fastest memory down.
+REPRESENTED: Mapping[str, Mapping[str, str]] = {
+    "all-hbm": {"hbm": FUSED},
+    "torchrec-uvm": {"dram": CACHED},
+    "dram-hbm-nodes": {"hbm": FUSED, "dram": UVM},
+    "mtrains": {"hbm": FUSED, "dram": UVM, "ssd": DRIVES},
+}
+PLACES = {
+    FUSED: "HBM",
+    DENSE: "HBM of each GPU",
+    UVM: "host DRAM",
+    CACHED: "host DRAM, cache in HBM",
+    DRIVES: "drives, cache in HBM",
+}
+
+
+class CacheSettings(NamedTuple):
+    """The cache of a table in HBM.
+
+    algorithm: "LRU" or "LFU".
+    load_factor: share of the table's rows that it holds.
+    prefetch: whether rows are fetched while the batch before trains.
+    lookups: expected unique rows of a batch over all ranks, None where unknown.
+    miss_rate: expected share of these that miss.
+    """
+
+    algorithm: str
+    load_factor: float
+    prefetch: bool = False
+    lookups: float | None = None
+    miss_rate: float = 0.0
+
+
+class TableKernel(NamedTuple):
+    """The compute kernel of a table, and its cache where the kernel has one."""
+
+    kernel: str
+    cache: CacheSettings | None = None
+
+
+def representable() -> str:
+    """Return the names of the systems whose plans TorchRec can run, for sentences."""
+    *names, last = REPRESENTED
+    return f"{', '.join(names)} or {last}"
+
+
+def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
+    """Return the kernel of each table, (T,), under a settled system; raises BadKnob where TorchRec has none."""
+    s, system = settled.scenario, settled.system
+    memories = REPRESENTED.get(s.system)
+    if memories is None:
+        raise BadKnob(f"system={s.system} has no plan that TorchRec can run; choose {representable()}.")
+    if system.tiers:
+        kept = system.tiers(s).kept
+        lowest = [*memories.values()][-1]
+        place = [np.asarray(kept[memory]) > 0 for memory in memories if memory in kept]
+        names = [kernel for memory, kernel in memories.items() if memory in kept]
+        return tuple(
+            TableKernel(next((name for name, lies in zip(names, place, strict=True) if lies[table]), lowest))
+            for table in range(s.model.num_tables)
+        )
+    (kernel,) = memories.values()
+    caches = _caches(settled) if system.cache else (None,) * s.model.num_tables
+    return tuple(TableKernel(kernel, cache) for cache in caches)
+
+
+def _caches(settled: Settled) -> tuple[CacheSettings | None, ...]:
+    """Return the cache of each table with its expected use: misses are spread over tables as unique rows are."""
+    s, cache = settled.scenario, settled.system.cache
+    if cache is None:
+        return ()
+    policy, unique = cache_policy(s, cache), expected(s).unique_rows
+    misses = expected_moves(s, policy, cache.rows(s), cache.at_once(s)).misses
+    algorithm = "LFU" if policy.startswith("lfu") else "LRU"
+    rate = float(misses / unique.sum())
+    return tuple(CacheSettings(algorithm, s.policy.cache_load_factor, True, float(rows), rate) for rows in unique)

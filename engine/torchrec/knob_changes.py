@@ -1,0 +1,163 @@
+"""Knobs from TorchRec's tables and topology: what a scenario takes over of them, and sentences on what it does not."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..core.figures import count, exact, figure
+from ..errors import BadInput, BadKnob
+from ..hardware.devices.gpu import ACCELERATORS
+from ..scenario.data import BY_TABLE
+from ..scenario.scenario import KNOBS, Scenario, mended, with_values
+from ..units import GB, GiB
+from .embedding_tables import TorchRecTable
+from .kernels import REPRESENTED, representable
+from .pooling_factors import PoolingFactors, lookups
+from .topology import RANK_BATCH, TorchRecTopology
+
+SHAPE = tuple(f"model.{name}" for name in ("num_tables", "num_embeddings", "embedding_dim", "row_precision", "pooling"))
+INTERACTION, PROJECTION, OPTIMIZER = "model.interaction", "model.projection_dim", "model.optimizer"
+GPUS, NODE, BATCH = "machine.num_gpus", "machine.gpus_per_node", "data.batch_size"
+USUAL_GPUS, USUAL_SYSTEM = 8, "all-hbm"
+# Fields of a topology without a knob, and what is timed in their place.
+WITHOUT_KNOB = {
+    "hbm_mem_bw": "HBM bandwidth",
+    "ddr_mem_bw": "DRAM bandwidth",
+    "ssd_mem_bw": "drive bandwidth",
+    "intra_host_bw": "bandwidth within a node",
+    "pod_size": "size of a pod",
+    "bwd_compute_multiplier": "factor of the backward lookup",
+}
+
+
+class KnobChanges(NamedTuple):
+    """Changes of knobs by dotted path, and sentences on what was chosen."""
+
+    changes: Mapping[str, Any]
+    sentences: tuple[str, ...] = ()
+
+
+class ScenarioChoice(NamedTuple):
+    """A scenario with TorchRec's tables on TorchRec's machine, and sentences on how it came about."""
+
+    scenario: Scenario
+    sentences: tuple[str, ...]
+
+
+def torchrec_scenario(
+    start: Scenario,
+    tables: Sequence[TorchRecTable],
+    pooling: PoolingFactors,
+    topology: TorchRecTopology | None,
+    settings: Mapping[str, Any],
+    as_started: bool = False,
+) -> ScenarioChoice:
+    """Return a start with TorchRec's tables and topology, then settings by hand; raises BadKnob.
+
+    A start that nobody has chosen gets a system, GPUs and a batch as TorchRec has them; `as_started` keeps its own.
+    """
+    if strange := next((path for path in SHAPE if path in settings), ""):
+        raise BadKnob(f"{strange} is what the tables say; change the tables or the pooling factors.")
+    parts = [
+        KnobChanges({}) if as_started else _usual(topology, settings),
+        _model_changes(start, tables, pooling, settings),
+        _machine_changes(start, topology) if topology else KnobChanges({}),
+    ]
+    changes = {path: setting for part in parts for path, setting in part.changes.items()}
+    whole, ending = mended(start, {**changes, **settings})
+    scenario = with_values(start, whole)
+    if scenario.system not in REPRESENTED:
+        raise BadKnob(f"system={scenario.system} has no plan that TorchRec can run; choose {representable()}.")
+    return ScenarioChoice(scenario, (*(sentence for part in parts for sentence in part.sentences), *filter(None, [ending])))
+
+
+def _usual(topology: TorchRecTopology | None, settings: Mapping[str, Any]) -> KnobChanges:
+    """Return system, GPUs, batch and plan as TorchRec has them where nobody says otherwise."""
+    changes: dict[str, Any] = {"system": USUAL_SYSTEM}
+    sentences = []
+    gpus = settings.get(GPUS) or (topology.world_size if topology else USUAL_GPUS)
+    if not topology and GPUS not in settings:
+        changes |= {GPUS: USUAL_GPUS}
+        sentences.append(f"No topology is given: {count(USUAL_GPUS)} GPUs of one node are taken, unless {GPUS} is set.")
+    if BATCH not in settings and not (topology and topology.batch_size):
+        changes |= {BATCH: RANK_BATCH * gpus}
+        sentences.append(f"No batch size is given: {count(RANK_BATCH)} samples a GPU, the planner's default.")
+    return KnobChanges(changes, tuple(sentences))
+
+
+def _model_changes(
+    start: Scenario, tables: Sequence[TorchRecTable], pooling: PoolingFactors, settings: Mapping[str, Any]
+) -> KnobChanges:
+    """Return the tables as knobs; vectors of unlike widths are concatenated, which needs no projection."""
+    number, sentences = len(tables), []
+    dims = _brief([table.dim for table in tables])
+    changes: dict[str, Any] = {
+        "model.num_tables": number,
+        "model.num_embeddings": _listed([table.rows for table in tables]),
+        "model.embedding_dim": dims,
+        "model.row_precision": _brief([table.precision for table in tables]),
+        "model.pooling": _listed([lookups(factors) for factors in pooling]),
+    }
+    if start.model.projection_dim and PROJECTION not in settings:
+        changes[PROJECTION] = None
+    if isinstance(start.model.optimizer, tuple) and OPTIMIZER not in settings:
+        changes[OPTIMIZER] = start.model.optimizer[0]
+    if isinstance(dims, tuple) and start.model.interaction == "dot" and INTERACTION not in settings:
+        changes[INTERACTION] = "concat"
+        sentences.append("Tables have unlike widths: their vectors are concatenated, which needs no projection.")
+    elif not isinstance(dims, tuple) and INTERACTION not in settings:
+        sentences.append(f"All tables have {count(dims)} columns: MLPs and interaction are as in {start.model.name}.")
+    lists = [name for name in (*BY_TABLE, "bag_length_cv") if len(getattr(start.data, name)) not in (0, 1, number)]
+    changes |= {f"data.{name}": () for name in lists if f"data.{name}" not in settings}
+    if lists:
+        sentences.append(f"Lists of the start for other tables are left out: {', '.join(f'data.{name}' for name in lists)}.")
+    return KnobChanges(changes, tuple(sentences))
+
+
+def _listed(numbers: Sequence[int]) -> tuple[int, ...]:
+    return tuple(numbers) if len(set(numbers)) > 1 else (numbers[0],)
+
+
+def _brief(settings: Sequence[Any]) -> Any:
+    return tuple(settings) if len(set(settings)) > 1 else settings[0]
+
+
+def _machine_changes(start: Scenario, topology: TorchRecTopology) -> KnobChanges:
+    """Return a topology's counterparts among the machine's knobs; DRAM of a rank is a share of its host's."""
+    local, sentences = topology.local_world_size, []
+    changes: dict[str, Any] = {GPUS: topology.world_size, NODE: local}
+    if topology.hbm_cap:
+        gpu = _nearest_gpu(start.machine.gpu, topology.hbm_cap)
+        changes["machine.gpu"] = gpu
+        memory = exact(ACCELERATORS[gpu].memory.value, "GB")
+        sentences.append(
+            f"hbm_cap of {figure(topology.hbm_cap / GiB, 'GiB')} is taken as {gpu}, of {memory}, unless machine.gpu is set."
+        )
+    if topology.ddr_cap:
+        changes["machine.host_dram_GiB"] = topology.ddr_cap * local / GiB
+        sentences.append(f"ddr_cap is of one rank: a host has {count(local)} times as much DRAM.")
+    if "inter_host_bw" in topology.given:
+        changes["machine.network_bandwidth_GBps"] = topology.inter_host_bw * 1000 / GB
+    if "hbm_to_ddr_mem_bw" in topology.given:
+        changes["machine.pcie_bandwidth_GBps"] = topology.hbm_to_ddr_mem_bw * 1000 / GB
+    if topology.batch_size:
+        changes[BATCH] = topology.batch_size * topology.world_size
+    for path, setting in changes.items():
+        low, high = KNOBS[path].low, KNOBS[path].high
+        if low is not None and high is not None and not low <= setting <= high:
+            raise BadInput(
+                f"Topology: {path} would be {exact(setting)}, which goes from {exact(low)} to {exact(high)}; change it there."
+            )
+    if unread := [f"{meaning} ({name})" for name, meaning in WITHOUT_KNOB.items() if name in topology.given]:
+        sentences.append(
+            f"No knob stands for {', '.join(unread)}: our steps are those of the parts, the planner's estimate has them."
+        )
+    return KnobChanges(changes, tuple(sentences))
+
+
+def _nearest_gpu(own: str, nbytes: float) -> str:
+    """Return the GPU whose memory is nearest, the start's own if none is nearer.
+
+    People write 80 GB as 80 * 1024**3 bytes: capacities are compared by that count.
+    """
+    far = {name: abs(part.memory.value - nbytes / GiB) for name, part in ACCELERATORS.items()}
+    return own if far.get(own) == min(far.values()) else min(far, key=far.__getitem__)

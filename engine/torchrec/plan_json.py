@@ -1,0 +1,178 @@
+"""Sharding plans as JSON: the form in which TorchRec dumps its own, written, and read back.
+
+A plan is {"plan": {module: {table: {sharding_type, compute_kernel, ranks, shards, cache_params}}}}; a shard is {shard_offsets,
+shard_sizes, placement}, rows first.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..core.figures import count
+from ..errors import BadInput, nearest
+from .embedding_tables import TorchRecTable
+from .kernels import CACHED, KERNELS, CacheSettings
+from .sharding_plan import (
+    DATA_PARALLEL,
+    GRID,
+    ROW_WISE,
+    SHARDING_TYPES,
+    TABLE_ROW_WISE,
+    TABLE_WISE,
+    RankLayout,
+    TableShard,
+    TableSharding,
+    column_blocks,
+    row_blocks,
+)
+from .source_text import checked_size
+
+MODULE = "sparse_arch.embedding_bag_collection"  # where TorchRec's DLRM has its tables
+PLACEMENT = re.compile(r"rank:(\d{1,9})(?:/.*)?")
+USUAL_LOAD_FACTOR = 0.2
+
+
+def plan_content(shardings: Sequence[TableSharding], local_ranks: int, module: str = MODULE) -> dict[str, Any]:
+    """Return a plan as TorchRec dumps it, with `cache_params` where a table has a cache."""
+    return {"plan": {module: {sharding.name: _table_content(sharding, local_ranks) for sharding in shardings}}}
+
+
+def _table_content(sharding: TableSharding, local_ranks: int) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "sharding_type": sharding.sharding_type,
+        "compute_kernel": sharding.kernel,
+        "ranks": list(sharding.ranks),
+        "shards": [
+            {
+                "shard_offsets": [shard.row_offset, shard.column_offset],
+                "shard_sizes": [shard.rows, shard.columns],
+                "placement": f"rank:{shard.rank}/cuda:{shard.rank % local_ranks}",
+            }
+            for shard in sharding.shards
+        ],
+    }
+    if cache := sharding.cache:
+        content["cache_params"] = {
+            "algorithm": cache.algorithm,
+            "load_factor": cache.load_factor,
+            "prefetch_pipeline": cache.prefetch,
+        }
+    return content
+
+
+def read_plan(text: str, tables: Sequence[TorchRecTable], layout: RankLayout) -> tuple[TableSharding, ...]:
+    """Read a plan for some tables, ours or TorchRec's own dump, in the order of tables; raises BadInput naming the table."""
+    try:
+        content = json.loads(checked_size(text, "lines of the plan"))
+    except RecursionError:
+        raise BadInput("The plan is nested too deeply; write it as TorchRec dumps it.") from None
+    except ValueError as error:
+        raise BadInput(f"The plan is not valid JSON: {error}.") from None
+    written = dict(_table_contents(content, 0))
+    names = [table.name for table in tables]
+    if missing := [name for name in names if name not in written]:
+        raise BadInput(f"The plan lacks {count(len(missing), 'table')} of {count(len(names))}, such as {missing[0][:60]!r}.")
+    if strange := [name for name in written if name not in set(names)]:
+        raise BadInput(
+            f"The plan has the table {strange[0][:60]!r}, which is not among the tables; {nearest(strange[0], tuple(names))}"
+        )
+    return tuple(_read_table(table, written[table.name], layout) for table in tables)
+
+
+def _table_contents(content: Any, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the tables of a plan by name: under "plan" and a module's path, under the latter alone, or bare."""
+    if not isinstance(content, dict) or depth > 2:
+        raise BadInput('The plan is no map of tables; write {"plan": {module: {table: {"sharding_type": ...}}}}.')
+    for name, part in content.items():
+        if isinstance(part, dict) and "sharding_type" in part:
+            yield name, part
+        else:
+            yield from _table_contents(part, depth + 1)
+
+
+def _read_table(table: TorchRecTable, content: Mapping[str, Any], layout: RankLayout) -> TableSharding:
+    sharding_type, kernel = content["sharding_type"], content.get("compute_kernel", KERNELS[0])
+    for field, word, known in (("sharding_type", sharding_type, SHARDING_TYPES), ("compute_kernel", kernel, KERNELS)):
+        if word not in known:
+            raise _wrong(table, f"{field} is {str(word)[:40]!r}; known are {', '.join(known)}")
+    ranks = content.get("ranks") or []
+    if not isinstance(ranks, list) or not all(_is_count(rank) for rank in ranks):
+        raise _wrong(table, f"ranks are {str(ranks)[:40]}; write a list of numbers")
+    spec = content.get("sharding_spec")
+    blocks = content.get("shards") or (spec.get("shards") if isinstance(spec, dict) else spec)
+    if sharding_type == DATA_PARALLEL:
+        shards = [TableShard(table.rows, table.dim, 0, 0, rank) for rank in range(layout.world)]
+    elif blocks:
+        shards = _read_shards(table, blocks, ranks)
+    else:
+        shards = [*_usual_shards(table, sharding_type, ranks, layout)]
+    if beyond := next((shard.rank for shard in shards if shard.rank >= layout.world), None):
+        raise _wrong(table, f"it lies on rank {beyond}, but there are {count(layout.world)}; give the topology of the plan")
+    ordered = sorted(shards, key=lambda shard: (shard.column_offset, shard.row_offset, shard.rank))
+    cache = _read_cache(table, content.get("cache_params"))
+    return TableSharding(table.name, sharding_type, kernel, tuple(ordered), cache if kernel == CACHED else None)
+
+
+def _read_shards(table: TorchRecTable, blocks: Any, ranks: Sequence[int]) -> list[TableShard]:
+    """Return the shards that a plan lists; raises BadInput unless they cover the table once."""
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        raise _wrong(table, "shards are no list of objects")
+    shards = []
+    for number, block in enumerate(blocks):
+        size, offset = (block.get(f"shard_{name}s", block.get(name)) for name in ("size", "offset"))
+        if not all(isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in (size, offset)):
+            raise _wrong(table, f"shard {number} needs shard_sizes and shard_offsets, two numbers each: rows, columns")
+        rank = block.get("rank", ranks[number] if number < len(ranks) else None)
+        placed = PLACEMENT.fullmatch(str(block.get("placement", "")))
+        rank = int(placed[1]) if placed else rank
+        if not _is_count(rank):
+            raise _wrong(table, f"shard {number} has no rank; write 'placement': 'rank:0/cuda:0'")
+        shards.append(TableShard(size[0], size[1], offset[0], offset[1], rank))
+    covered = sum(shard.rows * shard.columns for shard in shards)
+    outside = any(
+        shard.row_offset + shard.rows > table.rows or shard.column_offset + shard.columns > table.dim for shard in shards
+    )
+    if outside or covered != table.rows * table.dim:
+        raise _wrong(table, f"shards do not cover its {count(table.rows)} rows of {count(table.dim)} columns once")
+    return shards
+
+
+def _usual_shards(table: TorchRecTable, sharding_type: str, ranks: Sequence[int], layout: RankLayout) -> Iterator[TableShard]:
+    """Yield the shards that TorchRec makes of a table by its type and ranks alone."""
+    if sharding_type == GRID or (not ranks and sharding_type != ROW_WISE):
+        raise _wrong(table, "neither shards nor ranks say where it lies")
+    if sharding_type == TABLE_WISE:
+        yield TableShard(table.rows, table.dim, 0, 0, ranks[0])
+    elif sharding_type in (ROW_WISE, TABLE_ROW_WISE):
+        first, number = (
+            (0, layout.world) if sharding_type == ROW_WISE else (ranks[0] // layout.local * layout.local, layout.local)
+        )
+        for place, (rows, offset) in enumerate(row_blocks(table.rows, [1] * number)):
+            yield TableShard(rows, table.dim, offset, 0, first + place)
+    elif len(ranks) > table.dim:
+        raise _wrong(table, f"{count(len(ranks))} ranks cannot share {count(table.dim)} columns")
+    else:
+        offset = 0
+        for rank, columns in zip(ranks, column_blocks(table.dim, len(ranks)), strict=True):
+            yield TableShard(table.rows, columns, 0, offset, rank)
+            offset += columns
+
+
+def _read_cache(table: TorchRecTable, params: Any) -> CacheSettings:
+    """Return a table's cache; what a plan does not say is TorchRec's default."""
+    fields = params if isinstance(params, dict) else {}
+    share = fields.get("load_factor")
+    share = USUAL_LOAD_FACTOR if share is None else share
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+        raise _wrong(table, f"load_factor is {str(share)[:40]}; write a share of rows above 0 and up to 1")
+    algorithm = str(fields.get("algorithm") or "LRU").rpartition(".")[2].upper()
+    return CacheSettings("LFU" if algorithm == "LFU" else "LRU", float(share), fields.get("prefetch_pipeline") is True)
+
+
+def _is_count(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 10**12
+
+
+def _wrong(table: TorchRecTable, fact: str) -> BadInput:
+    return BadInput(f"The plan of table {table.name[:60]!r}: {fact}.")

@@ -1,0 +1,209 @@
+"""The estimates of TorchRec's planner for a plan: milliseconds, HBM and DRAM of each rank, by the formulas of release 1.8.
+
+They are not ours: each lookup reads its row at the memory's full rate, an exchange moves each vector once, and the shards
+of a rank are added up. tests/torchrec compares them with TorchRec's estimators.
+"""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import NamedTuple
+
+from .embedding_tables import TorchRecTable
+from .kernels import CACHED, DENSE, DRIVES, UVM
+from .pooling_factors import PoolingFactors
+from .sharding_plan import DATA_PARALLEL, GRID, ROW_WISE, TABLE_ROW_WISE, TableShard, TableSharding
+from .topology import TorchRecTopology
+
+INDEX_BYTES = 8
+FULL_ELEMENT, HALF_ELEMENT = 4, 2  # bytes that the planner counts for fp32, and for all else
+NARROWEST = 32  # columns that a lookup of a whole-row shard reads at least
+FULL_BLOCK, HALF_BLOCK = 128, 64  # columns that fill a thread block, and half of one
+HALF_PENALTY, QUARTER_PENALTY = 1.15, 1.75  # times as long as with a full block
+BATCHED_COPY, ELEMENTWISE = 2.455, 9.22  # passes over gradients of sharded rows, and over a replicated table
+UVM_SLOWDOWN = 10
+MAP_BYTES, SLOT_BYTES = 4, 16  # of a cache, for each row of the table and each that it holds
+USUAL_CACHE = 0.2
+STATE_PER_BYTE = {"sgd": 0.0, "adagrad": 1.0, "adam": 2.0}  # of a row's bytes, by optimizer
+
+
+class ShardPerf(NamedTuple):
+    """Milliseconds of a batch: lookup and exchange forward and backward, fetching of missed rows, exchange of indices.
+
+    The planner leaves the last one out of its total.
+    """
+
+    forward_compute: float = 0.0
+    forward_comms: float = 0.0
+    backward_compute: float = 0.0
+    backward_comms: float = 0.0
+    prefetch: float = 0.0
+    input_comms: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The milliseconds that the planner compares."""
+        return self.forward_compute + self.forward_comms + self.backward_compute + self.backward_comms + self.prefetch
+
+
+class RankEstimate(NamedTuple):
+    """What the planner expects of a shard, or of all shards of a rank: bytes of HBM and of host DRAM, milliseconds."""
+
+    hbm: float
+    ddr: float
+    perf: ShardPerf
+
+
+TableEstimates = tuple[RankEstimate, ...]
+
+
+class PlannerInputs(NamedTuple):
+    """What the planner's formulas need beside a plan.
+
+    topology: ranks and bandwidths.
+    batch: samples of a rank.
+    optimizers: that of each table, (T,), by our names.
+    """
+
+    topology: TorchRecTopology
+    batch: int
+    optimizers: tuple[str, ...]
+
+
+class _Amounts(NamedTuple):
+    """A table's lookups and pooled vectors of one rank's samples, and the bytes of an element."""
+
+    lookups: float
+    vectors: float
+    element: int
+
+
+def shard_estimates(
+    tables: Sequence[TorchRecTable], pooling: PoolingFactors, shardings: Sequence[TableSharding], inputs: PlannerInputs
+) -> tuple[TableEstimates, ...]:
+    """Return what the planner expects of the shards of each table, (T,)."""
+    each = zip(tables, pooling, shardings, inputs.optimizers, strict=True)
+    return tuple(_table_estimates(table, factors, sharding, optimizer, inputs) for table, factors, sharding, optimizer in each)
+
+
+def rank_estimates(shardings: Sequence[TableSharding], estimates: Sequence[TableEstimates], ranks: int) -> TableEstimates:
+    """Return what the planner expects of each rank, (P,): the sum over its shards."""
+    sums = [RankEstimate(0, 0, ShardPerf())] * ranks
+    for sharding, of_table in zip(shardings, estimates, strict=True):
+        for shard, estimate in zip(sharding.shards, of_table, strict=True):
+            before = sums[shard.rank]
+            perf = ShardPerf(*(old + new for old, new in zip(before.perf, estimate.perf, strict=True)))
+            sums[shard.rank] = RankEstimate(before.hbm + estimate.hbm, before.ddr + estimate.ddr, perf)
+    return tuple(sums)
+
+
+def _table_estimates(
+    table: TorchRecTable, factors: Sequence[float], sharding: TableSharding, optimizer: str, inputs: PlannerInputs
+) -> TableEstimates:
+    amounts = _Amounts(
+        sum(factor * inputs.batch for factor in factors),
+        sum(min(1.0, factor) * inputs.batch for factor in factors),
+        FULL_ELEMENT if table.precision == "fp32" else HALF_ELEMENT,
+    )
+    return tuple(
+        RankEstimate(
+            *_storage(table, sharding, shard, amounts, optimizer, inputs.topology),
+            _perf(sharding, shard, amounts, inputs.topology),
+        )
+        for shard in sharding.shards
+    )
+
+
+def _perf(sharding: TableSharding, shard: TableShard, amounts: _Amounts, topology: TorchRecTopology) -> ShardPerf:
+    """Return the milliseconds of a shard; with rows over ranks each has its share of the lookups, but sends all vectors."""
+    world, split = topology.world_size, _split(sharding, topology)
+    rate = _kernel_rate(sharding, topology)
+    replicated = sharding.sharding_type == DATA_PARALLEL
+    samples = 1 if replicated else world
+    indices = ceil(amounts.lookups / split * samples * INDEX_BYTES)
+    width = max(shard.columns, NARROWEST) if _whole_rows(sharding) else shard.columns
+    read = amounts.lookups / split * samples * width * amounts.element
+    pooled = amounts.vectors * samples * shard.columns * amounts.element
+    forward = (indices + read + pooled) * (_block_penalty(shard.columns) if _whole_rows(sharding) else 1.0) / rate
+    backward = forward * topology.bwd_compute_multiplier
+    if replicated:
+        return ShardPerf(forward, 0.0, backward, _replica_comms(shard, amounts, rate, topology))
+    comms = _vector_comms(sharding, shard, amounts, topology)
+    copied = 0.0 if _whole_rows(sharding) else pooled * BATCHED_COPY / rate
+    input_comms = ceil(amounts.lookups * world * INDEX_BYTES) / topology.bandwidth(world, topology.local_world_size)
+    prefetch = _prefetched(sharding) / split * shard.columns * amounts.element / topology.hbm_to_ddr_mem_bw
+    return ShardPerf(forward, comms, backward, comms + copied, prefetch, input_comms)
+
+
+def _whole_rows(sharding: TableSharding) -> bool:
+    """Return whether a shard has all rows of its columns, and is the only one."""
+    return sharding.sharding_type not in (ROW_WISE, TABLE_ROW_WISE, GRID, DATA_PARALLEL)
+
+
+def _split(sharding: TableSharding, topology: TorchRecTopology) -> int:
+    """Return over how many ranks the planner spreads a shard's lookups."""
+    if sharding.sharding_type == ROW_WISE:
+        return topology.world_size
+    return topology.group_size if sharding.sharding_type in (TABLE_ROW_WISE, GRID) else 1
+
+
+def _kernel_rate(sharding: TableSharding, topology: TorchRecTopology) -> float:
+    """Return the bytes a millisecond at which a kernel reads rows."""
+    if sharding.kernel == CACHED and not (sharding.cache and sharding.cache.prefetch):
+        share = sharding.cache.load_factor if sharding.cache else USUAL_CACHE
+        return (share * topology.hbm_mem_bw + (1 - share) * topology.hbm_to_ddr_mem_bw) / UVM_SLOWDOWN
+    rates = {DENSE: topology.hbm_mem_bw / 2, UVM: topology.hbm_to_ddr_mem_bw / UVM_SLOWDOWN, DRIVES: topology.ssd_mem_bw}
+    return rates.get(sharding.kernel, topology.hbm_mem_bw)
+
+
+def _block_penalty(columns: int) -> float:
+    return 1.0 if columns >= FULL_BLOCK else HALF_PENALTY if columns >= HALF_BLOCK else QUARTER_PENALTY
+
+
+def _vector_comms(sharding: TableSharding, shard: TableShard, amounts: _Amounts, topology: TorchRecTopology) -> float:
+    """Return the milliseconds in which a shard's pooled vectors cross one way: at once, or within a group and between groups."""
+    vector = amounts.vectors * shard.columns * amounts.element
+    world, local, group = topology.world_size, topology.local_world_size, topology.group_size
+    if sharding.sharding_type not in (TABLE_ROW_WISE, GRID):
+        return vector * world / topology.bandwidth(world, local)
+    groups = max(1, world // group)
+    between = vector * groups / topology.bandwidth(groups, 1) if groups > 1 else 0.0
+    return vector * world / topology.bandwidth(group, min(group, local)) + between
+
+
+def _replica_comms(shard: TableShard, amounts: _Amounts, rate: float, topology: TorchRecTopology) -> float:
+    """Return the milliseconds in which the gradients of a whole table are summed and added."""
+    size = shard.rows * shard.columns * amounts.element
+    nodes = min(topology.world_size / topology.local_world_size, 2)
+    reduced = size * (2 * nodes - 1) / nodes / (topology.inter_host_bw * topology.local_world_size)
+    return reduced * (2 if topology.world_size > 2 * topology.local_world_size else 1) + size * ELEMENTWISE / rate
+
+
+def _prefetched(sharding: TableSharding) -> float:
+    """Return the rows that a batch is expected to fetch into a cache, 0 where that is unknown."""
+    cache = sharding.cache
+    return cache.miss_rate * (cache.lookups or 0.0) if cache and sharding.kernel == CACHED else 0.0
+
+
+def _storage(
+    table: TorchRecTable,
+    sharding: TableSharding,
+    shard: TableShard,
+    amounts: _Amounts,
+    optimizer: str,
+    topology: TorchRecTopology,
+) -> tuple[int, int]:
+    """Return a shard's bytes of HBM and of host DRAM: rows with their optimizer, the cache with its maps, input and output."""
+    elements, replicated = table.rows * table.dim, sharding.sharding_type == DATA_PARALLEL
+    size, in_host = elements * amounts.element, sharding.kernel in (UVM, CACHED)
+    share = (sharding.cache.load_factor if sharding.cache else USUAL_CACHE) if sharding.kernel == CACHED else 0.0
+
+    def with_state(nbytes: int) -> int:
+        part = nbytes if replicated else ceil(nbytes * (shard.rows * shard.columns) / elements)
+        return part + ceil(part * STATE_PER_BYTE.get(optimizer, 1 / table.dim))
+
+    maps = ceil(shard.rows * (MAP_BYTES + share * SLOT_BYTES)) if share else 0
+    held = 0 if sharding.kernel == DRIVES else with_state(round(size * share) if in_host else size) + maps
+    samples = 1 if replicated else topology.world_size
+    moved = ceil(amounts.lookups / _split(sharding, topology) * samples * INDEX_BYTES)
+    moved += ceil(amounts.vectors * samples * shard.columns * amounts.element)
+    return held + (moved if shard.rows or _whole_rows(sharding) else 0), with_state(size) if in_host else 0

@@ -1,0 +1,82 @@
+"""Pooling factors: the mean lookups of a sample, by feature or by table, as TorchRec's planner takes them."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.figures import count, exact
+from ..errors import BadInput, nearest
+from ..scenario.scenario import KNOBS
+from .embedding_tables import TorchRecTable
+from .source_text import checked_size
+
+LEAST, MOST = 1e-6, float(KNOBS["model.pooling"].high or 0)
+PoolingFactors = tuple[tuple[float, ...], ...]  # by table, one for each of its features
+
+
+def read_pooling(text: str, tables: Sequence[TorchRecTable]) -> PoolingFactors:
+    """Read a map in JSON from feature or table to mean lookups, 1 where it has none; raises BadInput.
+
+    A table's number is that of all its features together; a list has one number a feature.
+    """
+    factors = _numbers(text)
+    features = {feature for table in tables for feature in table.features}
+    strange = [name for name in factors if name not in features and all(name != table.name for table in tables)]
+    if strange:
+        known = tuple(features | {table.name for table in tables})
+        raise BadInput(
+            f"Pooling factors name {strange[0][:60]!r}, which is no feature and no table; {nearest(strange[0], known)}"
+        )
+    return tuple(_of_table(table, factors) for table in tables)
+
+
+def lookups(factors: Sequence[float]) -> int:
+    """Return the whole lookups of a sample in a table with such pooling factors: their sum, at least 1."""
+    return max(1, round(sum(factors)))
+
+
+def pooling_sentences(pooling: PoolingFactors) -> tuple[str, ...]:
+    """Return a sentence on pooling factors that were rounded to whole lookups, none where all are whole."""
+    rounded = [sum(factors) for factors in pooling if lookups(factors) != sum(factors)]
+    if not rounded:
+        return ()
+    example = f"such as {exact(rounded[0])} to {exact(lookups((rounded[0],)))}"
+    return (f"Pooling factors of {count(len(rounded), 'table')} are rounded to whole lookups, {example}; not for the planner.",)
+
+
+def _numbers(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(checked_size(text, "pooling factors"))
+    except RecursionError:
+        raise BadInput("The pooling factors are nested too deeply; write a map from feature or table to mean lookups.") from None
+    except ValueError as error:
+        raise BadInput(f'The pooling factors are not valid JSON: {error}; write a map such as {{"f0": 30}}.') from None
+    if not isinstance(content, dict):
+        raise BadInput('The pooling factors are no map; write one such as {"f0": 30}.')
+    return content
+
+
+def _of_table(table: TorchRecTable, factors: dict[str, Any]) -> tuple[float, ...]:
+    """Return the pooling factor of each feature of a table."""
+    number = len(table.features)
+    if table.name not in factors or (table.name in table.features and not isinstance(factors[table.name], list)):
+        return tuple(_factor(feature, factors.get(feature, 1.0)) for feature in table.features)
+    if both := [feature for feature in table.features if feature in factors and feature != table.name]:
+        raise BadInput(
+            f"Pooling factors name both the table {table.name[:60]!r} and its feature {both[0][:60]!r}; write one of them."
+        )
+    written = factors[table.name]
+    if not isinstance(written, list):
+        return (_factor(table.name, written) / number,) * number
+    if len(written) != number:
+        raise BadInput(
+            f"The pooling factor of {table.name[:60]!r} has {count(len(written), 'number')} for {count(number, 'feature')}."
+        )
+    return tuple(_factor(table.name, factor) for factor in written)
+
+
+def _factor(name: str, factor: Any) -> float:
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not LEAST <= factor <= MOST:
+        allowed = f"a number of mean lookups from {exact(LEAST)} to {exact(MOST)}"
+        raise BadInput(f"The pooling factor of {name[:60]!r} is {str(factor)[:40]}; write {allowed}.")
+    return float(factor)

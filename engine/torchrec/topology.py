@@ -1,0 +1,170 @@
+"""A topology as TorchRec's planner has it: ranks, their memories, and bandwidths in bytes a millisecond."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.figures import count, exact
+from ..errors import BadInput, nearest
+from ..scenario.scenario import KNOBS
+from ..units import GiB, MiB
+from .source_text import Opaque, Symbol, checked_size, source_calls
+
+CALLS = ("Topology", "TrainerConfig", "HardwareConfig", "KernelConfig")
+GBPS = GiB / 1000  # bytes a millisecond of a GB/s, as TorchRec counts
+RANK_BATCH = 512  # samples of a rank, the planner's default
+MOST_RANKS = int(KNOBS["machine.num_gpus"].high or 0)
+MOST_BYTES, MOST_RATE = 2**60, 1e15
+PAIR = re.compile(r"\b([a-z_]+)=([-+.\w]+)")
+
+
+@dataclass(frozen=True)
+class TorchRecTopology:
+    """Ranks with their memories and bandwidths; what is not given is the planner's default.
+
+    world_size, local_world_size: ranks in all, and of a node.
+    pod_size: nodes that one fast fabric joins.
+    batch_size: samples of a rank, None where it is not given.
+    hbm_cap, ddr_cap: bytes of a rank, None where not given.
+    hbm_mem_bw, ddr_mem_bw, ssd_mem_bw, hbm_to_ddr_mem_bw: bytes a millisecond of a rank's memories, and between two of them.
+    intra_host_bw, inter_host_bw: bytes a millisecond between ranks of a node, and of different nodes.
+    bwd_compute_multiplier: how many times the forward lookup the backward one takes.
+    given: names of the fields that the text gives.
+    """
+
+    world_size: int
+    local_world_size: int
+    pod_size: int = 1
+    batch_size: int | None = None
+    hbm_cap: float | None = None
+    ddr_cap: float | None = None
+    hbm_mem_bw: float = 897 * GBPS
+    ddr_mem_bw: float = 51 * GBPS
+    ssd_mem_bw: float = 100 * MiB / 1000
+    hbm_to_ddr_mem_bw: float = 32 * GBPS
+    intra_host_bw: float = 600 * GBPS
+    inter_host_bw: float = 12.5 * GBPS
+    bwd_compute_multiplier: float = 2.0
+    given: frozenset[str] = frozenset()
+
+    @property
+    def group_size(self) -> int:
+        """Ranks that share a table's rows by `table_row_wise`."""
+        return self.pod_size * self.local_world_size
+
+    def bandwidth(self, ranks: int, local_ranks: int) -> float:
+        """Return the bytes a millisecond of a collective of so many ranks, of which so many stand in a node."""
+        return self.intra_host_bw if ranks <= local_ranks else self.inter_host_bw
+
+
+WHOLE = {"world_size": MOST_RANKS, "local_world_size": MOST_RANKS, "pod_size": MOST_RANKS, "batch_size": 10**6}
+CAPACITIES = ("hbm_cap", "ddr_cap")
+RATES = (
+    "hbm_mem_bw",
+    "ddr_mem_bw",
+    "ssd_mem_bw",
+    "hbm_to_ddr_mem_bw",
+    "intra_host_bw",
+    "inter_host_bw",
+    "bwd_compute_multiplier",
+)
+RENAMED = {"hbm_cap_bytes": "hbm_cap", "ddr_cap_bytes": "ddr_cap"}
+# Fields of TorchRec's classes that neither the machine nor the estimates here need.
+UNUSED = (
+    "ssd_cap",
+    "ssd_cap_bytes",
+    "weighted_feature_bwd_compute_multiplier",
+    "uneven_sharding_perf_multiplier",
+    "created_by_factory",
+    "use_hardware_based_bandwidth",
+    "is_dry_run",
+    "dry_run_hbm_bytes",
+    "dry_run_ddr_bytes",
+    "additional_params",
+)
+UNLIKE = ("custom_topology_data", "generalized_comms_bandwidths")  # which would change estimates in ways that are not read
+
+
+def read_topology(text: str) -> TorchRecTopology:
+    """Read a topology from JSON, a call or a printed one; raises BadInput naming the field."""
+    written = {
+        RENAMED.get(name, name): setting for name, setting in _written(checked_size(text, "lines of the topology")).items()
+    }
+    device = written.pop("compute_device", "cuda")
+    if (word := device.name if isinstance(device, Symbol) else device) != "cuda":
+        raise BadInput(f"Topology: compute_device is {str(word)[:40]}; only cuda can be planned for here.")
+    known = (*WHOLE, *CAPACITIES, *RATES, *UNUSED)
+    if unlike := next((name for name in UNLIKE if written.pop(name, None) is not None), ""):
+        raise BadInput(f"Topology: {unlike} gives ranks of their own, which are not read; leave it out.")
+    if strange := next((name for name in written if name not in (*known, *UNLIKE)), ""):
+        raise BadInput(f"Topology: {strange[:40]} is no field of it; {nearest(strange, known)}")
+    fields = {name: _number(name, setting) for name, setting in written.items() if name not in UNUSED and setting is not None}
+    if "world_size" not in fields:
+        raise BadInput("Topology: world_size is missing; write world_size=N, the number of GPUs.")
+    fields.setdefault("local_world_size", fields["world_size"])
+    checked = TorchRecTopology(**fields, given=frozenset(fields))
+    if checked.world_size % checked.local_world_size:
+        ranks = f"world_size is {checked.world_size}, which is no multiple of local_world_size={checked.local_world_size}"
+        raise BadInput(f"Topology: {ranks}; all nodes need as many ranks.")
+    if checked.world_size % checked.group_size:
+        raise BadInput(f"Topology: pod_size is {checked.pod_size}, of which {checked.world_size} ranks make no whole number.")
+    return checked
+
+
+def _written(text: str) -> Mapping[str, Any]:
+    """Return the fields by name as they are written."""
+    if text.lstrip().startswith("{"):
+        try:
+            content = json.loads(text)
+        except RecursionError:
+            raise BadInput('The topology is nested too deeply; write an object such as {"world_size": 8}.') from None
+        except ValueError as error:
+            raise BadInput(f"The topology is not valid JSON: {error}.") from None
+        return dict(content)
+    calls = [*source_calls(text, CALLS)]
+    if calls:
+        positional = dict(zip(("world_size", "compute_device"), calls[0].positional, strict=False))
+        return {name: setting for call in calls for name, setting in {**positional, **call.keywords}.items()}
+    return _printed(text)
+
+
+def _printed(text: str) -> dict[str, Any]:
+    """Return the fields of a topology that Python has printed: of unlike ranks the least memory counts."""
+    pairs = PAIR.findall(text)
+    fields: dict[str, Any] = {}
+    for name, written in pairs:
+        if name in ("world_size", "local_world_size", "intra_group_size", "intra_host_bw", "inter_host_bw"):
+            fields[name] = _printed_number(written)
+        elif name == "compute_device":
+            fields[name] = written
+        elif name in ("hbm", "ddr"):
+            memory = _printed_number(written)
+            fields[f"{name}_cap"] = min(fields.get(f"{name}_cap", memory), memory)
+    if not fields:
+        raise BadInput("The topology is neither JSON, nor a call such as Topology(world_size=8, ...), nor a printed one.")
+    group = fields.pop("intra_group_size", None)
+    if group and fields.get("local_world_size"):
+        fields["pod_size"] = group // fields["local_world_size"]
+    return fields
+
+
+def _printed_number(written: str) -> float | int:
+    try:
+        return int(written) if written.isdecimal() else float(written)
+    except ValueError:
+        raise BadInput(f"Topology: {written[:40]!r} is not a number.") from None
+
+
+def _number(name: str, setting: Any) -> Any:
+    if isinstance(setting, Opaque | Symbol):
+        said = setting.name if isinstance(setting, Symbol) else setting.text
+        raise BadInput(f"Topology: {name} is {said[:60]}, whose value the text does not tell; write the number.")
+    most = WHOLE.get(name) or (MOST_BYTES if name in CAPACITIES else MOST_RATE)
+    least, unit = (1, "") if name in WHOLE else (0, "bytes") if name in CAPACITIES else (1e-9, "bytes/ms")
+    if isinstance(setting, bool) or not isinstance(setting, int | float) or not least <= setting <= most:
+        raise BadInput(f"Topology: {name} is {str(setting)[:40]}; write a number from {exact(least)} to {exact(most, unit)}.")
+    if name in WHOLE and setting != int(setting):
+        raise BadInput(f"Topology: {name} is {setting}; write a whole number of at most {count(most)}.")
+    return int(setting) if name in WHOLE else float(setting)
