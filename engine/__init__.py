@@ -25,6 +25,7 @@ Begin with `simulate`, the main idea on one screen. Each room needs only those a
     validation    held against the literature; studies
     campaign      weeks of training under faults and a protection
     analysis      from the points of a sweep to an answer
+    torchrec      TorchRec's tables and plans, in and out
     api           the public face for scripts and notebooks
     commands      the command line
 

@@ -9,7 +9,7 @@ from math import ceil, inf, isnan
 from typing import Any, NamedTuple
 
 from ..core.figures import count
-from ..errors import BadKnob
+from ..errors import BadKnob, CannotRun
 from ..estimate import estimate
 from ..estimates import step_seconds
 from ..results.result import Result
@@ -143,7 +143,7 @@ def _topology_of(s: Scenario, topology: TorchRecTopology | None) -> TorchRecTopo
 
 
 def torchrec_answer(request: TorchRecRequest, plan: str = "") -> TorchRecAnswer:
-    """Return our plan for a request, priced, and beside it the `plan` of a text; raises BadInput and BadKnob."""
+    """Return our plan for a request, priced, and beside it the `plan` of a text; raises BadInput, BadKnob, CannotRun."""
     settled, before = _planned(request.scenario)
     kernels = table_kernels(settled)
     read = _read(request, read_plan(plan, request.tables, request.layout), kernels) if plan else None
@@ -162,8 +162,10 @@ def table_nbytes(request: TorchRecRequest) -> tuple[int, ...]:
 def _planned(s: Scenario) -> tuple[Settled, tuple[str, ...]]:
     """Return a scenario settled with a plan of whole tables and ranges, and a sentence where it had none."""
     settled = fit(s)
-    if settled.placement.balance or s.machine.num_gpus == 1 or settled.problems:
+    if settled.placement.balance or s.machine.num_gpus == 1:
         return settled, ()
+    if s.policy.plan:
+        raise CannotRun(" ".join(settled.problems))
     if s.policy.sharding:
         raise BadKnob(f"{SHARDING}={s.policy.sharding} shares each row evenly, which TorchRec cannot; set it to planner.")
     said = f"system={s.system} shares tables evenly unless {SHARDING} is set, which TorchRec cannot: the planner shards them."

@@ -20,7 +20,6 @@ PRECISION = {
     **dict.fromkeys(("BF16", "BFLOAT16"), "bf16"),
     "INT8": "int8",
 }
-DATA_TYPE = {"fp32": "FP32", "fp16": "FP16", "bf16": "BF16", "int8": "INT8"}  # of TorchRec, by our precision
 WITHOUT_TIME = ("weight_init_max", "weight_init_min", "init_fn", "input_dim")
 WITHOUT_MODEL = {
     "need_pos": "position weights",

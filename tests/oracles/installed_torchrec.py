@@ -16,7 +16,8 @@ from torchrec.distributed.planner.types import Shard, ShardingOption, Topology
 from torchrec.distributed.types import CacheParams
 from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig
 
-from engine.torchrec.embedding_tables import DATA_TYPE, TorchRecTable
+from engine.torchrec.answer import TorchRecRequest
+from engine.torchrec.embedding_tables import TorchRecTable
 from engine.torchrec.kernels import CACHED
 from engine.torchrec.planner_estimate import RankEstimate, ShardPerf
 from engine.torchrec.pooling_factors import PoolingFactors
@@ -49,7 +50,7 @@ def model(tables: Sequence[TorchRecTable]) -> torch.nn.Module:
             num_embeddings=table.rows,
             embedding_dim=table.dim,
             name=table.name,
-            data_type=DataType[DATA_TYPE[table.precision]],
+            data_type=DataType[table.precision.upper()],
             feature_names=list(table.features),
         )
         for table in tables
@@ -57,6 +58,12 @@ def model(tables: Sequence[TorchRecTable]) -> torch.nn.Module:
     whole = torch.nn.Module()
     whole.sparse = EmbeddingBagCollection(tables=configs, device=torch.device("meta"))
     return whole
+
+
+def shape(request: TorchRecRequest, name: str) -> torch.Size:
+    """Return the rows and columns of a table."""
+    (found,) = (table for table in request.tables if table.name == name)
+    return torch.Size((found.rows, found.dim))
 
 
 def topology(ranks: TorchRecTopology) -> Topology:

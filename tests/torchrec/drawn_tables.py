@@ -31,7 +31,7 @@ OPTIMIZERS = ("sgd", "rowwise-adagrad", "adagrad", "adam")
 SPLIT = {COLUMN_WISE, TABLE_COLUMN_WISE, GRID}
 
 
-def table_set(seed: int, mixed: bool) -> TorchRecRequest:
+def table_set(seed: int, mixed: bool, system: str = "all-hbm") -> TorchRecRequest:
     """Return 8 to 200 tables on 2 to 16 GPUs; of unlike widths and precisions if `mixed`."""
     rng = Random(seed)
     number, world = round(8 * 25 ** rng.random()), rng.choice((2, 4, 8, 16))
@@ -49,7 +49,7 @@ def table_set(seed: int, mixed: bool) -> TorchRecRequest:
     ]
     pooling = {f"f{table}": round(10 ** rng.uniform(0, 1.7)) for table in range(number)}
     topology = {"world_size": world, "local_world_size": local, "hbm_cap": 80 * 2**30, "batch_size": RANK_BATCH}
-    return read_request(preset(DEFAULT).scenario, *map(json.dumps, (tables, topology, pooling)))
+    return read_request(preset(DEFAULT).scenario, *map(json.dumps, (tables, topology, pooling)), {"system": system})
 
 
 class EstimateCase(NamedTuple):

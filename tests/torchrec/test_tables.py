@@ -14,11 +14,11 @@ from tests.cases import each, examples
 
 PRINTED = """
 [EmbeddingBagConfig(num_embeddings=1000, embedding_dim=64, name='t0', data_type=<DataType.FP16: 'FP16'>, feature_names=['f0'],
- weight_init_max=None, weight_init_min=None, num_embeddings_post_pruning=None, init_fn=None, need_pos=False, input_dim=None,
+ weight_init_max=None, init_fn=None, need_pos=False, input_dim=None,
  use_virtual_table=False, pooling=<PoolingType.SUM: 'SUM'>),
  EmbeddingBagConfig(num_embeddings=20000000, embedding_dim=128, name='t1', data_type=<DataType.FP32: 'FP32'>,
  feature_names=['f1', 'f2'], weight_init_max=None, init_fn=functools.partial(<function uniform_ at 0x7f090a009620>, a=-1, b=1),
- pooling=<PoolingType.MEAN: 'MEAN'>), EmbeddingBagConfig(num_embeddings=7, embedding_dim=4, name="it's", data_type=<DataType.BF16>,
+ pooling=<PoolingType.MEAN: 'MEAN'>),EmbeddingBagConfig(num_embeddings=7, embedding_dim=4, name="it's", data_type=<DataType.BF16>,
  feature_names=[], init_fn=<function <lambda> at 0x7f09298d84a0>, pooling=<PoolingType.SUM: 'SUM'>),]
 """
 SOURCE = """
@@ -129,7 +129,9 @@ HOSTILE = {
     "deep arithmetic": f"EmbeddingBagConfig(num_embeddings={'(' * 9000}1{')' * 9000}, embedding_dim=1)",
     "5 MiB": " " * 5 * MIB,
     "20,001 tables": "[" + ",".join(TABLE.format(number) for number in range(20_001)) + "]",
-    "20,001 tables as JSON": json.dumps([{"num_embeddings": 1, "embedding_dim": 1, "name": str(number)} for number in range(20_001)]),
+    "20,001 tables as JSON": json.dumps(
+        [{"num_embeddings": 1, "embedding_dim": 1, "name": str(number)} for number in range(20_001)]
+    ),
 }
 
 

@@ -1,0 +1,163 @@
+"""Does `torchrec` price and write a plan, by its function and on the command line, and say what it cannot do?"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import api
+from engine.__main__ import main
+from engine.errors import BadKnob
+from engine.scenario.presets import DEFAULT, preset
+from engine.systems.capacity import fit
+from engine.torchrec.answer import TorchRecRequest, read_request, table_nbytes, torchrec_answer
+from engine.torchrec.plan_json import plan_content
+from tests.cases import each
+from tests.torchrec.drawn_tables import table_set
+
+START = preset(DEFAULT).scenario
+TABLES = [
+    {"num_embeddings": 40_000_000, "embedding_dim": 128, "name": "large", "data_type": "FP16", "feature_names": ["f0"]},
+    *({"num_embeddings": 1000, "embedding_dim": 128, "name": f"small{n}", "data_type": "FP16"} for n in range(6)),
+]
+STEP = "Step time [ms]"
+SMALL = {"machine__gpu": "a100-80-mig-1g", "model__optimizer": "adam"}  # the large table does not fit into HBM
+
+
+def request(system: str, **settings: object) -> TorchRecRequest:
+    """Return the tables on four GPUs of two nodes."""
+    topology = {"world_size": 4, "local_world_size": 2, "batch_size": 1024}
+    knobs = {"system": system, **{name.replace("__", "."): value for name, value in settings.items()}}
+    return read_request(START, json.dumps(TABLES), json.dumps(topology), '{"f0": 20}', knobs)
+
+
+@each(
+    ("system", "settings", "kernels"),
+    [
+        ("all-hbm", {}, {"fused"}),
+        ("torchrec-uvm", {"policy__cache_load_factor": 0.2}, {"fused_uvm_caching"}),
+        ("dram-hbm-nodes", {}, {"fused"}),
+        ("dram-hbm-nodes", SMALL, {"fused", "fused_uvm"}),
+        (
+            "mtrains",
+            {**SMALL, "machine__host_dram_GiB": 16.0},
+            {"fused", "key_value"},
+        ),
+    ],
+)
+def test_each_system_gives_its_kernels(system: str, settings: dict[str, object], kernels: set[str]) -> None:
+    found = torchrec_answer(request(system, **settings))
+    assert {sharding.kernel for sharding in found.plan.shardings} == kernels
+    assert all((sharding.cache is not None) == (system == "torchrec-uvm") for sharding in found.plan.shardings)
+
+
+def test_a_system_of_other_memories_is_refused_with_those_that_torchrec_has() -> None:
+    with pytest.raises(BadKnob, match=r"choose all-hbm, torchrec-uvm, dram-hbm-nodes or mtrains"):
+        request("cxl")
+    with pytest.raises(BadKnob, match=r"policy\.sharding=interleaved .* set it to planner"):
+        torchrec_answer(request("all-hbm", policy__sharding="interleaved"))
+
+
+def test_a_cache_has_its_share_and_its_expected_misses() -> None:
+    found = torchrec_answer(
+        request("torchrec-uvm", policy__cache_load_factor=0.001, policy__cache_policy="lfu", data__popularity="uniform")
+    )
+    cache = found.plan.shardings[0].cache
+    assert cache is not None and (cache.algorithm, cache.load_factor, cache.prefetch) == ("LFU", 0.001, True)
+    assert 0 < cache.miss_rate < 1 and found.plan.ranks[0].perf.prefetch > 0
+
+
+@each("seed", range(12), few=4)
+def test_the_plan_read_back_costs_what_the_plan_written_does(seed: int) -> None:
+    asked = table_set(seed, mixed=False)
+    plan = torchrec_answer(asked).plan
+    text = json.dumps(plan_content(plan.shardings, asked.topology.local_world_size))
+    read = torchrec_answer(asked, text).read
+    assert read is not None and read.step_ms == plan.step_ms and read.sentences == ()
+    assert read.estimates == plan.estimates
+
+
+def test_the_plan_is_the_engines_own_where_torchrec_can_have_it() -> None:
+    asked = table_set(2, mixed=False)
+    settled, plan = fit(asked.scenario), torchrec_answer(asked).plan
+    assert plan.sentences == () and plan.step_ms == api.estimate(asked.scenario, replicated_rows=0)[0].results[STEP]
+    balance = settled.placement.balance
+    assert balance is not None
+    np.testing.assert_allclose(plan.memory["hbm"], balance.held)
+    assert sum(table_nbytes(asked)) == pytest.approx(balance.held.sum())
+
+
+def test_a_cut_by_columns_and_rows_at_once_is_replaced_and_said() -> None:
+    one = json.dumps(TABLES[:1])
+    asked = read_request(START, one, '{"world_size": 4}', settings={"policy.plan": "0-1/2-3"})
+    plan = torchrec_answer(asked).plan
+    assert "cuts 1 table by columns and by rows at once" in plan.sentences[0]
+    assert plan.shardings[0].sharding_type == "row_wise" and plan.result.scenario.policy.plan == "0-3"
+
+
+def test_a_plan_of_torchrecs_says_what_we_cannot_price() -> None:
+    asked = request("all-hbm")
+    small = {"sharding_type": "data_parallel", "compute_kernel": "dense", "ranks": [0, 1, 2, 3]}
+    uneven = [
+        {"size": [rows, 128], "offset": [first, 0], "rank": rank}
+        for rank, (rows, first) in enumerate(((1, 0), (2, 1), (0, 3), (39_999_997, 3)))
+    ]
+    large = {"sharding_type": "row_wise", "compute_kernel": "fused_uvm", "shards": uneven}
+    read = torchrec_answer(asked, json.dumps({"large": large, **{f"small{n}": small for n in range(6)}})).read
+    assert read is not None
+    said = " ".join(read.sentences)
+    assert "6 tables of the plan read are data_parallel" in said and "such as large, another kernel" in said and "uneven" in said
+
+
+def test_the_command_writes_the_plan_that_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tables, topology, plan, answer = (tmp_path / name for name in ("t.json", "ranks.json", "plan.json", "answer.json"))
+    tables.write_text(json.dumps(TABLES), encoding="utf-8")
+    topology.write_text('{"world_size": 4, "batch_size": 1024}', encoding="utf-8")
+    words = ["torchrec", str(tables), "--topology", str(topology)]
+    assert main([*words, "--plan", str(plan), "--json", str(answer), "--module", "ebc"]) == 0
+    printed, content = capsys.readouterr(), json.loads(answer.read_text(encoding="utf-8"))
+    assert printed.err.splitlines() == [] and "large" in printed.out and "Our plan: " in printed.out
+    assert json.loads(plan.read_text(encoding="utf-8")) == content["plan"] and [*content["plan"]["plan"]] == ["ebc"]
+    assert content["step_ms"] == api.estimate(content["link"])[0].results[STEP]
+    assert [row["name"] for row in content["tables"]] == [table["name"] for table in TABLES] and len(content["ranks"]) == 4
+    assert content["planner_ms"] == max(row["planner_ms"] for row in content["ranks"])
+    assert main([*words, "--read-plan", str(plan), "--plan", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["plan"]
+    assert main([*words, "--read-plan", str(plan)]) == 0
+    assert "The plan read: " in capsys.readouterr().out
+
+
+def test_the_command_ends_with_3_and_no_plan_where_nothing_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tables, plan = tmp_path / "t.json", tmp_path / "plan.json"
+    tables.write_text(json.dumps([{"num_embeddings": 10**11, "embedding_dim": 128, "name": "t"}]), encoding="utf-8")
+    assert main(["torchrec", str(tables), "--plan", str(plan)]) == 3
+    found = capsys.readouterr()
+    assert not plan.exists() and "Our plan cannot run: " in found.out
+    assert found.err == "Note: No plan was written: it cannot run.\n"
+    assert main(["torchrec", str(tables), "--set", "policy.plan=9"]) == 3
+    assert "parts are numbered 0 to 7" in capsys.readouterr().err
+
+
+@each(
+    ("words", "said"),
+    [
+        ("nothing.txt", "nothing.txt cannot be read: No such file"),
+        ("bytes.txt", "bytes.txt cannot be read: it is no text in UTF-8"),
+        ("t.json --topology t.json", "The topology is neither"),
+        ("t.json --pooling t.json", "pooling factors are no map"),
+        ("t.json --read-plan t.json", "no map of tables"),
+        ("t.json --set model.num_tables=3", "what the tables say"),
+        ("t.json --json - --plan -", "Only one output can be -"),
+        ("t.json --plan /no/such/folder/plan.json", "/no/such/folder"),
+    ],
+)
+def test_bad_input_ends_with_2_and_one_line(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.json").write_text(json.dumps(TABLES), encoding="utf-8")
+    Path("bytes.txt").write_bytes(b"\xff\xfe\x00")
+    assert main(["torchrec", *words.split()]) == 2
+    found = capsys.readouterr()
+    assert found.out == "" and found.err.count("\n") == 1 and said in found.err
