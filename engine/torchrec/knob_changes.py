@@ -16,6 +16,7 @@ from .topology import RANK_BATCH, TorchRecTopology
 
 SHAPE = tuple(f"model.{name}" for name in ("num_tables", "num_embeddings", "embedding_dim", "row_precision", "pooling"))
 INTERACTION, PROJECTION, OPTIMIZER = "model.interaction", "model.projection_dim", "model.optimizer"
+REPLICAS = "policy.replicated_rows"
 GPUS, NODE, BATCH = "machine.num_gpus", "machine.gpus_per_node", "data.batch_size"
 USUAL_GPUS, USUAL_SYSTEM = 8, "all-hbm"
 # Fields of a topology without a knob, and what is timed in their place.
@@ -62,7 +63,8 @@ def torchrec_scenario(
         _model_changes(start, tables, pooling, settings),
         _machine_changes(start, topology) if topology else KnobChanges({}),
     ]
-    changes = {path: setting for part in parts for path, setting in part.changes.items()}
+    changes: dict[str, Any] = {REPLICAS: 0.0}  # TorchRec has no copies of single rows
+    changes |= {path: setting for part in parts for path, setting in part.changes.items()}
     whole, ending = mended(start, {**changes, **settings})
     scenario = with_values(start, whole)
     if scenario.system not in REPRESENTED:

@@ -81,7 +81,8 @@ def test_the_plan_read_back_costs_what_the_plan_written_does(seed: int) -> None:
 def test_the_plan_is_the_engines_own_where_torchrec_can_have_it() -> None:
     asked = table_set(2, mixed=False)
     settled, plan = fit(asked.scenario), torchrec_answer(asked).plan
-    assert plan.sentences == () and plan.step_ms == api.estimate(asked.scenario, replicated_rows=0)[0].results[STEP]
+    assert plan.sentences == () and plan.step_ms == api.estimate(asked.scenario)[0].results[STEP]
+    assert asked.scenario.policy.replicated_rows == 0
     balance = settled.placement.balance
     assert balance is not None
     np.testing.assert_allclose(plan.memory["hbm"], balance.held)
