@@ -61,11 +61,6 @@ class TorchRecRequest:
     sentences: tuple[str, ...]
 
     @property
-    def features(self) -> tuple[int, ...]:
-        """How many pooled vectors a sample has of each table, (T,)."""
-        return tuple(len(table.features) for table in self.tables)
-
-    @property
     def layout(self) -> RankLayout:
         """The ranks, and how many a node has."""
         return RankLayout(self.topology.world_size, self.topology.local_world_size)

@@ -224,9 +224,3 @@ def _sentences(tables: Iterable[TorchRecTable], ignored: Mapping[str, int]) -> I
     means = sum(table.mean for table in tables)
     if means:
         yield f"pooling=MEAN of {count(means, 'table')} is timed as SUM: the division is not counted."
-    several = [table for table in tables if len(table.features) > 1]
-    if several:
-        yield (
-            f"{count(len(several), 'table')}, such as {several[0].name[:60]}, {'has' if len(several) == 1 else 'have'} several "
-            "features: their lookups are added up, but each table's pooled vector is counted once."
-        )

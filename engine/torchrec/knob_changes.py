@@ -14,7 +14,9 @@ from .kernels import REPRESENTED, representable
 from .pooling_factors import PoolingFactors, lookups
 from .topology import RANK_BATCH, TorchRecTopology
 
-SHAPE = tuple(f"model.{name}" for name in ("num_tables", "num_embeddings", "embedding_dim", "row_precision", "pooling"))
+SHAPE = tuple(
+    f"model.{name}" for name in ("num_tables", "num_embeddings", "embedding_dim", "row_precision", "pooling", "features")
+)
 INTERACTION, PROJECTION, OPTIMIZER = "model.interaction", "model.projection_dim", "model.optimizer"
 REPLICAS = "policy.replicated_rows"
 GPUS, NODE, BATCH = "machine.num_gpus", "machine.gpus_per_node", "data.batch_size"
@@ -98,6 +100,7 @@ def _model_changes(
         "model.embedding_dim": dims,
         "model.row_precision": _brief([table.precision for table in tables]),
         "model.pooling": _listed([lookups(factors) for factors in pooling]),
+        "model.features": _brief([len(table.features) for table in tables]),
     }
     if start.model.projection_dim and PROJECTION not in settings:
         changes[PROJECTION] = None

@@ -31,16 +31,16 @@ def read_pooling(text: str, tables: Sequence[TorchRecTable]) -> PoolingFactors:
 
 
 def lookups(factors: Sequence[float]) -> int:
-    """Return the whole lookups of a sample in a table with such pooling factors: their sum, at least 1."""
-    return max(1, round(sum(factors)))
+    """Return the whole lookups of a sample in a table with such pooling factors: their sum, at least 1 a feature."""
+    return max(len(factors), round(sum(factors)))
 
 
 def pooling_sentences(pooling: PoolingFactors) -> tuple[str, ...]:
     """Return a sentence on pooling factors that were rounded to whole lookups, none where all are whole."""
-    rounded = [sum(factors) for factors in pooling if lookups(factors) != sum(factors)]
+    rounded = [(sum(factors), lookups(factors)) for factors in pooling if lookups(factors) != sum(factors)]
     if not rounded:
         return ()
-    example = f"such as {exact(rounded[0])} to {exact(lookups((rounded[0],)))}"
+    example = f"such as {exact(rounded[0][0])} to {exact(rounded[0][1])}"
     return (f"Pooling factors of {count(len(rounded), 'table')} are rounded to whole lookups, {example}; not for the planner.",)
 
 

@@ -156,4 +156,5 @@ def test_lists_of_a_start_for_other_tables_are_left_out() -> None:
 def test_pooling_factors_become_lookups_and_features_are_counted() -> None:
     two = json.dumps([{"num_embeddings": 9, "embedding_dim": 8, "name": "t", "feature_names": ["a", "b"]}])
     found = read_request(START, two, pooling='{"a": 3.4, "b": 2.2}')
-    assert found.scenario.model.pooling == (6,) and found.features == (2,) and found.pooling == ((3.4, 2.2),)
+    assert found.scenario.model.pooling == (6,) and found.scenario.model.features == 2 and found.pooling == ((3.4, 2.2),)
+    assert request().scenario.model.features == 1
