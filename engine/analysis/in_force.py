@@ -24,7 +24,7 @@ from ..insight.relaxation import LINK
 from ..registry import load
 from ..scenario import knobs
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import KNOBS, Scenario, values, with_values
+from ..scenario.scenario import KNOBS, Scenario, alike, dense_optimizer, projection_dim, values, with_values
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.replicas import planned
 from ..systems.parts import kind_of
@@ -223,6 +223,17 @@ def _replicated(s: Scenario) -> InForce:
     return InForce((rows + 0.5) * row_bytes(s) / MiB, f"{figures.count(rows, 'row')} on every GPU, with which a step is shortest")
 
 
+def _projection(s: Scenario) -> InForce:
+    if s.model.interaction != "dot":
+        return InForce(None, f"interaction {s.model.interaction} takes vectors of any width")
+    return InForce(projection_dim(s.model), "that of all tables" if alike(s.model) else "that of the widest table")
+
+
+def _dense_optimizer(s: Scenario) -> InForce:
+    several = isinstance(s.model.optimizer, tuple)
+    return InForce(dense_optimizer(s.model), "that of the first table" if several else "that of the tables")
+
+
 OF: Mapping[str, Callable[[Scenario], InForce]] = {
     CAPACITY: _capacity,
     MODULE: lambda s: InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}"),
@@ -248,6 +259,8 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     "policy.replicated_rows": _replicated,
     "policy.checkpoint_minutes": _period,
     "run.passes": lambda s: InForce(None, f"the run is counted in batches, {figures.count(s.run.batches)}"),
+    "model.projection_dim": _projection,
+    "model.dense_optimizer": _dense_optimizer,
     "model.cross_rank": lambda s: InForce(None, "each cross layer has a full matrix"),
     "model.embedding_learning_rate": lambda s: InForce(s.model.learning_rate, "the learning rate of the MLPs"),
 }

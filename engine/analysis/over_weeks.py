@@ -57,7 +57,7 @@ def number(result: Result, name: str) -> float | None:
     """Return one of a result's numbers, of its scenario's knobs by path, or of its campaign; None where it has none."""
     if name in KNOBS:
         found = values(result.scenario)[name]
-        return None if found is None else float(found)
+        return None if found is None or isinstance(found, tuple) else float(found)
     if name in WEEKS:
         return over_weeks(result.scenario, name) if result.ran else None
     return result.results.get(name)

@@ -2,7 +2,8 @@
 
 An axis is any iterable: list, tuple, set (sorted), range, generator, numpy array, column of a frame. A knob that takes
 several numbers as one value reads a flat tuple of numbers as that value and a flat list as an axis, as it always did;
-the widths of an MLP, of which there are always several, read both as one value. What could be either is refused.
+the widths of an MLP, of which there are always several, read both as one value. What could be either is refused. A knob with
+one value for all tables, or one per table, reads a flat tuple as one per table.
 """
 
 from __future__ import annotations
@@ -147,8 +148,8 @@ def _number(path: str, value: Decimal | Fraction) -> float | int:
 
 
 def _several(knob: Knob) -> bool:
-    """Return whether one value of the knob is several numbers."""
-    return knob.kind in knobs.SEPARATOR or knob.kind == "assumptions"
+    """Return whether one value of the knob is several numbers, or may be one per table."""
+    return knob.kind in knobs.SEPARATOR or knob.kind == "assumptions" or knob.by_table
 
 
 def _one(knob: Knob, value: Any, written: Any) -> Any:
@@ -166,12 +167,12 @@ def _spans(knob: Knob, value: Any, flat_lists: bool) -> bool:
         return True
     if knob.kind == "assumptions":
         return _spans_assumptions(knob, value)
-    numbers = [isinstance(one, bool | int | float) for one in value]
+    numbers = [isinstance(one, bool | int | float) or (knob.kind == "choice" and isinstance(one, str)) for one in value]
     if knob.kind == "widths" or isinstance(value, tuple):
         if any(numbers) and not all(numbers):
             raise BadKnob(f"{knob.path}={shown(value)} mixes numbers and lists; {_both(knob)}")
         return bool(value) and not numbers[0]
-    if value and all(numbers) and not flat_lists:
+    if value and all(numbers) and not (flat_lists or knob.by_table):
         raise BadKnob(f"{knob.path}={shown(value)} can be one value or an axis; {_both(knob)}")
     return True
 
@@ -199,7 +200,7 @@ def _axis(knob: Knob, items: list[Any] | tuple[Any, ...], unordered: bool) -> Ax
         if value in seen:
             raise BadKnob(f"axis {knob.path} gives {knobs.write(knob, value)[:SHOWN]} twice; name each value once.")
         seen.add(value)
-    ordered = sorted(values, key=lambda one: (one is not None, one)) if unordered else values
+    ordered = sorted(values, key=lambda one: (one is not None, isinstance(one, tuple), one)) if unordered else values
     return Axis(knob.path, tuple(ordered))
 
 

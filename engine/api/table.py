@@ -12,6 +12,7 @@ from ..core.figures import count, figure
 from ..errors import BadInput, nearest
 from ..results.csv_table import csv_text
 from ..results.result import Result
+from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.knobs import brief
 from ..scenario.scenario import KNOBS, values
@@ -58,7 +59,7 @@ class Table(Sequence[Result]):
 
         applies = dict.fromkeys(name for one in self for name, value in one.results.items() if value is not None)
         rows = [
-            {KNOBS[path].title: _plain(values(one.scenario)[path]) for path in self.varied}
+            {KNOBS[path].title: _plain(path, values(one.scenario)[path]) for path in self.varied}
             | {name: one.results.get(name) for name in applies}
             | {"Outcome": one.outcome}
             for one in self
@@ -127,7 +128,9 @@ class Table(Sequence[Result]):
         return str(self.frame.to_html(max_rows=rows, show_dimensions=rows is not None))
 
 
-def _plain(value: Any) -> Any:
+def _plain(path: str, value: Any) -> Any:
+    if isinstance(value, tuple) and KNOBS[path].by_table:
+        return knobs.write(KNOBS[path], value)
     return ", ".join(map(str, value)) if isinstance(value, tuple) else value
 
 

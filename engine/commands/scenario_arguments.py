@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis import linked
+from ..embedding_tables import table_list
+from ..embedding_tables.table_list import TableList
 from ..errors import BadFile, BadInput
 from ..paths import written_path
 from ..scenario import knobs
@@ -21,11 +23,12 @@ DIGEST = "data.digest"
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a preset, a link or a file says, the settings by dotted path, and the data file."""
+    """What a preset, a link or a file says, the settings by dotted path, the data file, and the names of listed tables."""
 
     start: links.Opened
     settings: Mapping[str, Any]
     data: Path | None
+    names: tuple[str, ...] = ()
 
     @property
     def scenario(self) -> Scenario:
@@ -42,6 +45,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="train on a data file: Criteo, TorchRec, Avazu, ..., or any table with a mapping",
     )
+    parser.add_argument(
+        "--tables",
+        type=written_path,
+        metavar="FILE.csv",
+        help="take the tables that a CSV file lists: Table, Rows, Dim, Lookups, ...",
+    )
     parser.add_argument("--estimate", action="store_true", help="expected values of the steady state: instant, without training")
 
 
@@ -57,16 +66,35 @@ def add_start(parser: argparse.ArgumentParser) -> None:
 def chosen(arguments: argparse.Namespace) -> Chosen:
     """Return what the arguments choose; raises BadInput."""
     start = _start(arguments)
-    settings, said = mended(start.scenario, dict(_setting(text) for text in arguments.set))
-    if said:
-        print(f"Note: {said}", file=sys.stderr)
-    data = vars(arguments).get("data")  # not every command takes a file
+    data, tables = (vars(arguments).get(name) for name in ("data", "tables"))  # not every command takes files
+    listed = _listed(tables) if tables else None
+    settings, notes = _settings(start.scenario, dict(_setting(text) for text in arguments.set), listed)
+    for note in notes:
+        print(f"Note: {note}", file=sys.stderr)
     if data is not None:
         asked = settings.get(DIGEST, values(start.scenario)[DIGEST])
         settings[DIGEST] = digest_of(data)
         if asked not in ("", settings[DIGEST]):
             raise BadFile(f"{data} is not the data file of this scenario, whose SHA-256 is {asked}; give that file.")
-    return Chosen(start, settings, data)
+    return Chosen(start, settings, data, listed.names if listed else ())
+
+
+def _settings(base: Scenario, given: dict[str, Any], listed: TableList | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return all settings, those that are `given` before those of listed tables, and what else had to change with them."""
+    if listed:
+        return table_list.fitted(base, {**listed.changes, **given})
+    settings, said = mended(base, given)
+    return settings, (said,) if said else ()
+
+
+def _listed(path: Path) -> TableList:
+    """Return the tables that a CSV file lists; raises BadFile where it cannot be read, BadInput for what it says."""
+    try:
+        return table_list.parse(path.read_bytes().decode("utf-8-sig"), path.name)
+    except OSError as error:
+        raise BadFile(f"{path} cannot be read ({error.strerror}); give a CSV file of tables.") from error
+    except UnicodeDecodeError as error:
+        raise BadFile(f"{path} is no UTF-8 text; save it as CSV in UTF-8.") from error
 
 
 def _start(arguments: argparse.Namespace) -> links.Opened:

@@ -146,7 +146,7 @@ def _others(scenario: Scenario, knob: Knob, own: Any) -> Iterator[Any]:
         yield "" if own else "0"  # a plan: all on the first part, as there always is one
     elif knob.kind == "widths":
         yield (*(2 * width for width in own[:-1]), own[-1])
-    elif knob.kind in ("ints", "floats"):
+    elif knob.kind in ("ints", "floats") or isinstance(own, tuple):
         yield from (tuple(2 * item for item in own), tuple(item // 2 for item in own))
         yield from () if any(own) else ((knob.low,), (knob.high,))
     elif knob.kind in ("int", "float"):

@@ -11,7 +11,7 @@ from ..hardware.devices.pmem import module_bytes
 from ..hardware.hosts import host_channels, threads
 from ..registry import load
 from ..scenario.knobs import Knob, offered
-from ..scenario.scenario import KNOBS, Scenario, values
+from ..scenario.scenario import KNOBS, Scenario, dense_optimizer, projection_dim, values
 from ..schedule.machine import sized_scenario
 from ..systems.parts import EVEN, kind_of
 from ..systems.system import LogPolicy, cache_policy, log_policy
@@ -114,4 +114,6 @@ AUTOMATIC: Mapping[str, Callable[[Scenario], Any]] = {
     RELAXED: _policy(lambda policy: policy.relaxed_lookup),
     CACHE: _cache,
     SHARDING: _sharding,
+    "model.projection_dim": lambda s: projection_dim(s.model),
+    "model.dense_optimizer": lambda s: dense_optimizer(s.model),
 }

@@ -119,8 +119,10 @@ def stop(value: Any, text: str, found: Result | str) -> Stop:
 
 
 def _held(settled: Scenario, path: str) -> Any:
+    """Return the one value in force; None where there is none, or one per table."""
     knob = KNOBS[path]
-    return in_force(settled, path) if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" else None
+    own = in_force(settled, path) if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" else None
+    return None if isinstance(own, tuple) else own
 
 
 def _made(scenario: Scenario, path: str, value: Any) -> Scenario | str:

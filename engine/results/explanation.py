@@ -14,7 +14,7 @@ from ..hardware.devices.pmem import told_modules
 from ..hardware.prices import unpriced
 from ..run.run import Run
 from ..run.training_curve import TrainingOutcome
-from ..scenario.scenario import KNOBS, Scenario
+from ..scenario.scenario import KNOBS, Scenario, per_table
 from ..scenario.sequences import sequence_notes
 from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine
@@ -94,12 +94,12 @@ def warnings(
 
 def _inexact(machine: Machine) -> tuple[str, ...]:
     """Say where early lookups are not those of a lookup after the update, to the last bit, even with one lookup a bag."""
-    precision = machine.scenario.model.row_precision
-    if precision == "fp32" or not machine.log_policy.relaxed_lookup:
+    narrow = [one for one in dict.fromkeys(per_table(machine.scenario.model, "row_precision")) if one != "fp32"]
+    if not narrow or not machine.log_policy.relaxed_lookup:
         return ()
     return (
-        f"Relaxed lookup with {precision} rows is not exact: a row's rounded change is added to pooled vectors in fp32, so they "
-        "agree with a strict lookup to fp32's rounding, not to the bit; policy.relaxed_lookup=off is exact.",
+        f"Relaxed lookup with {' and '.join(narrow)} rows is not exact: a row's rounded change is added to pooled vectors in "
+        "fp32, so they agree with a strict lookup to fp32's rounding, not to the bit; policy.relaxed_lookup=off is exact.",
     )
 
 

@@ -8,8 +8,9 @@ percent of the baseline's step time. A verdict asks `require=throughput=1e6` onc
 `objective=capital`, `parts=all` and `prices=2024`. What Runs looks for is `find=WORDS`, and what it compares is
 `run=estimate:/search?...` once per request: how it is computed, and the link that reopens it. A crash state of the log
 protocol adds its replay line, `crash=v1:...`, and one that trains with which kernels, `arithmetic=`. Parts of one's own travel
-with their values, `part=...` once each (`link_parts.py`). Knobs that had another name or unit when a link was made are opened
-as those of today, and the banner says so.
+with their values, `part=...` once each (`link_parts.py`), and where lists of tables would fill the link, these in `lists=...`
+(`packed_lists.py`). Knobs that had another name or unit when a link was made are opened as those of today, and the banner
+says so.
 """
 
 import re
@@ -28,10 +29,11 @@ from ..scenario.presets import DEFAULT, preset
 from ..scenario.renamed import chosen, meant, rewritten, translated
 from ..scenario.scenario import KNOBS, Scenario, known, values, with_values
 from . import axes as sweep_axes
-from . import link_parts
+from . import link_parts, packed_lists
 from .questions import ONE, SEVERAL, Pairs, Questions
 
 MOST_CHARACTERS = 8000
+MOST_WRITTEN_OUT = MOST_CHARACTERS // 2  # the address bar writes ; and * in three characters each
 MOST_RUNS = 8
 NOTHING_ASKED = Questions()
 BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -84,7 +86,7 @@ def query(
         start = with_values(start, {"model.name": scenario.model.name})
         pairs.append(("model.name", scenario.model.name))
     before = values(start)
-    pairs += [(path, knobs.write(KNOBS[path], value)) for path, value in values(scenario).items() if value != before[path]]
+    pairs += [(path, _written(path, value)) for path, value in values(scenario).items() if value != before[path]]
     spanned = [link_parts.settled(axis) for axis in axes]
     asked = [(name, link_parts.settled(text) if name == "only" else text) for name, text in questions.pairs]
     pairs += [("axis", axis) for axis in spanned] + asked
@@ -92,7 +94,16 @@ def query(
     pairs += [(link_parts.PARAMETER, part) for part in link_parts.carried(scenario, (*spanned, *words))]
     pairs += [("crash", crash)] if crash else []
     trained = [("arithmetic", arithmetic())] if scenario.run.training else []
-    return [*pairs, ("v", str(version.LINK)), ("model", version.MODEL), *trained]
+    pairs += [("v", str(version.LINK)), ("model", version.MODEL), *trained]
+    return pairs if len(text_of(pairs)) <= MOST_WRITTEN_OUT else packed_lists.packed(pairs)
+
+
+def _written(path: str, value: object) -> str:
+    """Write a knob's value, of a list the shorter of its two texts: each value apart, or equal neighbours as 16*600."""
+    knob, text = KNOBS[path], knobs.write(KNOBS[path], value)
+    if knob.kind in ("ints", "floats") and isinstance(value, tuple):
+        return min(text, knobs.runs(knob.kind, value), key=len)
+    return text
 
 
 def link(
@@ -104,8 +115,12 @@ def link(
     questions: Questions = NOTHING_ASKED,
 ) -> str:
     """Return the link's path and query, to be put behind a host."""
-    parts = (f"{quote(key)}={quote(value, safe='.;:,-')}" for key, value in query(scenario, base, axes, crash, questions))
-    return f"/{page}?" + "&".join(parts)
+    return f"/{page}?" + text_of(query(scenario, base, axes, crash, questions))
+
+
+def text_of(pairs: Pairs) -> str:
+    """Return parameters as the part of a link behind its question mark."""
+    return "&".join(f"{quote(key)}={quote(value, safe='.;:,*-')}" for key, value in pairs)
 
 
 def in_mode(link: str, how: How) -> str:
@@ -138,7 +153,7 @@ def open_pairs(pairs: Pairs) -> Opened:
     several: dict[str, list[str]] = {name: [] for name in SEVERAL}
     renamed: dict[str, str] = {}
     format_ = _link_version(next((text for name, text in pairs if name == "v"), str(version.LINK)))
-    pairs, parts = link_parts.taken(pairs)
+    pairs, parts = link_parts.taken(packed_lists.unpacked(pairs))
     systems = _systems(pairs)
     for name, written in pairs:
         if "\ufffd" in name + written or not (name + written).isprintable():

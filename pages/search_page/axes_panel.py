@@ -135,8 +135,10 @@ def suggestion(knob: Knob, base: Scenario) -> str:
         return ",".join(knob.allowed or map(str, knob.only))
     if knob.kind not in ("int", "float"):
         return ""
-    numbers = [knobs.write(knob, stop) for stop in stops(settled_or_asked(base), knob)]
     now = values(base)[knob.path]
+    if isinstance(now, tuple):
+        return ""
+    numbers = [knobs.write(knob, stop) for stop in stops(settled_or_asked(base), knob)]
     near = [text for text in numbers if now and now / NEAR <= float(text) <= now * NEAR]
     found = near if len(near) > 2 else numbers
     return ",".join(found[:: max(-(-len(found) // SUGGESTED), 1)])

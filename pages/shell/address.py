@@ -1,7 +1,6 @@
 """The address bar: opens the link it holds, and keeps it the link of what is on the page."""
 
 from time import monotonic
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -21,6 +20,9 @@ from pages.ui.plain import plain
 
 WRITTEN_PAIRS, WRITE_TIME, BANNER, LEFT_OUT = "address written", "address written at", "banner", "left out of the link"
 SETTLED_SECONDS = 2.0
+MOST_LISTED = 200  # values of a list, which take most of a link
+FEWER_PARTS = "save the scenario with fewer parts of your own, or send their files beside it"
+FEWER_TABLES = "its tables are too many and too unlike; download them as CSV on Design, under Tables, and send that file"
 LOOPBACK = ("127.", "localhost", "[::1]")
 
 
@@ -47,7 +49,7 @@ def open_link() -> None:
 
 def _opened(pairs: Pairs) -> tuple[Opened, tuple[str, ...]]:
     """Return as much of a link as can be opened, at the worst the first preset, and why the rest is left out."""
-    if len(urlencode(pairs)) > links.MOST_CHARACTERS:
+    if len(links.text_of(pairs)) > links.MOST_CHARACTERS:
         return links.open_pairs([]), (f"{_too_long(pairs)} The first preset is shown instead.",)
     return linked.opened_in_part(pairs, lambda opened: next(filter(None, (page.refusal(opened) for page in PLACES.values())), ""))
 
@@ -71,7 +73,7 @@ def _put_away() -> None:
 
 def _too_long(pairs: Pairs) -> BadInput:
     try:
-        linked.read(urlencode(pairs))
+        linked.read(links.text_of(pairs))
     except BadInput as error:
         return error
     raise ValueError("a link longer than the limit was opened")
@@ -134,7 +136,6 @@ def share(place: str, contents: str) -> None:
         if any(f"//{name}" in host() for name in LOOPBACK):
             st.caption("It opens on this computer alone; on another one, put its own explorer's address in front.")
         if len(st.session_state[session.HERE]) > links.MOST_CHARACTERS:
-            st.caption(
-                "It is too long to be opened: save the scenario with fewer parts of your own, or send their files beside it."
-            )
+            listed = any(isinstance(own, tuple) and len(own) > MOST_LISTED for own in vars(session.scenario().model).values())
+            st.caption(f"It is too long to be opened: {FEWER_TABLES if listed else FEWER_PARTS}.")
         st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)

@@ -54,8 +54,8 @@ def unit(name: str, sweep: Sweep) -> str:
 
 
 def numeric(axis: Axis) -> bool:
-    """Whether an axis is a scale of numbers; one with "auto" among them is a list of words."""
-    return KNOBS[axis.path].kind in ("float", "int") and None not in axis.values
+    """Whether an axis is a scale of numbers; one with "auto" or values per table among them is a list of words."""
+    return KNOBS[axis.path].kind in ("float", "int") and not any(one is None or isinstance(one, tuple) for one in axis.values)
 
 
 def of_all(sweep: Sweep) -> pd.DataFrame:

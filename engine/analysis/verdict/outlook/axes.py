@@ -8,8 +8,9 @@ import numpy as np
 
 from ....campaign.fault_stream import hazards_of
 from ....scenario.data import BY_TABLE
+from ....scenario.groups import Model
 from ....scenario.machine import YEARS
-from ....scenario.scenario import Scenario, per_table, with_values
+from ....scenario.scenario import DIM, PROJECTION, ROW_KNOBS, Scenario, per_table, projection_dim, with_values
 from ....systems.traffic import table_bytes
 from ....units import GB, HOUR
 from ..decide import PRICES
@@ -53,9 +54,17 @@ def _lookups_at(s: Scenario, value: float) -> tuple[Scenario, Scaled]:
             "model.num_embeddings": (max(1, round(rows / fewer)),),
             "model.pooling": (1,),
             "policy.plan": "",
+            **_kinds_of_fewer(s.model, fewer),
             **alike,
         },
     ), ()
+
+
+def _kinds_of_fewer(model: Model, fewer: int) -> dict[str, Any]:
+    """Return width, precision and optimizer of fewer tables, taken evenly from lists; nothing where all tables are alike."""
+    lists = {f"model.{name}": own for name in ROW_KNOBS if isinstance(own := getattr(model, name), tuple)}
+    found = {path: tuple(own[table * len(own) // fewer] for table in range(fewer)) for path, own in lists.items()}
+    return found | ({PROJECTION: projection_dim(model)} if DIM in lists else {})
 
 
 def _failures_at(s: Scenario, value: float) -> tuple[Scenario, Scaled]:

@@ -36,9 +36,12 @@ def inputs(question: VerdictQuestion) -> str:
     each, alike = model.num_embeddings, len(model.num_embeddings) == 1
     rows = figures.count(each[0], "row") if alike else f"{figures.count(sum(each), 'row')} in all"
     asked = ", ".join(requirements(question.requirement)) or "no speed or budget required"
+    dims, optimizers = per_table(model, "embedding_dim"), dict.fromkeys(per_table(model, "optimizer"))
+    wide = f" × {dims[0]}" if len({*dims}) == 1 else f", {min(dims)} to {max(dims)} wide"
     return (
-        f"Computed for {figures.count(model.num_tables, 'table')} of {rows} × {model.embedding_dim}, "
-        f"{figures.count(sum(per_table(model, 'pooling')), 'lookup')} a sample, popularity {data.popularity}, {model.optimizer}, "
+        f"Computed for {figures.count(model.num_tables, 'table')} of {rows}{wide}, "
+        f"{figures.count(sum(per_table(model, 'pooling')), 'lookup')} a sample, popularity {data.popularity}, "
+        f"{' and '.join(optimizers)}, "
         f"batches of {figures.count(data.batch_size)}; {asked}; "
         f"{figures.exact(question.base.machine.training_hours_a_month)} hours of training a month, "
         f"prices of {question.base.machine.prices}."

@@ -1,0 +1,88 @@
+"""Cells of a list of tables: whole numbers as spreadsheets write them, and words by other names that they have elsewhere.
+
+A thousands separator is read where it can be nothing else: "1.000" is a thousand in one country and one in another.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+from ..core.figures import count
+from ..errors import BadInput
+
+SPACES = " \u00a0\u202f'\u2019_"  # between groups of digits these can be nothing else
+POINTS = ".,"
+GROUPED = re.compile(rf"[0-9]{{1,3}}(?:(?P<mark>[{SPACES}{POINTS}])[0-9]{{3}})(?:(?P=mark)[0-9]{{3}})*")
+PLAIN = re.compile("[+-]?[0-9]{1,18}")
+WHOLE = re.compile(r"([0-9]+)[.,]0{1,2}")  # as programs write whole numbers with a point
+SCALED = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:e\+?([0-9]{1,2}))?\s*(k|m|million|g|b|billion)?", re.IGNORECASE)
+TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
+PRECISION_WORDS = {
+    "float32": "fp32",
+    "float": "fp32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+}
+OPTIMIZER_WORDS = {
+    "row-wise-adagrad": "rowwise-adagrad",
+    "exact-row-wise-adagrad": "rowwise-adagrad",
+    "exact-rowwise-adagrad": "rowwise-adagrad",
+    "exact-adagrad": "adagrad",
+    "exact-sgd": "sgd",
+}
+
+
+def thousands_marks(texts: Iterable[str]) -> frozenset[str]:
+    """Return the point or comma that parts thousands in a column: it does where a number of it has two."""
+    found = (GROUPED.fullmatch(text.strip()) for text in texts if "." in text or "," in text)
+    return frozenset(match["mark"] for match in found if match and match[0].count(match["mark"]) > 1)
+
+
+def whole_number(cell: Any, marks: frozenset[str] = frozenset()) -> int:
+    """Return the whole number that a cell holds, whose column parts thousands by `marks`; raises BadInput."""
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return _whole(Decimal(cell), cell) if isfinite(cell) else _refuse(cell)
+    text = str(cell).strip()
+    if PLAIN.fullmatch(text):
+        return int(text)
+    if grouped := GROUPED.fullmatch(text):
+        return _grouped(text, grouped["mark"], marks)
+    if whole := WHOLE.fullmatch(text):
+        return int(whole[1])
+    scaled = SCALED.fullmatch(text)
+    if scaled is None:
+        return _refuse(cell)
+    return _whole(Decimal(scaled[1]) * 10 ** int(scaled[2] or 0) * TIMES.get((scaled[3] or "").lower(), 1), cell)
+
+
+def _grouped(text: str, mark: str, marks: frozenset[str]) -> int:
+    number = int(text.replace(mark, ""))
+    if mark in POINTS and text.count(mark) == 1 and mark not in marks:
+        raise BadInput(
+            f"{text!r} can be {count(number)} or {text.partition(mark)[0]}, as countries differ; "
+            "write the number without a mark between its digits."
+        )
+    return number
+
+
+def _whole(number: Decimal, cell: Any) -> int:
+    if number != int(number):
+        raise BadInput(f"{_shown(cell)} is not a whole number; write one.")
+    return int(number)
+
+
+def _refuse(cell: Any) -> int:
+    raise BadInput(f"{_shown(cell)} is not a number; write a whole number, such as 5000000 or 5 M.")
+
+
+def _shown(cell: Any) -> str:
+    return repr(str(cell).strip()[:40])
+
+
+def known_word(cell: Any, names: Mapping[str, str]) -> str:
+    """Return a cell's word as knobs have it: in small letters, hyphens in place of blanks, by its name here if it has another."""
+    word = re.sub(r"[\s_]+", "-", str(cell).strip().lower())
+    return names.get(word, word)

@@ -1,0 +1,49 @@
+"""Long lists in links: knobs with a value per table as one compressed parameter, where written out they would fill the link.
+
+`lists=...` is zlib's bytes of lines `KNOB=VALUE`, in the letters of base64 that no address escapes.
+"""
+
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
+
+from ..errors import BadLink
+from ..scenario.knobs import LISTING
+from .questions import Pairs
+
+PARAMETER = "lists"
+LONG = 60  # characters of a value that is packed
+MOST_LETTERS = 1_000_000  # of the text that is packed
+
+
+def packed(pairs: Sequence[tuple[str, str]]) -> Pairs:
+    """Return parameters with the long lists of knobs among them as one, in the place of the first."""
+    lists = [(name, text) for name, text in pairs if "." in name and LISTING in text and len(text) > LONG]
+    if not lists:
+        return [*pairs]
+    lines = "\n".join(f"{name}={text}" for name, text in lists)
+    letters = urlsafe_b64encode(zlib.compress(lines.encode(), 9)).decode().rstrip("=")
+    first = pairs.index(lists[0])
+    others = [pair for pair in pairs if pair not in lists]
+    return [*others[:first], (PARAMETER, letters), *others[first:]]
+
+
+def unpacked(pairs: Sequence[tuple[str, str]]) -> Pairs:
+    """Return parameters with packed lists written out again; raises BadLink."""
+    found: Pairs = []
+    for name, text in pairs:
+        found += _lists(text) if name == PARAMETER else [(name, text)]
+    return found
+
+
+def _lists(letters: str) -> Pairs:
+    try:
+        content = zlib.decompressobj()
+        lines = content.decompress(urlsafe_b64decode(letters + "=" * (-len(letters) % 4)), MOST_LETTERS).decode()
+        whole = content.eof
+    except (ValueError, zlib.error):  # UnicodeError and binascii's are ValueErrors
+        lines, whole = "", False
+    pairs = [(name, text) for name, _, text in (line.partition("=") for line in lines.split("\n"))]
+    if not whole or not all("." in name for name, _ in pairs):
+        raise BadLink(f"The link's lists={letters[:40]!r} cannot be read; copy the whole link again.")
+    return pairs
