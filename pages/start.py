@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.own_data import leading, panel
 from pages.shell import address, frame
-from pages.start_page import models, own_model, paper_results, questions
+from pages.start_page import models, own_model, own_tables, paper_results, questions
 
 frame.guard()
 leading.go()
@@ -24,5 +24,5 @@ else:
     st.markdown("**About which model?**")
     models.draw(asked)
     st.markdown("**Or your own model**")
-    own_model.draw(asked)
+    own_tables.draw(asked, own_model.draw(asked))
     panel.draw(asked, "start")

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from ..analysis.objective import formatted, short
 from ..core.figures import count, figure
+from ..embedding_tables.table_rows import table_rows
 from ..errors import BadInput
 from ..insight.running_costs import dollars, price_note
 from ..results.csv_table import csv_text
@@ -47,7 +48,8 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.csv:
         output.write(arguments.csv, csv_text([result], how))
     if arguments.json:
-        output.write(arguments.json, json.dumps(json.loads(result_text(result)), indent=1) + "\n")
+        content = json.loads(result_text(result)) | {"tables": table_rows(result, chosen.names)}
+        output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     if arguments.trace:
         output.write(arguments.trace, chrome_trace(result))
     output.say(summary(result), arguments.csv, arguments.json, arguments.trace)

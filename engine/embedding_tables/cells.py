@@ -17,6 +17,7 @@ POINTS = ".,"
 GROUPED = re.compile(rf"[0-9]{{1,3}}(?:(?P<mark>[{SPACES}{POINTS}])[0-9]{{3}})(?:(?P=mark)[0-9]{{3}})*")
 PLAIN = re.compile("[+-]?[0-9]{1,18}")
 WHOLE = re.compile(r"([0-9]+)[.,]0{1,2}")  # as programs write whole numbers with a point
+FRACTION = re.compile("[0-9]+,[0-9]+")
 SCALED = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:e\+?([0-9]{1,2}))?\s*(k|m|million|g|b|billion)?", re.IGNORECASE)
 TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
 PRECISION_WORDS = {
@@ -52,7 +53,7 @@ def whole_number(cell: Any, marks: frozenset[str] = frozenset()) -> int:
         return _grouped(text, grouped["mark"], marks)
     if whole := WHOLE.fullmatch(text):
         return int(whole[1])
-    scaled = SCALED.fullmatch(text)
+    scaled = SCALED.fullmatch(text.replace(",", ".") if FRACTION.fullmatch(text) else text)
     if scaled is None:
         return _refuse(cell)
     return _whole(Decimal(scaled[1]) * 10 ** int(scaled[2] or 0) * TIMES.get((scaled[3] or "").lower(), 1), cell)

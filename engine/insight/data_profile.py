@@ -11,7 +11,7 @@ from ..core.figures import count
 from ..core.row_sizes import mean_bytes
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
-from ..systems.row_kinds import mean_kind
+from ..systems.row_kinds import kind_bytes, mean_kind
 from ..workload.accesses import expected
 from ..workload.batch import offsets, table_ends
 from ..workload.expected import hit_rate
@@ -31,9 +31,10 @@ class Profile:
 
     `popularity` is the share of lookups of the hottest `SHARES` of rows; `by_batch` rows are batch size, unique rows and
     lookups of the batch before's rows, both as shares of lookups; `hits` are hit rates by policy at `SHARES` of rows.
-    Tables have `table_rows` rows and `weight` of the lookups; `by_table` are hit rates of an LRU cache for each alone, of
-    `SHARES` of its rows. `numbering` says how a file's ids become rows, `columns` which of its columns each table is of, () where
-    that is not known, `samples` how many it trains on in a pass.
+    Tables have `table_rows` rows of `table_row_bytes` and `weight` of the lookups; `by_table` are hit rates of an LRU cache for
+    each alone, of `SHARES` of its rows. `row_bytes` are the mean row's, without its optimizer's state. `numbering` says how a
+    file's ids become rows, `columns` which of its columns each table is of, () where that is not known, `samples` how many it
+    trains on in a pass.
     """
 
     rows: int
@@ -43,6 +44,7 @@ class Profile:
     by_batch: Sequence[tuple[int, float, float]]
     hits: dict[str, Floats]
     table_rows: Sequence[int]
+    table_row_bytes: Floats
     weight: Floats
     by_table: Floats
     numbering: str = ""
@@ -96,9 +98,10 @@ def _profile(
     s: Scenario, words: str, by_batch: Sequence[tuple[int, float, float]], head: Floats, lru: Floats, weight: Floats, own: Floats
 ) -> Profile:
     tables = per_table(s.model, "num_embeddings")
-    rows = mean_kind(s, tables)
+    mean, each = mean_kind(s, tables), kind_bytes(s, "row") - kind_bytes(s, "beside")
     hits = {LRU: lru, LRU_BY_TABLE: weight @ own, STATIC: head}
-    return Profile(sum(tables), mean_bytes(rows.row) - mean_bytes(rows.beside), words, head, by_batch, hits, tables, weight, own)
+    row_bytes = mean_bytes(mean.row) - mean_bytes(mean.beside)
+    return Profile(sum(tables), row_bytes, words, head, by_batch, hits, tables, each, weight, own)
 
 
 def _counted_batch(scenario: Scenario, batches: Sequence[Ints], joined: int) -> tuple[int, float, float]:

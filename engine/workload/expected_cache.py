@@ -49,12 +49,16 @@ def expected_moves(
     rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
     x, c = gap_rate(space.p), s.data.locality
     unused_so_far = unused(stays * x, c)
+    misses = rows @ (unused_so_far - unused((stays + served) * x, c))
+    missed = served * float((rows * space.p) @ (unused_so_far * _afresh(x, c, stays, served)))
+    return ExpectedMoves(float(misses) / at_once, missed / at_once, _refused(s, policy, capacity_rows, float(misses)) / at_once)
+
+
+def _afresh(x: Floats, c: float, stays: float, served: float) -> Floats:
+    """Return the chance that a use of a row, given as mean gaps a lookup, follows none of those for which the row would stay."""
     pace = CLOSENESS * (1 - c) * served * x
     reaches = c * -np.expm1(-pace) / pace  # a use's chain of forerunners reaches back beyond its own batch
-    alone = 1 - reaches * -np.expm1(-CLOSENESS * stays * x)
-    misses = rows @ (unused_so_far - unused((stays + served) * x, c))
-    missed = served * float((rows * space.p) @ (unused_so_far * alone))
-    return ExpectedMoves(float(misses) / at_once, missed / at_once, _refused(s, policy, capacity_rows, float(misses)) / at_once)
+    return 1 - reaches * -np.expm1(-CLOSENESS * stays * x)
 
 
 def _refused(s: Scenario, policy: str, capacity: float, misses: float) -> float:
@@ -199,23 +203,39 @@ def popular_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
 
 def missed_rows(s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None) -> Floats:
     """Return the (T,) unique rows of a batch by table that a cache over all tables, or some, does not hold; 0 of others."""
-    every, mine = alike(s), np.zeros(s.model.num_tables)
-    which = np.arange(len(mine)) if tables is None else np.array(tables, dtype=np.int64)
+    return _missed_by_table(s, policy, capacity_rows, at_once, tables)[0]
+
+
+def missed_shares(
+    s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
+) -> Floats:
+    """Return the (T,) share of each table's lookups whose row that cache does not hold when their batch begins; 0 of others."""
+    return _missed_by_table(s, policy, capacity_rows, at_once, tables)[1]
+
+
+def _missed_by_table(
+    s: Scenario, policy: str, capacity_rows: float, at_once: int, tables: Sequence[int] | None
+) -> tuple[Floats, Floats]:
+    every, missed, shares = alike(s), np.zeros(s.model.num_tables), np.zeros(s.model.num_tables)
+    which = np.arange(len(missed)) if tables is None else np.array(tables, dtype=np.int64)
     if not len(which):
-        return mine
+        return missed, shares
     space, batch = id_space(s, tables), lookups(s)
     if capacity_rows >= space.rows.sum():
-        return mine
+        return missed, shares
     served = at_once * float(batch[which].sum())
     rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
     x, c = gap_rate(space.p), s.data.locality
-    chance = rows / space.rows * (unused(stays * x, c) - unused((stays + served) * x, c))
+    absent = rows / space.rows * unused(stays * x, c)
+    used = absent - rows / space.rows * unused((stays + served) * x, c)
     order = np.argsort(space.p)
     of, weight = spectra(every.laws), np.array(every.pooling, dtype=np.float64) * s.data.batch_size / batch[which].sum()
     p = of.p * np.repeat(weight, np.diff(of.start, append=len(of.p)))
-    missed = np.add.reduceat(of.rows * np.interp(p, space.p[order], chance[order]), of.start)
-    mine[which] = missed[every.kind[which]] / at_once
-    return mine
+    found = np.add.reduceat(of.rows * np.interp(p, space.p[order], used[order]), of.start)
+    missed[which] = found[every.kind[which]] / at_once
+    met = np.interp(p, space.p[order], (absent * _afresh(x, c, stays, served))[order])
+    shares[which] = np.add.reduceat(of.rows * of.p * met, of.start)[every.kind[which]]
+    return missed, shares
 
 
 @remembered(most=64)

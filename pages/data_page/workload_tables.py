@@ -184,7 +184,7 @@ def on_tables(found: Profile, share: float) -> str:
     small = rows <= SMALL_TABLE
     part = lost[small].sum() / lost.sum()
     if part > 0.5 and 1 < small.sum() < len(rows):  # of all tables it would say nothing
-        whole = figure(float(rows[small].sum()) * found.row_bytes, "B")
+        whole = figure(float((rows * found.table_row_bytes)[small].sum()), "B")
         return f"{start}, {percent(part)} of the misses are in the {small.sum()} smallest tables; whole, they take {whole}"
     worst = int(lost.argmax())
     misses = f"{title(found, worst)} ({count(rows[worst], 'row')}) misses {percent(1 - hits[worst])} of its lookups"

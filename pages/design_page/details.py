@@ -10,13 +10,15 @@ from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.design_page import constants_panel, every_knob, tornado
+from pages.embedding_tables import table_editor, table_results
 from pages.graphics import chart
 from pages.memory import memory_panel
 from pages.systems import compare_charts, compare_panel, compare_tables, parts_panel
-from pages.ui import downloads, tables
+from pages.ui import downloads, session, tables
 from pages.why_page import why_panel
 
 WHY, SYSTEMS, MEMORY, PARTS = "why section", "systems section", "memory section", "parts section"
+TABLES = "tables section"
 
 
 def draw(scenario: Scenario, result: Result, base: Result) -> None:
@@ -25,6 +27,13 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
     if both:
         _clock(both)
     _section("Why is it so fast, or slow? Each step from PMEM to CXL", WHY, lambda: why_panel.draw(scenario))
+    _section("Tables one by one: edit them, paste a list, save it as CSV", TABLES, lambda: _tables(scenario))
+    if result.ran:
+        _section(
+            "Which table takes most? Where each lies, its bytes, hits and time",
+            "rows section",
+            lambda: table_results.draw(result),
+        )
     _section("Which system? Others beside this one, and what moves where", SYSTEMS, lambda: compare_panel.draw(scenario))
     if divided(scenario):
         _section("Is the work shared evenly? Tables by GPU, node, server or module", PARTS, lambda: parts_panel.draw(scenario))
@@ -36,6 +45,10 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
         _section("How sure is this? Every constant over its plausible range", "sure", lambda: tornado.draw(scenario, result))
         _section("A few batches in time, and how busy each device is", "batches section", lambda: _batches(result))
         _section("All results, and where the numbers come from", "numbers section", lambda: _numbers(scenario, both))
+
+
+def _tables(scenario: Scenario) -> None:
+    table_editor.draw("design", scenario, "Apply these tables", session.show)
 
 
 def _clock(both: dict[str, Result]) -> None:

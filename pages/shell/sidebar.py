@@ -48,6 +48,8 @@ def _group(group: str, refused: Mapping[str, str], elsewhere: Collection[str]) -
             for path in paths
             if path not in refused and not (warming.kernels_missing() or effect(session.scenario(), path).acts)
         ]
+        if group == "model":
+            st.caption("Tables unlike each other are edited on Design, in the section Tables one by one.")
         every = bool(idle) and st.toggle(f"{len(idle)} without effect here", key=f"idle {group}")
         for title, members in sections([path for path in paths if every or path not in idle]).items():
             if title:

@@ -36,8 +36,8 @@ TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "bill
 NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*(million|billion|[kmgb])?", re.IGNORECASE)
 
 
-def draw(asked: Question) -> None:
-    """Draw the fields, the size that they make, and the button that applies them."""
+def draw(asked: Question) -> Scenario | None:
+    """Draw the fields, the size that they make, and the button that applies them; return the scenario, None if refused."""
     wrong = False
     changes: dict[str, object] = {}
     *columns, last = st.columns(len(FIELDS) + 1)
@@ -70,6 +70,7 @@ def draw(asked: Question) -> None:
             disabled=not isinstance(own, Scenario),
         )
         st.caption("MLPs and machine as in the reference DLRM; every one is a knob later.", width="content")
+    return own if isinstance(own, Scenario) else None
 
 
 def exact(written: str) -> str:
@@ -89,8 +90,9 @@ def whole(changes: dict[str, object]) -> dict[str, object]:
     """Return the fields with what follows from them: the bottom MLP ends in the embedding's dim, and SGD trains, as in papers."""
     widths = preset(DEFAULT).scenario.model.bottom_mlp
     dim = changes.get("model.embedding_dim", widths[-1])
+    widest = max(dim) if isinstance(dim, tuple) else dim  # to which dot products bring the others
     trained = {f"model.{name}": KNOBS[f"model.{name}"].default for name in TRAINING}
-    return {**trained, **changes, "model.bottom_mlp": (*widths[:-1], dim)}
+    return {**trained, **changes, "model.bottom_mlp": (*widths[:-1], widest)}
 
 
 def _scenario(changes: dict[str, object]) -> Scenario | str:

@@ -36,13 +36,18 @@ def draw_alone(knob: Knob) -> None:
     if knob.kind == "switch" and not knob.optional:
         key = session.bring(knob.path)
         st.toggle(knob.title, bool(st.session_state[key]), key=key, help=_help(knob))
-    elif knob.kind in ("choice", "switch"):
+    elif knob.kind in ("choice", "switch") and not _is_listed(knob):
         _choice(knob)
     elif knob.main:
         draw_slider(knob)
     else:
         key = session.bring(knob.path)
         st.text_input(knob.title, st.session_state[key], key=key, help=_help(knob) + _extent(knob))
+
+
+def _is_listed(knob: Knob) -> bool:
+    """Whether a knob's widget holds a list with a value per table, which is written, not chosen."""
+    return knob.by_table and isinstance(_good(knob, str(session.held(knob.path))), tuple)
 
 
 def say(knob: Knob, refusal: str, idle: str = "", more: str = "") -> None:

@@ -1,0 +1,171 @@
+"""A row of results for each embedding table: its size, where it lies, what a cache hits of it, and its share of the time.
+
+Hits, lookups and unique rows are what the generator's popularity lets expect. The time is that for which the embedding stage
+keeps its busiest device busy; a table's share of it is that of what its lookups and unique rows take on one part of the
+machine, or, where a system has no such parts, of the bytes that they move: each lookup its vector and its gradient, each unique
+row itself twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+
+import numpy as np
+
+from ..core.arrays import Floats, Row
+from ..core.figures import count, figure, percent
+from ..registry import load
+from ..results.result import Result
+from ..scenario.scenario import per_table
+from ..schedule.machine import settle
+from ..systems.parts import kind_of, table_units
+from ..systems.row_kinds import kind_bytes
+from ..systems.sharding import Pieces
+from ..systems.system import Settled, cache_policy
+from ..systems.traffic import table_nbytes
+from ..units import GB, MS
+from ..workload.accesses import expected
+from ..workload.expected_cache import hottest, missed_shares
+from .table_list import COLUMNS, TABLE
+
+MEMORIES: Mapping[str, str] = {
+    "hbm": "HBM",
+    "dram": "host DRAM",
+    "expander-dram": "DRAM behind CXL",
+    "pmem": "PMEM",
+    "ssd": "drives",
+    "servers": "embedding servers",
+}
+STAGE = "Embedding"
+MOST_NAMED = 6  # parts that are named one by one
+
+
+def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
+    """Return a row for each table of a result's scenario, by name or number; none for what could not run.
+
+    Table, the columns of a list of tables, Size [GB], Memory, Parts, Hit rate [%] (None without a cache), Lookups a batch,
+    Unique rows a batch, Embedding time [ms].
+    """
+    settled = settle(result.scenario)
+    if not result.ran or settled.problems:
+        return ()
+    s, touched = settled.scenario, expected(settled.scenario)
+    hits, times = _hit_rates(settled), _busy_seconds(result)[1] * _time_shares(settled)
+    columns: dict[str, Sequence[object]] = {
+        TABLE: [name or str(number) for number, name in enumerate(names or ("",) * s.model.num_tables, 1)],
+        **{title: per_table(s.model, path.partition(".")[2]) for title, path in COLUMNS.items()},
+        "Size [GB]": (table_nbytes(s) / GB).tolist(),
+        "Memory": _memories(settled),
+        "Parts": _parts(settled),
+        "Hit rate [%]": [None if isnan(hit) else 100 * min(hit, 1.0) for hit in hits.tolist()],
+        "Lookups a batch": touched.lookups.tolist(),
+        "Unique rows a batch": touched.unique_rows.tolist(),
+        "Embedding time [ms]": (times / MS).tolist(),
+    }
+    return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+
+def note(result: Result) -> str:
+    """Return what the times of a result's tables add up to, and how each table's share is found; "" for what could not run."""
+    if not result.ran:
+        return ""
+    device, busy = _busy_seconds(result)
+    exposed = sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == STAGE)
+    kind = kind_of(settle(result.scenario).system)
+    way = (
+        f"what its lookups and unique rows take on one {kind.title}"
+        if kind
+        else "the bytes that its lookups and unique rows move"
+    )
+    return (
+        f"Embedding work keeps {device} busy for {figure(busy / MS, 'ms')} a batch, and lengthens the step by "
+        f"{figure(exposed / MS, 'ms')}; a table's share of the first is by {way}."
+    )
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """Return which tables take most of the time, in a sentence."""
+    times = np.array([row["Embedding time [ms]"] for row in rows])
+    if len(rows) < 2 or not times.sum():
+        return f"{count(len(rows), 'table')} of {figure(sum(row['Size [GB]'] for row in rows), 'GB')}"
+    order = np.argsort(-times, kind="stable")
+    few = int(np.searchsorted(np.cumsum(times[order]), 0.5 * times.sum())) + 1
+    gigabytes = sum(rows[table]["Size [GB]"] for table in order[:few])
+    whole = sum(row["Size [GB]"] for row in rows)
+    names = f"Table {rows[order[0]][TABLE]} takes" if few == 1 else f"{count(few)} of {count(len(rows), 'table')} take"
+    part = percent(times[order[:few]].sum() / times.sum())
+    return f"{names} {part} of the embedding time, with {percent(gigabytes / whole)} of the bytes"
+
+
+def _busy_seconds(result: Result) -> tuple[str, float]:
+    """Return the device that the embedding stage keeps busy longest, and for how many seconds a batch."""
+    busy: dict[str, float] = {}
+    for row in result.breakdown:
+        if row["Stage"] == STAGE:
+            busy[row["Device"]] = busy.get(row["Device"], 0.0) + row["Busy [s]"]
+    device = max(busy, key=busy.__getitem__, default="")
+    return (str(load("devices", device).title), busy[device]) if device else ("no device", 0.0)
+
+
+def _time_shares(settled: Settled) -> Floats:
+    """Return the share of the embedding time that each table takes, (T,)."""
+    s, system, touched = settled.scenario, settled.system, expected(settled.scenario)
+    if kind := kind_of(system):
+        each = table_units(s, system, kind)
+        seconds = touched.lookups * each.units.lookup * each.lookups + touched.unique_rows * each.units.row * each.rows
+        if system.tiers:
+            seconds = seconds + system.tiers(s).far.sum(axis=0) * each.units.far * each.far
+    else:
+        vectors = kind_bytes(s, "vector") + kind_bytes(s, "gradient")
+        seconds = touched.lookups * vectors + touched.unique_rows * 2 * kind_bytes(s, "row")
+    shares: Floats = seconds / seconds.sum()
+    return shares
+
+
+def _memories(settled: Settled) -> list[str]:
+    """Return the memory in which each table lies, (T,)."""
+    s, system = settled.scenario, settled.system
+    found = np.full(s.model.num_tables, MEMORIES.get(system.memory, system.memory), dtype=object)
+    for place, nbytes in system.tiers(s).kept.items() if system.tiers else ():
+        found[nbytes > 0] = MEMORIES[place]
+    return [str(memory) for memory in found]
+
+
+def _hit_rates(settled: Settled) -> Floats:
+    """Return the share of each table's lookups that the system's cache, or its hot rows, serve, (T,); NaN without any."""
+    s, system = settled.scenario, settled.system
+    if cache := system.cache:
+        return 1 - missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
+    if system.hot:
+        return hottest(s, system.hot(s))[1]
+    found: Floats = np.full(s.model.num_tables, np.nan)
+    if system.caches and system.tiers and (near := system.caches(s)[0]):
+        below = np.flatnonzero(sum(system.tiers(s).kept.values()) == 0)
+        found[below] = 1 - missed_shares(s, "lru", near, tables=below.tolist())[below]
+    return found
+
+
+def _parts(settled: Settled) -> list[str]:
+    """Return which parts of the machine have each table by the plan in force, (T,); "" where there is one part alone."""
+    s, balance, kind = settled.scenario, settled.placement.balance, kind_of(settled.system)
+    number = kind.parts(s, settled.system).number if kind else 1
+    if kind is None or number == 1:
+        return [""] * s.model.num_tables
+    if balance is None:
+        return [f"{count(number, kind.title)}, evenly"] * s.model.num_tables
+    places: list[list[int]] = [[] for _ in range(s.model.num_tables)]
+    for table, place in zip(balance.pieces.table.tolist(), balance.pieces.place.tolist(), strict=True):
+        places[table].append(place)
+    known = {key: _words(kind.title, key, balance.pieces) for key in {tuple(mine) for mine in places}}
+    return [known[tuple(mine)] for mine in places]
+
+
+def _words(title: str, places: tuple[int, ...], pieces: Pieces) -> str:
+    """Return the parts that have a table's pieces in words: "GPU 3", "GPUs 0, 1, by columns", "GPUs 0 to 7, by rows"."""
+    runs = [pieces.runs[~place] if place < 0 else (place,) for place in places]
+    parts = sorted({part for run in runs for part in run})
+    ways = ["columns"] * (len(runs) > 1) + ["rows"] * any(len(run) > 1 for run in runs)
+    if len(parts) > 2 and parts == list(range(parts[0], parts[-1] + 1)):
+        shown = f"{parts[0]} to {parts[-1]}"
+    else:
+        shown = ", ".join(map(str, parts[:MOST_NAMED])) + (f", ... ({len(parts)})" if len(parts) > MOST_NAMED else "")
+    return f"{title}{'s' * (len(parts) > 1)} {shown}" + (f", by {' and '.join(ways)}" if ways else "")

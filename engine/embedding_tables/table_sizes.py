@@ -1,0 +1,40 @@
+"""The sizes of a model's tables: how many, their rows, and the bytes of all and of those of each width."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..core.figures import count, figure
+from ..scenario.scenario import Scenario, per_table
+from ..systems.traffic import table_nbytes
+
+MOST_WIDTHS = 4  # that are named one by one
+
+
+class TableSizes(NamedTuple):
+    """The number of tables and of their rows, and the bytes of tables of each width, the most first, with optimizer state."""
+
+    tables: int
+    rows: int
+    by_width: Mapping[int, float]
+
+
+def table_sizes(s: Scenario) -> TableSizes:
+    """Return the sizes of a scenario's tables."""
+    by_width: dict[int, float] = {}
+    for dim, nbytes in zip(per_table(s.model, "embedding_dim"), table_nbytes(s).tolist(), strict=True):
+        by_width[dim] = by_width.get(dim, 0.0) + nbytes
+    ordered = dict(sorted(by_width.items(), key=lambda each: -each[1]))
+    return TableSizes(s.model.num_tables, sum(per_table(s.model, "num_embeddings")), ordered)
+
+
+def sentence(s: Scenario) -> str:
+    """Return the sizes in a line: "30 tables, 1,200,000 rows, 1.94 GB with optimizer state: 1.60 GB 64 wide, 340 MB 8 wide"."""
+    sizes = table_sizes(s)
+    widths = [f"{figure(nbytes, 'B')} {dim} wide" for dim, nbytes in sizes.by_width.items()]
+    if len(widths) > MOST_WIDTHS:
+        others = sum([*sizes.by_width.values()][MOST_WIDTHS - 1 :])
+        widths = [*widths[: MOST_WIDTHS - 1], f"{figure(others, 'B')} of {len(widths) - MOST_WIDTHS + 1} other widths"]
+    whole = figure(sum(sizes.by_width.values()), "B")
+    rows = figure(sizes.rows, "rows") if sizes.rows >= 1e7 else count(sizes.rows, "row")
+    start = f"{count(sizes.tables, 'table')}, {rows}, {whole} with optimizer state"
+    return f"{start}, all {next(iter(sizes.by_width))} wide" if len(widths) == 1 else f"{start}: {', '.join(widths)}"

@@ -1,0 +1,37 @@
+"""Tables that a visitor pastes or uploads: a list of TorchRec's, or rows of a spreadsheet."""
+
+import re
+from typing import Any, NamedTuple
+
+from engine.embedding_tables import table_list
+from engine.errors import BadInput
+
+TORCHREC = re.compile(r"EmbeddingBagConfig|EmbeddingConfig|num_embeddings['\"]?\s*[=:]")
+LIST_BEGINS = ("[", "{", "(")
+
+
+class PastedTables(NamedTuple):
+    """The knobs that tables change, their names, () where none has one, and what a reader must know of them."""
+
+    changes: dict[str, Any]
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def tables_of(text: str, name: str = "") -> PastedTables:
+    """Return the tables that a text lists, of a file called `name`; raises BadInput."""
+    if TORCHREC.search(text) or text.lstrip().startswith(LIST_BEGINS):
+        from engine.torchrec import tables_from_text
+
+        found = tables_from_text(text)
+        return PastedTables(dict(found.changes), tuple(found.names), tuple(found.notes))
+    listed = table_list.parse(text, name)
+    return PastedTables(listed.changes, listed.names)
+
+
+def file_text(content: bytes, name: str) -> str:
+    """Return an uploaded file's text; raises BadInput."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInput(f"{name[:80]} is no UTF-8 text; save it as CSV in UTF-8.") from None

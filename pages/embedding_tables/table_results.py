@@ -1,0 +1,40 @@
+"""Which table takes most: a row a table with its bytes, where it lies, what a cache hits of it, and its share of the time."""
+
+import pandas as pd
+import streamlit as st
+
+from engine.embedding_tables import table_rows
+from engine.embedding_tables.table_list import TABLE
+from engine.results.result import Result
+from pages.embedding_tables import table_editor
+from pages.ui import downloads
+from pages.ui.plain import plain
+
+FORMATS = {
+    "Rows": "localized",
+    "Size [GB]": "%.4g",
+    "Hit rate [%]": "%.1f",
+    "Lookups a batch": "%.0f",
+    "Unique rows a batch": "%.0f",
+    "Embedding time [ms]": "%.4g",
+}
+
+
+def draw(result: Result) -> None:
+    """Draw the finding, the tables that take most time first, and the file of all of them."""
+    rows = table_rows.table_rows(result, table_editor.names(result.scenario))
+    if not rows:
+        st.caption("The machine cannot run: there is nothing to say of its tables.")
+        return
+    st.markdown(f"**{plain(table_rows.finding(rows))}**")
+    frame = shown(pd.DataFrame(rows))
+    downloads.show(frame, FORMATS, pinned=TABLE)
+    st.caption(plain(table_rows.note(result), most=1000))
+    downloads.rows(frame, "emberpool-tables", "Download the tables as CSV")
+
+
+def shown(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of all tables, those that take most time first, without columns in which none has anything."""
+    ordered = frame.sort_values("Embedding time [ms]", ascending=False, kind="stable")
+    empty = [name for name in ordered.columns if ordered[name].isna().all() or (ordered[name] == "").all()]
+    return ordered.drop(columns=empty)
