@@ -20,7 +20,6 @@ st.set_page_config(page_title="Emberpool", page_icon="🔥", layout="wide", init
 st.html(frame.STYLE)
 own_parts.look()
 address.open_link()
-session.begin()
 page = st.navigation(frame.pages(), position="top")
 own_parts.renew()
 refused = session.refusals()

@@ -1,6 +1,6 @@
 """The editor of a model's tables: a grid to change, paste into and upload to; nothing is applied until one press takes it all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,7 +55,7 @@ class EditedTables:
 def draw(here: str, base: Scenario, press: str, apply: Callable[[Scenario], None]) -> None:
     """Draw the editor of a scenario's tables on the page `here`, in a part of the page that is drawn again alone.
 
-    `apply` takes the changed scenario at the start of the next run, once `press` was pressed.
+    `apply` takes the changed scenario, in a callback, when `press` is pressed; all of the page is drawn anew then.
     """
     st.fragment(_draw)(here, base, press, apply)
 
@@ -65,21 +65,22 @@ def _draw(here: str, base: Scenario, press: str, apply: Callable[[Scenario], Non
     if fault := st.session_state.get(_fault(here)):
         st.error(plain(fault, most=1000))
     draft = _draft(here, base)
-    edited = _edited(base, draft, _grid(here, draft))
+    _draw_grid(here, draft)
+    edited = _edited(here, base)
     if edited.scenario is None:
         st.caption(f":red[{plain(edited.refusal, most=1000)}]")
     else:
         st.markdown(f"**{plain(table_sizes.sentence(edited.scenario))}**")
         for note in (*draft.notes, *edited.notes):
             st.caption(plain(note, most=1000))
+    text = table_list.text_of(edited.scenario.model, edited.names) if edited.scenario else ""
+    bad = edited.scenario is None
+    idle, take = bad or (edited.scenario == base and here != "start"), (here, base, apply)
     with st.container(horizontal=True, vertical_alignment="center", key=f"tables-actions-{here}"):
-        idle = edited.scenario is None or (edited.scenario == base and here != "start")
-        if st.button(press, key=f"apply tables {here}", type="primary", disabled=idle) and edited.scenario:
-            _apply(here, edited, apply)
+        st.button(press, key=f"apply tables {here}", type="primary", disabled=idle, on_click=_apply, args=take)
         st.button("Back to the model's tables", key=f"reset tables {here}", on_click=_reset, args=(here,))
-        text = table_list.text_of(edited.scenario.model, edited.names) if edited.scenario else ""
-        save, idle = f"csv tables {here}", edited.scenario is None
-        st.download_button("Download as CSV", text, "tables.csv", "text/csv", on_click="ignore", key=save, disabled=idle)
+        save = f"csv tables {here}"
+        st.download_button("Download as CSV", text, "tables.csv", "text/csv", on_click="ignore", key=save, disabled=bad)
 
 
 def _draw_sources(here: str, base: Scenario) -> None:
@@ -103,8 +104,8 @@ def _draw_sources(here: str, base: Scenario) -> None:
     )
 
 
-def _grid(here: str, draft: Draft) -> pd.DataFrame:
-    """Draw the grid and return its rows as they are now, as texts: they are read by the same rules as files."""
+def _draw_grid(here: str, draft: Draft) -> None:
+    """Draw the grid; its cells are texts, which are read by the same rules as files."""
     columns: dict[str, Any] = {
         title: st.column_config.TextColumn(
             title, help=KNOBS[path].help, default=_usual(draft.frame, title), alignment=_alignment(path)
@@ -113,17 +114,15 @@ def _grid(here: str, draft: Draft) -> pd.DataFrame:
     }
     columns[TABLE] = st.column_config.TextColumn(TABLE, default="", help="A name, or nothing. Links do not carry it.")
     columns["_index"] = st.column_config.Column("Row", width="small", disabled=True)
-    height = ROW_PIXELS * (min(len(draft.frame), MOST_VISIBLE) + 2) + 3
-    found: pd.DataFrame = st.data_editor(
+    st.data_editor(
         draft.frame,
-        key=f"tables {here} {draft.turn}",
+        key=_grid(here, draft),
         num_rows="dynamic",
         hide_index=False,
-        height=height,
+        height=ROW_PIXELS * (min(len(draft.frame), MOST_VISIBLE) + 2) + 3,
         column_config=columns,
         alt="Embedding tables, a row each; rows can be added, deleted and pasted",
     )
-    return found
 
 
 def _alignment(path: str) -> Any:
@@ -135,40 +134,36 @@ def _usual(frame: pd.DataFrame, title: str) -> str:
     return str(frame[title].mode().iloc[0]) if len(frame) else ""
 
 
-def _edited(base: Scenario, draft: Draft, frame: pd.DataFrame) -> EditedTables:
+def _edited(here: str, base: Scenario) -> EditedTables:
     """Return what the grid's rows make of a scenario."""
-    cells = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    rows = [
-        WrittenRow(place, {str(title): cell for title, cell in row.items()})
-        for place, row in zip(_places(draft, frame), cells, strict=True)
-    ]
+    draft = _draft(here, base)
+    edits: Mapping[str, Any] = st.session_state.get(_grid(here, draft)) or {}
     try:
-        listed = table_list.table_list(rows, TITLES)
+        listed = table_list.table_list(edited_rows(draft.frame, edits), TITLES)
         changes, notes = table_list.fitted(base, {**draft.more, **listed.changes})
         return EditedTables(with_values(base, changes), listed.names, notes)
     except BadInput as error:
         return EditedTables(None, refusal=str(error))
 
 
-def _places(draft: Draft, frame: pd.DataFrame) -> list[str]:
-    """Return what each row of the grid is called there: by its number at first, or that it was added."""
-    numbers = frame.index.tolist()
-    added = [number for number in numbers if number not in draft.frame.index]
-    named = {number: f"Added row {nth}" for nth, number in enumerate(added, 1)}
-    return [named.get(number, f"Row {number}") for number in numbers]
+def edited_rows(frame: pd.DataFrame, edits: Mapping[str, Any]) -> list[WrittenRow]:
+    """Return a grid's rows with what a visitor has changed, added and deleted, each by the number that the grid shows."""
+    rows = frame.to_dict("records")
+    for place, cells in edits.get("edited_rows", {}).items():
+        rows[int(place)].update(cells)
+    gone = {*map(int, edits.get("deleted_rows", ()))}
+    kept = [WrittenRow(f"Row {place + 1}", row) for place, row in enumerate(rows) if place not in gone]
+    return [*kept, *(WrittenRow(f"Added row {nth}", cells) for nth, cells in enumerate(edits.get("added_rows", ()), 1))]
 
 
-def _apply(here: str, edited: EditedTables, apply: Callable[[Scenario], None]) -> None:
-    """Take the edited scenario over with the next run, which begins at once."""
-    scenario = edited.scenario
-
-    def take_over() -> None:
-        if scenario:
-            _reset(here)
-            st.session_state[NAMES] = edited.names, _own(scenario)
-            apply(scenario)
-
-    session.begin_next(take_over)
+def _apply(here: str, base: Scenario, apply: Callable[[Scenario], None]) -> None:
+    """Take the edited scenario over, and draw all of the page; in a callback."""
+    edited = _edited(here, base)
+    if edited.scenario:
+        _reset(here)
+        st.session_state[NAMES] = edited.names, _own(edited.scenario)
+        apply(edited.scenario)
+        session.redraw()
 
 
 def names(scenario: Scenario) -> tuple[str, ...]:
@@ -240,6 +235,10 @@ def _paste(here: str) -> str:
 
 def _upload(here: str) -> str:
     return f"tables uploaded {here}"
+
+
+def _grid(here: str, draft: Draft) -> str:
+    return f"tables {here} {draft.turn}"
 
 
 def _drafted(here: str) -> str:

@@ -10,9 +10,14 @@ from pages.embedding_tables import table_editor
 from pages.own_data import leading
 from pages.own_data.leading import Question
 
+OPEN = "own tables"
+
 
 def draw(asked: Question, own: Scenario | None) -> None:
     """Draw the editor of tables; it begins with those of one's `own` model, where this can be read."""
-    with st.expander("Your tables are unlike? Paste a TorchRec list or rows of a spreadsheet, or write them one by one"):
-        base = own or preset(DEFAULT).scenario
-        table_editor.draw("start", base, "Ask about these tables", partial(leading.put, asked, DEFAULT))
+    label = "Your tables are unlike? Paste a TorchRec list or rows of a spreadsheet, or write them one by one"
+    unfolded = st.expander(label, key=OPEN, on_change="rerun")
+    if unfolded.open:
+        with unfolded:
+            base = own or preset(DEFAULT).scenario
+            table_editor.draw("start", base, "Ask about these tables", partial(leading.put, asked, DEFAULT))

@@ -4,7 +4,7 @@ Streamlit forgets a widget's value with the widget, and copies all that it holds
 drawn is held by the scenario alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -21,7 +21,7 @@ from engine.sweep.link_parts import is_foreign
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
 SAMPLE, HERE, REFUSED = "sample", "link of this page", "refused"
-OURS, LANDED, PARTS, NEXT = "redrawn by us", "landed", "parts of a link", "begins the next run"
+OURS, LANDED, PARTS = "redrawn by us", "landed", "parts of a link"
 
 
 def widget(path: str) -> str:
@@ -195,7 +195,7 @@ def refusals() -> Mapping[str, str]:
     held = values(scenario())
     moved, said = mended(scenario(), {path: value for path, value in good.items() if value != held[path]})
     try:
-        st.session_state[SCENARIO] = with_values(scenario(), {**good, **moved})
+        st.session_state[SCENARIO] = with_values(scenario(), moved)  # an unmoved model's name would bring its own knobs
     except BadKnob as error:
         bad[""] = str(error)
     else:
@@ -215,18 +215,6 @@ def refused() -> Mapping[str, str]:
     """Return what `refusals` found in this run."""
     found: Mapping[str, str] = st.session_state.get(REFUSED, {})
     return found
-
-
-def begin_next(act: Callable[[], None]) -> None:
-    """Draw the page once more, and call `act` before any of it is drawn: what a part of a page drawn alone changes outside it."""
-    st.session_state[NEXT] = act
-    redraw()
-
-
-def begin() -> None:
-    """Call what the last run has left to do before this one; only before widgets are drawn."""
-    if act := st.session_state.pop(NEXT, None):
-        act()
 
 
 def redraw() -> None:
