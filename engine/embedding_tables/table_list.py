@@ -1,7 +1,8 @@
 """A list of embedding tables as a spreadsheet has it: a row a table, from CSV to knobs of a model and back.
 
 `Table,Rows,Dim,Lookups,Precision,Optimizer`, in any order and by the names that others give them; between cells stand commas,
-semicolons or tabs. All columns but Rows can be left out: what they say stays as the model has it.
+semicolons or tabs. All columns but Rows can be left out: what they say stays as the model has it. `Features`, how many share
+a table, is written where any table has several.
 """
 
 import csv
@@ -15,7 +16,7 @@ from ..results.csv_table import FORMULA, rows_text
 from ..scenario import knobs
 from ..scenario.data import BY_TABLE
 from ..scenario.groups import Model
-from ..scenario.scenario import KNOBS, PER_TABLE, Scenario, mended, per_table, values
+from ..scenario.scenario import KNOBS, Scenario, mended, per_table, values
 from .cells import OPTIMIZER_WORDS, PRECISION_WORDS, known_word, thousands_marks, whole_number
 
 TABLE, ROWS, PLAN, TABLES = "Table", "Rows", "policy.plan", "model.num_tables"
@@ -25,8 +26,10 @@ COLUMNS: Mapping[str, str] = {  # the knob of each column that has one, in the o
     "Lookups": "model.pooling",
     "Precision": "model.row_precision",
     "Optimizer": "model.optimizer",
+    "Features": "model.features",
 }
-TITLES = (TABLE, *COLUMNS)
+FEATURES = "Features"
+TITLES = (TABLE, *(title for title in COLUMNS if title != FEATURES))
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     TABLE: ("table", "name", "tablename", "embedding", "feature", "featurename"),
     ROWS: ("rows", "row", "numrows", "rowspertable", "numembeddings", "cardinality", "hashsize", "vocabsize", "vocabularysize"),
@@ -34,6 +37,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Lookups": ("lookups", "pooling", "poolingfactor", "baglength", "lookupspersample", "lookupsasample"),
     "Precision": ("precision", "rowprecision", "datatype", "dtype"),
     "Optimizer": ("optimizer", "optimiser"),
+    FEATURES: ("features", "numfeatures", "featuresofatable"),
 }
 MEANT = {heading: title for title, headings in HEADINGS.items() for heading in headings}
 RESULTS = ("Size [GB]", "Memory", "Parts", "Hit rate [%]", "Lookups a batch", "Unique rows a batch", "Embedding time [ms]")
@@ -164,7 +168,7 @@ def _titles(place: str, heading: Sequence[str]) -> list[str]:
     if "" in titles:
         strange = cells[titles.index("")]
         raise BadInput(f"{place}: the heading {strange[:40]!r} is none of {', '.join(TITLES)}; rename or remove that column.")
-    if twice := next((title for title in TITLES if titles.count(title) > 1), ""):
+    if twice := next((title for title in HEADINGS if titles.count(title) > 1), ""):
         raise BadInput(f"{place}: two columns are {twice}; keep one.")
     if ROWS not in titles:
         raise BadInput(f"{place}: there is no column {ROWS}; name it {ROWS} or num_embeddings.")
@@ -182,9 +186,15 @@ def _row(place: str, titles: Sequence[str], cells: Sequence[str]) -> WrittenRow:
 
 def text_of(model: Model, names: Sequence[str] = ()) -> str:
     """Write a model's tables as CSV, a line each, by name or number; `parse` reads the same tables back."""
-    columns = (per_table(model, path.partition(".")[2]) for path in COLUMNS.values())
-    shown = (name or str(number) for number, name in enumerate(names or ("",) * model.num_tables, 1))
-    return rows_text(TITLES, zip(shown, *columns, strict=True))
+    called = (name or str(number) for number, name in enumerate(names or ("",) * model.num_tables, 1))
+    columns = columns_of(model)
+    return rows_text((TABLE, *columns), zip(called, *columns.values(), strict=True))
+
+
+def columns_of(model: Model) -> dict[str, tuple[Any, ...]]:
+    """Return the columns of a model's list but the names, (T,) each, by title; without Features where each table has one."""
+    found = {title: per_table(model, path.partition(".")[2]) for title, path in COLUMNS.items()}
+    return {title: column for title, column in found.items() if title != FEATURES or {*column} != {1}}
 
 
 def fitted(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -193,12 +203,13 @@ def fitted(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], 
     Lists with a value for each table of before go: they speak of other tables. A bottom MLP that fitted goes on to fit.
     """
     tables, own = changes[TABLES], values(base)
-    for path in (f"model.{name}" for name in PER_TABLE):
-        if path not in changes and isinstance(own[path], tuple) and len(own[path]) not in (1, tables):
-            title = next(title for title, knob in COLUMNS.items() if knob == path)
+    others = [path for path in COLUMNS.values() if isinstance(own[path], tuple) and len(own[path]) not in (1, tables)]
+    for title, path in COLUMNS.items():
+        if path in others and path not in changes and title != FEATURES:
             raise BadKnob(f"The list has {count(tables, 'table')} but no column {title}, and {path} has {len(own[path])} values.")
     lists = {path: () for path in (*(f"data.{name}" for name in BY_TABLE), "data.bag_length_cv")}
     stale: dict[str, Any] = {path: none for path, none in lists.items() if len(own[path]) not in (0, 1, tables)}
+    stale |= {path: 1 for path in others if path == COLUMNS[FEATURES] and path not in changes}
     stale |= {PLAN: ""} if own[PLAN].count(";") not in (0, tables - 1) else {}
     whole, said = mended(base, {**stale, **changes})
     notes = (f"{path} had a value for each of other tables, and is as it was without them now." for path in stale)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.paths import FileState
 from engine.errors import BadFile
+from engine.paths import FileState
 from engine.scenario.scenario import Scenario, with_values
 from engine.service.outline import outlined
 from engine.workload.readers.digest_check import file_states

@@ -10,7 +10,7 @@ from engine.systems.traffic import table_bytes
 from pages.answers import question
 from pages.ui.numbers import readable, size
 
-SHAPE = ("num_tables", "num_embeddings", "embedding_dim", "pooling", "bottom_mlp", "top_mlp", "interaction")
+SHAPE = ("num_tables", "num_embeddings", "embedding_dim", "pooling", "features", "bottom_mlp", "top_mlp", "interaction")
 SAME = 5e-4
 STEP, ENERGY, NODES, RATE = "Step time [ms]", "Energy per batch [J]", "Nodes", "Throughput [samples/s]"
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from engine.core.figures import PREFIXES, count, factor, figure, percent
-from engine.paths import FileState
 from engine.insight import data_profile, planner_gap
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
+from engine.paths import FileState
 from engine.scenario.scenario import Scenario, per_table
 from engine.workload.bags import chances, length_cv
 from engine.workload.popularity import alike

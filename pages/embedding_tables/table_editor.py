@@ -111,6 +111,7 @@ def _draw_grid(here: str, draft: Draft) -> None:
             title, help=KNOBS[path].help, default=_usual(draft.frame, title), alignment=_alignment(path)
         )
         for title, path in COLUMNS.items()
+        if title in draft.frame
     }
     columns[TABLE] = st.column_config.TextColumn(TABLE, default="", help="A name, or nothing. Links do not carry it.")
     columns["_index"] = st.column_config.Column("Row", width="small", disabled=True)
@@ -139,7 +140,7 @@ def _edited(here: str, base: Scenario) -> EditedTables:
     draft = _draft(here, base)
     edits: Mapping[str, Any] = st.session_state.get(_grid(here, draft)) or {}
     try:
-        listed = table_list.table_list(edited_rows(draft.frame, edits), TITLES)
+        listed = table_list.table_list(edited_rows(draft.frame, edits), draft.frame.columns)
         changes, notes = table_list.fitted(base, {**draft.more, **listed.changes})
         return EditedTables(with_values(base, changes), listed.names, notes)
     except BadInput as error:
@@ -188,8 +189,8 @@ def _draft(here: str, base: Scenario) -> Draft:
 
 def _frame(scenario: Scenario, called: tuple[str, ...]) -> pd.DataFrame:
     """Return a model's tables as the grid holds them: a row each, counted from 1, all cells texts."""
-    columns = {title: [str(one) for one in per_table(scenario.model, path.partition(".")[2])] for title, path in COLUMNS.items()}
     rows = scenario.model.num_tables
+    columns = {title: list(map(str, column)) for title, column in table_list.columns_of(scenario.model).items()}
     return pd.DataFrame({TABLE: list(called or ("",) * rows), **columns}, index=pd.RangeIndex(1, rows + 1))
 
 

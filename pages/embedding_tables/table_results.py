@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.embedding_tables import table_rows
-from engine.embedding_tables.table_list import TABLE
+from engine.embedding_tables.table_list import FEATURES, TABLE
 from engine.results.result import Result
 from pages.embedding_tables import table_editor
 from pages.ui import downloads
@@ -34,7 +34,8 @@ def draw(result: Result) -> None:
 
 
 def shown(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of all tables, those that take most time first, without columns in which none has anything."""
+    """Return the rows of all tables, those that take most time first, without columns that say nothing of any."""
     ordered = frame.sort_values("Embedding time [ms]", ascending=False, kind="stable")
     empty = [name for name in ordered.columns if ordered[name].isna().all() or (ordered[name] == "").all()]
-    return ordered.drop(columns=empty)
+    alone = [FEATURES] * bool((ordered[FEATURES] == 1).all())
+    return ordered.drop(columns=[*empty, *alone])

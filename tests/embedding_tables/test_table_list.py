@@ -164,6 +164,7 @@ def test_what_hangs_on_the_tables_of_before_follows_or_goes_and_says_so():
     changes, notes = fitted(base, parse("Rows,Dim,Lookups\n10,64,1\n20,128,2\n").changes)
     made = with_values(base, changes)
     assert made.model.bottom_mlp[-1] == 128 and made.data.zipf_exponents == () and made.policy.plan == ""
+    assert made.model.features == 1
     assert [note.partition(" ")[0] for note in notes] == ["data.zipf_exponents", "policy.plan", "model.bottom_mlp"]
     kept, silent = fitted(base, {**parse(text_of(base.model)).changes})
     assert with_values(base, kept) == base and not silent
@@ -177,7 +178,7 @@ def test_a_list_without_a_column_that_the_model_has_per_table_asks_for_it():
 
 def test_sizes_are_those_of_each_tables_own_rows():
     s = unlike(9)
-    rows, _, dims, precisions, optimizers = columns(s.model)
+    rows, _, _, dims, precisions, optimizers = columns(s.model)
     element = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
     states = {"sgd": lambda dim: 0, "rowwise-adagrad": lambda dim: 4, "adagrad": lambda dim: 4 * dim, "adam": lambda dim: 8 * dim}
     each_row = [
@@ -209,6 +210,20 @@ def test_the_command_line_takes_tables_from_a_file_and_settings_come_before_them
     listed.write_bytes(b"\xff\xfe\x00")
     assert main(words) == 2 and "is no UTF-8 text; save it as CSV in UTF-8" in capsys.readouterr().err
     assert main([*words[:4], "--tables", str(tmp_path / "none.csv")]) == 2 and "cannot be read" in capsys.readouterr().err
+
+
+def test_features_that_share_a_table_are_a_column_where_any_do_and_go_with_other_tables():
+    base = with_values(unlike(3), {"model.pooling": 5, "model.features": (1, 4, 2)})
+    text = text_of(base.model)
+    assert text.startswith("Table,Rows,Dim,Lookups,Precision,Optimizer,Features\n") and parse(text).changes["model.features"] == (
+        1,
+        4,
+        2,
+    )
+    assert with_values(base, fitted(base, parse(text).changes)[0]) == base
+    changes, notes = fitted(base, parse("Rows,Lookups,Dim,Precision,Optimizer\n5,1,4,fp32,sgd\n").changes)
+    assert with_values(base, changes).model.features == 1 and notes[0].startswith("model.features had a value for each")
+    assert "Features" not in text_of(with_values(base, {"model.features": 1}).model)
 
 
 def test_every_column_is_a_knob_with_a_value_per_table():
