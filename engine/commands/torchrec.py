@@ -28,7 +28,7 @@ def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("torchrec", help="a sharding plan for TorchRec's tables, priced by us and by its planner")
     parser.add_argument(
-        "tables", metavar="TABLES", help="EmbeddingBagConfigs as JSON, as Python prints them, or as source; - reads"
+        "listing", metavar="TABLES", help="EmbeddingBagConfigs as JSON, as Python prints them, or as source; - reads"
     )
     parser.add_argument("--topology", metavar="FILE", help="the planner's Topology as JSON, as a call, or as Python prints it")
     parser.add_argument("--pooling", metavar="FILE", help="JSON: mean lookups of a sample by feature or table (1)")
@@ -44,7 +44,9 @@ def call(arguments: argparse.Namespace) -> int:
     """Write the plan and the estimates; returns 0, or 3 where the plan cannot run."""
     chosen = scenario_arguments.chosen(arguments)
     texts = {
-        name: _text(vars(arguments)[name]) for name in ("tables", "topology", "pooling", "read_plan") if vars(arguments)[name]
+        name: _text(vars(arguments)[given])
+        for name, given in {"tables": "listing", **{each: each for each in ("topology", "pooling", "read_plan")}}.items()
+        if vars(arguments)[given]
     }
     plan_read = texts.pop("read_plan", "")
     as_started = any(vars(arguments)[name] is not None for name in ("preset", "link", "scenario"))

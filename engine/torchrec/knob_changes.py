@@ -88,20 +88,24 @@ def _usual(topology: TorchRecTopology | None, settings: Mapping[str, Any]) -> Kn
     return KnobChanges(changes, tuple(sentences))
 
 
-def _model_changes(
-    start: Scenario, tables: Sequence[TorchRecTable], pooling: PoolingFactors, settings: Mapping[str, Any]
-) -> KnobChanges:
-    """Return the tables as knobs; vectors of unlike widths are concatenated, which needs no projection."""
-    number, sentences = len(tables), []
-    dims = _brief([table.dim for table in tables])
-    changes: dict[str, Any] = {
-        "model.num_tables": number,
+def table_changes(tables: Sequence[TorchRecTable], pooling: PoolingFactors) -> dict[str, Any]:
+    """Return the knobs, by dotted path, that TorchRec's tables and their pooling factors say."""
+    return {
+        "model.num_tables": len(tables),
         "model.num_embeddings": _listed([table.rows for table in tables]),
-        "model.embedding_dim": dims,
+        "model.embedding_dim": _brief([table.dim for table in tables]),
         "model.row_precision": _brief([table.precision for table in tables]),
         "model.pooling": _listed([lookups(factors) for factors in pooling]),
         "model.features": _brief([len(table.features) for table in tables]),
     }
+
+
+def _model_changes(
+    start: Scenario, tables: Sequence[TorchRecTable], pooling: PoolingFactors, settings: Mapping[str, Any]
+) -> KnobChanges:
+    """Return the tables as knobs; vectors of unlike widths are concatenated, which needs no projection."""
+    number, sentences, changes = len(tables), [], table_changes(tables, pooling)
+    dims = changes["model.embedding_dim"]
     if start.model.projection_dim and PROJECTION not in settings:
         changes[PROJECTION] = None
     if isinstance(start.model.optimizer, tuple) and OPTIMIZER not in settings:

@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 from engine.embedding_tables import table_list
 from engine.errors import BadInput
+from engine.torchrec.embedding_tables import read_tables
+from engine.torchrec.knob_changes import table_changes
+from engine.torchrec.pooling_factors import read_pooling
 
 TORCHREC = re.compile(r"EmbeddingBagConfig|EmbeddingConfig|num_embeddings['\"]?\s*[=:]")
 LIST_BEGINS = ("[", "{", "(")
@@ -21,10 +24,10 @@ class PastedTables(NamedTuple):
 def tables_of(text: str, name: str = "") -> PastedTables:
     """Return the tables that a text lists, of a file called `name`; raises BadInput."""
     if TORCHREC.search(text) or text.lstrip().startswith(LIST_BEGINS):
-        from engine.torchrec import tables_from_text
-
-        found = tables_from_text(text)
-        return PastedTables(dict(found.changes), tuple(found.names), tuple(found.notes))
+        listed_tables = read_tables(text)
+        tables = listed_tables.tables
+        changes = table_changes(tables, read_pooling("{}", tables))
+        return PastedTables(changes, tuple(table.name for table in tables), listed_tables.sentences)
     listed = table_list.parse(text, name)
     return PastedTables(listed.changes, listed.names)
 

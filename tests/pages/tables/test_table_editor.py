@@ -1,8 +1,5 @@
 """The editor of tables: does it take pasted lists as one, refuse them in a sentence, and show lists where knobs stand?"""
 
-import sys
-from types import ModuleType, SimpleNamespace
-
 import pandas as pd
 import pytest
 
@@ -20,7 +17,11 @@ from tests.embedding_tables.unlike_tables import unlike
 
 LIST = "Name\tRows\tDim\tLookups\tPrecision\nusers\t5 M\t128\t1\tFP16\nitems\t200000\t64\t20\tfp32\n"
 PASTE, APPLY = "tables pasted {}", "apply tables {}"
-TORCHREC = "[EmbeddingBagConfig(name='t1', num_embeddings=1000, embedding_dim=64)]"
+TORCHREC = (
+    "[EmbeddingBagConfig(num_embeddings=1000, embedding_dim=64, name='t1', data_type=<DataType.FP16: 'FP16'>, "
+    "feature_names=['f0', 'f1'], pooling=<PoolingType.SUM: 'SUM'>), EmbeddingBagConfig(num_embeddings=50, embedding_dim=16, "
+    "name='t2', feature_names=['f2'])]"
+)
 
 
 def asked(app):
@@ -55,26 +56,16 @@ def test_tables_pasted_on_start_are_asked_about_with_one_press(place):
     assert asked(app).model.num_tables == 26
 
 
-def test_a_torchrec_list_gives_an_answer_in_three_actions(monkeypatch):
-    """Open the section, paste, press: the list is read by engine.torchrec alone."""
-    changes = {"model.num_tables": 2, "model.num_embeddings": (1000, 50), "model.embedding_dim": (64, 16), "data.batch_size": 512}
-    found = SimpleNamespace(changes=changes, names=("t1", "t2"), notes=("Pooling is not said: 1 is taken.",))
-    module = ModuleType("engine.torchrec")
-    module.tables_from_text = lambda written: found if written == TORCHREC else None
-    monkeypatch.setitem(sys.modules, "engine.torchrec", module)
+def test_a_torchrec_list_gives_an_answer_in_three_actions():
+    """Open the section, paste, press."""
     app = start()
     paste(app, "start", TORCHREC)
-    assert "Pooling is not said" in text(app.caption) and "2 tables, 1,050 rows" in text(app.markdown)
+    assert "2 tables, 1,050 rows" in text(app.markdown)
     app.button(key=APPLY.format("start")).click().run()
-    assert asked(app).model.embedding_dim == (64, 16) and asked(app).data.batch_size == 512 and not app.exception
-
-    def refuse(written):
-        raise BadInput("The list names no table; paste the whole list.")
-
-    module.tables_from_text = refuse
+    assert asked(app).model.embedding_dim == (64, 16) and asked(app).model.features == (2, 1) and not app.exception
     app = start()
-    paste(app, "start", TORCHREC)
-    assert "The list names no table" in text(app.error) and asked(app).model.num_tables == 26
+    paste(app, "start", "[EmbeddingBagConfig(")
+    assert app.error and asked(app).model.num_tables == 26
 
 
 @each("written", ("[EmbeddingBagConfig(", '{"tables": []}', "num_embeddings=5", "[]", TORCHREC))
