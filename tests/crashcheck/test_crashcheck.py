@@ -4,6 +4,7 @@ import json
 from itertools import product
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +15,11 @@ from engine.crashcheck.exploration import check, explore, passing
 from engine.crashcheck.reference_run import PASTS, SIZES, WORDS, Configuration, configuration, configurations, reference_run
 from engine.crashcheck.replay_line import read, replay
 from engine.crashcheck.states import CrashPoint
+from engine.crashcheck.view import view
 from engine.crashcheck.visit import Effort, crash_points
 from engine.errors import BadInput
+from engine.persistence.layout import DATA
+from engine.persistence.media import LINE
 from tests import ROOT
 from tests.cases import each, examples
 
@@ -35,8 +39,37 @@ def test_every_configuration_has_a_name_that_reads_back():
     assert len(configurations()) == 54
     assert all(configuration(one.name) == one for one in configurations())
     assert configuration("redo-near-late-tiny") == Configuration("redo", near_data=True, late_home=True, size="tiny")
-    with pytest.raises(BadInput, match="undo-relaxed"):
-        configuration("undo-relaxd")
+    assert configuration("redo-relaxed-near-mixed-large") == Configuration("redo", True, True, mixed=True, size="large")
+    for wrong in ("undo-relaxd", "undo-adam-mixed", "undo-late-mixed"):
+        with pytest.raises(BadInput, match=f"configuration '{wrong}' is not known"):
+            configuration(wrong)
+
+
+@each("size", ["tiny", "small", "large", "many"])
+def test_mixed_rows_have_every_size_in_the_reach_of_batches_one_no_multiple_of_words_and_are_kept_whole(size):
+    tale = reference_run(configuration("undo-mixed" if size == "small" else f"undo-mixed-{size}"))
+    sizes = np.repeat([nbytes for _, nbytes in tale.layout.sizes], [rows for rows, _ in tale.layout.sizes])
+    touched = {int(nbytes) for rows in tale.rows for nbytes in sizes[rows]}
+    assert len(touched) == (3 if size == "tiny" else 4) and any(nbytes % 8 for nbytes in touched)
+    for batch, rows in enumerate(tale.rows):
+        change = tale.change(batch)
+        before, after = (b"".join(bytes(state[row, : sizes[row]]) for row in rows) for state in tale.tables[batch : batch + 2])
+        assert (change.before.tobytes(), change.after.tobytes()) == (before, after)
+        assert all(a != b for a, b in zip(before, after, strict=True))
+    largest = max(sum(8 + int(nbytes) for nbytes in sizes[rows]) for rows in tale.rows)
+    assert tale.layout.row_slots[0].capacity == largest and len(tale.images[0][0]) == sizes.sum()
+
+
+@each("name", [one.name for one in configurations() if one.mixed], few=2)
+def test_states_of_rows_of_unlike_sizes_are_consistent_and_can_be_looked_at(name):
+    report = explore(name, models=("adr", "gpf_fail"), effort=Effort(40, 1, 1, 4, 1))
+    assert report.inconsistent == 0 and report.no_verdict == 0, report.failures
+    assert report.unique_states > 80 and report.resumed and report.damaged > 50 and report.depth == 2
+    point = next(point for point in crash_points(reference_run(configuration(name)), "adr", 8, None)[0] if point.streams)
+    seen = view(f"v1:{name}~adr:0:{point.operation}:all")
+    table = [cell for cell in seen.cells if cell.lane == "Table"]
+    place = reference_run(configuration(name)).layout
+    assert len(table) == -(-(place.table_end - DATA) // LINE) and not seen.verdict.problem
 
 
 def test_the_volatile_control_fails_in_every_configuration():
@@ -213,5 +246,6 @@ def test_every_width_of_counters_is_passed_with_every_peculiarity():
 
 def test_far_rows_have_no_states_to_choose_from():
     assert replay("v1:undo-near-far~adr:0:0:run").problem == ""
+    assert replay("v1:redo-near-checked-mixed-far~adr:0:0:run").problem == ""
     with pytest.raises(BadInput, match="replay it as undo-near-far~adr:0:0:run"):
         replay("v1:undo-near-far~adr:0:5:none")

@@ -95,7 +95,7 @@ def test_I3_ten_thousand_sampled_crashes_resumed_to_the_end_are_all_bit_equal():
 
 @pytest.mark.slow
 def test_I3_crashes_of_a_run_of_two_thousand_rows_resume_to_the_same_end():
-    for name in ("undo-large", "redo-late-large", "undo-relaxed-near-large"):
+    for name in ("undo-large", "redo-late-large", "undo-relaxed-near-large", "undo-mixed-large", "redo-late-checked-mixed-large"):
         tale, rng = reference_run(configuration(name), 3), Random(name)
         points, _ = crash_points(tale, "adr", 8, None)
         for point in (rng.choice(points) for _ in range(60)):
@@ -196,6 +196,16 @@ def test_the_note_that_a_dirty_shutdown_was_dealt_with_needs_its_flush_and_no_fe
     assert recover(media, tale.layout, "undo").dirty
     media.fence()
     assert not protocol.is_dirty(media.survivor())
+
+
+@pytest.mark.slow
+def test_rows_of_unlike_sizes_are_consistent_to_the_last_combination_of_a_tiny_run_and_in_large_ones():
+    for name in ("undo-mixed-tiny", "redo-late-checked-mixed-tiny"):
+        report = explore(name, models=("adr",), effort=Effort(100_000, None, 8, 40, 4))
+        assert report.inconsistent == 0 and not report.cut_short, report.failures
+    for name in ("undo-relaxed-near-mixed-large", "redo-checked-mixed-large", "undo-mixed-many", "undo-mixed-far"):
+        report = explore(name, effort=Effort(60, 2, 1, 2, 0))
+        assert report.inconsistent == 0 and report.no_verdict == 0, report.failures
 
 
 @pytest.mark.slow

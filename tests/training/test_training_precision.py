@@ -15,7 +15,7 @@ from engine.training.weights import copy, initial
 from tests.oracles.stochastic_rounding import rounded, words
 from tests.training.reference_dlrm import ReferenceDlrm
 from tests.training.test_training_step import relaxed_and_strict
-from tests.training.training_models import KAGGLE, ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run, model
+from tests.training.training_models import KAGGLE, MIXED, ORACLE_BATCH, ORACLE_STEPS, ORACLES, all_rows, made_up_run, model
 
 NARROW, PRODUCTS = PRECISIONS[1:], ("tf32", "bf16", "fp16")
 DIGITS = {"tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}  # half a last place
@@ -118,6 +118,24 @@ def test_thirty_steps_agree_with_a_float64_reference_that_rounds_by_definition(p
     assert np.mean(off > 1e-5) < 0.03 and off.max() < 4 * ULP[precision]  # where a last bit of fp32 turns the die
 
 
+def test_tables_of_four_precisions_agree_with_a_float64_reference_that_rounds_by_definition():
+    kinds = {"dim": (4, 2, 4, 3), "row_precision": PRECISIONS, "optimizer": ("sgd", "adam", "rowwise-adagrad", "sgd")}
+    shape = model(rows=(30, 7, 20, 25), pooling=(1, 3, 2, 2), learning_rate=0.05, **kinds)
+    weights, batches = made_up_run(shape, 16, 30)
+    truth = ReferenceDlrm(shape, weights)
+    ours = train(shape, weights, batches.__getitem__, 0, 30)
+    np.testing.assert_allclose(ours.losses, [truth.step(batch) for batch in batches], rtol=ULP["int8"] / 20)
+    off = {precision: [] for precision in PRECISIONS}
+    for row, vector in all_rows(ours.weights):
+        kind = truth.kinds[int(np.searchsorted(truth.ends, row, side="right"))]
+        there = truth.table[row]
+        scale = np.abs(there).max() if kind.precision == "int8" else np.abs(there)
+        off[kind.precision] += (np.abs(vector - there) / scale).tolist()
+    assert np.mean(np.array(off["fp32"]) > 1e-4) < 0.05
+    for precision in NARROW:
+        assert np.mean(np.array(off[precision]) > 1e-4) < 0.1 and max(off[precision]) < 4 * ULP[precision]
+
+
 @pytest.mark.parametrize("precision", PRODUCTS)
 def test_operands_of_products_are_the_nearest_of_their_precision(precision):
     values = (10.0 ** np.random.default_rng(1).uniform(-12, 4, 4000)).astype(np.float32)
@@ -132,8 +150,9 @@ def test_operands_of_products_are_the_nearest_of_their_precision(precision):
 
 
 @pytest.mark.parametrize("precision", PRODUCTS)
-def test_products_of_a_precision_agree_with_a_float64_reference_that_rounds_operands(precision):
-    shape = model(matrix_precision=precision, learning_rate=0.05)
+@pytest.mark.parametrize("dim", [4, (3, 4)])
+def test_products_of_a_precision_agree_with_a_float64_reference_that_rounds_operands(precision, dim):
+    shape = model(dim=dim, matrix_precision=precision, learning_rate=0.05)
     weights, batches = made_up_run(shape, 16, 30)
     truth = ReferenceDlrm(shape, weights)
     ours = train(shape, weights, batches.__getitem__, 0, 30)
@@ -170,6 +189,19 @@ def test_200_steps_are_no_further_from_torchs_than_two_of_torchs_from_each_other
 
     rate = {"sgd": 0.1, "adam": 0.001}.get(optimizer, 0.01)
     shape = model(**KAGGLE, row_precision=precision, optimizer=optimizer, learning_rate=rate)
+    weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS)
+    ours = train(shape, weights, batches.__getitem__, 0, ORACLE_STEPS).losses
+    theirs = [torch_losses(shape, seed) for seed in range(3)]
+    own = max(np.abs(np.subtract(theirs[0], other)).max() for other in theirs[1:])
+    assert np.abs(np.subtract(ours, theirs[0])).max() <= 2 * own and own < 0.05
+
+
+@pytest.mark.slow
+def test_200_steps_of_tables_of_several_precisions_are_as_near_to_torchs():
+    from tests.oracles.torch_dlrm import torch_losses
+
+    precisions = ("fp32", "fp16", "bf16", "fp16", "fp32", "int8", "fp32", "fp32", "fp16", "int8")
+    shape = model(**MIXED, row_precision=precisions, dense_optimizer="adagrad")
     weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS)
     ours = train(shape, weights, batches.__getitem__, 0, ORACLE_STEPS).losses
     theirs = [torch_losses(shape, seed) for seed in range(3)]

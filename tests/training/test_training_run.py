@@ -1,16 +1,27 @@
 """Is a run of training a fold: cut, repeated or in another process, the same bytes? And is it judged rightly?"""
 
+from hashlib import sha256
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core.arithmetic import arithmetic
+from engine.core.process import single_thread
 from engine.errors import Cancelled, CannotRun
+from engine.run.progress import Meter
+from engine.run.training_curve import scaled_learner
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.scenario.storage import OPTIMIZERS
-from engine.training.lookup import localise
+from engine.training.lookup import Early, localise, look_up, uses
 from engine.training.loop import auc, boundaries, evaluate, train
+from engine.training.optimizers import update_rows
 from engine.training.weights import copy, initial
-from tests.training.training_models import made_up_batch, made_up_run, model, state_bytes, touched
+from engine.workload.source import source
+from tests.cases import each
+from tests.training.training_models import made_up_batch, made_up_run, model, state_bytes, touched, uniforms
 
 
 def run(shape, first=0, last=20, weights=None, **more):
@@ -70,6 +81,94 @@ def test_boundaries_are_evenly_spread_and_end_with_the_run():
     assert sorted(boundaries(1000, 4)) == [250, 500, 750, 1000]
     assert sorted(boundaries(3, 10)) == [1, 2, 3]
     assert sorted(boundaries(10, 3)) == [4, 7, 10]
+
+
+ROW_DIGESTS = {  # of what one kind of tables has always made of made-up gradients, by optimizer and precision
+    ("sgd", "fp32"): "53a36fd0a19e250d",
+    ("sgd", "fp16"): "cbed4d52590844f5",
+    ("sgd", "bf16"): "18178c24e5763645",
+    ("sgd", "int8"): "ccab7658b6938e89",
+    ("rowwise-adagrad", "fp32"): "06ced18dbe4088fe",
+    ("rowwise-adagrad", "fp16"): "c7f93bce3bfba2b5",
+    ("rowwise-adagrad", "bf16"): "fde9d09f16fc4169",
+    ("rowwise-adagrad", "int8"): "a3b65b604fd3ebb8",
+    ("adagrad", "fp32"): "a79a7343f9e79169",
+    ("adagrad", "fp16"): "de0bfd0496a94ff8",
+    ("adagrad", "bf16"): "dca35d6821e895a8",
+    ("adagrad", "int8"): "4be9e2a72dd22193",
+    ("adam", "fp32"): "aed664c0e1b2aa99",
+    ("adam", "fp16"): "dc460058fc227323",
+    ("adam", "bf16"): "b9b0c5f57a76335d",
+    ("adam", "int8"): "9f83576bf98cb6af",
+}
+
+
+@each("kind", list(ROW_DIGESTS), few=6)
+def test_rows_alike_are_updated_to_the_bytes_of_always(kind):
+    """No matrix is multiplied, so these are the same on every computer."""
+    optimizer, precision = kind
+    shape = model(dim=6, bottom=(5, 6), optimizer=optimizer, row_precision=precision, initial_accumulator=1e-3)
+    weights, batches = made_up_run(shape, 16, 5, uneven=True)
+    found = sha256()
+    for number, batch in enumerate(batches[:-1]):
+        here, there = (localise(shape, weights, one) for one in (batch, batches[number + 1]))
+        early = Early(look_up(shape, weights, there), uses(shape, there))
+        early.features[:, :6] = 0
+        gradient = (uniforms(number, 16 * 18).reshape(16, 18) - 0.5).astype(np.float32)
+        update_rows(shape, weights, uses(shape, here), gradient, early, number)
+        found.update(early.features.tobytes())
+    for array in weights.blocks[0]:
+        found.update(array.tobytes())
+    assert found.hexdigest()[:16] == ROW_DIGESTS[kind]
+
+
+KERNELS = "OpenBLAS-Haswell.NumPy-X86_V3"
+SHORT = {"run.training": True, "run.batches": 4, "run.evaluations": 2, "data.held_out_samples": 256}
+BAGS = {"data.bag_length_cv": (0.5,), "model.pooling": (3,)}
+CASES = {
+    "tiny": ("tiny", {}),
+    "dlrm-kaggle": ("dlrm-kaggle", {}),
+    "optane-rm2": ("optane-rm2", {"data.batch_size": 32}),
+    "optane-rm4": ("optane-rm4", {}),
+    "dcnv2": ("dlrm-kaggle", {"model.name": "dlrm-dcnv2", "data.batch_size": 16}),
+    "adam int8 bags": ("tiny", {"model.optimizer": "adam", "model.row_precision": "int8", **BAGS}),
+    "fp16 bf16": (
+        "dlrm-kaggle",
+        {"model.row_precision": "fp16", "machine.matrix_precision": "bf16", "model.optimizer": "adagrad"},
+    ),
+}
+DIGESTS = {  # strict and relaxed, made before tables could be unlike
+    "tiny": ("cfbb833f7e7ea765", "0f8a215f9f63e785"),
+    "dlrm-kaggle": ("b16c7b81bb81f92e", "b16c7b81bb81f92e"),
+    "optane-rm2": ("fcde4795315b357e", "bbc7be049b44908d"),
+    "optane-rm4": ("a6a1250b6312e353", "a6a1250b6312e353"),
+    "dcnv2": ("2c8f15f23a4fed70", "c16bb26841cc8a30"),
+    "adam int8 bags": ("60c7f912f5a0844b", "b6aa9c2de5bce88c"),
+    "fp16 bf16": ("5dfea7c8d07b6a85", "5dfea7c8d07b6a85"),
+}
+
+
+@pytest.mark.skipif(arithmetic() != KERNELS, reason="other kernels give other last digits")
+@each(("name", "relaxed"), [(name, relaxed) for name in CASES for relaxed in (False, True)], few=4)
+def test_presets_of_tables_alike_train_to_the_bytes_of_always(name, relaxed):
+    start, knobs = CASES[name]
+    asked = with_values(preset(start).scenario, {**SHORT, **knobs})
+    origin = source(asked)
+    with single_thread():
+        learner = scaled_learner(asked, origin, 4, Meter(None, 1), relaxed)
+        done = train(
+            learner.shape,
+            learner.weights,
+            origin.batch,
+            0,
+            4,
+            held_out=learner.held_out,
+            evaluations=frozenset({2, 4}),
+            relaxed=relaxed,
+        )
+    scores = sorted((n, found.loss, found.auc, found.accuracy) for n, found in done.evaluations.items())
+    content = [repr((done.losses, scores)).encode(), *state_bytes(done.weights)]
+    assert sha256(b"".join(content)).hexdigest()[:16] == DIGESTS[name][relaxed]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=40))
