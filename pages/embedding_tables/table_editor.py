@@ -75,7 +75,7 @@ def _draw(here: str, base: Scenario, press: str, apply: Callable[[Scenario], Non
             st.caption(plain(note, most=1000))
     text = table_list.text_of(edited.scenario.model, edited.names) if edited.scenario else ""
     bad = edited.scenario is None
-    idle, take = bad or (edited.scenario == base and here != "start"), (here, base, apply)
+    idle, take = bad or (edited.scenario == base and here != "start"), (here, draft.turn, base, apply)
     with st.container(horizontal=True, vertical_alignment="center", key=f"tables-actions-{here}"):
         st.button(press, key=f"apply tables {here}", type="primary", disabled=idle, on_click=_apply, args=take)
         st.button("Back to the model's tables", key=f"reset tables {here}", on_click=_reset, args=(here,))
@@ -157,8 +157,13 @@ def edited_rows(frame: pd.DataFrame, edits: Mapping[str, Any]) -> list[WrittenRo
     return [*kept, *(WrittenRow(f"Added row {nth}", cells) for nth, cells in enumerate(edits.get("added_rows", ()), 1))]
 
 
-def _apply(here: str, base: Scenario, apply: Callable[[Scenario], None]) -> None:
-    """Take the edited scenario over, and draw all of the page; in a callback."""
+def _apply(here: str, turn: int, base: Scenario, apply: Callable[[Scenario], None]) -> None:
+    """Take over the scenario of one turn of the grid, and draw all of the page; in a callback.
+
+    Streamlit calls it once more if the run that follows is interrupted: the grid has had its turn by then.
+    """
+    if turn != st.session_state.get(_turn(here), 0):
+        return
     edited = _edited(here, base)
     if edited.scenario:
         _reset(here)

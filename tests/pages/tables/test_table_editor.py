@@ -108,6 +108,23 @@ def test_applied_tables_are_in_the_link_and_their_names_beside_the_results():
     assert results_shown(app) == {"1", "2"}, "names are of other tables now"
 
 
+def test_a_press_that_streamlit_repeats_changes_nothing_more(monkeypatch):
+    """It calls callbacks again where the run after them was interrupted: the second call must not bring old tables back."""
+    twice = table_editor._apply
+
+    def repeated(*args):
+        try:
+            twice(*args)
+        finally:
+            twice(*args)
+
+    monkeypatch.setattr(table_editor, "_apply", repeated)
+    app = design()
+    paste(app, "design", LIST)
+    app.button(key=APPLY.format("design")).click().run()
+    assert asked(app).model.embedding_dim == (128, 64)
+
+
 def test_rows_are_read_with_what_was_changed_added_and_deleted_by_the_numbers_that_the_grid_shows():
     frame = pd.DataFrame({"Table": ["a", "b", "c"], "Rows": ["10", "20", "30"]}, index=pd.RangeIndex(1, 4))
     edits = {"edited_rows": {0: {"Rows": "11"}, "2": {"Rows": None}}, "added_rows": [{"Rows": "40"}], "deleted_rows": [1]}
