@@ -21,6 +21,7 @@ OPTIONAL = tuple(path for path, knob in KNOBS.items() if knob.optional)
 PLACES = (
     ("dlrm-kaggle", {}),
     ("optane-rm2", {"machine.pmem": "optane-200", "machine.cxl_lanes": 4, "model.optimizer": "adagrad"}),
+    ("tiny", {"model.embedding_dim": (4, 2, 4), "model.optimizer": ("adagrad", "sgd", "adam")}),
     ("optane-rm4", {"faults.rates": "llama3", "faults.machines": 512, "policy.protection": "check-n-run"}),
 )
 
@@ -137,3 +138,14 @@ def test_the_capacitys_stops_are_doublings_of_a_module_and_each_costs_just_its_m
     assert found[:4] == [module, 2 * module, 4 * module, 8 * module] and found[-1] <= KNOBS[CAPACITY].high
     for power, capacity in enumerate(found[:6]):
         assert estimate(with_values(base, {CAPACITY: capacity})).results["PMEM modules"] == 2**power
+
+
+def test_what_dense_layers_and_dot_products_take_by_themselves_is_said_with_its_reason():
+    tiny = preset("tiny").scenario
+    mixed = with_values(tiny, {"model.embedding_dim": (4, 2, 4), "model.optimizer": ("adam", "sgd", "sgd")})
+    assert caption(mixed, "model.projection_dim") == "auto: 4; that of the widest table."
+    assert caption(mixed, "model.dense_optimizer") == "auto: adam; that of the first table."
+    assert caption(tiny, "model.projection_dim") == "auto: 4; that of all tables."
+    assert caption(tiny, "model.dense_optimizer") == "auto: rowwise-adagrad; that of the tables."
+    concat = with_values(mixed, {"model.interaction": "concat"})
+    assert caption(concat, "model.projection_dim") == "auto: interaction concat takes vectors of any width."

@@ -129,6 +129,33 @@ def test_a_flat_tuple_is_one_value_and_a_flat_list_an_axis_where_both_may_be() -
     assert split({"power_loss_at_seconds": ()}) == ({"faults.power_loss_at_seconds": ()}, ())
 
 
+def test_of_a_knob_with_one_value_for_all_tables_or_one_each_a_flat_tuple_is_one_each_and_a_list_an_axis() -> None:
+    assert split({"embedding_dim": (8, 4, 4)}) == ({"model.embedding_dim": (8, 4, 4)}, ())
+    assert split({"optimizer": ("sgd", "adam", "sgd")}) == ({"model.optimizer": ("sgd", "adam", "sgd")}, ())
+    assert split({"embedding_dim": "8;4*2", "row_precision": "fp16"})[0] == {
+        "model.embedding_dim": (8, 4, 4),
+        "model.row_precision": "fp16",
+    }
+    for several in ([4, 8], np.array([4, 8]), {8, 4}, range(4, 9, 4), ["4", "8"]):
+        assert split({"embedding_dim": several})[1][0].values == (4, 8)
+    (axis,) = split({"optimizer": ["sgd", ("sgd", "adam", "adam"), "sgd*2;adam"]})[1]
+    assert axis.values == ("sgd", ("sgd", "adam", "adam"), ("sgd", "sgd", "adam"))
+    assert split({"embedding_dim": {8, (4, 8, 8)}})[1][0].values == (8, (4, 8, 8))
+    assert settings({"embedding_dim": np.array([8, 4, 4])}) == {"model.embedding_dim": (8, 4, 4)}
+    assert settings({"row_precision": pd.Series(["fp16", "fp32", "fp16"])}) == {"model.row_precision": ("fp16", "fp32", "fp16")}
+    with pytest.raises(api.BadKnob, match=r"model\.optimizer='fast' is not known"):
+        settings({"optimizer": ["sgd", "fast"]})
+    with pytest.raises(api.BadKnob, match=r"model\.embedding_dim has 2 values for 3 tables"):
+        api.scenario("tiny", embedding_dim=(8, 4), interaction="concat")
+
+
+def test_a_frame_says_lists_of_tables_as_links_do_and_its_rows_come_back() -> None:
+    table = api.estimate("tiny", embedding_dim=[8, (8, 4, 4), (8, 8, 4)], interaction="concat")
+    assert table.frame["Embedding dim"].tolist() == [8, "8;4*2", "8*2;4"]
+    assert [api.scenario(table.frame.iloc[number]) for number in range(3)] == [one.scenario for one in table]
+    assert api.sweep("tiny", embedding_dim=[8, 4], interaction="concat").frame["Embedding dim"].tolist() == [8, 4]
+
+
 def test_what_could_be_one_value_or_an_axis_is_refused_with_both_ways() -> None:
     for odd in ((10, (20, 30)), (10, [20])):
         with pytest.raises(

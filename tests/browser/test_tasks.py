@@ -153,3 +153,36 @@ def test_the_headline_figure_of_a_paper_takes_two_presses(server, visit):
     shown = page.locator(".paper-figure img:visible")
     expect(shown).to_have_count(1)
     assert shown.evaluate("image => image.naturalWidth") == 672
+
+
+def test_unlike_tables_that_are_pasted_on_start_are_answered_in_three_actions(server, visit):
+    page = visit(f"{server}/start")
+    drawn(page)
+    page.get_by_text("Your tables are unlike?").click()
+    field = page.get_by_role("textbox", name="Paste a TorchRec table list")
+    expect(field).to_be_visible(timeout=WAIT_MS)
+    field.fill("name\tnum_embeddings\tembedding_dim\nusers\t30 M\t128\nitems\t2000000\t64\nzip\t40000\t16\n")
+    page.get_by_role("button", name="Ask about these tables").click()
+    page.wait_for_url(re.compile("/decide.*model.embedding_dim=128"), timeout=WAIT_MS)
+    expect(page.locator(".st-key-answer")).to_contain_text("Keep the tables", timeout=WAIT_MS)
+    expect(page.get_by_text("3 tables of 32,040,000 rows in all, 16 to 128 wide")).to_be_visible(timeout=WAIT_MS)
+
+
+def test_a_cell_of_the_grid_is_changed_by_keyboard_and_a_bad_one_refused(server, visit):
+    page = visit(f"{server}/start")
+    drawn(page)
+    page.get_by_text("Your tables are unlike?").click()
+    grid = page.get_by_test_id("stDataFrame").first
+    expect(grid).to_be_visible(timeout=WAIT_MS)
+    grid.click(position={"x": 360, "y": 52})  # the cell of the first table's rows
+    for written, said in (
+        ("many", "Row 1: column Rows: 'many' is not a number"),
+        ("1000", "40 tables, 195 million rows, 49.9 GB"),
+    ):
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(500)  # the field of a cell is loaded when it is first opened
+        page.keyboard.press("Control+A")
+        page.keyboard.type(written)
+        page.keyboard.press("Enter")
+        expect(page.get_by_text(said)).to_be_visible(timeout=WAIT_MS)
+        page.keyboard.press("ArrowUp")

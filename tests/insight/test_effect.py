@@ -214,6 +214,18 @@ def test_a_knob_that_can_only_move_with_others_is_not_called_idle():
     assert effect(TINY, "model.embedding_dim").acts
 
 
+def test_a_list_with_a_value_per_table_is_moved_as_a_whole_and_acts():
+    lists = {
+        "model.embedding_dim": (8, 4, 4),
+        "model.row_precision": ("fp16", "fp32", "fp32"),
+        "model.optimizer": ("sgd", "adam", "sgd"),
+    }
+    listed = with_values(TINY, {**lists, "model.interaction": "concat"})
+    assert [one.model.embedding_dim for one in moved(listed, KNOBS["model.embedding_dim"])] == [(16, 8, 8), (4, 2, 2)]
+    for path in lists:
+        assert effect(listed, path) == KnobEffect(True), path
+
+
 def test_a_knob_that_decides_whether_the_run_fits_has_an_effect():
     small = with_values(TINY, {"system": "pmem", "machine.pmem_capacity_GB": 1e6})
     assert effect(small, "model.num_embeddings") == KnobEffect(True)

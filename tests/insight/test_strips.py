@@ -120,6 +120,11 @@ def test_links_are_marked_at_what_cards_carry():
 
 
 def test_lists_and_what_estimates_do_not_see_have_no_strip():
+    lists = {"model.embedding_dim": (8, 4, 4), "model.optimizer": ("sgd", "adam", "sgd"), "model.interaction": "concat"}
+    listed = with_values(TINY, lists)
+    assert strips(listed, ["model.embedding_dim", "model.optimizer"]) == ()
+    (precision,) = strips(listed, ["model.row_precision"])
+    assert precision.own.value == "fp32"
     assert strips(BASE, ["model.num_embeddings", "model.learning_rate", "machine.assume", "machine.target_throughput"]) == ()
 
 

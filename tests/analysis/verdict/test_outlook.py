@@ -12,8 +12,8 @@ from engine.analysis.verdict.outlook.shortlist import NOBODY, Settings, Winner, 
 from engine.analysis.verdict.outlook.tipping import tipping_points
 from engine.analysis.verdict.outlook.variants import DRAM, FAULTS, SIZE, Varied, varied, what_if
 from engine.analysis.verdict.report.content import content
-from engine.analysis.verdict.report.sentences import popularity_changes, popularity_words, sureness, tipping_words
-from engine.scenario.scenario import with_values
+from engine.analysis.verdict.report.sentences import inputs, popularity_changes, popularity_words, sureness, tipping_words
+from engine.scenario.scenario import projection_dim, with_values
 from engine.systems.traffic import table_bytes
 from engine.units import GB
 from tests.analysis.verdict.test_decide import SOME, model, question
@@ -88,6 +88,27 @@ def test_cases_scale_what_they_name_on_every_machine(asked: VerdictQuestion, set
     cases = {(one.name, one.factor): one.winner for one in what_if(asked, settings)}
     assert (FAULTS.name, 4.0) not in cases and (SIZE.name, 4.0) in cases
     assert cases[DRAM.name, 0.5].value <= varied(asked, settings, DRAM, 1.0).winner.value <= cases[DRAM.name, 2.0].value
+
+
+def test_maps_and_variants_of_unlike_tables_keep_their_kinds_and_the_inputs_say_them() -> None:
+    lists = {
+        "model.num_tables": 4,
+        "model.num_embeddings": (10**6,),
+        "model.pooling": (20,),
+        "model.features": (1, 4, 1, 1),
+        "model.embedding_dim": (16, 64, 64, 128),
+        "model.bottom_mlp": (13, 128),
+        "model.optimizer": ("sgd", "sgd", "adam", "adam"),
+    }
+    asked = question(with_values(model(), lists))
+    words = inputs(asked)
+    assert "4 tables of 1,000,000 rows, 16 to 128 wide, 80 lookups a sample" in words and " sgd and adam, " in words
+    few, _ = axes.AXES["lookups"].at(asked.base, 2.0)
+    assert (few.model.num_tables, few.model.embedding_dim, few.model.optimizer) == (2, (16, 64), ("sgd", "adam"))
+    assert projection_dim(few.model) == 128 and few.model.features == 1
+    some, _ = axes.AXES["lookups"].at(asked.base, 8.0)
+    assert some.model.pooling == (2, 4, 2, 2), "a feature keeps its lookup"
+    assert table_bytes(axes.AXES["size"].at(asked.base, 10.0)[0]) == pytest.approx(10 * GB, rel=1e-3)
 
 
 def test_a_map_answers_its_coarse_cells_and_fills_in_between_those_alike(

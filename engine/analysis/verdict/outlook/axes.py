@@ -42,8 +42,7 @@ def _lookups_at(s: Scenario, value: float) -> tuple[Scenario, Scaled]:
     """Return a model that looks up so many rows a sample: more in each table, or, of less than one each, in fewer tables."""
     tables = s.model.num_tables
     if value >= tables:
-        factor = value / sum(per_table(s.model, "pooling"))
-        return with_values(s, {"model.pooling": tuple(max(1, round(count * factor)) for count in s.model.pooling)}), ()
+        return with_values(s, {"model.pooling": scaled_lookups(s.model, value / sum(per_table(s.model, "pooling")))}), ()
     fewer, rows = max(1, round(value)), sum(per_table(s.model, "num_embeddings"))
     alike: dict[str, Any] = {f"data.{name}": () for name in BY_TABLE if len(getattr(s.data, name)) > 1}
     alike |= {"data.bag_length_cv": ()} if len(s.data.bag_length_cv) > 1 else {}
@@ -53,11 +52,19 @@ def _lookups_at(s: Scenario, value: float) -> tuple[Scenario, Scaled]:
             "model.num_tables": fewer,
             "model.num_embeddings": (max(1, round(rows / fewer)),),
             "model.pooling": (1,),
+            "model.features": 1,
             "policy.plan": "",
             **_kinds_of_fewer(s.model, fewer),
             **alike,
         },
     ), ()
+
+
+def scaled_lookups(model: Model, factor: float) -> tuple[int, ...]:
+    """Return so many times the lookups of each table, whose features have one each at least."""
+    features = model.features if isinstance(model.features, tuple) else (model.features,) * len(model.pooling)
+    pooling = model.pooling if len(features) == len(model.pooling) else per_table(model, "pooling")
+    return tuple(max(least, round(count * factor)) for least, count in zip(features, pooling, strict=True))
 
 
 def _kinds_of_fewer(model: Model, fewer: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ....scenario.scenario import KNOBS, Scenario, per_table, with_values
 from ....systems.traffic import table_bytes
 from ....units import GB, HOUR
 from ..decide import VerdictQuestion
+from .axes import scaled_lookups
 from .shortlist import NOBODY, Settings, Winner, winner
 
 WIDE = (2.0, 8.0, 64.0)
@@ -38,7 +39,7 @@ def _rows(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
 
 
 def _lookups(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
-    return {"model.pooling": tuple(max(1, round(count * factor)) for count in s.model.pooling)}, ()
+    return {"model.pooling": scaled_lookups(s.model, factor)}, ()
 
 
 def _batch(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
