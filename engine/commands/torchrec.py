@@ -43,14 +43,11 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Write the plan and the estimates; returns 0, or 3 where the plan cannot run."""
     chosen = scenario_arguments.chosen(arguments)
-    texts = {
-        name: _text(vars(arguments)[given])
-        for name, given in {"tables": "listing", **{each: each for each in ("topology", "pooling", "read_plan")}}.items()
-        if vars(arguments)[given]
-    }
-    plan_read = texts.pop("read_plan", "")
+    listing, ranks, factors, plan_read = map(
+        _text, (arguments.listing, arguments.topology, arguments.pooling, arguments.read_plan)
+    )
     as_started = any(vars(arguments)[name] is not None for name in ("preset", "link", "scenario"))
-    request = read_request(chosen.start.scenario, **texts, settings=chosen.settings, as_started=as_started)
+    request = read_request(chosen.start.scenario, listing, ranks, factors, chosen.settings, as_started)
     answer = torchrec_answer(request, plan_read)
     if arguments.plan and answer.plan.result.ran:
         written = plan_content(answer.plan.shardings, request.topology.local_world_size, arguments.module)
@@ -63,16 +60,22 @@ def call(arguments: argparse.Namespace) -> int:
     return 0 if answer.plan.result.ran else FAILED
 
 
-def _text(name: str) -> str:
-    """Return what a file says, or standard input for -; raises BadFile."""
+def _text(name: str | None) -> str:
+    """Return what a file says, standard input for -, "" where none is named; raises BadFile."""
+    if name is None:
+        return ""
     try:
         if name == output.STANDARD:
-            return sys.stdin.read(MOST_CHARACTERS + 1)
-        with written_path(name).open(encoding="utf-8") as file:
-            return file.read(MOST_CHARACTERS + 1)
+            text = sys.stdin.read(MOST_CHARACTERS + 1)
+        else:
+            with written_path(name).open(encoding="utf-8") as file:
+                text = file.read(MOST_CHARACTERS + 1)
     except (OSError, ValueError) as error:  # also of bytes that are no UTF-8, and of a name that no file can have
         why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
         raise BadFile(f"{name} cannot be read: {why}.") from error
+    if not text.strip():
+        raise BadFile(f"{name} is empty; leave it out, or name another file.")
+    return text
 
 
 def _lines(answer: TorchRecAnswer) -> Iterator[str]:

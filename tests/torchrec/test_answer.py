@@ -145,6 +145,7 @@ def test_the_command_ends_with_3_and_no_plan_where_nothing_fits(tmp_path: Path, 
     [
         ("nothing.txt", "nothing.txt cannot be read: No such file"),
         ("bytes.txt", "bytes.txt cannot be read: it is no text in UTF-8"),
+        ("t.json --topology empty.json", "empty.json is empty"),
         ("t.json --topology t.json", "The topology is neither"),
         ("t.json --pooling t.json", "pooling factors are no map"),
         ("t.json --read-plan t.json", "no map of tables"),
@@ -158,6 +159,7 @@ def test_bad_input_ends_with_2_and_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("t.json").write_text(json.dumps(TABLES), encoding="utf-8")
+    Path("empty.json").touch()
     Path("bytes.txt").write_bytes(b"\xff\xfe\x00")
     assert main(["torchrec", *words.split()]) == 2
     found = capsys.readouterr()
