@@ -6,9 +6,9 @@ exists is well formed. Whether it fits its machine is the simulation's question,
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache, lru_cache
+from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from ..core import figures
 from ..core.memo import Recorder
@@ -256,25 +256,3 @@ def projected(model: Model) -> tuple[int, ...]:
         return ()
     width = projection_dim(model)
     return tuple(table for table, dim in enumerate(per_table(model, "embedding_dim")) if dim != width)
-
-
-class TableGroup(NamedTuple):
-    """Tables alike, by number, ascending, with their rows' width, precision and optimizer."""
-
-    dim: int
-    precision: str
-    optimizer: str
-    tables: tuple[int, ...]
-
-
-def table_groups(model: Model) -> tuple[TableGroup, ...]:
-    """Return the groups of a model's tables, in the order of their first tables; one where all tables are alike."""
-    return _groups(*(per_table(model, name) for name in ROW_KNOBS))
-
-
-@lru_cache(maxsize=64)
-def _groups(dims: tuple[int, ...], precisions: tuple[str, ...], optimizers: tuple[str, ...]) -> tuple[TableGroup, ...]:
-    found: dict[tuple[int, str, str], list[int]] = {}
-    for table, kind in enumerate(zip(dims, precisions, optimizers, strict=True)):
-        found.setdefault(kind, []).append(table)
-    return tuple(TableGroup(*kind, tuple(tables)) for kind, tables in found.items())

@@ -15,12 +15,12 @@ from engine.hardware.device import energy, seconds, stored_bytes
 from engine.insight.data_movement import payload
 from engine.registry import load, names
 from engine.scenario.presets import preset
-from engine.scenario.scenario import table_groups, with_values
+from engine.scenario.scenario import with_values
 from engine.scenario.storage import row_state
 from engine.scenario.storage import stored_bytes as vector_bytes
 from engine.schedule.machine import ready, settle
 from engine.systems.balance import table_placement
-from engine.systems.row_kinds import row_bytes
+from engine.systems.row_kinds import row_bytes, row_kinds
 from engine.systems.sharding import shares
 from engine.systems.traffic import hot_bytes, hot_rows, table_bytes, table_nbytes, vector_nbytes
 from engine.workload.accesses import expected
@@ -79,7 +79,7 @@ def test_a_list_of_like_tables_is_one_group_to_the_byte(system):
     s = with_values(preset("dlrm-terabyte").scenario, {"system": system, "machine.num_gpus": gpus})
     lists = {path: (value,) * 26 for path, value in (("model.embedding_dim", 128), ("model.row_precision", "fp32"))}
     lists |= {"model.optimizer": (s.model.optimizer,) * 26, "model.features": (1,) * 26}
-    assert len(table_groups(with_values(s, lists).model)) == 1
+    assert len(row_kinds(with_values(s, lists))[0]) == 1
     assert outcome(with_values(s, lists)) == outcome(s)
 
 
