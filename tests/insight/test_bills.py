@@ -50,6 +50,7 @@ OPTANE = node(1, "a100-80", "two-socket", 256, **{MODULES: 6 * 128, CARD: 1, "ne
 ALONE = node(1, "a100-80", "two-socket", 6 * 32)
 # Four V100 have 128 GB, which 6 × 64 GiB hold twice; eight A100 have 640 GB, which take 6 × 256 GiB.
 FOUR = node(4, "v100", "gpu-4-pcie", 6 * 64)
+A100_NODE = node(8, "a100-80", "gpu-8-sxm", 16 * 96)
 TIERS = node(8, "a100-80", "gpu-8-sxm", 512, **{MODULES: 4 * 128, "drive/p5800x": 8 * 1600})
 
 
@@ -87,6 +88,12 @@ BILLS = {
     "cached-embedding-avazu": ALONE,
     "cached-embedding-kaggle": ALONE,
     "cached-embedding-terabyte": ALONE,
+    "distributed-embeddings-colossal": both(times(128, A100_NODE), cards(1024)),
+    "distributed-embeddings-jumbo": both(times(16, A100_NODE), cards(128)),
+    "distributed-embeddings-large": both(times(4, A100_NODE), cards(32)),
+    "distributed-embeddings-medium": A100_NODE,
+    "distributed-embeddings-small": node(1, "a100-80", "two-socket", 256),
+    "distributed-embeddings-tiny": node(1, "a100-80", "two-socket", 256),
     "dlrm-kaggle": on_sale(1),  # 2.3 GB
     "dlrm-terabyte": on_sale(4),  # 105 GB in modules of 32
     "fae-kaggle": FOUR,
@@ -114,6 +121,12 @@ TOTALS = {
     "cached-embedding-avazu": 24294.54,
     "cached-embedding-kaggle": 24294.54,
     "cached-embedding-terabyte": 24294.54,
+    "distributed-embeddings-colossal": 22061612.37,
+    "distributed-embeddings-jumbo": 2757701.55,
+    "distributed-embeddings-large": 689425.39,
+    "distributed-embeddings-medium": 160356.35,
+    "distributed-embeddings-small": 25059.39,
+    "distributed-embeddings-tiny": 25059.39,
     "dlrm-kaggle": 56753.32,
     "dlrm-terabyte": 73133.32,
     "fae-kaggle": 28589.09,
