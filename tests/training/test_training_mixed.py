@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import Cancelled
 from engine.run import progress
-from engine.run.learner import flipped, row_spans, rows_from, stored_rows
+from engine.run.learner import Learner, flipped, remember, row_spans, rows_from, stored_rows
 from engine.run.progress import Meter, Progress
 from engine.run.run import run
 from engine.run.segment import Flip
@@ -18,6 +18,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, projected, with_values
 from engine.scenario.storage import row_state, stored_bytes
 from engine.service.stopped_runs import StoppedRunFile
+from engine.simulate import simulate
 from engine.training.lookup import localise, look_up
 from engine.training.loop import Trained, TrainingStopped, train
 from engine.training.shape import (
@@ -33,6 +34,7 @@ from engine.training.shape import (
     step_flop,
 )
 from engine.training.weights import initial, trained_arrays
+from tests.cases import each
 from tests.machines import counted, ready, scenario
 from tests.training.training_models import MIXED, all_rows, made_up_batch, made_up_run, model, state_bytes, touched
 
@@ -104,6 +106,19 @@ def kinds_of_rows(shape, weights):
     tables = np.searchsorted(np.cumsum(shape.rows), weights.rows, side="right")
     kinds = [span for span in shape.spans for _ in range(span.tables)]
     return [kinds[table] for table in tables]
+
+
+def test_sums_begin_where_the_tables_own_optimizer_has_sums():
+    kinds = ("sgd", "rowwise-adagrad", "adagrad", "adam")
+    shape = model(rows=(3,) * 4, pooling=(1,) * 4, optimizer=kinds, initial_accumulator=0.5, dense_optimizer="adam")
+    weights = initial(shape, np.arange(12), 1)
+    assert [(block.states.shape[1], set(block.states.ravel().tolist())) for block in weights.blocks] == [
+        (0, set()),
+        (1, {0.5}),
+        (4, {0.5}),
+        (8, {0.0}),
+    ]
+    assert not weights.mlp_state.any() and weights.mlp_state.size == 2 * weights.mlp.size
 
 
 def test_first_values_of_a_narrow_table_begin_those_of_a_wide_one():
@@ -202,6 +217,21 @@ def test_a_flipped_bit_is_any_elements_and_the_only_one():
     assert stored_rows(shape, dense.blocks).tobytes() == octets.tobytes() and (dense.mlp != weights.mlp).sum() == 1
 
 
+def test_a_flipped_bit_is_remembered_by_the_rows_number_among_all():
+    shape, flip = model(**NARROW), Flip(0.5, 0, 0)
+    weights = run_of(shape).weights
+    octets = stored_rows(shape, weights.blocks)
+    sizes = [nbytes for rows, nbytes in row_spans(shape, weights.blocks) for _ in range(rows)]
+    begins = list(accumulate(sizes, initial=0))
+    for seed in range(40):
+        m = ready(scenario("tiny", "cxl-b", **{"faults.silent_corruption_where": "table", "data.seed": 1, "faults.seed": seed}))
+        learner = Learner(shape, None, None, weights, weights, frozenset(), False)
+        ((row, byte, bit),) = remember(learner, m, (flip,)).flipped
+        after = stored_rows(shape, flipped(shape, weights, "table", flip, seed).blocks)
+        assert np.flatnonzero(octets != after).tolist() == [begins[row] + byte] and byte < sizes[row]
+        assert octets[begins[row] + byte] ^ after[begins[row] + byte] == bit
+
+
 def test_the_shape_is_the_scenarios_and_projects_the_tables_that_it_says():
     shape = full(asked())
     assert [(span.dim, span.precision, span.optimizer, span.tables) for span in shape.spans] == [
@@ -294,6 +324,39 @@ def test_points_share_a_training_and_one_that_was_cancelled_goes_on_from_its_fil
         assert file.save(stop.value.run) == ""
         again = dict[str, Training]()
         assert trained(one, again, None, file.load()) == found and again == shelf
+
+
+QUICK = {"faults.detect_seconds": 1e-3, "faults.restart_seconds": 1e-3}
+
+
+def learned(system: str, **faults):
+    """Return a run's result through faults, and all that says what was learned; the bytes of int8 rows lose the sign of 0."""
+    knobs = {"model.row_precision": ("fp32", "fp16", "int8"), **QUICK}
+    found = simulate(asked(system=system, **knobs, **{f"faults.{name}": value for name, value in faults.items()}))
+    assert found.ran
+    last = {row["Batch"]: (row["Loss"], row["AUC"]) for row in found.training}
+    return found, (last, found.results["Loss"], found.results["AUC"])
+
+
+@each("system", ["cxl-b", "ssd", "cxl-d"], few=2)
+def test_a_strict_recovery_brings_unlike_rows_and_projections_back_to_the_bit(system):
+    """An undo log, a redo log."""
+    whole, known = learned(system)
+    span, recovered = whole.results["Elapsed [s]"], set()
+    for share in np.linspace(0.05, 0.95, 7):
+        done, found = learned(system, power_loss_at_seconds=(span * share, span * share * 1.2 + 2e-3))
+        recovered.add(done.results["Recovery time [s]"])
+        assert done.results["Recovery time [s]"] and found == known, share
+    assert len(recovered) > 1, "batches have logs of unlike sizes"
+
+
+@each("seed", range(6), few=3)
+def test_flipped_bits_of_unlike_rows_outlive_a_recovery(seed):
+    span = learned("cxl-b")[0].results["Elapsed [s]"]
+    flips = {"silent_corruption_at_seconds": (span * 0.1, span * 0.3), "silent_corruption_where": "table", "seed": seed}
+    _, known = learned("cxl-b", **flips)
+    done, found = learned("cxl-b", **flips, power_loss_at_seconds=(span * 0.7,))
+    assert done.results["Recovery time [s]"] and found == known
 
 
 def test_each_list_parts_a_class_from_the_others():

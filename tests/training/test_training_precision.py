@@ -7,6 +7,7 @@ import pytest
 
 from engine.core.hashing import Purpose, key
 from engine.scenario.storage import PRECISIONS, stored_bytes
+from engine.training.layers import project_back
 from engine.training.loop import train
 from engine.training.optimizers import update_rows
 from engine.training.precision import nearest, packed, unpacked
@@ -160,6 +161,18 @@ def test_products_of_a_precision_agree_with_a_float64_reference_that_rounds_oper
     full = train(replace(shape, matrix_precision="fp32"), weights, batches.__getitem__, 0, 30).losses
     off, rounding = (np.abs(np.subtract(theirs, one)).max() for one in (ours.losses, full))
     assert off < rounding / 5 and rounding < 30 * DIGITS[precision], "as near as fp32 sums are, and far nearer than fp32 products"
+
+
+def test_small_gradients_of_projections_are_not_lost_in_fp16():
+    shape = model(dim=(3, 4), bottom=(5, 4))
+    random = np.random.default_rng(1)
+    features, slope = (random.normal(0, size, (16, width)).astype(np.float32) for size, width in ((1, 11), (1e-8, 12)))
+    matrices, found = [random.normal(0, 1, (1, 4, 3)).astype(np.float32)], []
+    for precision in ("fp32", "fp16"):
+        slopes = [np.empty_like(matrices[0])]
+        found.append([project_back(shape, matrices, slopes, features, slope, precision), *slopes])
+    for exact, half in zip(*found, strict=True):
+        np.testing.assert_allclose(half, exact, atol=0.01 * np.abs(exact).max())
 
 
 @pytest.mark.slow
