@@ -19,7 +19,7 @@ def counter(model: Model, parts: int, pieces: Pieces, weight: Weight = None) -> 
 
     Each counts as many times as `weight`, (2, T), says of its table; once without.
     """
-    first, heavy = offsets(model), None if weight is None else np.array(weight)
+    first, weights = offsets(model), None if weight is None else np.array(weight)
     alone = pieces.place >= 0
     table, width, part = (column[alone] for column in (pieces.table, pieces.width, pieces.place))
     shared = (column[~alone].tolist() for column in (pieces.table, pieces.width, ~pieces.place))
@@ -28,12 +28,12 @@ def counter(model: Model, parts: int, pieces: Pieces, weight: Weight = None) -> 
     def count(ids: Ints, unique: Ints) -> Floats:
         layout = table_ends(ids, first)
         lookups = np.diff(layout).astype(np.float64)
-        counts = (lookups, unique) if heavy is None else (lookups * heavy[0], unique * heavy[1])
+        counts = (lookups, unique) if weights is None else (lookups * weights[0], unique * weights[1])
         found = np.array([np.bincount(part, weights=width * each[table], minlength=parts) for each in counts])
         for one, share, over in spread:
             mine = share * counted_spread(ids[layout[one] : layout[one + 1]], len(over))
-            if heavy is not None:
-                mine = mine * heavy[:, one, None]
+            if weights is not None:
+                mine = mine * weights[:, one, None]
             for row, amounts in zip(found, mine, strict=True):
                 np.add.at(row, list(over), amounts)
         return found

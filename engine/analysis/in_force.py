@@ -24,7 +24,7 @@ from ..insight.relaxation import LINK
 from ..registry import load
 from ..scenario import knobs
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import KNOBS, Scenario, alike, dense_optimizer, projection_dim, values, with_values
+from ..scenario.scenario import KNOBS, Scenario, dense_optimizer, has_like_vectors, projection_dim, values, with_values
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.replicas import planned
 from ..systems.parts import kind_of
@@ -226,7 +226,7 @@ def _replicated(s: Scenario) -> InForce:
 def _projection(s: Scenario) -> InForce:
     if s.model.interaction != "dot":
         return InForce(None, f"interaction {s.model.interaction} takes vectors of any width")
-    return InForce(projection_dim(s.model), "that of all tables" if alike(s.model) else "that of the widest table")
+    return InForce(projection_dim(s.model), "that of all tables" if has_like_vectors(s.model) else "that of the widest table")
 
 
 def _dense_optimizer(s: Scenario) -> InForce:

@@ -32,6 +32,18 @@ def mixed(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
     return RowMix(tuple(present), tuple(weight[size] / total if total else 1 / len(present) for size in present))
 
 
+def joined(sizes: Sequence[RowBytes], weights: Sequence[float]) -> RowBytes:
+    """Return the mix of several populations of rows, of which there are so many each."""
+    rows = [
+        (size, many * share)
+        for row_bytes, many in zip(sizes, weights, strict=True)
+        for size, share in (
+            zip(row_bytes.sizes, row_bytes.shares, strict=True) if isinstance(row_bytes, RowMix) else ((row_bytes, 1.0),)
+        )
+    ]
+    return mixed([size for size, _ in rows], [many for _, many in rows])
+
+
 def over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
     """Return the mean over rows of a `measure` of a row's bytes."""
     if not isinstance(row_bytes, RowMix):

@@ -38,8 +38,8 @@ OPTIMIZER_WORDS = {
 
 def thousands_marks(texts: Iterable[str]) -> frozenset[str]:
     """Return the point or comma that parts thousands in a column: it does where a number of it has two."""
-    found = (GROUPED.fullmatch(text.strip()) for text in texts if "." in text or "," in text)
-    return frozenset(match["mark"] for match in found if match and match[0].count(match["mark"]) > 1)
+    groupings = (GROUPED.fullmatch(text.strip()) for text in texts if "." in text or "," in text)
+    return frozenset(match["mark"] for match in groupings if match and match[0].count(match["mark"]) > 1)
 
 
 def whole_number(cell: Any, marks: frozenset[str] = frozenset()) -> int:
@@ -51,8 +51,8 @@ def whole_number(cell: Any, marks: frozenset[str] = frozenset()) -> int:
         return int(text)
     if grouped := GROUPED.fullmatch(text):
         return _grouped(text, grouped["mark"], marks)
-    if whole := WHOLE.fullmatch(text):
-        return int(whole[1])
+    if point := WHOLE.fullmatch(text):
+        return int(point[1])
     scaled = SCALED.fullmatch(text.replace(",", ".") if FRACTION.fullmatch(text) else text)
     if scaled is None:
         return _refuse(cell)

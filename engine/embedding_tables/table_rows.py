@@ -17,7 +17,7 @@ from ..registry import load
 from ..results.result import Result
 from ..scenario.scenario import per_table
 from ..schedule.machine import settle
-from ..systems.parts import kind_of, table_units
+from ..systems.parts import kind_of, table_seconds, table_units
 from ..systems.row_kinds import kind_bytes
 from ..systems.sharding import Pieces
 from ..systems.system import Settled, cache_policy
@@ -90,10 +90,10 @@ def finding(rows: Sequence[Row]) -> str:
     order = np.argsort(-times, kind="stable")
     few = int(np.searchsorted(np.cumsum(times[order]), 0.5 * times.sum())) + 1
     gigabytes = sum(rows[table]["Size [GB]"] for table in order[:few])
-    whole = sum(row["Size [GB]"] for row in rows)
+    gigabytes_of_all = sum(row["Size [GB]"] for row in rows)
     names = f"Table {rows[order[0]][TABLE]} takes" if few == 1 else f"{count(few)} of {count(len(rows), 'table')} take"
     part = percent(times[order[:few]].sum() / times.sum())
-    return f"{names} {part} of the embedding time, with {percent(gigabytes / whole)} of the bytes"
+    return f"{names} {part} of the embedding time, with {percent(gigabytes / gigabytes_of_all)} of the bytes"
 
 
 def _busy_seconds(result: Result) -> tuple[str, float]:
@@ -107,13 +107,13 @@ def _busy_seconds(result: Result) -> tuple[str, float]:
 
 
 def _time_shares(settled: Settled) -> Floats:
-    """Return the share of the embedding time that each table takes, (T,)."""
+    """Return the share of the embedding time that by_table table takes, (T,)."""
     s, system, touched = settled.scenario, settled.system, expected(settled.scenario)
     if kind := kind_of(system):
-        each = table_units(s, system, kind)
-        seconds = touched.lookups * each.units.lookup * each.lookups + touched.unique_rows * each.units.row * each.rows
+        by_table = table_units(s, system, kind)
+        seconds = table_seconds(touched, by_table)
         if system.tiers:
-            seconds = seconds + system.tiers(s).far.sum(axis=0) * each.units.far * each.far
+            seconds = seconds + system.tiers(s).far.sum(axis=0) * by_table.units.far * by_table.far
     else:
         vectors = kind_bytes(s, "vector") + kind_bytes(s, "gradient")
         seconds = touched.lookups * vectors + touched.unique_rows * 2 * kind_bytes(s, "row")
@@ -124,10 +124,10 @@ def _time_shares(settled: Settled) -> Floats:
 def _memories(settled: Settled) -> list[str]:
     """Return the memory in which each table lies, (T,)."""
     s, system = settled.scenario, settled.system
-    found = np.full(s.model.num_tables, MEMORIES.get(system.memory, system.memory), dtype=object)
+    memories = np.full(s.model.num_tables, MEMORIES.get(system.memory, system.memory), dtype=object)
     for place, nbytes in system.tiers(s).kept.items() if system.tiers else ():
-        found[nbytes > 0] = MEMORIES[place]
-    return [str(memory) for memory in found]
+        memories[nbytes > 0] = MEMORIES[place]
+    return [str(memory) for memory in memories]
 
 
 def _hit_rates(settled: Settled) -> Floats:
@@ -137,11 +137,11 @@ def _hit_rates(settled: Settled) -> Floats:
         return 1 - missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
     if system.hot:
         return hottest(s, system.hot(s))[1]
-    found: Floats = np.full(s.model.num_tables, np.nan)
+    rates: Floats = np.full(s.model.num_tables, np.nan)
     if system.caches and system.tiers and (near := system.caches(s)[0]):
         below = np.flatnonzero(sum(system.tiers(s).kept.values()) == 0)
-        found[below] = 1 - missed_shares(s, "lru", near, tables=below.tolist())[below]
-    return found
+        rates[below] = 1 - missed_shares(s, "lru", near, tables=below.tolist())[below]
+    return rates
 
 
 def _parts(settled: Settled) -> list[str]:

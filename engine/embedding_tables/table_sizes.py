@@ -34,7 +34,7 @@ def sentence(s: Scenario) -> str:
     if len(widths) > MOST_WIDTHS:
         others = sum([*sizes.by_width.values()][MOST_WIDTHS - 1 :])
         widths = [*widths[: MOST_WIDTHS - 1], f"{figure(others, 'B')} of {len(widths) - MOST_WIDTHS + 1} other widths"]
-    whole = figure(sum(sizes.by_width.values()), "B")
+    nbytes_of_all = figure(sum(sizes.by_width.values()), "B")
     rows = figure(sizes.rows, "rows") if sizes.rows >= 1e7 else count(sizes.rows, "row")
-    start = f"{count(sizes.tables, 'table')}, {rows}, {whole} with optimizer state"
+    start = f"{count(sizes.tables, 'table')}, {rows}, {nbytes_of_all} with optimizer state"
     return f"{start}, all {next(iter(sizes.by_width))} wide" if len(widths) == 1 else f"{start}: {', '.join(widths)}"

@@ -62,10 +62,10 @@ def _places(span: RowSpan, rows: Ints) -> Words:
 
 @lru_cache(maxsize=8)
 def _table_places(spans: tuple[RowSpan, ...]) -> tuple[Words, ...]:
-    found = tuple(_places(span, span.rows) for span in spans)
-    for places in found:
+    by_span = tuple(_places(span, span.rows) for span in spans)
+    for places in by_span:
         places.setflags(write=False)
-    return found
+    return by_span
 
 
 def _mix(words: Words) -> Words:

@@ -222,8 +222,8 @@ def _by_table(knob: Knob, values: tuple[Any, ...]) -> Any:
     except TypeError:
         raise BadKnob(f"{knob.path}={values!r} has more than plain values; write one per table.") from None
     checked = {key: (_choice if knob.kind == "choice" else _in_range)(knob, key[1]) for key in known}
-    found = tuple([checked[type(value), value] for value in values])
-    return found if len(found) > 1 else found[0]
+    in_order = tuple([checked[type(value), value] for value in values])
+    return in_order if len(in_order) > 1 else in_order[0]
 
 
 def _choice(knob: Knob, value: Any) -> str:

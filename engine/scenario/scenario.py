@@ -88,7 +88,9 @@ def _check_model(model: Model) -> None:
     if model.top_mlp[-1] != 1:
         raise BadKnob(f"model.top_mlp ends in {model.top_mlp[-1]}; its last width must be 1, the click's logit.")
     if model.interaction == "dot" and model.bottom_mlp[-1] != projection_dim(model):
-        needed = f"model.embedding_dim={model.embedding_dim}" if alike(model) else f"vectors of {projection_dim(model)} elements"
+        needed = f"model.embedding_dim={model.embedding_dim}"
+        if not has_like_vectors(model):
+            needed = f"vectors of {projection_dim(model)} elements"
         raise BadKnob(
             f"model.bottom_mlp ends in {model.bottom_mlp[-1]}, but pairwise dot needs {needed}; "
             "make them equal or set model.interaction=concat."
@@ -111,8 +113,8 @@ def _check_features(model: Model) -> None:
         )
 
 
-def alike(model: Model) -> bool:
-    """Return whether dot products take all tables' vectors as they are."""
+def has_like_vectors(model: Model) -> bool:
+    """Return whether dot products take the vectors of all tables as they are, without a projection."""
     return not isinstance(model.embedding_dim, tuple) and model.projection_dim in (None, model.embedding_dim)
 
 
@@ -252,7 +254,7 @@ def projection_dim(model: Model) -> int:
 
 def projected(model: Model) -> tuple[int, ...]:
     """Return the tables whose vectors a layer brings to the width of the dot products, by number; none of other interactions."""
-    if model.interaction != "dot" or alike(model):
+    if model.interaction != "dot" or has_like_vectors(model):
         return ()
     width = projection_dim(model)
     return tuple(table for table, dim in enumerate(per_table(model, "embedding_dim")) if dim != width)

@@ -30,20 +30,20 @@ def packed(pairs: Sequence[tuple[str, str]]) -> Pairs:
 
 def unpacked(pairs: Sequence[tuple[str, str]]) -> Pairs:
     """Return parameters with packed lists written out again; raises BadLink."""
-    found: Pairs = []
+    parameters: Pairs = []
     for name, text in pairs:
-        found += _lists(text) if name == PARAMETER else [(name, text)]
-    return found
+        parameters += _lists(text) if name == PARAMETER else [(name, text)]
+    return parameters
 
 
 def _lists(letters: str) -> Pairs:
     try:
         content = zlib.decompressobj()
         lines = content.decompress(urlsafe_b64decode(letters + "=" * (-len(letters) % 4)), MOST_LETTERS).decode()
-        whole = content.eof
+        complete = content.eof
     except (ValueError, zlib.error):  # UnicodeError and binascii's are ValueErrors
-        lines, whole = "", False
+        lines, complete = "", False
     pairs = [(name, text) for name, _, text in (line.partition("=") for line in lines.split("\n"))]
-    if not whole or not all("." in name for name, _ in pairs):
-        raise BadLink(f"The link's lists={letters[:40]!r} cannot be read; copy the whole link again.")
+    if not complete or not all("." in name for name, _ in pairs):
+        raise BadLink(f"The link's lists={letters[:40]!r} cannot be read; copy the complete link again.")
     return pairs

@@ -16,7 +16,7 @@ from ..workload.accesses import expected
 from ..workload.row_spread import Spreads, spreads
 from .exchange.crossing import NO_CROSSING, Crossing, even, indices, vectors
 from .exchange.replicas import NO_REPLICAS, choose_replicas
-from .parts import EVEN, KINDS, TableUnits, Units, kind_of, memories, table_units
+from .parts import EVEN, KINDS, TableUnits, Units, kind_of, memories, table_seconds, table_units
 from .placement import Tiers
 from .row_kinds import row_kinds
 from .sharding import Parts, Pieces, Shares, Wanted, alike, by_hand, made, over, shares, spread, weighed
@@ -66,12 +66,12 @@ def _balance_in_force(s: Scenario, system: System) -> Balance | None:
     pieces = by_hand(s.policy.plan, s.model.num_tables, parts.number) if s.policy.plan else None
     if parts.number == 1:
         return None
-    each = table_units(s, system, kind)
-    pieces = pieces or made(way, _wanted(s, system, parts, each))
-    return _part_balance(s, system, parts, pieces, each) if pieces else None
+    by_table = table_units(s, system, kind)
+    pieces = pieces or made(way, _wanted(s, system, parts, by_table))
+    return _part_balance(s, system, parts, pieces, by_table) if pieces else None
 
 
-def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces, each: TableUnits) -> Balance:
+def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces, by_table: TableUnits) -> Balance:
     """Return what a plan asks of each part, as the popularity lets expect."""
     number, tiers = parts.number, system.tiers
     lookups, rows, index = loaded(spreads(s), pieces, number)
@@ -79,28 +79,27 @@ def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces, eac
     far, kept = spread(pieces, placed.far, number), spread(pieces, np.array([table_nbytes(s), *placed.kept.values()]), number)
     work, weight = PartWork(lookups, rows, far), None
     if len(row_kinds(s)[0]) > 1:
-        heavy = loaded(spreads(s), pieces, number, each)
-        weight = tuple(each.lookups.tolist()), tuple(each.rows.tolist())
-        work = PartWork(heavy[0], heavy[1], spread(pieces, placed.far * each.far, number))
+        weighted = loaded(spreads(s), pieces, number, by_table)
+        weight = tuple(by_table.lookups.tolist()), tuple(by_table.rows.tolist())
+        work = PartWork(weighted[0], weighted[1], spread(pieces, placed.far * by_table.far, number))
     return Balance(parts, pieces, lookups, rows, index, kept[0], far, dict(zip(placed.kept, kept[1:], strict=True)), work, weight)
 
 
-def _wanted(s: Scenario, system: System, parts: Parts, each: TableUnits) -> Wanted:
+def _wanted(s: Scenario, system: System, parts: Parts, by_table: TableUnits) -> Wanted:
     """Return what plans are made for."""
-    touched, vector, index_nbytes, units = expected(s), vector_nbytes(s), index_bytes(s), each.units
+    touched, vector, index_nbytes, units = expected(s), vector_nbytes(s), index_bytes(s), by_table.units
     first = over([(0,)], np.zeros(1, dtype=np.int64))
     if isinstance(vector, float):
         way: Any = _crossing(units, vectors(parts, first, vector))
     else:
         way = _crossing(units, vectors(parts, first, 1.0)) * vector
-    alone = touched.lookups * (units.lookup * each.lookups) + touched.unique_rows * (units.row * each.rows)
-    alone = alone + units.piece * each.pieces
+    alone = table_seconds(touched, by_table) + units.piece * by_table.pieces
     places = [(place, need / table_bytes(s), have, sharing) for place, need, have, sharing in memories(s, system) if need]
     kept: Mapping[str, Floats] = {place: share * table_nbytes(s) for place, share, _, _ in places}
     far = np.zeros((0, s.model.num_tables))
     if system.tiers:
         kept, far = system.tiers(s)
-        far = far * each.far
+        far = far * by_table.far
         alone = alone + far.sum(axis=0) * units.far
     nbytes = np.array([kept[place] for place, _, _, _ in places]).reshape(len(places), -1)
     rooms, sharing = tuple(have for _, _, have, _ in places), tuple(size for _, _, _, size in places)
@@ -111,10 +110,10 @@ def _wanted(s: Scenario, system: System, parts: Parts, each: TableUnits) -> Want
         sent = 2 * _crossing(units, vectors(parts, pieces, vector))
         if even + sent > than * (1 + ROUNDED):
             return np.inf
-        lookups, rows, index = loaded(batch, pieces, parts.number, each)
+        lookups, rows, index = loaded(batch, pieces, parts.number, by_table)
         outside = spread(pieces, far, parts.number).sum(axis=0)
         sent += _crossing(units, indices(parts, index_nbytes * index))
-        piece_seconds = units.piece * _most_pieces(pieces, parts.number, each.pieces) if units.piece else 0.0
+        piece_seconds = units.piece * _most_pieces(pieces, parts.number, by_table.pieces) if units.piece else 0.0
         return float(lookups.max() * units.lookup + rows.max() * units.row + outside.max() * units.far) + piece_seconds + sent
 
     columns = np.array(per_table(s.model, "embedding_dim"))
@@ -150,19 +149,19 @@ def _far(balance: Balance) -> Far:
 def _links(s: Scenario, balance: Balance) -> Links:
     """Return what a plan makes of the traffic between one GPU and the groups that have pieces of tables."""
     groups, vector = np.zeros((4, balance.parts.groups)), vector_nbytes(s)
-    wide, each = (balance.pieces, 1.0) if isinstance(vector, float) else weighed(balance.pieces, vector / vector.mean())
+    wide, unit = (balance.pieces, 1.0) if isinstance(vector, float) else weighed(balance.pieces, vector / vector.mean())
     for width, place in zip(*alike(wide), strict=True):
         mine = balance.pieces.runs[~place] if place < 0 else (place,)
-        groups[0, np.unique(balance.parts.group[list(mine)])] += each * width  # each sums its own rows
+        groups[0, np.unique(balance.parts.group[list(mine)])] += unit * width  # each sums its own rows
     for row, amounts in zip(groups[1:], (balance.indices, balance.work.rows, balance.work.lookups), strict=True):
         row += np.bincount(balance.parts.group, weights=amounts, minlength=len(row))
     whole = (s.model.num_tables, expected(s).lookups.sum(), balance.work.rows.sum(), balance.work.lookups.sum())
     return Links(*((float(each.sum() / one), skew(each)) for each, one in zip(groups, whole, strict=True)))
 
 
-def loaded(batch: Spreads, pieces: Pieces, parts: int, each: TableUnits | None = None) -> Floats:
-    """Return the lookups, unique rows and indices of each part, (3, P); lookups and rows as many times as `each` table's take."""
-    weight = np.array([each.lookups, each.rows]) if each else np.ones((2, batch.tables.shape[1]))
+def loaded(batch: Spreads, pieces: Pieces, parts: int, by_table: TableUnits | None = None) -> Floats:
+    """Return the lookups, unique rows and indices of each part, (3, P); lookups and rows weighed by table, if it is said how."""
+    weight = np.array([by_table.lookups, by_table.rows]) if by_table else np.ones((2, batch.tables.shape[1]))
     of, found = shares(pieces.place, pieces.runs, parts), np.zeros((3, parts))
     at, every, length = np.zeros_like(of.first), [np.zeros(0)], 0
     for count in sorted({len(run) for run in pieces.runs}):

@@ -18,6 +18,7 @@ from ..registry import load
 from ..scenario.scenario import Scenario
 from ..units import GiB
 from ..workload.accesses import expected
+from ..workload.expected import Accesses
 from ..workload.expected_cache import expected_moves
 from .row_kinds import RowKind, row_bytes, row_kinds
 from .sharding import Parts
@@ -95,6 +96,12 @@ def table_units(s: Scenario, system: System, kind: Kind) -> TableUnits:
     stateful = np.array([keeps > 0 for keeps in table_states(s)])
     lookups, rows, far = ratios[:, of]
     return TableUnits(first, lookups, rows, far, stateful)
+
+
+def table_seconds(batch: Accesses, by_table: TableUnits) -> Floats:
+    """Return the seconds that the lookups and unique rows of each table take on one part, (T,)."""
+    units = by_table.units
+    return batch.lookups * (units.lookup * by_table.lookups) + batch.unique_rows * (units.row * by_table.rows)
 
 
 def _ratio(seconds: float, first: float) -> float:

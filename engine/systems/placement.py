@@ -101,7 +101,7 @@ def tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
 
 
 def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats:
-    """Return the same by table, (LEVELS, T): unique rows of a batch, of which a mix of unlike rows is made."""
+    """Return the unique rows of a batch by memory outside HBM and by table, (LEVELS, T)."""
     dense, unique = placement(s, dram_cache_rows * row_bytes(s)), expected(s).unique_rows
     held = (dram_cache_rows, max(dram_cache_rows, scm_rows))
     near, far = (missed_rows(s, "lru", rows, tables=dense.below) for rows in held)

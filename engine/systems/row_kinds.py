@@ -89,7 +89,7 @@ def row_sizes(s: Scenario, unique: Floats | None = None, moved: Floats | None = 
 
 
 def kind_bytes(s: Scenario, name: str) -> Floats:
-    """Return some bytes of each table's rows, (T,), as RowKind names them."""
+    """Return the bytes of each table's rows, (T,), of the field of RowKind that is named."""
     kinds, kind = row_kinds(s)
     return np.array([float(mean_bytes(getattr(one, name))) for one in kinds])[kind]
 
@@ -100,7 +100,7 @@ def row_bytes(s: Scenario) -> float:
 
 
 def unique_row_bytes(s: Scenario) -> float:
-    """Return the same over the unique rows of a batch."""
+    """Return the mean bytes of a batch's unique rows, with optimizer state and checksum."""
     return mean_bytes(row_sizes(s).unique.row)
 
 

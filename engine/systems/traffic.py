@@ -250,7 +250,7 @@ def sent_bytes(s: Scenario) -> float:
 
 
 def vector_nbytes(s: Scenario) -> float | Floats:
-    """Return the same of every table, or, where widths differ, of each, (T,)."""
+    """Return the bytes of a table's pooled vectors for a batch's samples as they are sent: a number, or each table's, (T,)."""
     model = s.model
     if isinstance(model.embedding_dim, tuple) or isinstance(model.features, tuple):
         return np.array([vectors * _sent(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])

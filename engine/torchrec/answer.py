@@ -163,8 +163,8 @@ def _planned(s: Scenario) -> tuple[Settled, tuple[str, ...]]:
         raise CannotRun(" ".join(settled.problems))
     if s.policy.sharding:
         raise BadKnob(f"{SHARDING}={s.policy.sharding} shares each row evenly, which TorchRec cannot; set it to planner.")
-    said = f"system={s.system} shares tables evenly unless {SHARDING} is set, which TorchRec cannot: the planner shards them."
-    return fit(with_values(s, {SHARDING: "planner"})), (said,)
+    sentence = f"system={s.system} shares tables evenly unless {SHARDING} is set, which TorchRec cannot: the planner shards them."
+    return fit(with_values(s, {SHARDING: "planner"})), (sentence,)
 
 
 def _ours(request: TorchRecRequest, settled: Settled, kernels: Sequence[TableKernel], before: tuple[str, ...]) -> PricedPlan:

@@ -199,12 +199,12 @@ def _word(written: Any) -> Any:
 
 def _refusal(subject: str, field: str, written: Any, allowed: str) -> BadInput:
     if isinstance(written, Opaque | Symbol):
-        said = written.name if isinstance(written, Symbol) else written.text
+        label = written.name if isinstance(written, Symbol) else written.text
         if field not in ("data_type", "pooling") or isinstance(written, Opaque):
             return BadInput(
-                f"{subject}: {field} is {said[:60]}, whose value the text does not tell; write the value, or {PASTE}."
+                f"{subject}: {field} is {label[:60]}, whose value the text does not tell; write the value, or {PASTE}."
             )
-        written = said
+        written = label
     return BadInput(f"{subject}: {field} is {str(written)[:60]}; write {allowed}.")
 
 

@@ -4,7 +4,6 @@ A plan is {"plan": {module: {table: {sharding_type, compute_kernel, ranks, shard
 shard_sizes, placement}, rows first.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -26,7 +25,7 @@ from .sharding_plan import (
     column_blocks,
     row_blocks,
 )
-from .source_text import checked_size
+from .source_text import json_content
 
 MODULE = "sparse_arch.embedding_bag_collection"  # where TorchRec's DLRM has its tables
 PLACEMENT = re.compile(r"rank:(\d{1,9})(?:/.*)?")
@@ -63,12 +62,7 @@ def _table_content(sharding: TableSharding, local_ranks: int) -> dict[str, Any]:
 
 def read_plan(text: str, tables: Sequence[TorchRecTable], layout: RankLayout) -> tuple[TableSharding, ...]:
     """Read a plan for some tables, ours or TorchRec's own dump, in the order of tables; raises BadInput naming the table."""
-    try:
-        content = json.loads(checked_size(text, "lines of the plan"))
-    except RecursionError:
-        raise BadInput("The plan is nested too deeply; write it as TorchRec dumps it.") from None
-    except ValueError as error:
-        raise BadInput(f"The plan is not valid JSON: {error}.") from None
+    content = json_content(text, "lines of the plan", "write them as TorchRec dumps a plan")
     written = dict(_table_contents(content, 0))
     names = [table.name for table in tables]
     if missing := [name for name in names if name not in written]:

@@ -1,6 +1,5 @@
 """Pooling factors: the mean lookups of a sample, by feature or by table, as TorchRec's planner takes them."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ from ..core.figures import count, exact
 from ..errors import BadInput, nearest
 from ..scenario.scenario import KNOBS
 from .embedding_tables import TorchRecTable
-from .source_text import checked_size
+from .source_text import json_content
 
 LEAST, MOST = 1e-6, float(KNOBS["model.pooling"].high or 0)
 PoolingFactors = tuple[tuple[float, ...], ...]  # by table, one for each of its features
@@ -45,12 +44,7 @@ def pooling_sentences(pooling: PoolingFactors) -> tuple[str, ...]:
 
 
 def _numbers(text: str) -> dict[str, Any]:
-    try:
-        content = json.loads(checked_size(text, "pooling factors"))
-    except RecursionError:
-        raise BadInput("The pooling factors are nested too deeply; write a map from feature or table to mean lookups.") from None
-    except ValueError as error:
-        raise BadInput(f'The pooling factors are not valid JSON: {error}; write a map such as {{"f0": 30}}.') from None
+    content = json_content(text, "pooling factors", 'write a map from feature or table to mean lookups, such as {"f0": 30}')
     if not isinstance(content, dict):
         raise BadInput('The pooling factors are no map; write one such as {"f0": 30}.')
     return content

@@ -4,6 +4,7 @@ Text around the calls is skipped. An argument is read if it is a literal, a list
 name; enum members of a repr, `<DataType.FP16: 'FP16'>`, are names too. Any other expression is `Opaque`.
 """
 
+import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -89,6 +90,16 @@ def source_calls(text: str, names: Sequence[str]) -> Iterator[SourceCall]:
         tokens, place = _inside(text, place, f"{match[1]} number {count(number)}")
         positional, keywords = _arguments(tokens)
         yield SourceCall(match[1], positional, keywords, bool(re.match(r"[\s\\]*for\b", text[place : place + 200])))
+
+
+def json_content(text: str, subject: str, remedy: str) -> Any:
+    """Return what JSON says, of a `subject` in the plural; raises BadInput with the remedy."""
+    try:
+        return json.loads(checked_size(text, subject))
+    except RecursionError:
+        raise BadInput(f"The {subject} are nested too deeply; {remedy}.") from None
+    except ValueError as error:
+        raise BadInput(f"The {subject} are not valid JSON: {error}; {remedy}.") from None
 
 
 def checked_size(text: str, subject: str) -> str:

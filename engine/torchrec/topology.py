@@ -159,8 +159,8 @@ def _printed_number(written: str) -> float | int:
 
 def _number(name: str, setting: Any) -> Any:
     if isinstance(setting, Opaque | Symbol):
-        said = setting.name if isinstance(setting, Symbol) else setting.text
-        raise BadInput(f"Topology: {name} is {said[:60]}, whose value the text does not tell; write the number.")
+        label = setting.name if isinstance(setting, Symbol) else setting.text
+        raise BadInput(f"Topology: {name} is {label[:60]}, whose value the text does not tell; write the number.")
     most = WHOLE.get(name) or (MOST_BYTES if name in CAPACITIES else MOST_RATE)
     least, unit = (1, "") if name in WHOLE else (0, "bytes") if name in CAPACITIES else (1e-9, "bytes/ms")
     if isinstance(setting, bool) or not isinstance(setting, int | float) or not least <= setting <= most:

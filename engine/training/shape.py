@@ -156,13 +156,13 @@ def placed(shape: Shape) -> tuple[PlacedSpan, ...]:
 
 @lru_cache(maxsize=32)
 def _placed(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column: int) -> tuple[PlacedSpan, ...]:
-    table, vector, found = 0, 1, list[PlacedSpan]()
+    table, vector, places = 0, 1, list[PlacedSpan]()
     for span in spans:
         tables, columns = slice(table, table + span.tables), slice(column, column + span.width)
         vectors = slice(vector, vector + span.vectors)
-        found.append(PlacedSpan(span, tables, columns, vectors, np.array(pooling[tables]), sum(pooling[tables])))
+        places.append(PlacedSpan(span, tables, columns, vectors, np.array(pooling[tables]), sum(pooling[tables])))
         table, column, vector = tables.stop, columns.stop, vectors.stop
-    return tuple(found)
+    return tuple(places)
 
 
 def pairs(vectors: int) -> int:

@@ -10,6 +10,10 @@ from engine.torchrec.knob_changes import table_changes
 from engine.torchrec.pooling_factors import read_pooling
 
 TORCHREC = re.compile(r"EmbeddingBagConfig|EmbeddingConfig|num_embeddings['\"]?\s*[=:]")
+ASSUMED = (
+    "TorchRec's list says neither lookups nor optimizers: each feature is looked up once a sample, and the optimizer stays as it "
+    "was. Both decide time and memory; change them in the grid."
+)
 LIST_BEGINS = ("[", "{", "(")
 
 
@@ -27,7 +31,7 @@ def tables_of(text: str, name: str = "") -> PastedTables:
         listed_tables = read_tables(text)
         tables = listed_tables.tables
         changes = table_changes(tables, read_pooling("{}", tables))
-        return PastedTables(changes, tuple(table.name for table in tables), listed_tables.sentences)
+        return PastedTables(changes, tuple(table.name for table in tables), (*listed_tables.sentences, ASSUMED))
     listed = table_list.parse(text, name)
     return PastedTables(listed.changes, listed.names)
 

@@ -174,8 +174,8 @@ def _apply(here: str, turn: int, base: Scenario, apply: Callable[[Scenario], Non
 
 def names(scenario: Scenario) -> tuple[str, ...]:
     """Return the names of a scenario's tables, () unless they are those that were applied last."""
-    found, own = st.session_state.get(NAMES, ((), None))
-    return found if own == _own(scenario) else ()
+    applied, own = st.session_state.get(NAMES, ((), None))
+    return applied if own == _own(scenario) else ()
 
 
 def _own(scenario: Scenario) -> Own:
@@ -221,18 +221,18 @@ def _take(here: str, base: Scenario, content: str | bytes, name: str) -> None:
     _reset(here)
     try:
         text = content if isinstance(content, str) else pasted_tables.file_text(content, name)
-        found = pasted_tables.tables_of(text, name)
-        made = _made(base, found)
+        pasted = pasted_tables.tables_of(text, name)
+        model = _made(base, pasted)
     except BadInput as error:
         st.session_state[_fault(here)] = str(error)
         return
-    more = {path: value for path, value in found.changes.items() if path not in (TABLES, *COLUMNS.values())}
+    more = {path: value for path, value in pasted.changes.items() if path not in (TABLES, *COLUMNS.values())}
     turn = st.session_state[_turn(here)]
-    st.session_state[_drafted(here)] = Draft(_frame(made, found.names), turn, _own(base), True, more, found.notes)
+    st.session_state[_drafted(here)] = Draft(_frame(model, pasted.names), turn, _own(base), True, more, pasted.notes)
 
 
-def _made(base: Scenario, found: PastedTables) -> Scenario:
-    return with_values(base, table_list.fitted(base, found.changes)[0])
+def _made(base: Scenario, pasted: PastedTables) -> Scenario:
+    return with_values(base, table_list.fitted(base, pasted.changes)[0])
 
 
 def _paste(here: str) -> str:

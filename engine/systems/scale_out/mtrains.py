@@ -1,8 +1,10 @@
 """MTrainS: tables too large for HBM and DRAM lie on drives of storage-class memory, behind caches in DRAM and in PMEM."""
 
+import numpy as np
+
 from ...core.constants import Constant
 from ...core.graph import Demand, Names, Task
-from ...core.row_sizes import mean_bytes
+from ...core.row_sizes import joined, mean_bytes
 from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
@@ -49,7 +51,8 @@ def _evict(uneven: Far, t: Traffic) -> Task:
     """Every row that came in pushes a trained one out, a level down; the drives' store rewrites what it compacts."""
     level, (_, _, in_scm, on_drives) = Levels(*t.levels.T), t.sizes.levels
     written = level.drives * mean_bytes(on_drives.row) * COMPACTION.value
-    lower = RowUpdates(level.scm + level.drives, in_scm.row, skew=uneven.below)
+    below = joined((in_scm.row, on_drives.row), (float(np.sum(level.scm)), float(np.sum(level.drives))))
+    lower = RowUpdates(level.scm + level.drives, below, skew=uneven.below)
     return Task(
         "Evict rows",
         "Embedding",

@@ -187,16 +187,12 @@ def micro_batch(
     s: Scenario, t: Traffic, name: str, share: Amount, after: Names, after_previous: Names = (), tables: float = 0.0
 ) -> tuple[Task, ...]:
     """A `share` of the batch's samples from lookup to gradients, one step after the other; it updates `tables` one by one."""
-    model, samples = s.model, share * s.data.batch_size
+    model, samples, state = s.model, share * s.data.batch_size, mlp_state(dense_optimizer(s.model))
     steps: tuple[tuple[str, Stage, Work], ...] = (
         ("lookup", "Embedding", Pool(share * t.gpu_lookup_bytes)),
         ("bottom MLP forward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "forward")),
         ("top MLP", "Top MLP", shared.top_part(s, samples)),
-        (
-            "bottom MLP backward",
-            "Bottom MLP",
-            BottomMLP(samples, model.bottom_mlp, "backward", mlp_state(dense_optimizer(model))),
-        ),
+        ("bottom MLP backward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "backward", state)),
         ("gradient spreading", "Embedding", Pool(share * t.gpu_spread_bytes, tables=tables)),
     )
     tasks: list[Task] = []

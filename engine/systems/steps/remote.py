@@ -24,12 +24,7 @@ def fetch(t: Traffic, rows: Amount, after_previous: Names) -> tuple[Task, ...]:
     return (
         Task("Gather remote rows", "Embedding", take, after_previous=after_previous),
         Task("Rows over network", "Transfer", over, ("Gather remote rows",)),
-        Task(
-            "Rows to GPU",
-            "Transfer",
-            (Demand("pcie", Copy(rows * t.moved_nbytes), gpu.UP),),
-            ("Rows over network",),
-        ),
+        Task("Rows to GPU", "Transfer", (Demand("pcie", Copy(rows * t.moved_nbytes), gpu.UP),), ("Rows over network",)),
     )
 
 

@@ -92,20 +92,14 @@ def near_lookup(
     s, has_rows = settled.scenario, np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
-        flow += (
-            Demand(
-                "near-data",
-                Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew),
-            ),
-        )
+        flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew)),)
     if link == "cxl":
         flow += (Demand("cxl", carried_out(settled, t, memory, has_rows), OUT),)
     by: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
     lines = has_rows * t.fetched, has_rows * t.returned
-    reads = Demand(
-        memory, RowReads(has_rows * accesses(s, t), accessed(s, t).vector, t.raw_share, by, *lines, skew=read_skew(s, t))
-    )
-    return Task(name, "Embedding", (reads, *flow), after, after_previous)
+    rows = has_rows * accesses(s, t)
+    reads = RowReads(rows, accessed(s, t).vector, t.raw_share, by, *lines, skew=read_skew(s, t))
+    return Task(name, "Embedding", (Demand(memory, reads), *flow), after, after_previous)
 
 
 def near_update(settled: Settled, t: Traffic, memory: str, link: str, after: Names, persists: Persists = "") -> Task:
@@ -113,18 +107,15 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, after: Nam
 
     With an undo log the update itself is durable; with a redo log it waits in a volatile buffer.
     """
-    s, flow = settled.scenario, tuple[Demand, ...]()
+    s, rows, flow = settled.scenario, updated(settled.scenario, t), tuple[Demand, ...]()
     if s.machine.near_data_compute:
-        rows = updated(s, t)
         added, changed = accumulated(s, t), updates(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
         most = added * t.lookup_skew + changed * update_skew(s, t)  # as if one part had most of both
         flow += (Demand("near-data", Pool(added + changed, memory, skew=most / np.maximum(added + changed, 1.0))),)
     if link == "cxl":
         flow += (Demand("cxl", carried_in(settled, t), IN),)
-    update = Demand(
-        memory, RowUpdates(updates(s, t), updated(s, t).row, "near-data", t.refetched, t.clean, skew=update_skew(s, t))
-    )
-    return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
+    update = RowUpdates(updates(s, t), rows.row, "near-data", t.refetched, t.clean, skew=update_skew(s, t))
+    return Task("Embedding update", "Embedding", (Demand(memory, update), *flow), after, persists=persists)
 
 
 @dataclass(frozen=True)
