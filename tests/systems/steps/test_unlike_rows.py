@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine.amounts.expected import expected_amounts
-from engine.core.row_sizes import RowMix, mean_bytes, mixed
+from engine.core.row_sizes import RowMix, joined, longer, mean_bytes, mixed
 from engine.core.work import HostRows, RowLog, RowReads, RowUpdates, written
 from engine.errors import BadKnob
 from engine.estimate import estimate
@@ -69,6 +69,7 @@ def test_a_mix_keeps_sums_and_is_a_number_where_all_are_alike():
     assert mixed((64, 64), (3, 4)) == 64 and mixed((64, 32), (3, 0)) == 64
     mix = mixed((96, 32, 32), (1, 2, 1))
     assert mix == RowMix((32, 96), (0.75, 0.25)) and mean_bytes(mix) == 48.0
+    assert joined((mix, 32), (4, 4)) == RowMix((32, 96), (0.875, 0.125)) and joined((64, mix), (2, 0)) == 64
     with pytest.raises(TypeError):
         np.ones(2) * mix  # a mix is no number: whoever means the mean row says so
 
@@ -124,6 +125,20 @@ def test_no_row_is_padded_in_time(system):
         assert any(float(np.max(payload(work)[1])) == pytest.approx(float(unique @ sizes), rel=1e-6) for work in updates)
     assert amounts.pooled_bytes == 4 * 256 * sum(LISTS["model.embedding_dim"])
     assert float(np.max(amounts.lookup_bytes)) == pytest.approx(float(expected(s).lookups @ np.array(vectors(s))))
+
+
+def test_rows_that_leave_two_memories_are_those_of_both():
+    """What MTrainS evicts into PMEM came from PMEM and from drives; each has the bytes of its own tables."""
+    knobs = {"policy.cache_load_factor": 0.02, "machine.host_dram_GiB": 16, "machine.pmem_capacity_GB": 128}
+    rows = tuple(40_000_000 * (1 + 7 * t % 11) for t in range(TABLES))
+    m = ready(asked("mtrains", **knobs, **{"model.num_embeddings": rows, "data.batch_size": 4096}))
+    amounts = expected_amounts(m.settled)
+    (scm, drives), sizes = amounts.levels[0, 2:], amounts.sizes.levels
+    assert scm > 0 and drives > 0 and sizes[2].row != sizes[3].row
+    graph = m.system.graph(m.settled, amounts)
+    evicted = next(d.work for task in graph.tasks if task.name == "Evict rows" for d in task.demands if d.device == "pmem")
+    nbytes = scm * mean_bytes(sizes[2].row) + drives * mean_bytes(sizes[3].row)
+    assert float(np.max(written(evicted))) == pytest.approx(float(nbytes))
 
 
 def vectors(s):
