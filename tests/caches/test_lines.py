@@ -33,6 +33,12 @@ def test_every_row_has_its_own_place_and_lines_are_full(rows):
     assert held.tolist() == 2 * ([PER_LINE] * full + [rest] * (rest > 0))
 
 
+def test_rows_of_unlike_tables_lie_as_many_in_a_line_as_their_own_size_lets():
+    tables, first = np.array([0, 1000, 2000]), np.array([0, 250, 281])  # four rows a line, and 32
+    held = np.bincount(lines_of(np.arange(2000), tables, first, np.array([4, 32])), minlength=first[-1])
+    assert held[:250].tolist() == [4] * 250 and held[250:282].tolist() == [32] * 31 + [8]
+
+
 def test_popular_rows_do_not_share_lines_more_than_chance_lets():
     tables, first = np.array([0, 32_000]), np.array([0, 1000])
     lines = [

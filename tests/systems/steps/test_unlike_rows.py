@@ -6,12 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.amounts.counted import counted_traffic
 from engine.amounts.expected import expected_amounts
-from engine.core.row_sizes import RowMix, joined, longer, mean_bytes, mixed
-from engine.core.work import HostRows, RowLog, RowReads, RowUpdates, written
+from engine.amounts.hot_rows import hot_set, hot_shares
+from engine.core.row_sizes import RowMix, joined, mean_bytes, mixed
+from engine.core.work import HostRows, RowLog, RowReads, RowUpdates, TopPart, written
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.hardware.device import energy, seconds, stored_bytes
+from engine.hardware.layers import kernels, layers
 from engine.insight.data_movement import payload
 from engine.registry import load, names
 from engine.scenario.presets import preset
@@ -20,11 +23,17 @@ from engine.scenario.storage import row_state
 from engine.scenario.storage import stored_bytes as vector_bytes
 from engine.schedule.machine import ready, settle
 from engine.systems.balance import table_placement
+from engine.systems.exchange.replicas import replicas
+from engine.systems.parts import KINDS as PART_KINDS
+from engine.systems.parts import table_units
+from engine.systems.placement import levels, table_levels
 from engine.systems.row_kinds import row_bytes, row_kinds
 from engine.systems.sharding import shares
-from engine.systems.traffic import hot_bytes, hot_rows, table_bytes, table_nbytes, vector_nbytes
+from engine.systems.traffic import cached_rows, hot_bytes, hot_rows, sort_nbytes, table_bytes, table_nbytes, vector_nbytes
 from engine.workload.accesses import expected
+from engine.workload.bags import uneven_bags
 from engine.workload.batch import offsets
+from engine.workload.expected_cache import expected_moves, missed_rows
 from engine.workload.source import source
 from tests.cases import each
 
@@ -190,8 +199,6 @@ def test_counted_batches_agree_with_expected_ones(system):
 
 def test_counted_rows_have_the_mix_that_is_counted():
     s = asked("cxl")
-    from engine.amounts.counted import counted_traffic
-
     found, first, sizes = counted_traffic(settle(s)), offsets(s.model), np.array(own_bytes(s))
     unique = np.zeros(TABLES)
     for n in range(6):
@@ -219,6 +226,98 @@ def test_each_part_holds_and_sends_its_own_columns(sharding):
     assert balance.held == pytest.approx(held) and held.sum() == pytest.approx(table_bytes(s))
     if sharding == "table-wise":  # whole tables: each sends three quarters of its vectors, of its own width
         assert found.pooled.nbytes == pytest.approx(0.75 * float(sent.sum()))
+
+
+def test_rows_by_memory_and_table_add_up_to_those_of_each_memory():
+    knobs = {"policy.cache_load_factor": 0.02, "machine.host_dram_GiB": 16, "machine.pmem_capacity_GB": 128}
+    rows = tuple(40_000_000 * (1 + 7 * t % 11) for t in range(TABLES))
+    s = ready(asked("mtrains", **knobs, **{"model.num_embeddings": rows, "data.batch_size": 4096})).scenario
+    caches, unique = load("systems", "mtrains").caches(s), expected(s).unique_rows
+    found = table_levels(s, *caches)
+    assert found.sum(axis=1) == pytest.approx(np.array(levels(s, *caches)) * unique.sum(), rel=0.02)
+    assert (found >= 0).all() and (found.sum(axis=0) <= unique * (1 + 1e-9)).all()
+    assert len(set(np.count_nonzero(found, axis=0).tolist())) > 1, "some tables lie in DRAM, others below"
+
+
+def test_misses_by_table_add_up_and_are_those_of_large_tables():
+    s = asked("torchrec-uvm", **{"model.num_embeddings": (3,) * 6 + (10**6,) * 6, "data.batch_size": 2048})
+    rows = cached_rows(s)
+    missed = missed_rows(s, "lru", rows)
+    assert missed.sum() == pytest.approx(expected_moves(s, "lru", rows).misses, rel=0.01)
+    assert missed[:6].sum() < 0.01 * missed[6:].min()
+    same = missed_rows(with_values(s, {"model.pooling": 2, "model.num_embeddings": 10**6}), "lru", 12 * 10**4)
+    assert same == pytest.approx(np.full(TABLES, same[0]))
+
+
+WIDE = {"model.num_tables": 2, "model.num_embeddings": 50_000, "model.pooling": 4, "model.embedding_dim": (16, 128)}
+ALIKE = {"model.row_precision": "fp32", "model.optimizer": "sgd", "model.dense_optimizer": None}
+
+
+def test_a_part_with_wide_rows_has_more_to_do_than_one_with_as_many_narrow_ones():
+    knobs = {**WIDE, **ALIKE, "machine.num_gpus": 2, "policy.sharding": "table-wise", "policy.replicated_rows": 0}
+    settled = settle(asked("all-hbm", **knobs))
+    s = settled.scenario
+    units = table_units(s, settled.system, PART_KINDS["gpus"])
+    lookup = [4 * dim + 4 * dim + sort_nbytes(s) for dim in (16, 128)]  # a vector, a gradient, and a sort
+    assert units.lookups == pytest.approx(np.array(lookup) / lookup[0]) and units.rows == pytest.approx([1, 8])
+    balance = settled.placement.balance
+    assert balance is not None and balance.lookups[0] == balance.lookups[1]
+    assert settled.placement.skews.lookups == pytest.approx(2 * lookup[1] / sum(lookup))
+    counted = counted_traffic(settled)
+    assert counted.lookup_skew == pytest.approx(np.full(6, settled.placement.skews.lookups))
+    assert counted.row_skew == pytest.approx(np.full(6, settled.placement.skews.rows), rel=0.02)
+
+
+def test_features_of_one_lookup_each_are_replicated_as_lookups_are():
+    """Where each feature looks one row up, a vector meets copies alone as often as a lookup does; pooled, more rarely."""
+    knobs = {"machine.num_gpus": 4, "model.pooling": (4,) * 6 + (2,) * 6}
+    apart = asked("all-hbm", **knobs, **{"model.features": (4,) * 6 + (2,) * 6})
+    found = replicas(apart, 2000.0)
+    assert found.vectors == pytest.approx(found.lookups) and 0.1 < found.lookups < 0.9
+    assert replicas(with_values(apart, {"model.features": 1}), 2000.0).vectors < found.vectors
+    batches = source(apart)
+    lookups, vectors_, _ = hot_shares(hot_set(apart, 2000.0, batches), batches.ids(0))
+    assert vectors_ == pytest.approx(lookups)
+
+
+def test_uneven_bags_are_those_of_features():
+    s = asked(**{"model.pooling": 4, "model.features": (3, 1) * 6, "data.bag_length_cv": (0.5, 0) * 6})
+    assert uneven_bags(s) == 18
+    assert expected_amounts(ready(s).settled).length_bytes == 4 * 256 * 18
+
+
+@each("united", ["memory", "gpu", "off"])
+def test_who_takes_rows_lookup_by_lookup_takes_those_of_lookups(united):
+    m = ready(asked("cxl", **{"policy.row_dedup": united, "policy.relaxed_lookup": False}))
+    s, amounts = m.scenario, expected_amounts(m.settled)
+    reads, writes = np.array(vectors(s)), np.array(own_bytes(s))
+    touched = expected(s)
+    graph = m.system.graph(m.settled, amounts)
+    works = {task.name: task.demands[0].work for task in graph.tasks}
+    of_read = touched.unique_rows if united == "memory" else touched.lookups
+    of_update = touched.lookups if united == "off" else touched.unique_rows
+    again = amounts.again if united == "memory" else 0.0
+    assert float(np.max(payload(works["Embedding lookup"])[1])) == pytest.approx(
+        float(of_read @ reads), rel=0.001 + np.max(again)
+    )
+    assert float(np.max(payload(works["Embedding update"])[1])) == pytest.approx(
+        float(of_update @ writes), rel=0.001 + np.max(again)
+    )
+
+
+def test_projections_are_three_products_and_an_update_of_each_width():
+    gpu = ready(asked("all-hbm")).devices["gpu"]
+    plain = TopPart(4096.0, (100, 1), 1000)
+    both = replace(plain, projections=((3, 5, 16, 64),))
+    rates, samples = gpu.rates, 4096.0
+    on = rates if hasattr(rates, "bandwidth") else rates[0]
+    flop, weights = 2.0 * 5 * samples * 16 * 64, 3 * 16 * 64
+    assert layers(both, on).flop - layers(plain, on).flop == pytest.approx(3 * flop)
+    assert kernels(both) - kernels(plain) == 4
+    moved = 3 * on.word * (5 * samples * (16 + 64) + weights)
+    more = layers(both, on).nbytes - layers(plain, on).nbytes
+    assert moved < more < 1.02 * moved + 64 * weights
+    assert float(seconds(gpu, both)) > float(seconds(gpu, plain)) + 4e-6
 
 
 def test_hot_rows_fill_their_budget_by_their_own_bytes():
