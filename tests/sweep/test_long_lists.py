@@ -47,7 +47,7 @@ def test_a_link_of_thousands_of_unlike_tables_is_refused_with_its_length():
 
 @each("letters", ("", "abc", "%20", "eJwDAAAAAAE", "eNrLzU9JBQAE_wIE"))
 def test_damaged_lists_are_refused_in_a_sentence(letters):
-    with pytest.raises(BadLink, match=r"lists=.* cannot be read; copy the whole link again"):
+    with pytest.raises(BadLink, match=r"lists=.* cannot be read; copy the complete link again"):
         links.read(f"/design?preset=tiny&lists={letters}")
 
 
