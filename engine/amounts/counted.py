@@ -83,7 +83,7 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         counts = _replicated(s, placement.replicas.rows, file=file, on_progress=on_progress)
         amounts |= dict(zip(("replicated_lookups", "replicated_vectors", "replicated_rows"), counts, strict=True))
     unique = _unique(s, file=file, on_progress=on_progress).tobytes() if len(row_kinds(s)[0]) > 1 else b""
-    return traffic(s, tables=placement.tables, sizes=batch_row_sizes(s, system, unique), **amounts)
+    return traffic(s, tables=placement.tables, sizes=batch_row_sizes(s, system, placement.replicas.rows, unique), **amounts)
 
 
 @remembered(2)

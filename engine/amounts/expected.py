@@ -16,7 +16,7 @@ from ..systems.system import Settled, System, cache_policy, system_of
 from ..systems.traffic import Traffic, traffic
 from ..systems.traffic import steady as repeated
 from ..workload.accesses import expected
-from ..workload.expected_cache import NOTHING, expected_moves, missed_rows, popular_shares
+from ..workload.expected_cache import NOTHING, expected_moves, hot_unique, missed_rows, popular_shares
 from .repeats import expected_again
 
 RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
@@ -70,23 +70,29 @@ def _share(expected: float, batches: int) -> Floats:
 
 
 @remembered(most=64)
-def batch_row_sizes(s: Scenario, system: System, unique: bytes = b"") -> RowSizes:
+def batch_row_sizes(s: Scenario, system: System, replicated: float = 0.0, unique: bytes = b"") -> RowSizes:
     """Return the bytes of a batch's rows as the popularity lets expect; a full run gives the (T,) `unique` rows that it counted.
 
-    What a cache moves and what lies in which memory are the expected mix in a full run too.
+    So many of the most popular rows are `replicated`. Hot rows, what a cache moves and what lies in which memory are the expected
+    mix in a full run too.
     """
     if len(row_kinds(s)[0]) == 1:
         return row_sizes(s)
     cache, caches, counted = system.cache, system.caches, np.frombuffer(unique) if unique else None
     moved = missed_rows(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else None
-    return row_sizes(s, counted, moved, table_levels(s, *caches(s)) if caches else far_tables(s, system))
+    popular = replicated or (system.hot(s) if system.hot else 0.0)
+    hot = hot_unique(s, popular) if popular else None
+    return row_sizes(s, counted, moved, table_levels(s, *caches(s)) if caches else far_tables(s, system), hot)
 
 
 def far_tables(s: Scenario, system: System) -> Any:
     """Return the unique rows by table that a system without caches finds in DRAM and below, as levels; none of other systems."""
-    if not system.tiers:
+    if system.tiers:
+        far = system.tiers(s).far
+    elif system.hbm_rows:
+        far = np.maximum(expected(s).unique_rows - hot_unique(s, system.hbm_rows(s)), 0.0)[None]
+    else:
         return ()
-    far = system.tiers(s).far
     return np.concatenate([far, np.zeros((LEVELS - len(far), far.shape[1]))])
 
 
@@ -117,7 +123,7 @@ def expected_amounts(settled: Settled) -> Traffic:
         refused=np.minimum(moved.refused, rows),
         again=np.array([again]),
         tables=settled.placement.tables,
-        sizes=batch_row_sizes(s, system),
+        sizes=batch_row_sizes(s, system, copies.rows),
         lookup_skew=np.array([skews.lookups]),
         row_skew=np.array([skews.rows]),
         **{f"replicated_{name}": np.array([getattr(copies, name)]) for name in ("lookups", "vectors")},

@@ -28,10 +28,9 @@ from ..scenario.scenario import KNOBS, Scenario, dense_optimizer, has_like_vecto
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.replicas import planned
 from ..systems.parts import kind_of
-from ..systems.row_kinds import row_bytes
 from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, NUMBER, SERVER, WAY, modules_by_reason
 from ..systems.system import KEEPS, named, readers
-from ..systems.traffic import log_bytes, table_bytes
+from ..systems.traffic import hottest_bytes, log_bytes, table_bytes
 from ..units import GB, HOUR, MINUTE, GiB, MiB
 
 RATES = "_mtbf_hours"
@@ -220,7 +219,9 @@ def _replicated(s: Scenario) -> InForce:
     if not rows:
         return InForce(0.0, "copies would save less than they cost")
     # Half a row more, lest rounding loses one.
-    return InForce((rows + 0.5) * row_bytes(s) / MiB, f"{figures.count(rows, 'row')} on every GPU, with which a step is shortest")
+    return InForce(
+        hottest_bytes(s, rows + 0.5) / MiB, f"{figures.count(rows, 'row')} on every GPU, with which a step is shortest"
+    )
 
 
 def _projection(s: Scenario) -> InForce:

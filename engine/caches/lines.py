@@ -17,7 +17,7 @@ from ..core.jit import entry, inner
 from ..hardware.line_cache import LineCache
 from ..scenario.scenario import Scenario, per_table
 from ..systems.row_kinds import kind_bytes
-from ..workload.accesses import expected, lookups
+from ..workload.accesses import lookups
 from ..workload.batch import offsets
 from ..workload.expected import HALVINGS, gap_rate, unused
 from ..workload.popularity import Popularity, alike, popularities
@@ -40,20 +40,30 @@ class LineMoves(NamedTuple):
     refetched: float
 
 
-def packing(s: Scenario, cache: LineCache) -> tuple[Ints, float, int]:
-    """Return the whole rows of each table that a line holds, (T,), the lines that a larger row takes, and how many lines, or such
-    rows, the cache holds. Of unlike rows the lines are a mean over those that a batch uses.
+class Packing(NamedTuple):
+    """How rows lie in lines: the whole `rows` of each table that a line holds, (T,), and the `pieces` of larger rows, (T,).
+
+    A piece is so many `lines`: all of a row's where each row has as many, else one. The cache has `room` for so many pieces.
     """
+
+    rows: Ints
+    pieces: Ints
+    lines: float
+    room: int
+
+
+def packing(s: Scenario, cache: LineCache) -> Packing:
+    """Return how the rows of the tables lie in the lines of a cache."""
     sizes = kind_bytes(s, "row")
-    rows, lines = np.maximum(1, cache.nbytes // sizes).astype(np.int64), np.maximum(1, -(-sizes // cache.nbytes))
-    each = float(lines[0]) if (lines == lines[0]).all() else float(np.average(lines, weights=expected(s).unique_rows / rows))
-    return rows, each, max(1, int(cache.lines // each))
+    rows, lines = (np.maximum(1, count).astype(np.int64) for count in (cache.nbytes // sizes, -(-sizes // cache.nbytes)))
+    each = int(lines[0]) if (lines == lines[0]).all() else 1
+    return Packing(rows, lines // each, float(each), max(1, cache.lines // each))
 
 
 def expected_lines(s: Scenario, cache: LineCache) -> LineMoves:
     """Return what to expect of a steady batch: by Che's approximation, each line stays for the same time after its last use."""
-    rows, lines, room = packing(s, cache)
-    used, batch = _used(s, rows), float(lookups(s).sum())
+    rows, pieces, lines, room = packing(s, cache)
+    used, batch = _used(s, rows, pieces), float(lookups(s).sum())
     if room >= used(np.inf):
         return LineMoves(0.0, 0.0, 0.0)
     time = _stay(used, room)
@@ -63,14 +73,14 @@ def expected_lines(s: Scenario, cache: LineCache) -> LineMoves:
 
 def counted_lines(s: Scenario, cache: LineCache, given: Source, batches: int) -> Iterator[LineMoves]:
     """Yield what each batch of a run moves: each of its lines is looked for once, when the batch begins."""
-    rows, lines, room = packing(s, cache)
+    rows, pieces, lines, room = packing(s, cache)
     tables, held, full = offsets(s.model), no_rows((room,)), 0
-    first = np.concatenate(([0], np.cumsum(-(-np.diff(tables) // rows))))
+    first = np.concatenate(([0], np.cumsum(-(-np.diff(tables) // rows) * pieces)))
     warm = s.policy.warm_caches and not given.digest
-    known = _known(s, rows, room) if warm else lambda n, ids, line: 0
+    known = _known(s, rows, pieces, room) if warm else lambda n, ids, line: 0
     for n in range(batches):
         ids = np.unique(given.ids(n))
-        line = lines_of(ids, tables, first, rows)
+        ids, line = in_pieces(ids, lines_of(ids, tables, first, rows, pieces), tables, pieces)
         touched = np.unique(line)
         held, found = with_room(held, len(touched)), np.zeros(2, dtype=np.int64)
         fresh = serve(*held, touched, found)
@@ -87,17 +97,28 @@ def _first_used(ids: Ints, line: Ints, fresh: Ints) -> tuple[Ints, Ints]:
     return ids[order], line[order]
 
 
-def _used(s: Scenario, rows: Ints) -> Callable[[float], float]:
-    """Return what tells how many lines are expected to be used during so many lookups over all tables."""
+def in_pieces(ids: Ints, line: Ints, tables: Ints, pieces: Ints) -> tuple[Ints, Ints]:
+    """Return sorted rows and their lines, each row once for each of its table's `pieces`, (T,); lines are the first of a row."""
+    if (pieces == 1).all():
+        return ids, line
+    many = pieces[np.searchsorted(tables, ids, side="right") - 1]
+    start = np.cumsum(many) - many
+    return np.repeat(ids, many), np.repeat(line - start, many) + np.arange(many.sum())
+
+
+def _used(s: Scenario, rows: Ints, pieces: Ints) -> Callable[[float], float]:
+    """Return what tells how many lines, or pieces, are expected to be used during so many lookups over all tables."""
     every, total = alike(s), sum(per_table(s.model, "pooling"))
-    kinds = Counter(zip(every.kind.tolist(), rows.tolist(), strict=True))
+    kinds = Counter[tuple[int, int]]()
+    for key, many in zip(zip(every.kind.tolist(), rows.tolist(), strict=True), pieces.tolist(), strict=True):
+        kinds[key] += many
 
     def of_tables_like(law: Popularity, share: float, in_line: int, time: float) -> float:
         each = _rows_in_line(law, in_line)
         return -law.rows / each * float(np.expm1(each * _log_unused(s, law, share / total, time)))
 
     return lambda time: sum(
-        tables * of_tables_like(every.laws[kind], every.pooling[kind], in_line, time) for (kind, in_line), tables in kinds.items()
+        many * of_tables_like(every.laws[kind], every.pooling[kind], in_line, time) for (kind, in_line), many in kinds.items()
     )
 
 
@@ -124,13 +145,14 @@ def _stay(used: Callable[[float], float], room: int) -> float:
     return float(np.exp(high))
 
 
-def _known(s: Scenario, rows: Ints, room: int) -> Known:
+def _known(s: Scenario, rows: Ints, pieces: Ints, room: int) -> Known:
     """Return what counts the lines that long training has left in the cache, of those first used in batch n.
 
     One is missing if each of its rows that the batch uses was unused for as long as lines stay (`warm_start`), and so were those
     that it does not use.
     """
-    time, batch, tables, first = _stay(_used(s, rows), room), float(lookups(s).sum()), range(s.model.num_tables), offsets(s.model)
+    time, batch = _stay(_used(s, rows, pieces), room), float(lookups(s).sum())
+    tables, first = range(s.model.num_tables), offsets(s.model)
     row_found, laws, pooling = before(s, tables, (time,)), popularities(s), per_table(s.model, "pooling")
     in_line = np.array([_rows_in_line(law, each) for law, each in zip(laws, rows.tolist(), strict=True)])
 
@@ -152,16 +174,17 @@ def _known(s: Scenario, rows: Ints, room: int) -> Known:
 
 
 @entry
-def lines_of(ids: Ints, tables: Ints, first: Ints, rows: Ints) -> Ints:
-    """Return the line of each of some sorted rows; tables start at rows `tables` and at lines `first`.
+def lines_of(ids: Ints, tables: Ints, first: Ints, rows: Ints, pieces: Ints) -> Ints:
+    """Return the line of each of some sorted rows, or its first piece; tables start at rows `tables` and at lines `first`.
 
-    `rows` are those that a line of each table holds, (T,).
+    `rows` are those that a line of each table holds, (T,), and `pieces` those of a row.
     """
     found, table = np.empty_like(ids), 0
     for i in range(len(ids)):
         while ids[i] >= tables[table + 1]:
             table += 1
-        found[i] = first[table] + _place(ids[i] - tables[table], tables[table + 1] - tables[table]) // rows[table]
+        place = _place(ids[i] - tables[table], tables[table + 1] - tables[table])
+        found[i] = first[table] + place // rows[table] * pieces[table]
     return found
 
 

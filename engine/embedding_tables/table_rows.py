@@ -135,8 +135,8 @@ def _hit_rates(settled: Settled) -> Floats:
     s, system = settled.scenario, settled.system
     if cache := system.cache:
         return 1 - missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
-    if system.hot:
-        return hottest(s, system.hot(s))[1]
+    if hot := system.hot or system.hbm_rows:
+        return hottest(s, hot(s))[1]
     rates: Floats = np.full(s.model.num_tables, np.nan)
     if system.caches and system.tiers and (near := system.caches(s)[0]):
         below = np.flatnonzero(sum(system.tiers(s).kept.values()) == 0)

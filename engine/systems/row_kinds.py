@@ -34,7 +34,7 @@ class RowKind(NamedTuple):
 class RowSizes(NamedTuple):
     """Bytes of a batch's `unique` rows, of its rows `by_lookup`, of those that a cache moves, and of those in each level.
 
-    `far` are rows outside HBM, of all levels.
+    `far` are rows outside HBM, of all levels; `hot` are those among the rows that the system treats as popular.
     """
 
     unique: RowKind
@@ -42,6 +42,7 @@ class RowSizes(NamedTuple):
     moved: RowKind
     levels: tuple[RowKind, ...]
     far: RowBytes
+    hot: RowKind
 
 
 def row_kinds(s: Scenario) -> tuple[tuple[RowKind, ...], Ints]:
@@ -75,17 +76,24 @@ def mean_kind(s: Scenario, weights: Floats | Sequence[float]) -> RowKind:
     return RowKind(*(mixed(sizes, many) for sizes in zip(*kinds, strict=True)))
 
 
-def row_sizes(s: Scenario, unique: Floats | None = None, moved: Floats | None = None, levels: Any = ()) -> RowSizes:
-    """Return the bytes of a batch's rows, given how many of each table are unique, moved by a cache, (T,), and in each of the
-    levels, (LEVELS, T): the unique rows that the popularity lets expect, and the same of what a cache moves, where not said.
+def row_sizes(
+    s: Scenario,
+    unique: Floats | None = None,
+    moved: Floats | None = None,
+    levels: Any = (),
+    hot: Floats | None = None,
+) -> RowSizes:
+    """Return the bytes of a batch's rows, given how many of each table are unique, moved by a cache, hot, (T,) each, and in each
+    of the levels, (LEVELS, T): the unique rows that the popularity lets expect, and the same of the others, where not said.
     """
     kinds, _ = row_kinds(s)
     if len(kinds) == 1:
-        return RowSizes(kinds[0], kinds[0], kinds[0], kinds * LEVELS, kinds[0].row)
+        return RowSizes(kinds[0], kinds[0], kinds[0], kinds * LEVELS, kinds[0].row, kinds[0])
     rows = mean_kind(s, expected(s).unique_rows if unique is None else unique)
     where = tuple(mean_kind(s, level) if np.any(level) else rows for level in levels) or (rows,) * LEVELS
     far = mean_kind(s, np.sum(levels, axis=0)).row if np.any(levels) else rows.row
-    return RowSizes(rows, mean_kind(s, lookups(s)), rows if moved is None or not moved.any() else mean_kind(s, moved), where, far)
+    come, popular = (rows if some is None or not some.any() else mean_kind(s, some) for some in (moved, hot))
+    return RowSizes(rows, mean_kind(s, lookups(s)), come, where, far, popular)
 
 
 def kind_bytes(s: Scenario, name: str) -> Floats:

@@ -86,9 +86,10 @@ class System:
     own; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other logs can. `places` says how many
     bytes it keeps in which memory, over all GPUs and nodes, where that is not just the tables in `memory`. `caches` are the
     rows that its caches in DRAM and in SCM hold, of a system that places tables over several memories, and `tiers` say what of
-    each table lies where. `hot` rows are those it treats as popular. `shards` says what the parts are among which a plan
-    divides its tables (`systems.parts.KINDS`), "" where all share all work evenly. Systems of one `family` are shown beside
-    each other, measured against its `baseline`. `replicates` says whether its GPUs can all hold the most popular rows.
+    each table lies where. `hot` rows are those it treats as popular; `hbm_rows` of the most popular ones never leave HBM.
+    `shards` says what the parts are among which a plan divides its tables (`systems.parts.KINDS`), "" where all share all work
+    evenly. Systems of one `family` are shown beside each other, measured against its `baseline`. `replicates` says whether its
+    GPUs can all hold the most popular rows.
     `confidence` says how well its inner workings are known: "source" or "headline only".
     """
 
@@ -107,6 +108,7 @@ class System:
     caches: Callable[[Scenario], tuple[float, float]] | None = None
     tiers: Callable[[Scenario], Tiers] | None = None
     hot: Callable[[Scenario], float] | None = None
+    hbm_rows: Callable[[Scenario], float] | None = None
     places: Callable[[Scenario], Mapping[str, float]] | None = None
     constants: tuple[Constant, ...] = ()
     logs: tuple[Log, ...] = ()

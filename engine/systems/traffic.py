@@ -301,6 +301,8 @@ def rows_within(s: Scenario, nbytes: float) -> float:
     """Return how many of the most popular rows of all tables fit into so many bytes."""
     if len(row_kinds(s)[0]) == 1:
         return float(min(num_rows(s), nbytes // row_bytes(s)))
+    if nbytes >= table_bytes(s):  # classes of rows add up to all but a few
+        return num_rows(s)
     rows, filled = _by_popularity(s)
     return float(np.floor(np.interp(nbytes, filled, rows)))
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.figures import count
 from ..errors import BadInput, nearest
 from .embedding_tables import TorchRecTable
@@ -123,13 +125,28 @@ def _read_shards(table: TorchRecTable, blocks: Any, ranks: Sequence[int]) -> lis
         if not _is_count(rank):
             raise _wrong(table, f"shard {number} has no rank; write 'placement': 'rank:0/cuda:0'")
         shards.append(TableShard(size[0], size[1], offset[0], offset[1], rank))
-    covered = sum(shard.rows * shard.columns for shard in shards)
-    outside = any(
-        shard.row_offset + shard.rows > table.rows or shard.column_offset + shard.columns > table.dim for shard in shards
-    )
-    if outside or covered != table.rows * table.dim:
+    if not _covered_once(table, shards):
         raise _wrong(table, f"shards do not cover its {count(table.rows)} rows of {count(table.dim)} columns once")
     return shards
+
+
+def _covered_once(table: TorchRecTable, shards: Sequence[TableShard]) -> bool:
+    """Return whether each element of a table lies in one shard: as many lie in shards as it has, and no two shards share any."""
+    covered = sum(shard.rows * shard.columns for shard in shards)
+    row, column = (np.array([getattr(shard, f"{side}_offset") for shard in shards]) for side in ("row", "column"))
+    row_end, column_end = (
+        at + np.array([getattr(shard, side) for shard in shards]) for at, side in ((row, "rows"), (column, "columns"))
+    )
+    if covered != table.rows * table.dim or (row_end > table.rows).any() or (column_end > table.dim).any():
+        return False
+    some = np.flatnonzero((row_end > row) & (column_end > column))
+    return all(
+        (
+            (row[some] < row_end[n]) & (row[n] < row_end[some]) & (column[some] < column_end[n]) & (column[n] < column_end[some])
+        ).sum()
+        == 1
+        for n in some
+    )
 
 
 def _usual_shards(table: TorchRecTable, sharding_type: str, ranks: Sequence[int], layout: RankLayout) -> Iterator[TableShard]:

@@ -22,7 +22,7 @@ def read_pooling(text: str, tables: Sequence[TorchRecTable]) -> PoolingFactors:
     features = {feature for table in tables for feature in table.features}
     strange = [name for name in factors if name not in features and all(name != table.name for table in tables)]
     if strange:
-        known = tuple(features | {table.name for table in tables})
+        known = sorted(features | {table.name for table in tables})
         raise BadInput(
             f"Pooling factors name {strange[0][:60]!r}, which is no feature and no table; {nearest(strange[0], known)}"
         )

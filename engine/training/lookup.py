@@ -85,8 +85,8 @@ def _feature_starts(place: PlacedSpan, starts: Ints | None, size: int) -> Ints:
     """
     if starts is None:
         starts = np.concatenate(([0], np.cumsum(np.repeat(place.pooling, size))))
-    share = np.arange(place.span.features) / place.span.features
-    first = starts[:-1, None] + (np.diff(starts)[:, None] * share).astype(np.int64)
+    features = place.span.features
+    first = starts[:-1, None] + np.diff(starts)[:, None] * np.arange(features) // features
     return np.append(first.reshape(-1), starts[-1])
 
 

@@ -186,6 +186,41 @@ def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
     return found, mass
 
 
+def unique_by_table(s: Scenario, batches: float = 1.0) -> Floats:
+    """Return the (T,) unique rows of so many batches together by table."""
+    return _by_table(s, lambda x: 1 - unused(batches * x, s.data.locality))[0][alike(s).kind]
+
+
+def look_ahead_by_table(s: Scenario) -> Floats:
+    """Return the (T,) rows that look-ahead holds, as `look_ahead_rows` counts them, by table."""
+    ahead = s.policy.look_ahead_batches
+    return _by_table(s, lambda x: 1 - np.exp(-ahead * x) * (1 + ahead * x))[0][alike(s).kind]
+
+
+def hot_unique(s: Scenario, capacity: float) -> Floats:
+    """Return the (T,) unique rows of a batch by table that are among the `capacity` most popular rows of all tables."""
+    sums, used = _by_table(s, lambda x: 1 - unused(x, s.data.locality))
+    every, hot = alike(s), hottest(s, capacity)[0]
+    of = spectra(every.laws)
+    start, end = of.start, np.append(of.start[1:], len(of.p))
+    found = np.zeros(s.model.num_tables)
+    for kind in range(len(every.laws)):
+        mine, classes = every.kind == kind, slice(start[kind], end[kind])
+        rows, unique = (np.concatenate(([0.0], np.cumsum(amount[classes]))) for amount in (of.rows, used))
+        found[mine] = np.minimum(np.interp(hot[mine], rows, unique), sums[kind])
+    return found
+
+
+def _by_table(s: Scenario, measure: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+    """Return the sum of a `measure` of a row's mean uses in a batch over each kind of table, and over each class of rows."""
+    every = alike(s)
+    of, pooling = spectra(every.laws), np.array(every.pooling, dtype=np.float64)
+    total = float(lookups(s).sum())
+    p = of.p * np.repeat(pooling * s.data.batch_size / total, np.diff(of.start, append=len(of.p)))
+    used = of.rows * measure(total * gap_rate(p))
+    return np.add.reduceat(used, of.start), used
+
+
 def popular_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
     """Return how many rows are at least as popular as those of each class, and their bytes, given the (T,) bytes of a row.
 

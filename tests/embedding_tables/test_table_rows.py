@@ -106,6 +106,8 @@ def test_hot_rows_serve_the_lookups_of_what_they_hold():
     hits = [row[HITS] for row in rows_of(s)[1]]
     assert all(0 <= hit <= 100 for hit in hits) and min(hits) < 90
     assert [row[HITS] for row in rows_of(with_values(s, {"policy.hot_rows_MiB": 1e6}))[1]] == pytest.approx([100.0] * 5)
+    near = [row[HITS] for row in rows_of(with_values(unlike(5), {"system": "cold-in-dram", "policy.cache_load_factor": 0.1}))[1]]
+    assert all(0 < hit <= 100 for hit in near) and min(near) < 90
 
 
 def test_each_table_says_which_parts_have_it_by_the_plan_in_force():

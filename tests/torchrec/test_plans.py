@@ -190,6 +190,16 @@ def test_a_plan_is_read_without_its_outer_maps_too() -> None:
         (dumped(ranks=[]), "neither shards nor ranks"),
         (dumped(shards=[{"size": [1003, 99], "offset": [0, 0], "rank": 0}]), "do not cover its 1,003 rows of 100 columns"),
         (dumped(shards=[{"size": [1003, 100], "offset": [1, 0], "rank": 0}]), "do not cover"),
+        (dumped(shards=[{"size": [1003, 50], "offset": [0, 0], "rank": rank} for rank in (0, 1)]), "do not cover"),
+        (
+            dumped(
+                shards=[
+                    {"size": size, "offset": offset, "rank": 0}
+                    for size, offset in (([1003, 50], [0, 0]), ([0, 50], [0, 50]), ([1003, 50], [0, 25]))
+                ]
+            ),
+            "do not cover",
+        ),
         (dumped(shards=[{"size": [1003], "offset": [0, 0], "rank": 0}]), "shard 0 needs shard_sizes"),
         (dumped(ranks=[], shards=[{"size": [1003, 100], "offset": [0, 0]}]), "shard 0 has no rank"),
         (dumped(compute_kernel="fused_uvm_caching", cache_params={"load_factor": 2}), "load_factor is 2"),

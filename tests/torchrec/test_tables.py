@@ -190,7 +190,7 @@ def test_lookups_of_a_table_are_the_sum_over_its_features_in_whole_numbers() -> 
         ("[]", "are no map"),
         ("{", "not valid JSON"),
         ("[" * 10**6, "nested too deeply"),
-        ('{"f9": 3}', "'f9', which is no feature"),
+        ('{"f9": 3}', "'f9', which is no feature and no table; did you mean f0?"),
         ('{"f0": 0}', "of 'f0' is 0"),
         ('{"f0": true}', "of 'f0' is True"),
         ('{"t1": [1, 2, 3]}', "3 numbers for 2 features"),

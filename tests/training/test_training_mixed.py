@@ -19,9 +19,11 @@ from engine.scenario.scenario import Scenario, projected, with_values
 from engine.scenario.storage import row_state, stored_bytes
 from engine.service.stopped_runs import StoppedRunFile
 from engine.simulate import simulate
-from engine.training.lookup import localise, look_up
+from engine.training.lookup import _feature_starts, localise, look_up
 from engine.training.loop import Trained, TrainingStopped, train
 from engine.training.shape import (
+    PlacedSpan,
+    TableSpan,
     by_span,
     cross_size,
     dense_size,
@@ -368,3 +370,13 @@ def test_each_list_parts_a_class_from_the_others():
         {},
     ]
     assert len({functional_class(asked(**change)).name for change in changes}) == len(changes)
+
+
+def test_lookups_are_divided_among_features_in_whole_numbers_as_the_counts_of_hot_bags_divide_them():
+    for features in (2, 3, 10, 22, 97):
+        for pooling in (features, 3 * features, 9 * features + 1):
+            span, none = TableSpan(4, "fp32", "sgd", 1, features), slice(0, 0)
+            place = PlacedSpan(span, slice(0, 1), none, none, np.array([pooling]), pooling)
+            starts = _feature_starts(place, None, 3)
+            by_hand = [sample * pooling + n * pooling // features for sample in range(3) for n in range(features)]
+            assert starts.tolist() == [*by_hand, 3 * pooling]

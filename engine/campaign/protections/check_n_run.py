@@ -7,10 +7,10 @@ from typing import NamedTuple
 from ...core.constants import Constant
 from ...core.row_sizes import mean_bytes
 from ...scenario.scenario import per_table
-from ...systems.row_kinds import RowKind, mean_kind, row_sizes
+from ...systems.row_kinds import RowKind, mean_kind
 from ...systems.traffic import INDEX_BYTES
 from ...units import FLOAT32
-from ...workload.expected_cache import expected_unique
+from ...workload.expected_cache import expected_unique, unique_by_table
 from ..closed_form import CUSTOMARY
 from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Protection, ProtectionPlan, Site
 from .periodic_full import room
@@ -33,7 +33,7 @@ def increment(site: Site) -> Increment:
     """Return a checkpoint's bytes, at the period asked for or the customary one."""
     every = max(1, round((site.period or CUSTOMARY) / site.bare.step))
     rows, s = expected_unique(site.scenario, every), site.scenario
-    unique, stored = row_sizes(s).unique, mean_kind(s, per_table(s.model, "num_embeddings"))
+    unique, stored = mean_kind(s, unique_by_table(s, every)), mean_kind(s, per_table(s.model, "num_embeddings"))
     sent, changed = rows * (INDEX_BYTES + _quantised(unique)) + site.mlp, rows * mean_bytes(unique.row) + site.mlp
     whole = site.tables / mean_bytes(stored.row) * _quantised(stored) + site.mlp  # of all rows, which need no numbers
     return Increment(every, changed, sent, whole + sent)

@@ -9,17 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.memo import remembered
+from ...core.row_sizes import RowBytes, over_rows
 from ...core.work import AllReduce, Pool, RowUpdates
 from ...hardware.device import seconds
 from ...hardware.devices.gpu import memory_bytes
 from ...registry import load
 from ...scenario.scenario import Scenario, per_table
-from ...units import MiB
+from ...units import FLOAT32, MiB
 from ...workload.accesses import expected
 from ...workload.bags import generating, length_cv
-from ...workload.expected_cache import hot_split, hottest
-from ..row_kinds import row_sizes
-from ..traffic import activation_bytes, mlp_bytes, num_rows, rows_within, tables_apart, vector_nbytes
+from ...workload.expected_cache import hot_split, hot_unique, hottest
+from ..row_kinds import RowKind, mean_kind, row_kinds
+from ..traffic import SENT, activation_bytes, mlp_bytes, num_rows, rows_within, tables_apart
 from .crossing import Crossing
 
 SIZES = tuple((MiB * np.geomspace(1 / 4, 16 * 1024, 17)).tolist())  # candidate bytes of copies, each twice the one before
@@ -89,12 +90,16 @@ def planned(s: Scenario) -> bool:
     return not s.policy.plan and s.policy.sharding in (None, "planner")
 
 
-def vector_sent(s: Scenario) -> float:
-    """Return the bytes of one vector as it is sent: of unlike tables, of a mean unique row's."""
-    each = vector_nbytes(s)
-    if not isinstance(each, float):
-        each = float(np.average(each, weights=expected(s).unique_rows))
-    return each / s.data.batch_size
+def vector_sent(s: Scenario, gradient: RowBytes) -> float:
+    """Return the bytes of a row's gradient as it is sent, given its bytes in fp32: of unlike rows the mean."""
+    element, vector = SENT[s.machine.exchange_precision]
+    return float(over_rows(gradient, lambda nbytes: element * nbytes / FLOAT32 + vector))
+
+
+def _replicated_row(s: Scenario, rows: float) -> RowKind:
+    """Return the bytes of a batch's unique rows among the `rows` most popular ones."""
+    kinds, _ = row_kinds(s)
+    return kinds[0] if len(kinds) == 1 or not rows else mean_kind(s, hot_unique(s, rows))
 
 
 def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float, float]:
@@ -102,8 +107,9 @@ def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float,
     network, gpu = (load("devices", name).build(s.machine) for name in ("network", "gpu"))
     exchange = pooled.work(1 - candidate.vectors)
     extra_rows = candidate.unique * (1 - 1 / s.machine.num_gpus)
-    all_reduce = seconds(network, AllReduce(candidate.unique * vector_sent(s)))
-    copy_seconds = all_reduce + seconds(gpu, RowUpdates(extra_rows, row_sizes(s).unique.row))
+    row = _replicated_row(s, candidate.rows)
+    all_reduce = seconds(network, AllReduce(candidate.unique * vector_sent(s, row.gradient)))
+    copy_seconds = all_reduce + seconds(gpu, RowUpdates(extra_rows, row.row))
     update = Pool(min(candidate.unique, 1.0), tables=tables_apart(s))  # a kernel or more; its bytes are spread either way
     launch = seconds(gpu, update)
     return float(2 * seconds(network, exchange) + copy_seconds + launch), float(copy_seconds + launch)

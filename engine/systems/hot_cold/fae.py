@@ -25,9 +25,9 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     few, many = gpu.by_popularity(t, *(np.full_like(hot, share.mean()) for share in (t.popular, t.popular_lookups)))
     pool = (Demand("gpu", Pool(hot * few.gpu_lookup_bytes)),)
     spread = (Demand("gpu", Pool(hot * few.gpu_spread_bytes, tables=t.tables)),)
-    summed = (Demand("network", AllReduce(hot * t.rows * mean_bytes(t.sizes.unique.gradient))),)
+    summed = (Demand("network", AllReduce(hot * t.rows * mean_bytes(t.sizes.hot.gradient))),)
     reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
-    update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.row_bytes)),)
+    update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.sizes.hot.row)),)
     return (
         Task("Hot rows at a switch", "Transfer", switch, ("Training loop",)),
         gpu.features(few, "Hot lookup", hot),

@@ -17,13 +17,14 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     s = settled.scenario
     few, many = gpu.by_popularity(t, t.popular, t.popular_lookups)
     gpus, gathered = s.machine.num_gpus, (1 - t.popular) * many.lookups
-    reads = Demand("gatherer", RowReads(gathered, t.vector_bytes)), Demand("dram", RowReads(gathered, t.vector_bytes, by="card"))
-    writes = Demand("gatherer", RowUpdates(gathered, t.row_bytes)), Demand("dram", RowUpdates(gathered, t.row_bytes, "card"))
+    row, hot = t.sizes.by_lookup, t.sizes.hot
+    reads = Demand("gatherer", RowReads(gathered, row.vector)), Demand("dram", RowReads(gathered, row.vector, by="card"))
+    writes = Demand("gatherer", RowUpdates(gathered, row.row)), Demand("dram", RowUpdates(gathered, row.row, "card"))
     popular = gpu.micro_batch(s, few, "Popular", t.popular, ("Sparse features",), ("Hot update",), t.tables)
     others = gpu.micro_batch(s, many, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
-    summed = (Demand("network", AllReduce(t.mlp_gradient_bytes + t.popular * t.rows * mean_bytes(t.sizes.unique.gradient))),)
+    summed = (Demand("network", AllReduce(t.mlp_gradient_bytes + t.popular * t.rows * mean_bytes(hot.gradient))),)
     reduce = (Task("All-reduce", "Transfer", summed, (others[-1].name,)),) if gpus > 1 else ()
-    update = (Demand("gpu", RowUpdates(gpus * t.popular * t.rows, t.row_bytes)),)
+    update = (Demand("gpu", RowUpdates(gpus * t.popular * t.rows, hot.row)),)
     return (
         training_loop(),
         gpu.features(t, others[0].name),

@@ -6,9 +6,9 @@ from ...core.graph import Demand, Task
 from ...core.row_sizes import mean_bytes
 from ...core.work import AllReduce, Amount
 from ...scenario.scenario import Scenario
-from ...workload.expected_cache import alone, look_ahead_rows
+from ...workload.expected_cache import alone, look_ahead_by_table, look_ahead_rows
 from ..loop import training_loop
-from ..row_kinds import row_bytes
+from ..row_kinds import kind_bytes, row_bytes, row_kinds
 from ..steps import gpu, remote
 from ..system import Cache, Settled, System
 from ..traffic import Traffic, table_bytes
@@ -56,6 +56,13 @@ def _synchronise(s: Scenario, t: Traffic, own: Amount) -> tuple[tuple[Task, ...]
     )
 
 
+def _ahead_bytes(s: Scenario) -> float:
+    """Return the bytes of the rows that look-ahead holds on a GPU."""
+    if len(row_kinds(s)[0]) == 1:
+        return look_ahead_rows(s) * row_bytes(s)
+    return float(look_ahead_by_table(s) @ kind_bytes(s, "row"))
+
+
 SYSTEM = System(
     title="Bagpipe",
     summary="Remote tables behind a cache in HBM that knows coming batches; fetching, write-back and most syncing overlap.",
@@ -66,6 +73,6 @@ SYSTEM = System(
     baseline="remote-no-cache",
     shards="servers",
     cache=Cache("look-ahead", look_ahead_rows),
-    places=lambda s: {"servers": table_bytes(s), "hbm": s.machine.num_gpus * look_ahead_rows(s) * row_bytes(s)},
+    places=lambda s: {"servers": table_bytes(s), "hbm": s.machine.num_gpus * _ahead_bytes(s)},
     cites=("Agarwal et al., arXiv 2202.12429, and their published code",),
 )

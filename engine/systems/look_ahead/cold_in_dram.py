@@ -3,10 +3,9 @@
 from ...core.graph import Task
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
-from ..row_kinds import row_bytes
 from ..steps import far_memory
 from ..system import Settled, System
-from ..traffic import Traffic, cached_rows, table_bytes
+from ..traffic import Traffic, cached_rows, hottest_bytes, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
@@ -18,7 +17,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 def places(s: Scenario) -> dict[str, float]:
     """Hot rows in HBM, cold ones in DRAM."""
-    hot = cached_rows(s) * row_bytes(s)
+    hot = hottest_bytes(s, cached_rows(s))
     return {"hbm": hot, "dram": table_bytes(s) - hot}
 
 
@@ -31,6 +30,7 @@ SYSTEM = System(
     family="Cold rows",
     baseline="cold-in-dram",
     places=places,
+    hbm_rows=cached_rows,
     cites=("the system without proactive reads of IEEE CAL 23(2):203-206, 2024, as we read its abstract",),
     confidence="headline only",
 )

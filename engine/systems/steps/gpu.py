@@ -7,6 +7,7 @@ import numpy as np
 
 from ...core.arrays import Floats
 from ...core.graph import Demand, Names, Stage, Task
+from ...core.row_sizes import RowBytes, joined
 from ...core.work import AllReduce, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
 from ...scenario.scenario import Scenario, dense_optimizer
 from ...scenario.storage import mlp_state
@@ -40,9 +41,14 @@ def update(
     row_skew: Amount = 1.0,
     updated_after: Names = (),
     share: Amount = 1.0,
+    row_bytes: RowBytes | None = None,
 ) -> tuple[Task, ...]:
-    """Spread the gradients over a `share` of the lookups, then update `rows` rows in GPU memory, after `updated_after` too."""
-    spread, rewrite = Pool(share * t.gpu_spread_bytes, tables=t.tables, skew=skew), RowUpdates(rows, t.row_bytes, skew=row_skew)
+    """Spread the gradients over a `share` of the lookups, then update `rows` rows in GPU memory, after `updated_after` too.
+
+    Rows have the `row_bytes` of the batch's unique ones if these are not given.
+    """
+    spread = Pool(share * t.gpu_spread_bytes, tables=t.tables, skew=skew)
+    rewrite = RowUpdates(rows, t.row_bytes if row_bytes is None else row_bytes, skew=row_skew)
     return (
         Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), after, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading", *updated_after)),
@@ -146,7 +152,7 @@ def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Nam
     updated = partitioned + gpus * t.replicated_rows
     row_skew = (partitioned * t.row_skew + gpus * t.replicated_rows) / updated
     spreading = Demand("gpu", Pool(t.replicated_lookups * t.gpu_spread_bytes, tables=tables_apart(s)))  # all have rows here
-    all_reduce = Demand("network", AllReduce(t.replicated_rows * vector_sent(s)))
+    all_reduce = Demand("network", AllReduce(t.replicated_rows * vector_sent(s, t.sizes.hot.gradient)))
     return (
         Task("Replicated spreading", "Embedding", (spreading,), ("Top MLP",)),
         Task("Replicated all-reduce", "Transfer", (all_reduce,), ("Replicated spreading",)),
@@ -158,6 +164,7 @@ def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Nam
             row_skew=row_skew,
             updated_after=("Replicated all-reduce", *updated_after),
             share=1 - t.replicated_lookups,
+            row_bytes=joined((t.row_bytes, t.sizes.hot.row), (t.rows.sum(), (gpus - 1) * t.replicated_rows.sum())),
         ),
     )
 
