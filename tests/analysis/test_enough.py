@@ -52,6 +52,7 @@ def first(values, meets):
     return next((value for value in values if meets(value)), None)
 
 
+@pytest.mark.slow
 @each("number", range(len(CASES)), few=1)
 def test_no_smaller_capacity_and_no_slower_link_meets_the_target(number):
     answer = answered(number)
@@ -101,6 +102,7 @@ def test_modules_with_links_of_their_own_bring_as_many_and_the_links_are_paid():
     assert modules_of(q.scenario) == 1024
 
 
+@pytest.mark.slow
 def test_out_of_reach_the_machine_is_the_cheapest_of_those_as_near_as_any():
     scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl", NEAR: False})
     answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01)))
@@ -152,6 +154,7 @@ def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
     assert along(explorer, ladder[:4]).worse is None
 
 
+@pytest.mark.slow
 @each("number", [0, 1], few=2)
 def test_a_band_is_that_of_each_draw_searched_alone(number):
     answer, samples = answered(number), 6
@@ -288,6 +291,7 @@ def test_a_link_as_fast_as_a_card_is_told_as_that_card():
         assert said in told(replace(answer, bandwidth=replace(found, machine=machine, worse=None))).bandwidth
 
 
+@pytest.mark.slow
 def test_the_command_says_it_all(capsys):
     own = (
         "name=dlrm-kaggle",

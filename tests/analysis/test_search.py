@@ -59,6 +59,7 @@ def covered(points: Sequence[tuple[float, float]], reference: tuple[float, float
     return area
 
 
+@pytest.mark.slow
 def test_two_hundred_real_estimates_cover_the_front_of_a_default_grid() -> None:
     """A tenth of 2,016 points, before six modules hid the log: its bound is no axis of tiny any more."""
     base = TINY

@@ -24,6 +24,7 @@ def ahead(one, other, metric, **assumed):
     return found[0] - found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [STEP, ENERGY])
 def test_a_verdict_holds_on_one_side_of_where_it_turns_and_no_other_constant_turns_it(metric):
     one, other = under("cxl"), under("cpu-gpu")

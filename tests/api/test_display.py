@@ -87,6 +87,7 @@ def test_a_chart_is_shown_without_a_network(kind: str, table: api.Table) -> None
     assert not [word for word in NETWORK if word in json.dumps(shown)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_chart_that_was_pickled_or_copied_is_the_same_and_loads_nothing(kind: str, table: api.Table) -> None:
     chart = KINDS[kind](table.chart())

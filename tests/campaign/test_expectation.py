@@ -58,6 +58,7 @@ def chosen(machine, mix):
     return scenario, hazards_of(scenario)
 
 
+@pytest.mark.slow
 @each(("machine", "mix"), [(machine, mix) for machine in MACHINES for mix in MIXES], few=8)
 def test_thirty_seeds_agree_with_the_closed_form_and_lose_no_more_than_it_says(machine, mix):
     scenario, hazards = chosen(machine, mix)

@@ -43,6 +43,7 @@ def table(target: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(target.read_text(encoding="utf-8").splitlines()))
 
 
+@pytest.mark.slow
 def test_rows_are_ranked_bounded_ordered_and_cut_and_the_answers_are_said(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_long_sweep_of_estimates_that_is_interrupted_goes_on_where_it_was(
     assert (tmp_path / "table.csv").read_bytes() == (tmp_path / "forgotten.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_look_at_many_points_holds_a_few_numbers_of_each() -> None:
     def peak(points: Sweep) -> int:
         def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:

@@ -59,6 +59,7 @@ def test_a_command_ends_as_it_would_in_every_encoding(command: str, monkeypatch:
     everywhere(command, ENCODINGS, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SLOWER)
 def test_a_longer_command_ends_as_it_would_in_ascii(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     everywhere(command, ("ascii",), monkeypatch)

@@ -24,6 +24,7 @@ def closed(descriptors: str, folder: Path, *command: str) -> int:
     return subprocess.run(words, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("descriptors", [pytest.param("1", marks=SLOW), pytest.param("2", marks=SLOW), "0 1 2"])
 def test_a_sweep_needs_no_standard_stream(descriptors: str, tmp_path: Path) -> None:
     words = ["--axis", "machine.cxl_bandwidth_GBps=8,16", "--csv", "f.csv", "--store", "s.sqlite", "--jobs", "1"]

@@ -12,6 +12,7 @@ from engine.core.figures import figure
 TINY = ("enough", "--preset", "tiny")
 
 
+@pytest.mark.slow
 def test_percent_by_both_names_is_one_target_and_the_old_one_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*TINY, "--within-percent", "25"]) == 0
     wanted = capsys.readouterr()

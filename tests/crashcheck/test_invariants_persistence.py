@@ -49,6 +49,7 @@ def clean(report, invariant):
     return not [failure for failure in report.failures if failure.problem.startswith(f"{invariant}:")]
 
 
+@pytest.mark.slow
 def test_many_states_of_all_configurations_and_models_are_consistent(explored):
     assert explored.inconsistent == 0, explored.failures
     assert explored.unique_states >= 14_000 / SHARE

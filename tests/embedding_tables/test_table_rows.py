@@ -90,6 +90,7 @@ def missed_by_table(s, capacity, batches=60, warm=30):
     return missed / all_lookups
 
 
+@pytest.mark.slow
 def test_hits_by_table_are_those_of_a_cache_that_is_filled_and_counted():
     s = with_values(
         unlike(6, seed=3), {"system": "ssd", "policy.cache_load_factor": 0.05, "data.batch_size": 64, "data.popularity": "zipf"}

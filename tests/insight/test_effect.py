@@ -4,6 +4,8 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain, product
 
+import pytest
+
 from engine.estimate import estimate
 from engine.insight.knob_effect import NOTHING, STUCK, KnobEffect, effect, moved, same
 from engine.insight.running_costs import running_costs
@@ -134,6 +136,7 @@ def shows_in_a_full_run(path):
     return any(full(other) != full(base) for base in chain(bases, in_a_commit()) for other in moved(base, KNOBS[path]))
 
 
+@pytest.mark.slow
 @each("path", [path for path in KNOBS if KNOBS[path].acts == "always"], few=16)
 def test_no_knob_is_dead_everywhere(path):
     assert shows_in_an_estimate(path)

@@ -196,6 +196,7 @@ def test_enough_answers_without_a_price_and_says_so(unpriced):
     assert "inf" not in " ".join(vars(said).values()) and "nan" not in " ".join(vars(said).values())
 
 
+@pytest.mark.slow
 def test_the_command_enough_says_years_and_what_has_no_price(capsys):
     assert main(["enough", "--preset", "dlrm-kaggle", "--set", "machine.gpu=b200", "--json", "-"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -222,6 +223,7 @@ def test_a_tile_says_the_year_of_its_dollars():
     assert tiles["Electricity a month"].endswith("USD (2026)") and tiles["Per billion samples"].endswith("USD (2026)")
 
 
+@pytest.mark.slow
 @each("page", ["design", "compare", "search"], few=3)
 def test_pages_do_without_a_price_and_say_so(page):
     app = apps.opened(page, {"machine.gpu": "b200"})

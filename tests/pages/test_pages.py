@@ -313,6 +313,7 @@ def test_a_run_without_training_has_no_empty_curves_but_its_notes(engine, opened
     )
 
 
+@pytest.mark.slow
 def test_the_auc_of_a_finished_run_stands_beside_a_regression_and_the_model_that_clicks(opened):
     scenario = preset("tiny").scenario
     keep(fakes.simulate(scenario))
@@ -341,6 +342,7 @@ def test_a_run_that_learned_less_than_a_line_says_so_with_what_to_change():
     assert "0.0500 below" in training_panel.learned(0.69, 0.74) and "Learning rate" in training_panel.learned(0.69, 0.74)
 
 
+@pytest.mark.slow
 def test_each_evaluation_of_a_run_has_its_value_of_both_lines():
     result, asked = simulate(with_values(preset("tiny").scenario, {"data.seed": 31})), Future()
     asked.set_result(found := yardsticks(result.scenario))

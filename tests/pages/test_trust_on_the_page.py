@@ -75,6 +75,7 @@ def under_tiles(app):
     return [caption.value.replace("\\", "") for caption in app.main.caption]
 
 
+@pytest.mark.slow
 def test_under_each_tile_stands_its_band_once_the_scenario_has_stood_still():
     app = opened(preset="trainingcxl-rm4", **{"data.batch_size": "96"})
     assert under_tiles(app).count(tiles.WAITING) == len(app.metric) - len(tiles.RUNNING) == 3

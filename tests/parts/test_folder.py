@@ -48,6 +48,7 @@ def test_every_knob_whose_choices_are_parts_takes_parts_of_ones_own():
     assert declared == {f"machine.{name}" for name in PARTS}
 
 
+@pytest.mark.slow
 def test_a_part_of_a_folder_is_a_choice_of_each_command(folder, capsys):
     words = ["run", "--estimate", "--set", "machine.gpu=mine", "--set", "system=all-hbm", "--set", "machine.num_gpus=4"]
     found = row(capsys, *words, "--parts-dir", str(folder.path))
@@ -132,6 +133,7 @@ def test_a_pickle_brings_the_values_along(folder):
     assert estimate(pickle.loads(text)).results == found
 
 
+@pytest.mark.slow
 def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
     from engine.service import service
 

@@ -57,6 +57,7 @@ def test_a_cluster_worker_that_has_no_folder_gets_the_values_with_its_points(fol
     assert [json.loads(text)["results"] for _, _, text in endings] == [estimate(scenario).results for scenario in scenarios]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["estimate", "full"])
 def test_a_service_finishes_what_was_asked_for_when_the_folder_is_gone(how, folder, tmp_path):
     scenarios, store = points(folder), tmp_path / "store.db"
@@ -82,6 +83,7 @@ def test_a_request_has_as_many_parts_as_a_folder(folder, tmp_path):
     assert len([*history.results(store, request)]) == 40
 
 
+@pytest.mark.slow
 def test_a_sweep_writes_the_same_table_for_any_number_of_workers(folder, tmp_path):
     points(folder)
     words = ["sweep", "--preset", "tiny", "--set", "system=pmem", "--set", "run.batches=20", "--set", "machine.gpu=mine"]
@@ -94,6 +96,7 @@ def test_a_sweep_writes_the_same_table_for_any_number_of_workers(folder, tmp_pat
     assert tables[0] == tables[1] and tables[0].count(b"crystal~") == 2
 
 
+@pytest.mark.slow
 def test_a_script_with_several_processes_gives_the_table_of_one(folder):
     points(folder)
     asked = {"system": "pmem", "batches": 20, "gpu": "mine", "pmem": ["crystal", "glass"], "data__seed": [1, 2]}
@@ -106,6 +109,7 @@ def choices():
     return catalog.names("media")
 
 
+@pytest.mark.slow
 def test_a_pages_worker_has_the_folder_as_it_is_now(folder):
     use.use(folder.path)
     assert "crystal" in ELSEWHERE(choices)

@@ -74,6 +74,7 @@ def test_every_optimizer_goes_on_with_its_state(optimizer, shared, tmp_path):
     same_bytes(short(**{"model.optimizer": optimizer}), tmp_path, shared)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "shared"), [("cxl", False), ("cxl-b", False), ("cxl-b", True), ("ssd", False), ("ssd", True), ("dram", True)]
 )

@@ -37,6 +37,7 @@ def test_every_estimate_is_its_full_run_but_for_chance_under_every_system_at_eve
         within_its_error_bar(name, system, batches)
 
 
+@pytest.mark.slow
 def test_a_draw_of_estimates_are_their_full_runs_but_for_chance():
     each_batch = {
         name: preset(name).scenario.data.batch_size * sum(per_table(preset(name).scenario.model, "pooling"))

@@ -62,6 +62,7 @@ def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+@pytest.mark.slow
 def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(store: Path, other_engine: Path) -> None:
     points = [with_values(TINY, {"machine.cxl_bandwidth_GBps": value}) for value in (8.0, 16.0, 24.0, 32.0, 48.0, 64.0)]
     with started(other_engine, "-m", "engine", "serve", "--store", str(store), "--jobs", "1") as theirs:

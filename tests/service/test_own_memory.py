@@ -37,6 +37,7 @@ def nothing_counted() -> None:
     memo.forget()
 
 
+@pytest.mark.slow
 def test_counting_is_refused_where_it_takes_more_than_the_computer_has(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,6 +89,7 @@ def test_what_is_asked_for_again_is_the_same_request_and_another_sessions_stays_
     assert ask(store, "SELECT count(*) FROM claims") == [(2,)]
 
 
+@pytest.mark.slow
 def test_a_request_whose_results_are_gone_is_computed_again_under_its_number(store: Path) -> None:
     request = requests.submit(store, scenarios([1, 2]), "estimate")
     serve(store)

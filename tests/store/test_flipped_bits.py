@@ -106,6 +106,7 @@ def judged(found: Seen, whole: Seen) -> None:
     assert [found[name] for name in others] == [whole[name] for name in others]
 
 
+@pytest.mark.slow
 @each("flip", FLIPS, few=15)
 def test_a_flipped_bit_makes_no_wrong_number_and_loses_nothing_without_a_word(
     flip: int, written: dict[str, bytes], truths: tuple[Seen, Seen], folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -96,6 +96,7 @@ def test_trainers_without_a_cache_each_fetch_the_whole_batch_sum_all_gradients_a
     assert not any(task.name == "Gather gradients" for task in planned(small("remote-no-cache"))[2].tasks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locality", [0.0, 0.8])
 @pytest.mark.parametrize("ahead", [1, 10])
 def test_bagpipe_moves_and_sums_for_all_trainers_but_what_one_lookup_alone_wants(ahead, locality):

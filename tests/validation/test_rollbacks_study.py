@@ -65,6 +65,7 @@ def test_a_plan_that_cannot_be_carried_out_is_refused(more, sentence, tmp_path, 
         rollbacks.check(RollbacksPlan("tiny", 60, 40, 400, 0))
 
 
+@pytest.mark.slow
 def test_the_command_computes_it_for_any_number_of_processes_and_says_how_to_again(tmp_path, capsys):
     files = [tmp_path / f"{jobs}.jsonl" for jobs in "12"]
     for file, jobs in zip(files, "12", strict=True):

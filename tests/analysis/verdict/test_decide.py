@@ -125,6 +125,7 @@ def test_under_faults_each_row_has_the_share_and_price_of_its_campaign() -> None
         assert row["capital_usd"] == pytest.approx((plain or 0.0) + (told.price or 0.0), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_where_nothing_may_be_lost_to_a_power_loss_a_persistent_medium_wins() -> None:
     scenario = with_values(model(), {"faults.power_loss_mtbf_hours": 24.0})
     strict, free = (decide(question(scenario, lose=lose), SOME).best for lose in ("nothing", ""))

@@ -36,6 +36,7 @@ def settings(asked: VerdictQuestion, verdict: Verdict) -> Settings:
     return {system: some for system, some in shortlist(asked, verdict.rows).items() if system in SOME}
 
 
+@pytest.mark.slow
 def test_draws_are_shared_out_among_the_rows_and_are_the_same_again(verdict: Verdict, asked: VerdictQuestion) -> None:
     aim = SystemSearch(asked, SOME).aim
     bands = verdict_bands(verdict, aim, 40)
@@ -47,6 +48,7 @@ def test_draws_are_shared_out_among_the_rows_and_are_the_same_again(verdict: Ver
     assert "of 40 draws" in sureness(verdict, bands)
 
 
+@pytest.mark.slow
 def test_a_shortlist_finds_the_verdict_again_and_tips_where_it_says(
     verdict: Verdict, asked: VerdictQuestion, settings: Settings
 ) -> None:

@@ -41,6 +41,7 @@ class Compared(NamedTuple):
     inner: bool
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", FEW)
 def test_rows_are_those_of_an_enumeration(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for one in compared(seed, SMALL, monkeypatch):

@@ -34,6 +34,7 @@ def only(systems: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deciding, "space_of", lambda base, parts, some=(): space_of(base, parts, systems))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_less_is_never_dearer(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     only(QUICK, monkeypatch)

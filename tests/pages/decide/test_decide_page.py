@@ -38,6 +38,7 @@ def _tipping(verdict: Verdict) -> Iterator[TippingPoint]:
     return tipping_points(verdict.question, shortlist_of(verdict), (SIZE,))
 
 
+@pytest.mark.slow
 def test_the_page_says_the_verdict_of_its_link_and_all_that_hangs_on_it(few: None) -> None:
     app = apps.opened("decide", QUERY)
     assert not app.exception and "are being compared" in apps.text(app.markdown)

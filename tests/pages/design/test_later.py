@@ -26,6 +26,7 @@ def visitor(monkeypatch):
     apps.ANSWERS.found()
 
 
+@pytest.mark.slow
 def test_one_visitor_waits_for_one_answer_of_a_kind_and_what_is_known_is_not_found_again(visitor):
     first, second = later.answer("power", pow, 2, 3), later.answer("power", pow, 2, 4)
     other = later.answer("another kind", pow, 2, 3)

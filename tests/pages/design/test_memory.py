@@ -19,6 +19,7 @@ def pair(memory, controllers, on, off, logic=0.001, link=(0.0, 0.001)):
     return Pair(memory, controllers, on, off, logic, link)
 
 
+@pytest.mark.slow
 def test_the_section_draws_its_pictures_and_gives_each_as_csv():
     """Modules of nv-cmm have eight lanes each, 25.8 GB/s, and so the sentence; an expander of dram has sixteen."""
     app = AppTest.from_file(str(apps.APP), default_timeout=90)

@@ -1,5 +1,7 @@
 """The smallest machine on the page: does the answer follow the page, is it the engine's, and can it be taken?"""
 
+import pytest
+
 from engine.analysis.enough.question import Target, ask, baseline_of
 from engine.analysis.enough.smallest import enough
 from engine.insight.decomposition import RELAXED
@@ -8,6 +10,7 @@ from engine.scenario.scenario import with_values
 from tests import apps
 
 
+@pytest.mark.slow
 def test_the_answer_follows_the_page_and_a_press_takes_its_machine():
     app = apps.opened(query={"preset": "optane-rm1", RELAXED: "on"})
     assert "searching ..." in apps.text(app.markdown) and not [one for one in app.button if one.key == "take"]

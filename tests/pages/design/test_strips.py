@@ -39,6 +39,7 @@ def charts(app):
     return {one.proto.id or key: (one.proto.spec, one.proto.alt) for key, one in enumerate(app.get("vega_lite_chart"))}
 
 
+@pytest.mark.slow
 def test_a_moved_knob_and_the_ranges_that_follow_change_the_data_of_charts_alone():
     apps.ANSWERS.left.clear()
     app = apps.opened("design", {"preset": "tiny"})

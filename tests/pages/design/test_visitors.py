@@ -48,6 +48,7 @@ def here(*given, **named):
     raise AssertionError("This is computed in the process that draws the pages.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "section", "work", "words"), HEAVY)
 def test_a_heavy_page_is_computed_in_another_process(beside, monkeypatch, page, section, work, words):
     monkeypatch.setattr(*work, here)

@@ -37,6 +37,7 @@ def months(asked):
     return found
 
 
+@pytest.mark.slow
 def test_the_row_sets_the_knobs_and_a_link_brings_it_back():
     app = write(apps.opened("failures", {"preset": "dlrm-kaggle"}), FAILURES="2", NODES="64", MINUTES="30")
     held = dict(address(app))
@@ -181,6 +182,7 @@ def test_bars_that_are_far_longer_are_cut_and_say_so():
     assert cut == {"No protection"} and 2 < limit < 3 and frame.groupby("protection")["hours"].sum().max() > 600
 
 
+@pytest.mark.slow
 def test_a_best_period_of_more_than_a_thousand_minutes_can_be_taken():
     rare = {"preset": "dlrm-terabyte", "faults.power_loss_mtbf_hours": "100000", "policy.protection": "periodic-full"}
     app = apps.opened("failures", rare | {"policy.checkpoint_minutes": "5"})

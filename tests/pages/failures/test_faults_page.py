@@ -51,6 +51,7 @@ def test_a_campaign_under_the_systems_own_log_agrees_with_the_estimate(system):
     assert ratio == 1 or abs(found.protected[0].share / ratio - 1) > 0.3, "other protections differ by far"
 
 
+@pytest.mark.slow
 def test_pages_that_show_another_ratio_say_of_what_it_is():
     query = {"preset": "optane-kaggle", "faults.power_loss_mtbf_hours": "24.0", "machine.pmem_capacity_GB": "128.0"}
     app = apps.opened("faults", query)
@@ -64,6 +65,7 @@ def test_pages_that_show_another_ratio_say_of_what_it_is():
     assert RATIO not in [tile.label for tile in apps.opened("design", query).metric]
 
 
+@pytest.mark.slow
 def test_a_first_visitor_sees_a_daily_power_loss_under_the_systems_own_log():
     app = opened(preset="dlrm-kaggle")
     assert "With power lost once a day, 1.27 h and 1.79 USD a month are lost with relaxed undo log" in text(app.header)
@@ -125,6 +127,7 @@ def test_a_protection_that_is_not_possible_says_why_and_the_others_are_drawn():
     assert "CPR, partial recovery" not in set(app.dataframe[0].value["Protection"])
 
 
+@pytest.mark.slow
 def test_faults_without_a_formula_are_simulated_and_the_answer_says_so_meanwhile():
     app = opened(preset="dlrm-kaggle", faults__weibull_shape="0.7", faults__power_loss_mtbf_hours="24.0")
     assert not app.exception and "are being simulated" in text(app.header) and len(app.header) == 1

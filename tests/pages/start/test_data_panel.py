@@ -94,6 +94,7 @@ def test_a_file_that_cannot_be_counted_is_one_answer_with_a_remedy_and_an_open_p
     assert "hits" in text(app.header) and not app.error
 
 
+@pytest.mark.slow
 def test_the_names_of_columns_are_for_those_alone_who_may_see_the_file(clicks, trusted, monkeypatch):
     clicks.write_text(clicks.read_text().replace("item,", f"{SECRET},", 1))
     Path(f"{clicks}.toml").write_text(f'label = "label"\nids = ["user", "{SECRET}"]\n')
@@ -222,6 +223,7 @@ def test_the_curve_of_auc_is_titled_with_its_error_and_has_a_rule_of_it_at_each_
     assert training_panel.auc_title(kept_without) == "AUC on held-out samples reaches 0.700"
 
 
+@pytest.mark.slow
 def test_design_says_how_many_passes_a_run_on_a_file_makes(clicks, trusted):
     Path(f"{clicks}.toml").write_text('label = "label"\nids = ["user", "item", "category"]\n')
     app = typed(clicks)

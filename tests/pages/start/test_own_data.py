@@ -146,6 +146,7 @@ def test_no_page_has_a_byte_of_a_file_that_was_typed_by_someone_with_the_token(p
             assert SECRET in text(apps.opened(page, link).markdown), "who has the token may see it"
 
 
+@pytest.mark.slow
 def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, monkeypatch):
     """Of a fault that shows up later than where a page looks for one."""
     path = written(tmp_path, {"own.csv": RATINGS})

@@ -44,6 +44,7 @@ def test_ones_own_model_is_sized_while_it_is_written_and_applied_as_one():
     assert asked(app) == before
 
 
+@pytest.mark.slow
 @each("place", range(len(questions.QUESTIONS)), few=2)
 def test_a_question_leads_to_the_place_that_answers_it(place):
     app = apps.opened("start")
@@ -98,6 +99,7 @@ def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(
     assert "a table that nobody has described" in text(lacking.markdown) and not lacking.exception
 
 
+@pytest.mark.slow
 def test_a_file_of_another_shape_brings_a_model_of_it_and_can_be_fitted(tmp_path, trusted):
     random = np.random.default_rng(3)
     users, items, stars = (random.integers(1, most, 400) for most in (30, 50, 6))

@@ -301,6 +301,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
         formats.read(path)
 
 
+@pytest.mark.slow
 @each("size", (50, 7, 1000), few=1)
 def test_blocks_of_any_size_give_the_same_samples(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "READ", size)
