@@ -21,7 +21,7 @@ CONSTANT = {
     "protections": ("PROTECTION", "campaign/protections"),
     "plans": ("SHARDING", "systems/plans"),
 }
-NO_FAMILY = ("steps", "plans", "buildable", "exchange", "__pycache__")
+NO_FAMILY = ("steps", "plans", "buildable", "exchange", "kernels", "__pycache__")
 # Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
 TABLES = {
     "metrics": ("results.metrics", "METRICS"),

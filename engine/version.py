@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-MODEL = "0.16"
+MODEL = "0.17"
 LINK = 8
 COUNTED = (".py", ".toml", ".json")  # what results can depend on; caches and finished studies are neither
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed

@@ -22,7 +22,7 @@ from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
 from ..hardware.line_cache import LineCache
 from ..scenario.scenario import Scenario, per_table
-from ..systems.placement import placement
+from ..systems.placement import Tables, placement
 from ..systems.row_kinds import LEVELS, row_bytes, row_kinds
 from ..systems.sharding import Pieces
 from ..systems.steps.repeated import scratchpad_rows
@@ -34,6 +34,7 @@ from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
 from .expected import batch_row_sizes
 from .hot_rows import hot_set, hot_shares, popular
+from .kernel_groups import Groups, in_groups, with_groups
 from .part_counts import counter
 from .repeats import counted_again
 
@@ -83,7 +84,14 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         counts = _replicated(s, placement.replicas.rows, file=file, on_progress=on_progress)
         amounts |= dict(zip(("replicated_lookups", "replicated_vectors", "replicated_rows"), counts, strict=True))
     unique = _unique(s, file=file, on_progress=on_progress).tobytes() if len(row_kinds(s)[0]) > 1 else b""
-    return traffic(s, tables=placement.tables, sizes=batch_row_sizes(s, system, placement.replicas.rows, unique), **amounts)
+    whole = traffic(s, tables=placement.tables, sizes=batch_row_sizes(s, system, placement.replicas.rows, unique), **amounts)
+    return _in_groups(s, whole, system.groups(s), file, on_progress) if system.groups else whole
+
+
+def _in_groups(s: Scenario, whole: Traffic, groups: Groups, file: Recording | None, on_progress: OnProgress) -> Traffic:
+    """Return traffic with that of the tables of each kernel."""
+    rows, looked_up = np.split(_by_group(s, tuple(groups.values()), file=file, on_progress=on_progress), 2)
+    return with_groups(s, whole, groups, rows, looked_up, _unique(s, file=file, on_progress=on_progress))
 
 
 @remembered(2)
@@ -143,6 +151,18 @@ def _unique(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> 
 
 
 @of_amounts
+def _by_group(s: Scenario, groups: tuple[Tables, ...], *, file: Recording | None, on_progress: OnProgress) -> Floats:
+    """Return the unique rows and the lookups of each group of tables, (2 G, N)."""
+    near, first = _near(s, file), offsets(s.model)
+
+    def tallied(ids: Ints) -> Iterator[float]:
+        by_table = tally(near, ids)[0], np.diff(table_ends(ids, first))
+        yield from in_groups(groups, np.array(by_table)).T.reshape(-1)
+
+    return _told(2 * len(groups), map(tallied, _ids(s, file)), "counted tables by kernel of", on_progress)
+
+
+@of_amounts
 def _skews(s: Scenario, parts: int, pieces: Pieces, weight: Weight, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return how many times the mean the part has that has most lookups, and most unique rows, by a plan, (2, N).
 
@@ -157,7 +177,7 @@ def _skews(s: Scenario, parts: int, pieces: Pieces, weight: Weight, *, file: Rec
 def _moved(s: Scenario, cache: Cache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return what the cache misses, evicts, misses by lookup and refuses, (4, N)."""
     batches = num_batches(s, file)
-    by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache)
+    by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache) and not cache.tables
     if by_distance and _lookups(s, batches) <= MOST_LOOKUPS:
         misses, evicted, missed = moved(_distances(s, file=file), max(0, int(cache.rows(s))))
         return np.array([misses, evicted, missed, np.zeros_like(misses)])

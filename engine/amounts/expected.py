@@ -12,11 +12,12 @@ from ..scenario.scenario import Scenario
 from ..systems.placement import levels, table_levels
 from ..systems.row_kinds import LEVELS, RowSizes, row_kinds, row_sizes
 from ..systems.steps.repeated import scratchpad_rows
-from ..systems.system import Settled, System, cache_policy, system_of
+from ..systems.system import Settled, System, cache_policy, cached_tables, system_of
 from ..systems.traffic import Traffic, traffic
 from ..systems.traffic import steady as repeated
 from ..workload.accesses import expected
-from ..workload.expected_cache import NOTHING, expected_moves, hot_unique, missed_rows, popular_shares
+from ..workload.caching.expected_cache import NOTHING, expected_moves, hot_unique, missed_rows, popular_shares
+from .kernel_groups import in_groups, with_groups
 from .repeats import expected_again
 
 RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
@@ -79,7 +80,7 @@ def batch_row_sizes(s: Scenario, system: System, replicated: float = 0.0, unique
     if len(row_kinds(s)[0]) == 1:
         return row_sizes(s)
     cache, caches, counted = system.cache, system.caches, np.frombuffer(unique) if unique else None
-    moved = missed_rows(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else None
+    moved = missed_rows(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_tables(s, cache)) if cache else None
     popular = replicated or (system.hot(s) if system.hot else 0.0)
     hot = hot_unique(s, popular) if popular else None
     return row_sizes(s, counted, moved, table_levels(s, *caches(s)) if caches else far_tables(s, system), hot)
@@ -105,13 +106,15 @@ def expected_amounts(settled: Settled) -> Traffic:
     room = scratchpad_rows(s, "near-data" in system.devices)
     again = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
     popular = popular_shares(s, hot(s)) if hot else (0.0, 0.0)
-    moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else NOTHING
+    moved = NOTHING
+    if cache:
+        moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_tables(s, cache))
     found: dict[str, Any] = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
     if medium.lines:
         found |= {name: np.array([lines]) for name, lines in expected_lines(s, medium)._asdict().items()}
     if medium.dirty:
         found["clean"] = np.array([expected_lines(s, medium.written_last).fetched])
-    return traffic(
+    whole = traffic(
         s,
         rows=rows,
         raw_share=np.array([accesses.raw_lookups.sum() / accesses.lookups.sum()]),
@@ -130,3 +133,8 @@ def expected_amounts(settled: Settled) -> Traffic:
         replicated_rows=np.minimum(copies.unique, rows),
         **found,
     )
+    if not system.groups:
+        return whole
+    groups = system.groups(s)
+    unique, looked_up = (in_groups(groups.values(), one)[:, None] for one in (accesses.unique_rows, accesses.lookups))
+    return with_groups(s, whole, groups, unique, looked_up, accesses.unique_rows)

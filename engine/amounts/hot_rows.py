@@ -10,7 +10,7 @@ from ..core.arrays import Flags, Ints
 from ..core.hashing import Purpose, stream
 from ..scenario.scenario import Scenario, per_table
 from ..workload.batch import bag_layout, offsets
-from ..workload.expected_cache import hottest
+from ..workload.caching.expected_cache import hottest
 from ..workload.popularity import popularities
 from ..workload.source import Source
 from ..workload.spectrum import EXACT_ROWS, row_shares

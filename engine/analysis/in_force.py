@@ -27,6 +27,7 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, dense_optimizer, has_like_vectors, projection_dim, values, with_values
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.replicas import planned
+from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import kind_of
 from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, NUMBER, SERVER, WAY, modules_by_reason
 from ..systems.system import KEEPS, named, readers
@@ -176,7 +177,7 @@ def _policy(path: str) -> Callable[[Scenario], InForce]:
 
 
 def _sharding(s: Scenario) -> InForce:
-    kind = kind_of(load("systems", s.system))
+    kind = kind_of(system_in_force(s))
     why = (
         f"divides the tables of system {s.system} among its {kind.title}s"
         if kind

@@ -6,12 +6,13 @@ import numpy as np
 
 from ..core.figures import figure, percent
 from ..estimates import estimates
-from ..registry import load, names
+from ..registry import names
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.crossing import Crossing, even, index_routes, vector_routes
+from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import EVEN, Kind, Units, kind_of, table_units
-from ..systems.system import Settled, System
+from ..systems.system import Settled
 from ..systems.traffic import index_bytes, sent_bytes, vector_nbytes
 from ..units import MS
 from ..workload.accesses import expected
@@ -92,7 +93,7 @@ def part_loads(scenario: Scenario) -> PartLoads | None:
 
 def _parts(scenario: Scenario) -> tuple[Kind | None, int]:
     """Return what the parts are among which a system divides its tables, and how many; None and 1 where all work is shared."""
-    system: System = load("systems", scenario.system)
+    system = system_in_force(scenario)
     kind = kind_of(system)
     return kind, kind.parts(sized_scenario(scenario), system).number if kind else 1
 

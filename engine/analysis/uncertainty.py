@@ -11,8 +11,8 @@ import numpy as np
 from ..core.constants import Constant
 from ..errors import CannotRun
 from ..estimates import estimates
-from ..registry import load
 from ..scenario.scenario import Scenario, with_values
+from ..systems.kernels.in_force import system_in_force
 from ..systems.sizing import sized
 from ..systems.system import constants
 
@@ -98,7 +98,7 @@ def drawn(one: Constant, way: float) -> float:
 
 def _results(scenario: Scenario, draws: Sequence[Mapping[str, float]]) -> list[Results]:
     """Return the estimate's results with some constants assumed, by draw; a machine settled once keeps its sizes."""
-    settled, own = sized(scenario, load("systems", scenario.system)), scenario.machine.assume
+    settled, own = sized(scenario, system_in_force(scenario)), scenario.machine.assume
     found = estimates([with_values(settled, {"machine.assume": (*own, *values.items())}) for values in draws])
     for result in found:
         if not result.ran:

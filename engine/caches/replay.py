@@ -2,17 +2,20 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Ints
+from ..core.arrays import Flags, Ints
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario
 from ..systems.capacity import too_small
-from ..systems.system import Cache, cache_policy
+from ..systems.system import Cache, cache_policy, cached_tables
 from ..workload.accesses import lookups
+from ..workload.batch import offsets, table_ends
+from ..workload.caching.locked_sets import locked_sets
 from ..workload.source import Source
+from ..workload.spectrum import id_space
 from . import batch_cache
 from .batch_cache import CacheMoves
 from .inclusive_lru import no_rows
@@ -25,15 +28,37 @@ Server = Callable[[int, Ints], CacheMoves]
 NOTHING = CacheMoves(0, 0, 0, 0)
 RECENT = ("lru", "lru in sets", "look-ahead")  # what they hold follows from when rows were last used
 # Policies whose cache is empty at first, and that count what a batch did.
-BY_COUNTS: Mapping[str, ModuleType] = {"lru": lru, "lru in sets": set_associative, "lfu in sets": set_associative_lfu}
+BY_COUNTS: Mapping[str, ModuleType] = {"lru": lru, "lfu in sets": set_associative_lfu}
 PRELOADED = 0.7  # of the cache, by frequency, before the first batch (hpcaitech/CachedEmbedding)
 
 
-def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[CacheMoves]:
+class IdsOfTables(NamedTuple):
+    """Batches of a source with the ids of some tables alone, flagged in `mine`, (T,); tables start at rows `first`, (T + 1,)."""
+
+    source: Source
+    first: Ints
+    mine: Flags
+
+    @property
+    def digest(self) -> str:
+        """The digest of a file, "" of what is generated."""
+        return self.source.digest
+
+    def ids(self, n: int) -> Ints:
+        """Return the ids of batch n in these tables."""
+        every = self.source.ids(n)
+        some: Ints = every[np.repeat(self.mine, np.diff(table_ends(every, self.first)))]
+        return some
+
+
+def served(s: Scenario, cache: Cache, whole: Source, batches: int) -> Iterator[CacheMoves]:
     """Yield what each batch moves; batches fetched together move all their rows with the first of them.
 
     Raises CannotRun where a batch has more unique rows than a cache that must hold them.
     """
+    given: Source | IdsOfTables = whole
+    if cache.tables:
+        given = IdsOfTables(whole, offsets(s.model), np.isin(np.arange(s.model.num_tables), cache.tables(s)))
     serve, at_once, capacity = _server(s, cache, given, batches), cache.at_once(s), int(cache.rows(s))
     if warm(s, cache) and not given.digest and cache_policy(s, cache) in RECENT:
         serve = _warmed(s, cache, serve, at_once)
@@ -55,10 +80,17 @@ def warm(s: Scenario, cache: Cache) -> bool:
 
 def _warmed(s: Scenario, cache: Cache, serve: Server, at_once: int) -> Server:
     """Let rows that were held before the run come in just before their first batch; every miss then pushes one out."""
-    every, known = tuple(range(s.model.num_tables)), no_rows(())
+    every, known = cached_tables(s, cache) or tuple(range(s.model.num_tables)), no_rows(())
     ahead = cache_policy(s, cache) == "look-ahead"
-    times = (s.policy.look_ahead_batches * float(lookups(s).sum()),) if ahead else stays(s, every, (float(int(cache.rows(s))),))
-    guess = before(s, every, times, at_once)
+    times: tuple[float, ...] = (s.policy.look_ahead_batches * float(lookups(s).sum()),)
+    admitted = 1.0
+    if not ahead:
+        times = stays(s, every, (float(int(cache.rows(s))),))
+    if cache.in_sets:
+        served = at_once * float(lookups(s)[list(every)].sum())
+        state = locked_sets(id_space(s, every), served, float(int(cache.rows(s))), s.data.locality)
+        times, admitted = (state.stays,), state.admitted
+    guess = before(s, every, times, at_once, admitted)
 
     def begun(n: int, ids: Ints) -> CacheMoves:
         nonlocal known
@@ -71,11 +103,16 @@ def _warmed(s: Scenario, cache: Cache, serve: Server, at_once: int) -> Server:
     return begun
 
 
-def _server(s: Scenario, cache: Cache, given: Source, batches: int) -> Server:
+def _server(s: Scenario, cache: Cache, given: Source | IdsOfTables, batches: int) -> Server:
     policy, capacity = cache_policy(s, cache), cache.rows(s)
     if policy in BY_COUNTS:
         kept = BY_COUNTS[policy]
         return _serving(kept.no_rows(int(capacity)), lambda held, n, ids: _counted(kept.served, held, ids))
+    if policy == "lru in sets":
+        return _serving(
+            set_associative.no_rows(int(capacity)),
+            lambda held, n, ids: _counted(lambda cache, rows, counts: set_associative.served(cache, n, rows, counts), held, ids),
+        )
     if policy == "look-ahead":
         ahead = s.policy.look_ahead_batches
         return _serving(batch_cache.most_frequent(0), lambda held, n, ids: batch_cache.look_ahead(held, ahead, n, ids))

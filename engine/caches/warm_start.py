@@ -9,7 +9,7 @@ from ..core.hashing import Purpose, stream
 from ..scenario.scenario import Scenario, per_table
 from ..workload.accesses import lookups
 from ..workload.batch import offsets
-from ..workload.expected import gap_rate, stay, unused
+from ..workload.expected import gap_rate, refused_share, stay, unused
 from ..workload.generator import prepare
 from ..workload.locality import law, shares_of
 from ..workload.sampling import recipe
@@ -27,11 +27,12 @@ def stays(s: Scenario, below: Sequence[int], cached: tuple[float, ...]) -> tuple
     return tuple(time if rows >= 1 else 0.0 for time, rows in zip(times, cached, strict=True))
 
 
-def before(s: Scenario, below: Sequence[int], times: tuple[float, ...], at_once: int = 1) -> Guess:
+def before(s: Scenario, below: Sequence[int], times: tuple[float, ...], at_once: int = 1, admitted: float = 1.0) -> Guess:
     """Return what says in which of the caches over some tables rows are that were used before the run alone.
 
     Of the uses of a row unused for t lookups, those of one unused even for the longer one of `times` T that a memory keeps it
-    miss that memory: (v(T) - v(T + n)) / (v(t) - v(t + n)), with v the chance of no use, n the lookups of a batch.
+    miss that memory: (v(T) - v(T + n)) / (v(t) - v(t + n)), with v the chance of no use, n the lookups of a batch. Of the
+    others miss those that it refused each time, where it has `admitted` a share of missing rows alone.
     """
     pooling, locality = np.array(per_table(s.model, "pooling"), dtype=np.float64), s.data.locality
     batch = float(lookups(s)[list(below)].sum())
@@ -42,6 +43,12 @@ def before(s: Scenario, below: Sequence[int], times: tuple[float, ...], at_once:
     def used(x: Floats, since: float) -> Floats:
         return unused(since * x, locality) - unused((since + served) * x, locality)
 
+    def missing(x: Floats, time: float, due: Floats) -> Floats:
+        back = used(x, time)
+        if admitted == 1:
+            return back
+        return back + np.maximum(due - back, 0.0) * refused_share(unused(time * x, locality), admitted)
+
     def guess(n: int, fresh: Ints) -> Ints:
         x, table = np.empty(len(fresh)), np.searchsorted(first, fresh, side="right") - 1
         order = np.argsort(table, kind="stable")
@@ -49,7 +56,8 @@ def before(s: Scenario, below: Sequence[int], times: tuple[float, ...], at_once:
             mine = order[slice(*np.searchsorted(table, (t, t + 1), sorter=order))]
             x[mine] = gap_rate(shares_of(fresh[mine] - first[t], *part) * (pooling[t] / pooling[list(below)].sum()))
         drawn = stream(s.data.seed, Purpose.CACHES, n).random(len(fresh)) * np.maximum(used(x, n * batch), 1e-300)
-        found: Ints = np.sum([drawn < used(x, time) for time in times], axis=0, dtype=np.int64)
+        due = used(x, n * batch)
+        found: Ints = np.sum([drawn < missing(x, time, due) for time in times], axis=0, dtype=np.int64)
         return found
 
     return guess

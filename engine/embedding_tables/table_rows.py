@@ -17,14 +17,15 @@ from ..registry import load
 from ..results.result import Result
 from ..scenario.scenario import per_table
 from ..schedule.machine import settle
+from ..systems.kernels.mixed import CACHED, HBM, HOST, UVM, chosen_kernels
 from ..systems.parts import kind_of, table_seconds, table_units
 from ..systems.row_kinds import kind_bytes
 from ..systems.sharding import Pieces
-from ..systems.system import Settled, cache_policy
+from ..systems.system import Settled, cache_policy, cached_tables
 from ..systems.traffic import table_nbytes
 from ..units import GB, MS
 from ..workload.accesses import expected
-from ..workload.expected_cache import hottest, missed_shares
+from ..workload.caching.expected_cache import hottest, missed_shares
 from .table_list import COLUMNS, TABLE
 
 MEMORIES: Mapping[str, str] = {
@@ -34,6 +35,13 @@ MEMORIES: Mapping[str, str] = {
     "pmem": "PMEM",
     "ssd": "drives",
     "servers": "embedding servers",
+}
+# By the kernel of a table, where tables have kernels of their own.
+LOOKED_UP: Mapping[str, str] = {
+    HBM: "HBM",
+    UVM: "host DRAM, read by the GPU",
+    CACHED: "host DRAM, cache in HBM",
+    HOST: "host DRAM, read by the host",
 }
 STAGE = "Embedding"
 MOST_NAMED = 6  # parts that are named one by one
@@ -124,6 +132,8 @@ def _time_shares(settled: Settled) -> Floats:
 def _memories(settled: Settled) -> list[str]:
     """Return the memory in which each table lies, (T,)."""
     s, system = settled.scenario, settled.system
+    if system.groups:
+        return [LOOKED_UP[kernel] for kernel in chosen_kernels(s)]
     memories = np.full(s.model.num_tables, MEMORIES.get(system.memory, system.memory), dtype=object)
     for place, nbytes in system.tiers(s).kept.items() if system.tiers else ():
         memories[nbytes > 0] = MEMORIES[place]
@@ -134,7 +144,9 @@ def _hit_rates(settled: Settled) -> Floats:
     """Return the share of each table's lookups that the system's cache, or its hot rows, serve, (T,); NaN without any."""
     s, system = settled.scenario, settled.system
     if cache := system.cache:
-        return 1 - missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
+        cached = cached_tables(s, cache)
+        hits = 1 - missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached)
+        return hits if cached is None else np.where(np.isin(np.arange(len(hits)), cached), hits, np.nan)
     if hot := system.hot or system.hbm_rows:
         return hottest(s, hot(s))[1]
     rates: Floats = np.full(s.model.num_tables, np.nan)

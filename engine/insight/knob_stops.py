@@ -13,6 +13,7 @@ from ..registry import load
 from ..scenario.knobs import Knob, offered
 from ..scenario.scenario import KNOBS, Scenario, dense_optimizer, projection_dim, values
 from ..schedule.machine import sized_scenario
+from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import EVEN, kind_of
 from ..systems.system import LogPolicy, cache_policy, log_policy
 from ..units import GB
@@ -91,12 +92,12 @@ def _policy(of: Callable[[LogPolicy], Any]) -> Callable[[Scenario], Any]:
 
 
 def _sharding(s: Scenario) -> str:
-    kind = kind_of(load("systems", s.system))
+    kind = kind_of(system_in_force(s))
     return kind.default if kind else EVEN
 
 
 def _cache(s: Scenario) -> str | None:
-    cache = load("systems", s.system).cache
+    cache = system_in_force(s).cache
     return cache_policy(s, cache).removesuffix(" in sets") if cache else None
 
 

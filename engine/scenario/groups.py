@@ -174,6 +174,16 @@ class Policy:
         "The part of each table, ';' between tables: 3, rows over several 0-7 or 0+2, columns 0/1; empty: as sharding says.",
         high=100_000,
     )
+    kernel: str | tuple[str, ...] = knob(
+        "auto",
+        "Table kernel",
+        "Where a table's rows are looked up: in HBM (hbm); in host memory by the GPU, directly (uvm) or through a cache in HBM "
+        "(uvm-cache); or by the host, which sends pooled vectors (host). auto: the system's own way. One for all tables, or one "
+        "per table.",
+        choices=("auto", "hbm", "uvm", "uvm-cache", "host"),
+        by_table=True,
+        later=True,
+    )
     prefetch: bool = knob(True, "Prefetch", "Systems mtrains and proactive read rows for the next batch while this one trains.")
     cache_load_factor: float = knob(
         0.01, "Cache load factor", "Share of rows that a cache keeps: in host DRAM, or in HBM.", low=0.0, high=1.0

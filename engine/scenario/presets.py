@@ -10,7 +10,7 @@ from ..errors import BadFile, BadKnob, nearest
 from ..registry import read_toml
 from . import knobs
 from .renamed import RENAMED, translated
-from .scenario import Scenario, known, with_values
+from .scenario import Scenario, from_file, known, with_values
 
 FOLDER = Path(__file__).parent.parent.parent / "presets"
 DEFAULT = "dlrm-kaggle"
@@ -26,6 +26,11 @@ class Preset:
     paper: str
     scenario: Scenario
     claims: tuple[Mapping[str, Any], ...] = ()
+
+
+def from_files(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return knobs as files write them as values; raises BadKnob."""
+    return {path: from_file(path, value) for path, value in written.items()}
 
 
 @cache
@@ -45,7 +50,7 @@ def preset(name: str) -> Preset:
     except KeyError as error:
         raise BadFile(f"{FOLDER / name}.toml lacks {error}; every preset has title, description and paper.") from None
     claims = tuple(content.get("claims", ()))
-    return Preset(name, **texts, scenario=with_values(Scenario(), content["knobs"]), claims=claims)
+    return Preset(name, **texts, scenario=with_values(Scenario(), from_files(content["knobs"])), claims=claims)
 
 
 def scenario_file(path: Path) -> Scenario:
@@ -61,7 +66,7 @@ def scenario_file(path: Path) -> Scenario:
 
 def _today(path: str, value: Any, system: str) -> tuple[str, Any]:
     """Return a knob of a system's file under the name that it has today, "auto" as what that is."""
-    if path not in RENAMED and value != knobs.AUTO:
-        return path, value
+    if path not in RENAMED and (value != knobs.AUTO or known(path).by_table):
+        return path, from_file(path, value)
     path, text = translated(path, str(value), (system,))
     return path, knobs.parse(known(path), text)

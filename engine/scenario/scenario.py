@@ -63,7 +63,7 @@ class Scenario:
 # What the rules between knobs look at; any value of another knob goes with any of others.
 RULED = frozenset(
     {f"model.{name}" for name in ("name", "num_tables", *PER_TABLE, "interaction", "interaction_stride", "projection_dim")}
-    | {"model.bottom_mlp", "model.top_mlp", "faults.trace", "data.once_share", "data.bag_length_cv"}
+    | {"model.bottom_mlp", "model.top_mlp", "policy.kernel", "faults.trace", "data.once_share", "data.bag_length_cv"}
     | {f"data.{name}" for name in BY_TABLE}
 )
 
@@ -74,16 +74,15 @@ def _check_rules(scenario: "Scenario", groups: Collection[str]) -> None:
         _check_model(scenario.model)
     if "faults" in groups:
         replay(scenario.faults.trace, tuple(name for name in names("faults") if name not in NOT_ALONE))
+    if "model" in groups or "policy" in groups:
+        _check_length("policy.kernel", scenario.policy.kernel, scenario.model.num_tables)
     if "model" in groups or "data" in groups:
         _check_data(scenario.data, scenario.model.num_tables)
 
 
 def _check_model(model: Model) -> None:
     for name in PER_TABLE:
-        own = getattr(model, name)
-        count = len(own) if isinstance(own, tuple) else 1
-        if count not in (1, model.num_tables):
-            raise BadKnob(f"model.{name} has {count} values for {model.num_tables} tables; give one, or {model.num_tables}.")
+        _check_length(f"model.{name}", getattr(model, name), model.num_tables)
     _check_features(model)
     if model.top_mlp[-1] != 1:
         raise BadKnob(f"model.top_mlp ends in {model.top_mlp[-1]}; its last width must be 1, the click's logit.")
@@ -95,6 +94,12 @@ def _check_model(model: Model) -> None:
             f"model.bottom_mlp ends in {model.bottom_mlp[-1]}, but pairwise dot needs {needed}; "
             "make them equal or set model.interaction=concat."
         )
+
+
+def _check_length(path: str, value: Any, tables: int) -> None:
+    count = len(value) if isinstance(value, tuple) else 1
+    if count not in (1, tables):
+        raise BadKnob(f"{path} has {count} values for {tables} tables; give one, or {tables}.")
 
 
 def _check_features(model: Model) -> None:
@@ -218,12 +223,13 @@ def _copy(value: Any, changes: Mapping[str, Any]) -> Any:
 @cache
 def named_model(name: str) -> Mapping[str, Any]:
     """Return the knobs of model `name`, by dotted path: those of its file, and the others' defaults."""
-    own = {path: _of_file(known(path), value) for path, value in model_file(name).items()}
+    own = {path: from_file(path, value) for path, value in model_file(name).items()}
     return {path: own.get(path, knob.default) for path, knob in KNOBS.items() if path.startswith("model.")} | own
 
 
-def _of_file(knob: Knob, value: Any) -> Any:
-    """Return the value of a model's file, in which a list may be a text, as in 128*10;16*600."""
+def from_file(path: str, value: Any) -> Any:
+    """Return the value that a file gives a knob, where a list may be a text, as in 128*10;16*600; raises BadKnob."""
+    knob = known(path)
     listed = isinstance(value, str) and (knob.by_table or knob.kind in knobs.SEPARATOR)
     return knobs.parse(knob, value) if listed else knobs.check(knob, value)
 

@@ -13,10 +13,11 @@ from ..core.graph import check
 from ..core.memo import remembered
 from ..errors import CannotRun
 from ..hardware.device import Device, check_assumptions, counted, name_of
-from ..registry import every, load
+from ..registry import every
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
 from ..systems.capacity import fit, place_and_size, with_sizes
+from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import EVEN
 from ..systems.system import LogPolicy, Settled, Sizes, System, built, powered
 from ..systems.table_placement import TablePlacement
@@ -96,13 +97,13 @@ def settle(scenario: Scenario) -> Settled:
 
     Raises BadKnob for a policy that the system cannot have.
     """
-    system: System = load("systems", scenario.system)
+    system = system_in_force(scenario)
     return with_sizes(scenario, system, *_size(scenario, system))
 
 
 def sized_scenario(scenario: Scenario) -> Scenario:
     """Return a scenario with its automatic nodes and capacity chosen, whatever its policies are."""
-    knobs = _size(scenario, load("systems", scenario.system))[1].knobs
+    knobs = _size(scenario, system_in_force(scenario))[1].knobs
     return with_checked(scenario, knobs) if knobs else scenario
 
 

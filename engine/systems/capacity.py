@@ -11,13 +11,13 @@ from ..hardware.devices.gpu import memory_bytes, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for, own_link
 from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import no_unit as no_host_unit
-from ..registry import load
 from ..scenario.knobs import write
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked
 from ..units import GB, GiB
-from ..workload.expected_cache import expected_unique
+from ..workload.caching.expected_cache import expected_unique
 from .balance import table_placement
+from .kernels.in_force import refuse_kernels, system_in_force
 from .parts import EVEN, Kind, kind_of, memories
 from .sharding import filled
 from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of
@@ -28,13 +28,14 @@ from .traffic import activation_bytes, hottest_bytes, log_bytes, mlp_bytes, tabl
 
 def fit(scenario: Scenario) -> Settled:
     """Return a scenario settled on its own nodes; raises BadKnob for an impossible policy."""
-    system: System = load("systems", scenario.system)
+    system = system_in_force(scenario)
     return with_sizes(scenario, system, *place_and_size(scenario, system))
 
 
 def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, sizes: Sizes) -> Settled:
     """Return a scenario settled by a placement and sizes; raises BadKnob for an impossible policy."""
     s = with_checked(scenario, sizes.knobs) if sizes.knobs else scenario
+    refuse_kernels(s, system)
     return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes)
 
 
@@ -105,7 +106,7 @@ def _gpu_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
     """Return the bytes that the fullest GPU holds between batches: tables or cache with maps, MLPs, a copy."""
     if "gpu" not in system.devices:
         return 0.0
-    uneven = balance if system.shards in ("gpus", "tiers") else None
+    uneven = balance if system.shards in ("gpus", "tiers", "kernels") else None
     return _even_bytes(s, system, skew(uneven.kept.get("hbm", uneven.held)) if uneven else 1.0)
 
 

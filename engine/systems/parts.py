@@ -1,6 +1,7 @@
 """Parts: the GPUs, nodes, servers or memory modules among which a system's tables are divided, their pace and their room."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
@@ -18,8 +19,8 @@ from ..registry import load
 from ..scenario.scenario import Scenario
 from ..units import GiB
 from ..workload.accesses import expected
+from ..workload.caching.expected_cache import expected_moves
 from ..workload.expected import Accesses
-from ..workload.expected_cache import expected_moves
 from .row_kinds import RowKind, row_bytes, row_kinds
 from .sharding import Parts
 from .system import System, cache_policy
@@ -132,6 +133,12 @@ def _tiered_units(s: Scenario, system: System, kind: RowKind) -> Units:
     return _gpu_units(s, system, kind)._replace(far=2 * mean_bytes(kind.row) * _per(_alone(s, "pcie"), Copy))
 
 
+def _kernel_units(s: Scenario, system: System, kind: RowKind) -> Units:
+    """Rows outside HBM come over each GPU's own link for its threads, and go back."""
+    own = _gpu_units(s, replace(system, cache=None), kind)
+    return own._replace(far=2 * mean_bytes(kind.row) * _per(_alone(s, "pcie"), Direct))
+
+
 def _host_units(s: Scenario, system: System, kind: RowKind) -> Units:
     vector = mean_bytes(kind.vector)
     lookup = _per(_alone(s, "host"), lambda n: HostEmbedding(n, n * vector, 1.0))
@@ -177,6 +184,13 @@ KINDS: Mapping[str, Kind] = {
     "tiers": Kind(
         "GPU", lambda s, system: Parts(s.machine.num_gpus, s.machine.gpus_per_node), EVEN, _tiered_units, more="machine.num_gpus"
     ),
+    "kernels": Kind(
+        "GPU",
+        lambda s, system: Parts(s.machine.num_gpus, s.machine.gpus_per_node),
+        "planner",
+        _kernel_units,
+        more="machine.num_gpus",
+    ),
     "nodes": Kind(
         "node",
         lambda s, system: Parts(nodes(s.machine), 1),
@@ -202,7 +216,7 @@ def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]
     """Return the memories that parts share: name, bytes needed in all, room in bytes, and how many parts share each room."""
     machine, dram = s.machine, (s.machine.host_dram_GiB or 0.0) * GiB
     have: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": ((machine.server_dram_GiB or 0.0) * GiB, 1)}
-    if system.shards in ("gpus", "tiers"):
+    if system.shards in ("gpus", "tiers", "kernels"):
         dram -= system.caches(s)[0] * row_bytes(s) / nodes(machine) if system.caches else 0.0
         have = {"dram": (dram, gpus_in_node(machine)), "hbm": (memory_bytes(machine) - 2 * mlp_bytes(s) - activation_bytes(s), 1)}
     if system.shards == "modules":

@@ -18,7 +18,7 @@ from ..hardware.devices.gpu import memory_bytes
 from ..scenario.scenario import Scenario, per_table
 from ..units import GiB
 from ..workload.accesses import expected
-from ..workload.expected_cache import expected_moves, missed_rows
+from ..workload.caching.expected_cache import expected_moves, missed_rows
 from .row_kinds import row_bytes
 from .traffic import activation_bytes, mlp_bytes, table_bytes, table_nbytes
 

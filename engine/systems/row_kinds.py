@@ -82,9 +82,11 @@ def row_sizes(
     moved: Floats | None = None,
     levels: Any = (),
     hot: Floats | None = None,
+    by_lookup: Floats | None = None,
 ) -> RowSizes:
     """Return the bytes of a batch's rows, given how many of each table are unique, moved by a cache, hot, (T,) each, and in each
     of the levels, (LEVELS, T): the unique rows that the popularity lets expect, and the same of the others, where not said.
+    Lookups of each table are the model's, or `by_lookup`, (T,).
     """
     kinds, _ = row_kinds(s)
     if len(kinds) == 1:
@@ -93,7 +95,7 @@ def row_sizes(
     where = tuple(mean_kind(s, level) if np.any(level) else rows for level in levels) or (rows,) * LEVELS
     far = mean_kind(s, np.sum(levels, axis=0)).row if np.any(levels) else rows.row
     come, popular = (rows if some is None or not some.any() else mean_kind(s, some) for some in (moved, hot))
-    return RowSizes(rows, mean_kind(s, lookups(s)), come, where, far, popular)
+    return RowSizes(rows, mean_kind(s, lookups(s) if by_lookup is None else by_lookup), come, where, far, popular)
 
 
 def kind_bytes(s: Scenario, name: str) -> Floats:

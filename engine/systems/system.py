@@ -67,7 +67,8 @@ class Cache:
     """The rows that a system keeps near: by which policy, how many over all tables, and which `others` can be chosen.
 
     `at_once` batches are fetched together, on their union. The rows of `window` batches must be held together; with 0,
-    rows that do not fit are used without being kept. `in_sets`: a row may only stand in one set of 32.
+    rows that do not fit are used without being kept. `in_sets`: a row may only stand in one set of 32. `tables` are those
+    whose rows it keeps, where these are not all.
     """
 
     policy: str
@@ -76,6 +77,7 @@ class Cache:
     at_once: Callable[[Scenario], int] = lambda s: 1
     window: Callable[[Scenario], int] = lambda s: 0
     in_sets: bool = False
+    tables: Callable[[Scenario], tuple[int, ...]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,8 @@ class System:
     `shards` says what the parts are among which a plan divides its tables (`systems.parts.KINDS`), "" where all share all work
     evenly. Systems of one `family` are shown beside each other, measured against its `baseline`. `replicates` says whether its
     GPUs can all hold the most popular rows.
-    `confidence` says how well its inner workings are known: "source" or "headline only".
+    `confidence` says how well its inner workings are known: "source" or "headline only". `kernel` is where it looks the rows
+    of tables up, of a system whose tables can have kernels of their own; `groups` are then the tables of each kernel.
     """
 
     title: str
@@ -109,6 +112,8 @@ class System:
     tiers: Callable[[Scenario], Tiers] | None = None
     hot: Callable[[Scenario], float] | None = None
     hbm_rows: Callable[[Scenario], float] | None = None
+    kernel: str = ""
+    groups: Callable[[Scenario], Mapping[str, tuple[int, ...]]] | None = None
     places: Callable[[Scenario], Mapping[str, float]] | None = None
     constants: tuple[Constant, ...] = ()
     logs: tuple[Log, ...] = ()
@@ -178,6 +183,11 @@ def cache_policy(scenario: Scenario, cache: Cache) -> str:
             "set it to auto."
         )
     return f"{asked} in sets" if cache.in_sets else asked
+
+
+def cached_tables(scenario: Scenario, cache: Cache) -> tuple[int, ...] | None:
+    """Return the tables whose rows a cache keeps, by number; None for all."""
+    return cache.tables(scenario) if cache.tables else None
 
 
 def medium_cache(scenario: Scenario, system: System) -> LineCache:

@@ -19,7 +19,7 @@ from ..scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_tabl
 from ..scenario.storage import mlp_state, row_state
 from ..units import FLOAT32, MiB
 from ..workload.bags import uneven_bags
-from ..workload.expected_cache import popular_sums
+from ..workload.caching.expected_cache import popular_sums
 from .row_kinds import LEVELS, RowSizes, kind_bytes, row_bytes, row_kinds, row_sizes
 
 INDEX_BYTES = 8
@@ -47,7 +47,8 @@ class Traffic:
     with several memories (`systems.placement.levels`). Shares of lookups, and of pooled vectors, that meet nothing but rows
     which every GPU holds are `replicated_lookups`, `replicated_vectors`; such unique rows, `replicated_rows`. Bytes: `sizes` of
     rows, of pooled vectors one way, of uneven bags' lengths, of all MLP parameters with optimizer state, of their gradients, of
-    sorting a lookup. The GPU with most `tables` updates so many by themselves, or pieces of them.
+    sorting a lookup. The GPU with most `tables` updates so many by themselves, or pieces of them. `groups` are the parts of this
+    traffic that tables of each kernel have, of a system whose tables have kernels of their own.
     """
 
     rows: Floats
@@ -78,6 +79,7 @@ class Traffic:
     mlp_gradient_bytes: float
     sort_nbytes: float
     tables: float
+    groups: tuple[tuple[str, "Traffic"], ...] = ()
 
     @property
     def batches(self) -> int:
@@ -141,8 +143,9 @@ class Traffic:
 
     @property
     def hit_rate(self) -> float:
-        """Share of lookups whose row the cache held when their batch began."""
-        return 1 - float(self.missed.mean()) / float(np.mean(self.lookups))
+        """Share of the lookups in tables with a cache whose row it held when their batch began."""
+        looked_up = next((part.lookups for name, part in self.groups if name == "uvm-cache"), self.lookups)
+        return 1 - float(self.missed.mean()) / float(np.mean(looked_up))
 
     @property
     def far(self) -> Floats:
@@ -386,4 +389,5 @@ def steady(amounts: Traffic, batches: int) -> Traffic:
 def _each(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
     changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in BY_BATCH}
     lookups = amounts.lookups if isinstance(amounts.lookups, float) else change(amounts.lookups)
-    return replace(amounts, lookups=lookups, **changed)
+    groups = tuple((name, _each(part, change)) for name, part in amounts.groups)
+    return replace(amounts, lookups=lookups, groups=groups, **changed)

@@ -6,12 +6,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import BadKnob
-from ..systems.system import Settled, cache_policy
+from ..systems.kernels.mixed import CACHED as CACHED_ROWS
+from ..systems.kernels.mixed import HBM, HOST, chosen_kernels
+from ..systems.kernels.mixed import UVM as DIRECT
+from ..systems.system import Settled, cache_policy, cached_tables
 from ..workload.accesses import expected
-from ..workload.expected_cache import expected_moves
+from ..workload.caching.expected_cache import expected_moves
 
 FUSED, DENSE, UVM, CACHED, DRIVES = "fused", "dense", "fused_uvm", "fused_uvm_caching", "key_value"
 KERNELS = (FUSED, DENSE, UVM, CACHED, DRIVES)
+BY_NAME: Mapping[str, str] = {HBM: FUSED, DIRECT: UVM, CACHED_ROWS: CACHED}  # of kernels that tables have by policy.kernel
 # The kernel of tables in each memory of the systems whose plans TorchRec can run, from the fastest memory down.
 REPRESENTED: Mapping[str, Mapping[str, str]] = {
     "all-hbm": {"hbm": FUSED},
@@ -61,6 +65,8 @@ def representable() -> str:
 def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
     """Return the kernel of each table, (T,), under a settled system; raises BadKnob where TorchRec has none."""
     s, system = settled.scenario, settled.system
+    if system.groups:
+        return _mixed_kernels(settled)
     memories = REPRESENTED.get(s.system)
     if memories is None:
         raise BadKnob(f"system={s.system} has no plan that TorchRec can run; choose {representable()}.")
@@ -78,13 +84,27 @@ def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
     return tuple(TableKernel(kernel, cache) for cache in caches)
 
 
+def _mixed_kernels(settled: Settled) -> tuple[TableKernel, ...]:
+    """Return the kernels of tables that have their own; raises BadKnob for one that the host looks up, which TorchRec has not."""
+    kernels = chosen_kernels(settled.scenario)
+    if HOST in kernels:
+        raise BadKnob(
+            f"policy.kernel=host of table {kernels.index(HOST)} is no kernel of TorchRec's; choose hbm, uvm or uvm-cache."
+        )
+    caches = _caches(settled) if settled.system.cache else (None,) * len(kernels)
+    return tuple(
+        TableKernel(BY_NAME[kernel], cache if kernel == CACHED_ROWS else None)
+        for kernel, cache in zip(kernels, caches, strict=True)
+    )
+
+
 def _caches(settled: Settled) -> tuple[CacheSettings | None, ...]:
     """Return the cache of each table with its expected use: misses are spread over tables as unique rows are."""
     s, cache = settled.scenario, settled.system.cache
     if cache is None:
         return ()
-    policy, unique = cache_policy(s, cache), expected(s).unique_rows
-    misses = expected_moves(s, policy, cache.rows(s), cache.at_once(s)).misses
+    policy, unique, tables = cache_policy(s, cache), expected(s).unique_rows, cached_tables(s, cache)
+    misses = expected_moves(s, policy, cache.rows(s), cache.at_once(s), tables).misses
     algorithm = "LFU" if policy.startswith("lfu") else "LRU"
-    rate = float(misses / unique.sum())
+    rate = float(misses / (unique if tables is None else unique[list(tables)]).sum())
     return tuple(CacheSettings(algorithm, s.policy.cache_load_factor, True, float(rows), rate) for rows in unique)

@@ -14,7 +14,7 @@ from ..registry import every, load, names
 from ..results.metrics import metrics
 from ..scenario.knobs import AUTO
 from ..scenario.presets import Preset, preset, preset_names
-from ..scenario.scenario import KNOBS
+from ..scenario.scenario import KNOBS, from_file
 
 FORMS: Mapping[str, Callable[[float, float], float]] = {
     "value": lambda ours, base: ours,
@@ -135,7 +135,7 @@ def _claim(owner: Preset, number: int, entry: Mapping[str, Any]) -> Claim:
     for name in ("knobs", "baseline_knobs", "cause_knobs"):
         if not isinstance(given.get(name, {}), Mapping):
             raise BadFile(f"{where}: {name}={given[name]!r} is not a table of knobs.")
-        given[name] = tuple((path, None if value == AUTO else _frozen(value)) for path, value in given.get(name, {}).items())
+        given[name] = tuple((path, _value(path, value)) for path, value in given.get(name, {}).items())
     claim = Claim(**{**_classed(given), "presets": tuple(given["presets"])})
     for problem in chain(_unknown_words(claim), _contradictions(claim)):
         raise BadFile(f"{where}: {problem}")
@@ -147,6 +147,12 @@ def _classed(given: Mapping[str, Any]) -> dict[str, Any]:
     sample = "calibrated" if given.get("kind") == "calibrated" and given.get("published") is not None else ""
     family = load("systems", given["system"]).family if given["system"] in names("systems") else ""
     return {"sample": sample, "family": family, **given}
+
+
+def _value(path: str, value: Any) -> Any:
+    """Return the value that a claim gives a knob; a list may be a text, as in hbm*74;uvm."""
+    by_table = path in KNOBS and KNOBS[path].by_table
+    return from_file(path, value) if by_table and isinstance(value, str) else None if value == AUTO else _frozen(value)
 
 
 def _frozen(value: Any) -> Any:

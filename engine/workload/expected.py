@@ -84,20 +84,38 @@ def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -
     return rates
 
 
-def stay(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -> Floats:
-    """Return the characteristic time of an LRU cache of `capacity` rows, in lookups: how long an unused row stays."""
+def stay(space: Spectrum, capacity: Floats | float, locality: float = 0.0, admitted: float = 1.0) -> Floats:
+    """Return the characteristic time of an LRU cache of `capacity` rows, in lookups: how long an unused row stays.
+
+    With `admitted` below 1 the cache takes in that share of the rows that it misses.
+    """
     every, rate = space.rows.sum(), gap_rate(space.p)
     wanted = np.clip(np.asarray(capacity, dtype=np.float64), 0, every * (1 - 1e-12))
     with np.errstate(divide="ignore"):  # each use brings one row at most; and no row is rarer than the rarest
         soonest = np.log(wanted / (space.rows @ rate))
-        latest = np.log(-np.log1p(-wanted / every) / (rate.min() * (1 - locality)))
+        held = wanted / every
+        latest = np.log(-(np.log1p(-held) - np.log1p(-held * (1 - 1 / admitted))) / (rate.min() * (1 - locality)))
 
     def room(log_time: Floats) -> Floats:
-        void = unused(np.exp(log_time)[..., None] * rate, locality)
+        void = absent(unused(np.exp(log_time)[..., None] * rate, locality), admitted)
         apart: Floats = odds((1 - void) @ space.rows, every) - odds(wanted, every)
         return apart
 
     return np.exp(rising(room, np.clip(soonest - 1e-9, *LOG_TIMES), np.clip(latest + 1e-9, *LOG_TIMES)))
+
+
+def absent(void: Floats, admitted: float) -> Floats:
+    """Return the chance that a cache does not hold a row that was not used for as long as rows stay with the chance `void`.
+
+    A cache that admits a share of missing rows holds a row from its first admitted use on (q-LRU; Martina, Garetto and
+    Leonardi, INFOCOM 2014).
+    """
+    return void if admitted == 1 else void / (void + admitted * (1 - void))
+
+
+def refused_share(void: Floats, admitted: float) -> Floats:
+    """Return the chance that a cache does not hold a row that was used while rows stay: it was refused each time."""
+    return absent(void, admitted) * (1 - admitted)
 
 
 def odds(part: Any, whole: float) -> Any:
@@ -106,8 +124,8 @@ def odds(part: Any, whole: float) -> Any:
         return np.log(part) - np.log(np.maximum(whole - part, 0.0))
 
 
-def rising(f: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Return where rising functions, each of its own number between `low` and `high`, become 0; to NEAR.
+def rising(f: Callable[[Floats], Floats], low: Floats, high: Floats, near: float = NEAR) -> Floats:
+    """Return where rising functions, each of its own number between `low` and `high`, become 0; as exactly as `near` says.
 
     By Chandrupatla's method (Advances in Engineering Software 28, 1997): inverse quadratic steps, and halves where these fail.
     """
@@ -120,11 +138,11 @@ def rising(f: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
             last, at_last = np.where(same, one, other), np.where(same, at_one, at_other)
             other, at_other = np.where(same, other, one), np.where(same, at_other, at_one)
             one, at_one, width = here, at, np.abs(other - here)
-            if np.all(width <= 2 * NEAR):
+            if np.all(width <= 2 * near):
                 break
             x, y = (one - other) / (last - other), (at_one - at_other) / (at_last - at_other)
             step = at_one / (at_other - at_one) * at_last / (at_other - at_last)
             step += (last - one) / (other - one) * at_one / (at_last - at_one) * at_other / (at_last - at_other)
             part = np.where((y * y < x) & ((1 - y) ** 2 < 1 - x) & np.isfinite(step), step, 0.5)
-            part = np.clip(part, np.minimum(NEAR / width, 0.5), 1 - np.minimum(NEAR / width, 0.5))
+            part = np.clip(part, np.minimum(near / width, 0.5), 1 - np.minimum(near / width, 0.5))
     return np.maximum(one, other)

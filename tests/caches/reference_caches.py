@@ -114,9 +114,13 @@ def lfu(batches: Iterable[Ints], rows: int) -> list[list[int]]:
 
 def lru_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:
     """Return what the engine's set-associative cache does, in the order of COLUMNS, and the rows it refuses."""
-    done = followed(set_associative, set_associative.no_rows(rows, ways), batches)
-    empty = set_associative.EMPTY
-    return [[*counts[MOVED].tolist(), int((cache.held != empty).sum()), int(counts[REFUSED])] for cache, counts in done]
+    cache, found = set_associative.no_rows(rows, ways), []
+    for n, ids in enumerate(batches):
+        counts = np.zeros(COUNTS, dtype=np.int64)
+        cache = set_associative.served(cache, n, ids, counts)
+        held = int((cache.held != set_associative.EMPTY).sum())
+        found.append([*counts[MOVED].tolist(), held, int(counts[REFUSED])])
+    return found
 
 
 def lfu_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:

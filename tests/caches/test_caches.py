@@ -10,7 +10,7 @@ from engine.caches import row_index
 from engine.caches.policies import set_associative
 from engine.caches.policy import POLICIES, kept_by, systems_with
 from engine.registry import every
-from engine.workload.expected_cache import STAYS
+from engine.workload.caching.expected_cache import STAYS
 from tests.caches import reference_caches as by_hand
 from tests.caches.reference_caches import cache_misses, lfu, lfu_in_sets, lru_in_sets
 
@@ -72,12 +72,41 @@ def test_a_set_associative_cache_is_an_lru_in_each_set_of_the_split_trace(rows, 
     assert sum(row[2] for row in lru_in_sets(ids[:, None], rows, ways)) == wanted
 
 
-def test_a_set_full_of_the_present_batch_serves_a_conflict_without_keeping_it():
+def test_a_set_full_of_rows_of_two_batches_serves_a_conflict_without_keeping_it():
     ids = np.arange(200)
     own = np.array([set_associative.set_of(row, 2) for row in ids])
     one_set = ids[own == 0][:7]
-    found = lru_in_sets([one_set, one_set, one_set[4:]], 8, 4)
-    assert [row[2:] for row in found] == [[7, 3, 4, 3], [3, 3, 4, 3], [3, 3, 4, 0]]
+    first = set_associative.first_of(0, 7)
+    came, left = np.split(np.roll(one_set, -first), [4])
+    found = lru_in_sets([one_set, one_set, left, left, came], 8, 4)
+    assert [row[2:] for row in found] == [[7, 3, 4, 3], [3, 3, 4, 3], [3, 3, 4, 3], [3, 3, 4, 0], [3, 3, 4, 3]]
+
+
+@given(batches=st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=12), min_size=1, max_size=20), ways=st.integers(1, 4))
+def test_a_cache_in_sets_keeps_what_the_definition_of_its_locks_says(batches, ways):
+    """A row comes in place of the one of its set that was not used for longest, and not by this batch or the one before it."""
+    held, found = [{} for _ in range(3)], []
+    for turn, ids in enumerate(batches):
+        unique = list(dict.fromkeys(ids))
+        of = {row: held[set_associative.set_of(row, 3)] for row in unique}
+        missing = [row for row in unique if row not in of[row]]
+        evicted = refused = 0
+        unmet = sum(row in missing for row in ids)
+        for row in unique:
+            if row in of[row]:
+                of[row][row] = (turn, unique.index(row))
+        first = set_associative.first_of(turn, len(missing))
+        for number, row in enumerate(missing[first:] + missing[:first]):
+            mine = of[row]
+            oldest = min(mine, key=mine.__getitem__) if len(mine) == ways else None
+            if oldest is not None and mine[oldest][0] >= turn - 1:
+                refused += 1
+                continue
+            evicted += oldest is not None
+            mine.pop(oldest, None)
+            mine[row] = (turn, len(unique) + number)
+        found.append([len(unique), unmet, len(missing), evicted + refused, sum(map(len, held)), refused])
+    assert lru_in_sets([np.array(ids) for ids in batches], 3 * ways, ways) == found
 
 
 @pytest.mark.parametrize(("rows", "ways"), [(8, 8), (12, 4), (40, 4), (128, 32), (150, 10)])

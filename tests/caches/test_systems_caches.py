@@ -20,7 +20,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.workload.batch import offsets
-from engine.workload.expected_cache import conflicts
+from engine.workload.caching.expected_cache import conflicts
 from engine.workload.source import source
 from tests.caches import reference_caches as by_policy
 from tests.cases import each
@@ -116,10 +116,22 @@ def test_estimate_and_full_run_agree_on_counts_in_sets_that_had_time(popularity,
 
 def test_rows_that_are_refused_cross_the_link_for_their_lookups_and_updates_alone():
     asked = small(system="torchrec-uvm", **{"policy.cache_policy": "lfu"})
-    t = replace(flow(asked, 4), misses=np.full(4, 100.0), evicted=np.full(4, 90.0), refused=np.full(4, 80.0))
-    tasks = {task.name: task.demands[0].work for task in load("systems", "torchrec-uvm").plan(settle(asked), t)}
-    moved = {name: works.nbytes.tolist()[0] / t.row_bytes for name, works in tasks.items() if isinstance(works, Direct)}
-    assert moved == {"Evicted rows to host": 10, "Missing rows to GPU": 20, "Refused lookups": 80, "Refused updates": 160}
+    moves = {"misses": 100.0, "evicted": 90.0, "refused": 80.0, "missed": 150.0}
+    t = replace(flow(asked, 4), **{name: np.full(4, amount) for name, amount in moves.items()})
+    tasks = {task.name: task.demands for task in load("systems", "torchrec-uvm").plan(settle(asked), t)}
+    moved = {
+        f"{name} {demand.lane}": demand.work.nbytes.tolist()[0] / t.row_bytes
+        for name, demands in tasks.items()
+        for demand in demands
+        if isinstance(demand.work, Direct)
+    }
+    assert moved == {
+        "Evicted rows to host from GPU": 10,
+        "Missing rows to GPU to GPU": 20,
+        "Embedding lookup to GPU": 80 * 1.5,  # each of its lookups reads it
+        "Embedding update to GPU": 80,
+        "Embedding update from GPU": 80,
+    }
 
 
 def test_counts_of_all_rows_take_the_gpu_memory_that_stamps_of_cached_rows_give_back():

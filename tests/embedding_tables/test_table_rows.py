@@ -17,7 +17,7 @@ from engine.schedule.machine import settle
 from engine.systems.system import cache_policy
 from engine.systems.traffic import table_bytes
 from engine.workload.batch import offsets
-from engine.workload.expected_cache import expected_moves
+from engine.workload.caching.expected_cache import expected_moves
 from engine.workload.source import source
 from tests.cases import each
 from tests.embedding_tables.unlike_tables import unlike

@@ -108,6 +108,7 @@ BILLS = {
     "proactive-cold": both(times(2, node(8, "a100-80", "gpu-8-sxm", 1024)), cards(16)),
     "scratchpipe-kaggle": ALONE,
     "tiny": OPTANE,
+    "torchrec-cache": node(2, "h100-sxm", "two-socket", 16 * 32),
     "torchrec-terabyte": node(8, "a100-80", "gpu-8-sxm", 6 * 256),
     "trainingcxl-rm1": prototype(1),
     "trainingcxl-rm2": prototype(4),  # 61 GB
@@ -141,6 +142,7 @@ TOTALS = {
     "proactive-cold": 332475.13,
     "scratchpipe-kaggle": 24294.54,
     "tiny": 34167.39,
+    "torchrec-cache": 71118.78,
     "torchrec-terabyte": 160356.35,
     "trainingcxl-rm1": 9334.70,
     "trainingcxl-rm2": 9622.70,

@@ -17,7 +17,7 @@ from engine.systems.row_kinds import row_bytes
 from engine.systems.scale_out.mtrains import COMPACTION, scm_rows
 from engine.systems.traffic import cached_rows, table_bytes
 from engine.workload.accesses import expected
-from engine.workload.expected_cache import hot_split
+from engine.workload.caching.expected_cache import hot_split
 from tests.machines import flow
 
 SYSTEMS = ("dram-hbm-nodes", "mtrains", "cold-in-dram", "proactive")

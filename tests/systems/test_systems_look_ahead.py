@@ -16,7 +16,7 @@ from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import steady
 from engine.workload.batch import recent, tally
-from engine.workload.expected_cache import alone, expected_unique, look_ahead_rows, spread
+from engine.workload.caching.expected_cache import alone, expected_unique, look_ahead_rows, spread
 from engine.workload.source import source
 
 SYSTEMS = ("torchrec-uvm", "scratchpipe", "remote-no-cache", "bagpipe")
@@ -170,9 +170,9 @@ def test_a_prefetch_that_is_shorter_than_training_costs_nothing():
     assert step(small("torchrec-uvm", **hidden)) == pytest.approx(step(small("all-hbm", **hidden)), rel=1e-6)
 
 
-def test_a_longer_prefetch_of_torchrec_is_exposed_from_one_lookup_to_the_next():
+def test_a_longer_prefetch_of_torchrec_is_exposed_beside_the_features_that_come_the_same_way():
     asked = small("torchrec-uvm", **SLOW_LINK)
-    names = ("Find misses", "Evicted rows to host", "Missing rows to GPU", "Embedding lookup")
+    names = ("Sparse features", "Find misses", "Missing rows to GPU")  # rows go as others come
     assert step(asked) == pytest.approx(takes(asked, *names), rel=1e-6)
 
 

@@ -97,15 +97,18 @@ def without(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def test_what_was_fitted_fits_our_own_limits_hold_and_every_miss_tells_its_cause(verdicts) -> None:
     outside = [v for v in verdicts if v.passed is False]
     assert [v.claim.title for v in outside if v.claim.sample != "out of sample"] == [
+        "Throughput, the five largest tables on the host, one A100 [samples/s]",
         "Step time, all-hbm, distributed-embeddings' Tiny, 16 A100 [ms]",
+        "Step time, cache of 20 % of its rows [ms]",
         "Throughput, all-hbm, compiled by XLA, eight V100 in fp16 [samples/s]",
     ], "whose form alone was chosen with it in sight"
     unknown = [miss for miss in outside if miss.caused is None]
-    assert len(unknown) == 2 and {miss.cause for miss in unknown} == {"cause unknown"}
+    assert len(unknown) == 3 and {miss.cause for miss in unknown} == {"cause unknown"}
     late = [miss for miss in unknown if not miss.claim.source.startswith(BEFORE)]  # others were claimed before their mechanisms
-    assert [(miss.preset, round(miss.error_percent or 0)) for miss in late] == [("hotline-kaggle", -18)], (
-        "which 1 % of jitter put outside"
-    )
+    assert [(miss.preset, round(miss.error_percent or 0)) for miss in late] == [
+        ("hotline-kaggle", -18),  # which 1 % of jitter put outside
+        ("torchrec-cache", -30),  # whose refused rows were measured four times as slow as rows without a cache
+    ]
     for miss in [miss for miss in outside if miss not in unknown]:
         assert miss.caused is not None and miss.caused != pytest.approx(miss.ours, rel=0.05), miss.name
         assert all(path in miss.cause for path, _ in miss.claim.cause_knobs)

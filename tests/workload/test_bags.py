@@ -15,7 +15,7 @@ from engine.scenario.scenario import with_values
 from engine.systems.steps.gpu import by_popularity
 from engine.systems.traffic import traffic
 from engine.workload import bags, generator
-from engine.workload.expected_cache import popular_shares
+from engine.workload.caching.expected_cache import popular_shares
 from engine.workload.sampling import recipe, rows_at
 from engine.workload.source import source
 from tests.cases import each

@@ -11,7 +11,8 @@ from engine.amounts import repeats
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
-from engine.workload import accesses, batch, expected_cache, row_spread, source, spectrum
+from engine.workload import accesses, batch, row_spread, source, spectrum
+from engine.workload.caching import expected_cache
 from engine.workload.expected import hit_rate
 from engine.workload.popularity import alike
 from tests.cases import each

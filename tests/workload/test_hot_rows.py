@@ -14,7 +14,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.workload import sampling as links
 from engine.workload.batch import offsets
-from engine.workload.expected_cache import popular_shares
+from engine.workload.caching.expected_cache import popular_shares
 from engine.workload.readers.formats import read
 from engine.workload.source import source
 from tests.cases import each

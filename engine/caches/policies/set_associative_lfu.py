@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.arrays import Flags, Ints, Slots
 from ...core.jit import entry, inner
-from ...workload.expected_cache import WAYS
+from ...workload.caching.locked_sets import WAYS
 from .. import row_index as index
 from ..row_index import NONE, Held
 from .set_associative import set_of, shape

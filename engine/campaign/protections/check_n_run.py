@@ -10,7 +10,7 @@ from ...scenario.scenario import per_table
 from ...systems.row_kinds import RowKind, mean_kind
 from ...systems.traffic import INDEX_BYTES
 from ...units import FLOAT32
-from ...workload.expected_cache import expected_unique, unique_by_table
+from ...workload.caching.expected_cache import expected_unique, unique_by_table
 from ..closed_form import CUSTOMARY
 from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Protection, ProtectionPlan, Site
 from .periodic_full import room

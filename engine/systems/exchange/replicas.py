@@ -18,7 +18,7 @@ from ...scenario.scenario import Scenario, per_table
 from ...units import FLOAT32, MiB
 from ...workload.accesses import expected
 from ...workload.bags import generating, length_cv
-from ...workload.expected_cache import hot_split, hot_unique, hottest
+from ...workload.caching.expected_cache import hot_split, hot_unique, hottest
 from ..row_kinds import RowKind, mean_kind, row_kinds
 from ..traffic import SENT, activation_bytes, mlp_bytes, num_rows, rows_within, tables_apart
 from .crossing import Crossing

@@ -6,7 +6,7 @@ from ...core.graph import Demand, Task
 from ...core.row_sizes import mean_bytes
 from ...core.work import AllReduce, Amount
 from ...scenario.scenario import Scenario
-from ...workload.expected_cache import alone, look_ahead_by_table, look_ahead_rows
+from ...workload.caching.expected_cache import alone, look_ahead_by_table, look_ahead_rows
 from ..loop import training_loop
 from ..row_kinds import kind_bytes, row_bytes, row_kinds
 from ..steps import gpu, remote

@@ -2,7 +2,7 @@
 
 from ...core.graph import Task
 from ...scenario.scenario import Scenario
-from ...workload.expected_cache import hot_split
+from ...workload.caching.expected_cache import hot_split
 from ..steps import far_memory
 from ..system import Settled, System
 from ..traffic import Traffic, cached_rows, hottest_bytes, table_bytes

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ...core.graph import Task
-from ...workload.expected_cache import hot_split
+from ...workload.caching.expected_cache import hot_split
 from ..steps import far_memory, gpu
 from ..system import Settled
 from ..traffic import Traffic, cached_rows

@@ -20,6 +20,7 @@ SYSTEM = System(
     family="Caches in HBM",
     baseline="all-hbm",
     shards="gpus",
+    kernel="hbm",
     replicates=True,
     cites=("facebookresearch/dlrm; pytorch/torchrec",),
 )

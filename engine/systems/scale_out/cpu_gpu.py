@@ -20,5 +20,6 @@ SYSTEM = System(
     family="Hot and cold rows",
     baseline="cpu-gpu",
     shards="nodes",
+    kernel="host",
     cites=("facebookresearch/dlrm, its hybrid mode",),
 )

@@ -17,7 +17,7 @@ from engine.systems.exchange.replicas import vector_sent
 from engine.systems.row_kinds import kind_bytes, row_kinds
 from engine.systems.traffic import cached_rows, mlp_bytes, num_rows, rows_within, table_bytes
 from engine.workload.batch import offsets
-from engine.workload.expected_cache import (
+from engine.workload.caching.expected_cache import (
     expected_unique,
     hot_split,
     hot_unique,

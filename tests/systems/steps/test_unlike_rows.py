@@ -33,7 +33,7 @@ from engine.systems.traffic import cached_rows, hot_bytes, hot_rows, sort_nbytes
 from engine.workload.accesses import expected
 from engine.workload.bags import uneven_bags
 from engine.workload.batch import offsets
-from engine.workload.expected_cache import expected_moves, missed_rows
+from engine.workload.caching.expected_cache import expected_moves, missed_rows
 from engine.workload.source import source
 from tests.cases import each
 

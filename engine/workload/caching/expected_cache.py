@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Floats
-from ..core.memo import remembered
-from ..scenario.scenario import Scenario, per_table
-from .accesses import lookups
-from .bags import chances, generating, length_cv
-from .expected import CLOSENESS, HALVINGS, gap_rate, in_both, stay, unused
-from .popularity import alike, popularities
-from .sampling import head_quantile, links
-from .spectrum import Spectrum, id_space, spectra
+from ...core.arrays import Floats
+from ...core.memo import remembered
+from ...scenario.scenario import Scenario, per_table
+from ..accesses import lookups
+from ..bags import chances, generating, length_cv
+from ..expected import CLOSENESS, HALVINGS, gap_rate, in_both, refused_share, stay, unused
+from ..popularity import alike, popularities
+from ..sampling import head_quantile, links
+from ..spectrum import Spectrum, id_space, spectra
+from .locked_sets import WAYS, locked_sets
 
 
 class ExpectedMoves(NamedTuple):
@@ -30,10 +31,7 @@ class ExpectedMoves(NamedTuple):
 
 
 NOTHING = ExpectedMoves(0.0, 0.0)
-WAYS = 32  # of a set-associative cache
 TINY = 1e-30  # step of a derivative along the imaginary axis, which has no rounding to fear
-# By policy: how many rows of each class can be missing, and for how many lookups an unused one of them stays.
-Stays = Callable[[Scenario, Spectrum, float, float], tuple[Floats, float]]
 
 
 def expected_moves(
@@ -46,12 +44,23 @@ def expected_moves(
     served = at_once * float((batch if tables is None else batch[list(tables)]).sum())
     if capacity_rows >= space.rows.sum():
         return NOTHING
-    rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
-    x, c = gap_rate(space.p), s.data.locality
-    unused_so_far = unused(stays * x, c)
-    misses = rows @ (unused_so_far - unused((stays + served) * x, c))
-    missed = served * float((rows * space.p) @ (unused_so_far * _afresh(x, c, stays, served)))
-    return ExpectedMoves(float(misses) / at_once, missed / at_once, _refused(s, policy, capacity_rows, float(misses)) / at_once)
+    state = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
+    missing, unmet = _missing(s, space, state, served)
+    misses, missed = float(state.rows @ missing), served * float((state.rows * space.p) @ unmet)
+    refused = misses if state.refused is None else min(misses, state.refused)
+    return ExpectedMoves(misses / at_once, missed / at_once, refused / at_once)
+
+
+def _missing(s: Scenario, space: Spectrum, state: "State", served: float) -> tuple[Floats, Floats]:
+    """Return the chances that a row of each class is missing in a batch, and that a lookup of such a row misses."""
+    x, c, (_, stays, admitted, _) = gap_rate(space.p), s.data.locality, state
+    away = unused(stays * x, c)
+    back, afresh = away - unused((stays + served) * x, c), away * _afresh(x, c, stays, served)
+    if admitted == 1:
+        return back, afresh
+    gone = refused_share(away, admitted)  # of the rows that were used while rows stay
+    used = 1 - unused(served * x, c)
+    return back + gone * (used - back), afresh + gone * (1 - afresh)
 
 
 def _afresh(x: Floats, c: float, stays: float, served: float) -> Floats:
@@ -59,13 +68,6 @@ def _afresh(x: Floats, c: float, stays: float, served: float) -> Floats:
     pace = CLOSENESS * (1 - c) * served * x
     reaches = c * -np.expm1(-pace) / pace  # a use's chain of forerunners reaches back beyond its own batch
     return 1 - reaches * -np.expm1(-CLOSENESS * stays * x)
-
-
-def _refused(s: Scenario, policy: str, capacity: float, misses: float) -> float:
-    """By recency, rows of a set that is full of its own batch; by count, in the end, all that are not held."""
-    if policy == "lfu in sets":
-        return misses
-    return float(min(misses, conflicts(expected_unique(s, 1), capacity))) if policy == "lru in sets" else 0.0
 
 
 def expected_unique(s: Scenario, batches: int) -> float:
@@ -121,12 +123,33 @@ def conflicts(rows: Any, capacity: float) -> Any:
     return rows * np.clip(more + chance[..., -1] - WAYS * more / each, 0, None)
 
 
-def _recency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+class State(NamedTuple):
+    """Steady state of a cache: how many rows of each class can be missing, and for how many lookups an unused one stays.
+
+    admitted: share of missing rows that it takes in; refused: rows of a batch that it does not, None if it takes in none.
+    """
+
+    rows: Floats
+    stays: float
+    admitted: float = 1.0
+    refused: float | None = 0.0
+
+
+# From scenario, rows, lookups of a batch and room in rows to the steady state.
+Steady = Callable[[Scenario, Spectrum, float, float], State]
+
+
+def _recency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
     """LRU: a row is fetched when its last use lies further back than rows stay."""
-    return space.rows, float(stay(space, capacity, s.data.locality)) if capacity >= 1 else 0.0
+    return State(space.rows, float(stay(space, capacity, s.data.locality)) if capacity >= 1 else 0.0)
 
 
-def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+def _recency_in_sets(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
+    """LRU in sets of ways: as good as over all rows but where the rows of two batches, which are locked, fill a set."""
+    return State(space.rows, *locked_sets(space, batch, capacity, s.data.locality))
+
+
+def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
     """The most popular rows stay; the batch's others share what is left, so of these the batch before's are still there."""
     touched = 1 - unused(batch * gap_rate(space.p), s.data.locality)
     low, high = 0.0, capacity
@@ -134,23 +157,23 @@ def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> t
         middle = (low + high) / 2
         room = middle + float((space.rows - head(space, middle)) @ touched) <= capacity
         low, high = (middle, high) if room else (low, middle)
-    return space.rows - head(space, low), batch
+    return State(space.rows - head(space, low), batch)
 
 
-def _most_used(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+def _most_used(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
     """The most popular rows of each set stay, and no other row comes in; rows lie at random over the sets."""
     hottest = np.concatenate(([0.0], np.cumsum(space.rows)))
-    return np.diff(conflicts(hottest, capacity)), 0.0
+    return State(np.diff(conflicts(hottest, capacity)), 0.0, refused=None)
 
 
-def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
     """A row has stayed if one of the batches before has used it: those are what it was seen for."""
-    return space.rows, s.policy.look_ahead_batches * batch
+    return State(space.rows, s.policy.look_ahead_batches * batch)
 
 
-STAYS: Mapping[str, Stays] = {
+STAYS: Mapping[str, Steady] = {
     "lru": _recency,
-    "lru in sets": _recency,  # 32 ways are as good as any way: a test holds it to 2 points
+    "lru in sets": _recency_in_sets,
     "lfu in sets": _most_used,
     "lfu": _frequency,  # counts that never age end up as frequencies
     "frequency": _frequency,
@@ -259,16 +282,14 @@ def _missed_by_table(
     if capacity_rows >= space.rows.sum():
         return missed, shares
     served = at_once * float(batch[which].sum())
-    rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
-    x, c = gap_rate(space.p), s.data.locality
-    absent = rows / space.rows * unused(stays * x, c)
-    used = absent - rows / space.rows * unused((stays + served) * x, c)
+    state = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
+    missing, unmet = (state.rows / space.rows * amount for amount in _missing(s, space, state, served))
     order = np.argsort(space.p)
     of, weight = spectra(every.laws), np.array(every.pooling, dtype=np.float64) * s.data.batch_size / batch[which].sum()
     p = of.p * np.repeat(weight, np.diff(of.start, append=len(of.p)))
-    found = np.add.reduceat(of.rows * np.interp(p, space.p[order], used[order]), of.start)
+    found = np.add.reduceat(of.rows * np.interp(p, space.p[order], missing[order]), of.start)
     missed[which] = found[every.kind[which]] / at_once
-    met = np.interp(p, space.p[order], (absent * _afresh(x, c, stays, served))[order])
+    met = np.interp(p, space.p[order], unmet[order])
     shares[which] = np.add.reduceat(of.rows * of.p * met, of.start)[every.kind[which]]
     return missed, shares
 

@@ -1,0 +1,1 @@
+"""Kernels of tables: where the rows of each are looked up."""

@@ -1,0 +1,38 @@
+"""The system in force where tables have kernels of their own: lookups in HBM, or in host memory by the GPU or the host."""
+
+from dataclasses import replace
+from functools import lru_cache
+
+from ...errors import BadKnob
+from ...registry import load, names
+from ...scenario.scenario import Scenario
+from ..system import System
+from .mixed import CACHED, MIXED, chosen_kernels
+
+
+def system_in_force(s: Scenario) -> System:
+    """Return the system that trains a scenario, with its tables' own kernels where it can have them."""
+    system: System = load("systems", s.system)
+    if s.policy.kernel == "auto" or not system.kernel:
+        return system
+    kernels = chosen_kernels(s)
+    return system if set(kernels) == {system.kernel} else mixed(s.system, CACHED in kernels)
+
+
+@lru_cache(maxsize=8)
+def mixed(name: str, cached: bool) -> System:
+    """Return the named system with kernels by table, of which some are `cached`."""
+    own: System = load("systems", name)
+    named = {field: getattr(own, field) for field in ("title", "summary", "family", "baseline", "kernel", "cites")}
+    return replace(MIXED, **named, cache=MIXED.cache if cached else None)
+
+
+def refuse_kernels(s: Scenario, system: System) -> None:
+    """Raise BadKnob where tables are asked to have kernels under a system that cannot have them."""
+    if s.policy.kernel == "auto" or system.kernel:
+        return
+    able = " or ".join(name for name in names("systems") if load("systems", name).kernel)
+    raise BadKnob(
+        f"policy.kernel is not possible: system={s.system} says itself where rows are looked up; "
+        f"set policy.kernel=auto, or choose {able}."
+    )

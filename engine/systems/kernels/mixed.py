@@ -1,0 +1,163 @@
+"""Kernels of tables, mixed: rows of some tables are looked up in HBM, of others in host memory, by the GPU or by the host.
+
+The GPU looks up what lies in HBM, and reads other rows across the link itself, directly or through a cache that is filled while
+the batch before trains. The host looks its own tables up meanwhile and sends pooled vectors, and gets their gradients back.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.graph import Demand, Names, Task
+from ...core.memo import remembered
+from ...core.row_sizes import mean_bytes
+from ...core.work import Copy, Pool, RowReads, RowUpdates
+from ...registry import load
+from ...scenario.scenario import Scenario, per_table
+from ...workload.accesses import expected
+from ...workload.caching.expected_cache import missed_rows
+from ..loop import training_loop
+from ..placement import Tiers
+from ..row_kinds import kind_bytes
+from ..steps import gpu, shared, uvm_cache
+from ..system import Cache, Settled, System, cache_policy
+from ..traffic import Traffic, table_nbytes
+
+HBM, UVM, CACHED, HOST = "hbm", "uvm", "uvm-cache", "host"
+ON_GPU = "gpu"  # the group of all tables that the GPU looks up itself
+TITLES = {HBM: "HBM", CACHED: "Cached", UVM: "UVM"}
+
+
+def chosen_kernels(s: Scenario) -> tuple[str, ...]:
+    """Return the kernel of each table, (T,)."""
+    own: str = load("systems", s.system).kernel
+    kernels = s.policy.kernel if isinstance(s.policy.kernel, tuple) else (s.policy.kernel,) * s.model.num_tables
+    return tuple(own if kernel == "auto" else kernel for kernel in kernels)
+
+
+def tables_with(s: Scenario, *kernels: str) -> tuple[int, ...]:
+    """Return the tables that have one of some kernels, by number."""
+    return tuple(table for table, kernel in enumerate(chosen_kernels(s)) if kernel in kernels)
+
+
+def groups(s: Scenario) -> Mapping[str, tuple[int, ...]]:
+    """Return the tables whose traffic the plan tells apart, but for groups without any."""
+    found = {kernel: tables_with(s, kernel) for kernel in (HBM, CACHED, UVM, HOST)} | {ON_GPU: tables_with(s, *TITLES)}
+    return {name: tables for name, tables in found.items() if tables}
+
+
+class Steps(NamedTuple):
+    """Tasks of tables of some kernels before and after the top MLP, and the names of those after which vectors are there."""
+
+    forward: tuple[Task, ...] = ()
+    backward: tuple[Task, ...] = ()
+    looked_up: Names = ()
+
+
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
+    """One batch; a kernel that no table has brings no task."""
+    s, of = settled.scenario, dict(t.groups)
+    share = of[ON_GPU].lookups / t.lookups if ON_GPU in of else 0.0
+    indices, arrived = gpu.index_exchange(settled, share=share)
+    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
+    on_gpu = _on_gpu(settled, t, of, arrived, backward) if ON_GPU in of else Steps()
+    host = _host(settled, of[HOST], backward) if HOST in of else Steps()
+    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", (*on_gpu.looked_up, *host.looked_up))
+    features = (gpu.features(t, on_gpu.forward[0].name, share), *indices) if on_gpu.forward else ()
+    return (
+        training_loop(),
+        *features,
+        *on_gpu.forward,
+        *host.forward,
+        *pooled,
+        shared.bottom_forward(s, gpu.mlp_done(s)),
+        shared.top(s, ("Bottom MLP forward", *forward)),
+        *gradients,
+        shared.bottom_backward(s, ("Top MLP",)),
+        *gpu.all_reduce(s, t),
+        *on_gpu.backward,
+        *host.backward,
+    )
+
+
+def _on_gpu(settled: Settled, t: Traffic, of: Mapping[str, Traffic], arrived: Names, backward: Names) -> Steps:
+    """The GPU's own lookups, a kernel for the tables of each kind; then gradients of all are spread, and each kind is updated."""
+    kinds = [name for name in (HBM, CACHED, UVM) if name in of]
+    spread, _ = gpu.update(of[ON_GPU], t.rows, backward, skew=t.lookup_skew)
+    lookups, updates = zip(*(_kernel(settled, t, name, of[name], arrived, spread.name) for name in kinds), strict=True)
+    names = tuple(lookup.name for lookup in lookups)
+    fill = uvm_cache.fill(t, of[CACHED].sort_bytes, arrived, names, t.row_skew) if CACHED in of else ()
+    return Steps((*fill, *lookups), (spread, *updates), names)
+
+
+def _kernel(settled: Settled, t: Traffic, kind: str, part: Traffic, arrived: Names, spread: str) -> tuple[Task, Task]:
+    """Return lookup and update of the tables of one kernel of the GPU's."""
+    title, far, nbytes = TITLES[kind], settled.placement.far.gpu, part.rows * mean_bytes(part.row_bytes)
+    pool = Demand("gpu", Pool(part.gpu_lookup_bytes, skew=t.lookup_skew))
+    ready = uvm_cache.FILLED if kind == CACHED else arrived
+    lookup = Task(f"{title} lookup", "Embedding", (pool,), ready, (f"{title} update",))
+    in_hbm = RowUpdates(part.rows, part.row_bytes, skew=t.row_skew)
+    work = Demand("gpu", Pool(nbytes, skew=far) if kind == UVM else in_hbm)
+    update = Task(f"{title} update", "Embedding", (work,), (spread,))
+    if kind == UVM:
+        return uvm_cache.reading(lookup, part.lookup_bytes, far), uvm_cache.rewriting(update, nbytes, far)
+    return uvm_cache.with_refused(lookup, update, t, t.row_skew) if kind == CACHED else (lookup, update)
+
+
+def _host(settled: Settled, part: Traffic, backward: Names) -> Steps:
+    """The host looks up and pools beside the GPU and hands over vectors; then it gets their gradients and updates."""
+    skew = settled.placement.far.node
+    reads = Demand("dram", RowReads(part.rows, part.vector_bytes, skew=skew))
+    writes = Demand("dram", RowUpdates(part.rows, part.row_bytes, skew=skew))
+
+    def cross(name: str, lane: str, after: Names) -> Task:
+        return Task(name, "Transfer", (Demand("pcie", Copy(part.pooled_bytes, handoffs=1), lane),), after)
+
+    lookup = shared.host_embedding(part, "Host lookup", (reads,), ("Training loop",), ("Host update",), skew=skew)
+    update = shared.host_embedding(part, "Host update", (writes,), ("Host gradients",), skew=skew)
+    return Steps(
+        (lookup, cross("Host vectors", gpu.UP, ("Host lookup",))),
+        (cross("Host gradients", gpu.DOWN, backward), update),
+        ("Host vectors",),
+    )
+
+
+def capacity_rows(s: Scenario) -> float:
+    """Return how many rows the cache in HBM holds."""
+    rows = np.array(per_table(s.model, "num_embeddings"))
+    return s.policy.cache_load_factor * float(rows[list(tables_with(s, CACHED))].sum())
+
+
+@remembered(most=64)
+def tiers(s: Scenario) -> Tiers:
+    """Return what of each table lies where, and its unique rows outside HBM: of cached tables those that the cache misses."""
+    nbytes, touched, kernels = table_nbytes(s), expected(s).unique_rows, np.array(chosen_kernels(s))
+    cached, in_hbm = kernels == CACHED, kernels == HBM
+    missed = missed_rows(s, cache_policy(s, CACHE), capacity_rows(s), tables=np.flatnonzero(cached).tolist())
+    rows = cached * np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
+    held = s.policy.cache_load_factor * rows
+    kept = in_hbm * nbytes + uvm_cache.kept_bytes(s, held, held * kind_bytes(s, "row"), rows)
+    far = np.where(in_hbm, 0.0, np.where(cached, missed, touched))
+    return Tiers({"hbm": kept, "dram": np.where(in_hbm, 0.0, nbytes)}, np.array([far, np.zeros_like(far)]))
+
+
+def places(s: Scenario) -> dict[str, float]:
+    """Return the bytes in HBM and in host memory."""
+    return {place: float(nbytes.sum()) for place, nbytes in tiers(s).kept.items()}
+
+
+CACHE = Cache("lru", capacity_rows, ("lfu",), in_sets=True, tables=lambda s: tables_with(s, CACHED))
+
+MIXED = System(
+    title="Mixed kernels",
+    summary="Rows of each table are looked up where its kernel says.",
+    devices=("host", "gpu", "pcie", "network", "dram"),
+    memory="dram",
+    plan=plan,
+    shards="kernels",
+    cache=CACHE,
+    tiers=tiers,
+    places=places,
+    groups=groups,
+)

@@ -1,0 +1,62 @@
+"""Steps of GPUs that read and write rows of host memory themselves (UVM), and of a cache in HBM that holds some of these rows."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...core.graph import Demand, Names, Task
+from ...core.row_sizes import mean_bytes
+from ...core.work import Amount, Direct, Pool
+from ...scenario.scenario import Scenario
+from ..traffic import Traffic
+from . import gpu
+
+TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was
+TABLE = 4  # bytes for each row: the table that it belongs to
+FILLED = ("Evicted rows to host", "Missing rows to GPU")
+
+
+def fill(t: Traffic, sort_bytes: Amount, after: Names, lookups: Names, skew: Amount) -> tuple[Task, ...]:
+    """Bring in the missing rows of a batch after the `lookups` of the one before it: a few threads evict and load row by row.
+
+    Rows that find their set locked stay where they are. The cache's own lookups sort `sort_bytes`.
+    """
+    moves = (("Evicted rows to host", t.evicted, gpu.DOWN), ("Missing rows to GPU", t.misses, gpu.UP))
+    find = Demand("gpu", Pool(sort_bytes), "prefetch")
+    return (
+        Task("Find misses", "Embedding", (find,), after, lookups),
+        *(
+            Task(
+                name,
+                "Transfer",
+                (Demand("pcie", Direct(t.moved_nbytes * (rows - t.refused), skew=skew), lane),),
+                ("Find misses",),
+            )
+            for name, rows, lane in moves
+        ),
+    )
+
+
+def reading(task: Task, nbytes: Amount, skew: Amount) -> Task:
+    """Return a lookup that reads so many bytes of its rows from host memory, across the link, while it reads others in HBM."""
+    return replace(task, demands=(*task.demands, Demand("pcie", Direct(nbytes, skew=skew), gpu.UP)))
+
+
+def rewriting(task: Task, nbytes: Amount, skew: Amount) -> Task:
+    """Return an update of rows of which so many bytes lie in host memory: they cross the link both ways at once."""
+    ways = (Demand("pcie", Direct(nbytes, skew=skew), lane) for lane in (gpu.UP, gpu.DOWN))
+    return replace(task, demands=(*task.demands, *ways))
+
+
+def with_refused(lookup: Task, update: Task, t: Traffic, skew: Amount) -> tuple[Task, Task]:
+    """Return lookup and update of rows behind a cache: a row that it refused is read for each lookup, and once for its update."""
+    each = np.divide(t.missed, t.misses, out=np.ones_like(t.misses), where=t.misses > 0)  # lookups of a row that it misses
+    read = t.refused * each * mean_bytes(t.sizes.moved.vector)
+    return reading(lookup, read, skew), rewriting(update, t.refused * t.moved_nbytes, skew)
+
+
+def kept_bytes(s: Scenario, rows: Any, cached_bytes: Any, every: Any) -> Any:
+    """Return the bytes in HBM of a cache: of its `rows` cached rows with their tags, and of what it keeps of `every` row."""
+    counted = s.policy.cache_policy == "lfu"
+    return cached_bytes + rows * (TAG + (0 if counted else STAMP)) + every * (TABLE + (COUNT if counted else 0))

@@ -1,0 +1,1 @@
+"""What to expect of caches of rows."""
