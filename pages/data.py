@@ -50,7 +50,6 @@ with answer.draw(workload_tables.answer(found, share), reasons):
 panel.draw(leading.POPULARITY, "data")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cache_size.draw(found, share)
-    st.caption(f"of {plain(cache_size.told(found, 1))} of tables", width="content")
     counting_too = file or st.toggle(
         "Count real ids too", key=COUNT, help="Draws ids and counts them, through caches empty at first."
     )

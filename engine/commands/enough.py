@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from .. import version
+from ..analysis.enough.cache import CacheSize, cache_for, cache_of, hbm_room, lines, sentence, table_shares
 from ..analysis.enough.drawn import bands
 from ..analysis.enough.question import Question, Target, ask, baseline_of
 from ..analysis.enough.smallest import Enough, enough
@@ -19,15 +20,16 @@ from ..insight.running_costs import assumptions, dollars, electricity_dollars, r
 from ..registry import names
 from ..results.result import Result
 from ..scenario import knobs
-from ..scenario.scenario import KNOBS
+from ..scenario.scenario import KNOBS, Scenario
 from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
 from ..systems.system import powered
-from ..units import MS
+from ..units import GB, MS, GiB
 from . import output, scenario_arguments
-from .parser import Subparsers, amount, percentage
+from .parser import Subparsers, amount, percentage, positive, whole_number
 
 USUAL = 10.0
+nodes = partial(whole_number, what="nodes", most=100_000)
 MAIN = tuple(path for path, knob in KNOBS.items() if knob.main and path != "system")
 
 
@@ -44,6 +46,11 @@ def add(commands: Subparsers) -> None:
     target.add_argument("--within", type=percent, metavar="P", help=argparse.SUPPRESS)
     step = partial(amount, what="milliseconds", least=1e-6, most=1e9)
     target.add_argument("--step-ms", type=step, metavar="MS", help="the step time itself")
+    rate = partial(percentage, least=0.001, most=100)
+    target.add_argument("--hit-rate", type=rate, metavar="P", help="of a cache in HBM instead: its size, and which rows it holds")
+    size = partial(positive, what="GiB", most=1e9)
+    target.add_argument("--hbm-GiB", type=size, metavar="N", help="the hit rate of so much HBM, and which rows it holds")
+    target.add_argument("--nodes", type=nodes, metavar="N", help="the same, of what the GPUs of N nodes have left for tables")
     parser.add_argument("--json", metavar="FILE", help="write machine, costs and sentences as JSON; - for standard output")
     parser.set_defaults(call=call)
 
@@ -54,7 +61,10 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.within is not None:
         percent = arguments.within
         print(f"--within goes in the next minor version; write --within-percent {figures.exact(percent)}.", file=sys.stderr)
-    scenario = scenario_arguments.chosen(arguments).scenario
+    chosen = scenario_arguments.chosen(arguments)
+    scenario = chosen.scenario
+    if asked := _cache_size(scenario, arguments):
+        return _tell_cache(scenario, asked, arguments)
     question = ask(scenario, baseline_of(scenario, arguments.baseline), Target(percent / 100, arguments.step_ms))
     answer = enough(question)
     sentences = {name: said for name, said in vars(told(answer, bands(answer))).items() if said}
@@ -64,6 +74,33 @@ def call(arguments: argparse.Namespace) -> int:
     lines = [*sentences.values(), *_costs(question, answer), *_strips(question)]
     output.say("\n".join(lines) + "\n", arguments.json)
     output.note(sequence_note_of_points([scenario]))
+    return 0
+
+
+def _cache_size(s: Scenario, arguments: argparse.Namespace) -> CacheSize | None:
+    """Return the cache that is asked for; None for a question about the machine."""
+    if arguments.hit_rate is not None:
+        return cache_for(s, arguments.hit_rate / 100)
+    if arguments.hbm_GiB is not None:
+        return cache_of(s, arguments.hbm_GiB * GiB)
+    return None if arguments.nodes is None else cache_of(s, hbm_room(s, arguments.nodes))
+
+
+def _tell_cache(s: Scenario, found: CacheSize, arguments: argparse.Namespace) -> int:
+    """Write what a cache holds and hits, as JSON too; returns 0."""
+    if arguments.json:
+        content = {
+            "link": links.link(s),
+            "model_version": version.MODEL,
+            "cache_gigabytes": found.nbytes / GB,
+            "hit_rate_percent": 100 * found.hit_rate,
+            "lru_gigabytes": None if found.recent_nbytes is None else found.recent_nbytes / GB,
+            "lru_hit_rate_percent": 100 * found.recent_rate,
+            "tables": [one._asdict() for one in table_shares(found)],
+            "sentences": {"cache": sentence(s, found)},
+        }
+        output.write(arguments.json, json.dumps(content, indent=1) + "\n")
+    output.say("\n".join(lines(s, found)) + "\n", arguments.json)
     return 0
 
 

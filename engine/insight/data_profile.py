@@ -55,6 +55,13 @@ class Profile:
         """Return the hit rate of a cache of a share of rows, interpolated between the shares that were computed."""
         return float(np.interp(np.log(max(share, 1e-9)), np.log(SHARES), self.hits[policy])) if share > 0 else 0.0
 
+    def share_for(self, policy: str, hit_rate: float) -> float | None:
+        """Return the smallest share of rows with that hit rate, interpolated likewise; None where no share has it."""
+        hits = np.maximum.accumulate(self.hits[policy])
+        if not 0 < hit_rate <= hits[-1]:
+            return None
+        return float(np.exp(np.interp(hit_rate, hits, np.log(SHARES))))
+
 
 def expectation(scenario: Scenario) -> Profile:
     """Return what the generator is expected to do."""

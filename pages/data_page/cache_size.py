@@ -1,12 +1,13 @@
-"""The size of the cache that is asked about: a field in bytes for the knob that holds it as a share of rows."""
+"""The cache that is asked about: its size in bytes and its hit rate, for the knob that holds it as a share of rows."""
 
 import re
+from math import ceil, floor, log10
 
 import streamlit as st
 
-from engine.core.figures import BINARY_PREFIXES, PREFIXES, figure
+from engine.core.figures import BINARY_PREFIXES, PREFIXES, figure, percent
 from engine.errors import BadKnob
-from engine.insight.data_profile import Profile
+from engine.insight.data_profile import LRU, Profile
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
 from pages.data_page.workload_tables import table_bytes
@@ -14,6 +15,7 @@ from pages.ui import session
 from pages.ui.plain import plain
 
 PATH, FIELD, REFUSED = "policy.cache_load_factor", "cache size", "cache size refused"
+RATE = "cache hit rate"
 SIZE = re.compile(r"(?P<number>[0-9][0-9,_ ]*\.?[0-9]*|\.[0-9]+)(?P<power>e[+-]?[0-9]+)?\s*(?P<unit>[kmgtp]?i?b?)", re.IGNORECASE)
 BARE = "gb"  # the unit of a number without one
 
@@ -32,6 +34,18 @@ def draw(found: Profile, share: float) -> None:
         help=f"Such as 114 kB, 21.6 MB, 1.5 GB; a bare number is in GB. All tables together have {figure(whole, 'B')}. "
         f"The link keeps it as the share of rows, knob {KNOBS[PATH].label}.",
         width=260,
+    )
+    st.caption(f"of {plain(told(found, 1))} of tables", width="content")
+    best = percent(found.hit_rate(LRU, 1.0))
+    st.session_state[RATE] = percent(found.hit_rate(LRU, share)) if share else ""
+    st.text_input(
+        "Hit rate by LRU",
+        key=RATE,
+        on_change=_take_rate,
+        args=(found,),
+        placeholder="99 %",
+        help=f"Such as 99 %: brings the smallest cache that hits so many of the lookups, up to {best} with all rows.",
+        width=160,
     )
     if refused:
         st.caption(f":red[{plain(refused)}]")
@@ -53,6 +67,25 @@ def parsed(text: str) -> float:
     if "i" in unit:
         return number * BINARY_PREFIXES[prefix.upper()]
     return number * PREFIXES[prefix if prefix in ("", "k") else prefix.upper()]
+
+
+def _take_rate(found: Profile) -> None:
+    """Set the cache to the smallest with the hit rate that was typed."""
+    typed = st.session_state[RATE]
+    try:
+        wanted = float(typed.strip().removesuffix("%")) / 100
+    except ValueError:
+        wanted = -1.0
+    share = found.share_for(LRU, wanted)
+    if share is None:
+        st.session_state[FIELD] = told(found, session.scenario().policy.cache_load_factor)
+        st.session_state[REFUSED] = (
+            f"{typed!r} is not a hit rate that a cache has; write one such as 99 %, above 0 and up to "
+            f"{percent(found.hit_rate(LRU, 1.0))}."
+        )
+    else:
+        step = 10 ** (floor(log10(share)) - 3)  # four digits, rounded up
+        st.session_state[session.widget(PATH)] = knobs.write(KNOBS[PATH], min(1.0, round(ceil(share / step) * step, 12)))
 
 
 def _take_over(whole: float) -> None:

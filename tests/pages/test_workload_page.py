@@ -66,6 +66,26 @@ def test_a_size_in_gigabytes_becomes_the_knob_of_the_link_and_a_bad_one_is_refus
     assert "50 % of the rows" in titles(app)[0] and not app.exception
 
 
+def test_a_hit_rate_brings_the_smallest_cache_that_has_it_and_one_that_none_has_is_refused():
+    app = opened()
+    found = workload_tables.expected(workload_tables.asked(preset("optane-kaggle").scenario))
+    app.text_input(key="cache hit rate").set_value("99").run()
+    share = float(app.query_params["policy.cache_load_factor"])
+    assert (
+        found.hit_rate(LRU, share) == pytest.approx(0.99, abs=1e-4)
+        and len(str(share)) <= 6
+        and "hits 99 % of lookups as LRU" in titles(app)[0]
+    )
+    assert (
+        found.hit_rate(LRU, 0.999 * share) < 0.99 <= found.hit_rate(LRU, share)
+        and app.text_input(key="cache hit rate").value == "99 %"
+    )
+    for typed in ("101", "most", "-1 %", "nan"):
+        app.text_input(key="cache hit rate").set_value(typed).run()
+        assert any(f"'{typed}' is not a hit rate that a cache has" in one.value.replace("\\", "") for one in app.caption)
+        assert float(app.query_params["policy.cache_load_factor"]) == share and not app.exception
+
+
 def test_real_ids_are_counted_on_demand_and_shown_beside():
     app = opened({"preset": "tiny"})
     app.toggle(key="count").set_value(True).run()
