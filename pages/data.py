@@ -6,7 +6,7 @@ from engine.errors import EmberpoolError
 from engine.scenario.scenario import with_values
 from engine.workload.source import passes_over
 from pages.answers import data_file, later
-from pages.data_page import cache_size, counting, fit_view, profile_charts, workload_tables
+from pages.data_page import cache_size, counting, fit_view, lock_charts, profile_charts, workload_tables
 from pages.own_data import leading, panel
 from pages.shell import address, frame
 from pages.ui import answer, session
@@ -67,6 +67,8 @@ if file:
     with st.spinner("Drawing and counting as many lookups of the generator"):
         more = {GENERATOR: later.cached_result(workload_tables.counted, generator, most)}
 misses = profile_charts.misses(found, share, more)
+if not file:
+    lock_charts.draw(scenario)
 left, right = st.columns(2)
 with left:
     profile_charts.popularity(found, more)

@@ -9,11 +9,12 @@ import pytest
 from engine.core.figures import figure, percent
 from engine.insight import data_profile
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
+from engine.insight.memory.cache_locks import finding, lock_curve
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
 from pages.answers import data_file, later
-from pages.data_page import cache_size, counting, workload_charts, workload_tables
+from pages.data_page import cache_size, counting, lock_charts, workload_charts, workload_tables
 from pages.ui import numbers
 from tests import apps
 from tests.caches.reference_caches import cache_misses
@@ -84,6 +85,19 @@ def test_a_hit_rate_brings_the_smallest_cache_that_has_it_and_one_that_none_has_
         app.text_input(key="cache hit rate").set_value(typed).run()
         assert any(f"'{typed}' is not a hit rate that a cache has" in one.value.replace("\\", "") for one in app.caption)
         assert float(app.query_params["policy.cache_load_factor"]) == share and not app.exception
+
+
+def test_the_knee_of_a_locked_cache_is_drawn_for_systems_that_lock():
+    app = opened({"preset": "torchrec-terabyte"})
+    scenario = preset("torchrec-terabyte").scenario
+    points = lock_curve(scenario)
+    assert any(title.startswith(finding(scenario, points)) for title in titles(app)) and not app.exception
+    frame = lock_charts.rows(scenario, points)
+    marked = frame[frame["name"] == ""]
+    assert len(marked) == 0 and points[-1].share < 0.2, "a fifth of the rows lies beyond what is drawn"
+    near = lock_charts.rows(with_values(scenario, {"policy.cache_load_factor": points[5].share}), points)
+    assert near[near["name"] == ""]["x"].tolist() == pytest.approx([points[5].gigabytes])
+    assert not any("rows of two batches" in title for title in titles(opened({"preset": "optane-kaggle"})))
 
 
 def test_real_ids_are_counted_on_demand_and_shown_beside():

@@ -1,0 +1,43 @@
+"""The chart of the rows that a locked cache refuses by its size."""
+
+import pandas as pd
+import streamlit as st
+
+from engine.insight.memory.cache_locks import LockPoint, finding, lock_curve
+from engine.scenario.scenario import Scenario
+from pages.answers import later
+from pages.data_page import workload_charts
+from pages.graphics import chart
+from pages.graphics.log_axes import log_ticks
+
+SIZE, SHARE = "Cache size [GB]", "Share of a batch's unique rows [%]"
+MISSING, REFUSED = "missing", "refused"
+
+
+def draw(scenario: Scenario) -> None:
+    """Draw the chart of a scenario whose system locks the rows of its cache; nothing for others."""
+    points: tuple[LockPoint, ...] = later.cached_result(lock_curve, scenario)
+    if not points:
+        return
+    frame = rows(scenario, points)
+    chart.draw(
+        frame,
+        workload_charts.lines(SIZE, SHARE, (MISSING, REFUSED), ticks=log_ticks(frame["x"])),
+        key="locks",
+        title=finding(scenario, points),
+        subtitle=f"{SHARE} by cache size, which the dashed rule marks: rows of the batch in training and of the next are locked",
+        columns={"x": SIZE, "y": SHARE, "name": "Rows"},
+    )
+    st.caption("A refused row is read from host memory by its lookup, and read and written there by its update.")
+
+
+def rows(scenario: Scenario, points: tuple[LockPoint, ...]) -> pd.DataFrame:
+    """Return the rows that are drawn: missing and refused by size, and the size that is asked for."""
+    shares = [(MISSING, point.gigabytes, 100 * point.missing) for point in points]
+    shares += [(REFUSED, point.gigabytes, 100 * point.refused) for point in points]
+    own = scenario.policy.cache_load_factor * points[0].gigabytes / points[0].share
+    low, high = points[0].gigabytes, points[-1].gigabytes
+    shares += [("", own, 0.0)] if low <= own <= high else []
+    return pd.DataFrame(
+        [{"name": name, "x": x, "y": y, "share": None} for name, x, y in shares], columns=["name", "x", "y", "share"]
+    )
