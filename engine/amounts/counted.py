@@ -85,13 +85,14 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         amounts |= dict(zip(("replicated_lookups", "replicated_vectors", "replicated_rows"), counts, strict=True))
     unique = _unique(s, file=file, on_progress=on_progress).tobytes() if len(row_kinds(s)[0]) > 1 else b""
     whole = traffic(s, tables=placement.tables, sizes=batch_row_sizes(s, system, placement.replicas.rows, unique), **amounts)
-    return _in_groups(s, whole, system.groups(s), file, on_progress) if system.groups else whole
+    return _in_groups(settled, whole, system.groups(s), file, on_progress) if system.groups else whole
 
 
-def _in_groups(s: Scenario, whole: Traffic, groups: Groups, file: Recording | None, on_progress: OnProgress) -> Traffic:
+def _in_groups(settled: Settled, whole: Traffic, groups: Groups, file: Recording | None, on_progress: OnProgress) -> Traffic:
     """Return traffic with that of the tables of each kernel."""
+    s = settled.scenario
     rows, looked_up = np.split(_by_group(s, tuple(groups.values()), file=file, on_progress=on_progress), 2)
-    return with_groups(s, whole, groups, rows, looked_up, _unique(s, file=file, on_progress=on_progress))
+    return with_groups(settled, whole, groups, rows, looked_up, _unique(s, file=file, on_progress=on_progress))
 
 
 @remembered(2)

@@ -137,4 +137,4 @@ def expected_amounts(settled: Settled) -> Traffic:
         return whole
     groups = system.groups(s)
     unique, looked_up = (in_groups(groups.values(), one)[:, None] for one in (accesses.unique_rows, accesses.lookups))
-    return with_groups(s, whole, groups, unique, looked_up, accesses.unique_rows)
+    return with_groups(settled, whole, groups, unique, looked_up, accesses.unique_rows)

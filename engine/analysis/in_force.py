@@ -210,8 +210,8 @@ def _fault(s: Scenario, path: str) -> InForce:
 
 
 def _replicated(s: Scenario) -> InForce:
-    if not load("systems", s.system).replicates:
-        return InForce(None, f"system {s.system} replicates no rows")
+    if not system_in_force(s).replicates:
+        return InForce(None, f"system {s.system} replicates no rows{', with kernels by table' * bool(system_in_force(s).groups)}")
     if s.machine.num_gpus == 1:
         return InForce(None, "one GPU needs no copies")
     if not planned(s):

@@ -64,7 +64,7 @@ def call(arguments: argparse.Namespace) -> int:
     chosen = scenario_arguments.chosen(arguments)
     scenario = chosen.scenario
     if asked := _cache_size(scenario, arguments):
-        return _tell_cache(scenario, asked, arguments)
+        return _tell_cache(scenario, asked, chosen.names, arguments)
     question = ask(scenario, baseline_of(scenario, arguments.baseline), Target(percent / 100, arguments.step_ms))
     answer = enough(question)
     sentences = {name: said for name, said in vars(told(answer, bands(answer))).items() if said}
@@ -86,7 +86,7 @@ def _cache_size(s: Scenario, arguments: argparse.Namespace) -> CacheSize | None:
     return None if arguments.nodes is None else cache_of(s, hbm_room(s, arguments.nodes))
 
 
-def _tell_cache(s: Scenario, found: CacheSize, arguments: argparse.Namespace) -> int:
+def _tell_cache(s: Scenario, found: CacheSize, tables: Sequence[str], arguments: argparse.Namespace) -> int:
     """Write what a cache holds and hits, as JSON too; returns 0."""
     if arguments.json:
         content = {
@@ -96,11 +96,11 @@ def _tell_cache(s: Scenario, found: CacheSize, arguments: argparse.Namespace) ->
             "hit_rate_percent": 100 * found.hit_rate,
             "lru_gigabytes": None if found.recent_nbytes is None else found.recent_nbytes / GB,
             "lru_hit_rate_percent": 100 * found.recent_rate,
-            "tables": [one._asdict() for one in table_shares(found)],
+            "tables": [one._asdict() for one in table_shares(found, tables)],
             "sentences": {"cache": sentence(s, found)},
         }
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
-    output.say("\n".join(lines(s, found)) + "\n", arguments.json)
+    output.say("\n".join(lines(s, found, tables)) + "\n", arguments.json)
     return 0
 
 

@@ -14,9 +14,8 @@ from ..core.figures import count
 from ..errors import BadInput, BadKnob
 from ..results.csv_table import FORMULA, rows_text
 from ..scenario import knobs
-from ..scenario.data import BY_TABLE
 from ..scenario.groups import Model
-from ..scenario.scenario import KNOBS, Scenario, mended, per_table, values
+from ..scenario.scenario import KNOBS, Scenario, mended, per_table, stale_lists, values
 from .cells import OPTIMIZER_WORDS, PRECISION_WORDS, known_word, thousands_marks, whole_number
 
 TABLE, ROWS, PLAN, TABLES = "Table", "Rows", "policy.plan", "model.num_tables"
@@ -207,8 +206,7 @@ def fitted(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], 
     for title, path in COLUMNS.items():
         if path in others and path not in changes and title != FEATURES:
             raise BadKnob(f"The list has {count(tables, 'table')} but no column {title}, and {path} has {len(own[path])} values.")
-    lists = {path: () for path in (*(f"data.{name}" for name in BY_TABLE), "data.bag_length_cv")}
-    stale: dict[str, Any] = {path: none for path, none in lists.items() if len(own[path]) not in (0, 1, tables)}
+    stale = stale_lists(base, tables)
     stale |= {path: 1 for path in others if path == COLUMNS[FEATURES] and path not in changes}
     stale |= {PLAN: ""} if own[PLAN].count(";") not in (0, tables - 1) else {}
     whole, said = mended(base, {**stale, **changes})

@@ -60,7 +60,11 @@ class Profile:
         hits = np.maximum.accumulate(self.hits[policy])
         if not 0 < hit_rate <= hits[-1]:
             return None
-        return float(np.exp(np.interp(hit_rate, hits, np.log(SHARES))))
+        first = int(np.argmax(hits >= hit_rate))
+        if first == 0:
+            return float(SHARES[0])
+        part = (hit_rate - hits[first - 1]) / (hits[first] - hits[first - 1])
+        return float(SHARES[first - 1] ** (1 - part) * SHARES[first] ** part)
 
 
 def expectation(scenario: Scenario) -> Profile:

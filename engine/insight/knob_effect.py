@@ -18,6 +18,7 @@ from ..faults.fault import active
 from ..registry import load
 from ..scenario.knobs import LISTING, PLACES, Knob, check, offered
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
+from ..systems.kernels.in_force import system_in_force
 from ..systems.system import constants, medium_cache, powered, readers
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order
@@ -74,9 +75,9 @@ def same(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> 
 
 
 def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
-    system = load("systems", scenario.system)
-    filled = (system.caches and max(system.caches(scenario)) > 0) or (system.cache and warm(scenario, system.cache))
-    filled = filled or medium_cache(scenario, system).lines
+    system = system_in_force(scenario)
+    filled = bool(system.caches and max(system.caches(scenario)) > 0) or bool(system.cache and warm(scenario, system.cache))
+    filled = filled or bool(medium_cache(scenario, system).lines)
     off = {
         "memories": "" if filled else f"system {scenario.system} has no cache that a run could begin with filled.",
         "training": "" if scenario.run.training else "functional training is off.",
@@ -99,7 +100,7 @@ def _needed(scenario: Scenario, needs: str) -> str:
 
 def _idle(scenario: Scenario, path: str) -> str:
     owners = readers(path)
-    if not owners or set(owners) & set(load("systems", scenario.system).devices):
+    if not owners or set(owners) & set(system_in_force(scenario).devices):
         return ""
     return f"{devices_named(owners)} is powered and paid for, but system {scenario.system} does not use it."
 

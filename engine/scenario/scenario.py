@@ -118,6 +118,14 @@ def _check_features(model: Model) -> None:
         )
 
 
+def stale_lists(scenario: "Scenario", tables: int) -> dict[str, Any]:
+    """Return defaults of those lists outside the model that have a value for each table, but of another number of tables."""
+    known_values = values(scenario)
+    lists = [f"data.{name}" for name in (*BY_TABLE, "bag_length_cv")] + ["policy.kernel"]
+    stale = [path for path in lists if isinstance(known_values[path], tuple) and len(known_values[path]) not in (0, 1, tables)]
+    return {path: KNOBS[path].default for path in stale}
+
+
 def has_like_vectors(model: Model) -> bool:
     """Return whether dot products take the vectors of all tables as they are, without a projection."""
     return not isinstance(model.embedding_dim, tuple) and model.projection_dim in (None, model.embedding_dim)

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Flags, Floats, Ints
-from ..core.jit import entry
+from ..core.arrays import Flags, Floats
 from ..core.memo import remembered
 from ..scenario.scenario import Scenario, per_table
 from ..workload.accesses import expected
-from ..workload.row_spread import Spreads, spreads
+from ..workload.row_spread import spreads
 from .exchange.crossing import NO_CROSSING, Crossing, even, indices, vectors
 from .exchange.replicas import NO_REPLICAS, choose_replicas
 from .parts import EVEN, KINDS, TableUnits, Units, kind_of, memories, table_seconds, table_units
 from .placement import Tiers
 from .row_kinds import row_kinds
-from .sharding import Parts, Pieces, Shares, Wanted, alike, by_hand, made, over, shares, spread, weighed
+from .sharding import Parts, Pieces, Wanted, alike, by_hand, loaded, made, over, spread, weighed
 from .system import System
 from .table_placement import Balance, Far, Links, PartWork, Skews, TablePlacement, skew
 from .traffic import index_bytes, sent_bytes, table_bytes, table_nbytes, table_states, vector_nbytes
@@ -79,7 +78,7 @@ def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces, by_
     far, kept = spread(pieces, placed.far, number), spread(pieces, np.array([table_nbytes(s), *placed.kept.values()]), number)
     work, weight = PartWork(lookups, rows, far), None
     if len(row_kinds(s)[0]) > 1:
-        weighted = loaded(spreads(s), pieces, number, by_table)
+        weighted = loaded(spreads(s), pieces, number, np.array([by_table.lookups, by_table.rows]))
         weight = tuple(by_table.lookups.tolist()), tuple(by_table.rows.tolist())
         work = PartWork(weighted[0], weighted[1], spread(pieces, placed.far * by_table.far, number))
     return Balance(parts, pieces, lookups, rows, index, kept[0], far, dict(zip(placed.kept, kept[1:], strict=True)), work, weight)
@@ -105,12 +104,14 @@ def _wanted(s: Scenario, system: System, parts: Parts, by_table: TableUnits) -> 
     rooms, sharing = tuple(have for _, _, have, _ in places), tuple(size for _, _, _, size in places)
     even, batch = float(alone.sum()) / parts.number, spreads(s)
 
+    weight = np.array([by_table.lookups, by_table.rows])
+
     def slowest(pieces: Pieces, than: float) -> float:
         """Return infinity where already its vectors and an even share of the work take longer `than` that."""
         sent = 2 * _crossing(units, vectors(parts, pieces, vector))
         if even + sent > than * (1 + ROUNDED):
             return np.inf
-        lookups, rows, index = loaded(batch, pieces, parts.number, by_table)
+        lookups, rows, index = loaded(batch, pieces, parts.number, weight)
         outside = spread(pieces, far, parts.number).sum(axis=0)
         sent += _crossing(units, indices(parts, index_nbytes * index))
         piece_seconds = units.piece * _most_pieces(pieces, parts.number, by_table.pieces) if units.piece else 0.0
@@ -157,32 +158,3 @@ def _links(s: Scenario, balance: Balance) -> Links:
         row += np.bincount(balance.parts.group, weights=amounts, minlength=len(row))
     whole = (s.model.num_tables, expected(s).lookups.sum(), balance.work.rows.sum(), balance.work.lookups.sum())
     return Links(*((float(each.sum() / one), skew(each)) for each, one in zip(groups, whole, strict=True)))
-
-
-def loaded(batch: Spreads, pieces: Pieces, parts: int, by_table: TableUnits | None = None) -> Floats:
-    """Return the lookups, unique rows and indices of each part, (3, P); lookups and rows weighed by table, if it is said how."""
-    weight = np.array([by_table.lookups, by_table.rows]) if by_table else np.ones((2, batch.tables.shape[1]))
-    of, found = shares(pieces.place, pieces.runs, parts), np.zeros((3, parts))
-    at, every, length = np.zeros_like(of.first), [np.zeros(0)], 0
-    for count in sorted({len(run) for run in pieces.runs}):
-        mine = of.many == count
-        every.append(batch.over(count, pieces.table[mine]).reshape(-1))
-        at[mine] = length + pieces.table[mine] * 2 * count
-        length += len(every[-1])
-    joined = every[-1] if len(every) <= 2 else np.concatenate(every)
-    _load(pieces.table, pieces.width, of, batch.tables, weight, joined, at, found)
-    return found
-
-
-@entry
-def _load(table: Ints, width: Floats, of: Shares, tables: Floats, weight: Floats, every: Floats, at: Ints, found: Floats) -> None:
-    for piece in range(len(table)):
-        first, many = of.first[piece], of.many[piece]
-        for share in range(many):
-            lookups, rows = tables[0, table[piece]], tables[1, table[piece]]
-            if many > 1:
-                lookups, rows = every[at[piece] + share], every[at[piece] + many + share]
-            part = of.owner[first + share]
-            found[0, part] += width[piece] * lookups * weight[0, table[piece]]
-            found[1, part] += width[piece] * rows * weight[1, table[piece]]
-            found[2, part] += lookups

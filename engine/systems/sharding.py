@@ -17,6 +17,7 @@ from ..core.arrays import Floats, Ints
 from ..core.jit import entry
 from ..errors import BadKnob
 from ..registry import load
+from ..workload.row_spread import Spreads
 
 
 class Parts(NamedTuple):
@@ -217,3 +218,32 @@ def alike(pieces: Pieces) -> tuple[Floats, Ints]:
     first[key] = np.arange(len(key))[::-1]  # the last to be entered counts
     found = np.sort(first[times > 0])
     return times[key[::-1][found]] * pieces.width[found], pieces.place[found]
+
+
+def loaded(batch: Spreads, pieces: Pieces, parts: int, weight: Floats | None = None) -> Floats:
+    """Return lookups, unique rows and indices of each part, (3, P), the first two times a `weight` by table, (2, T), if given."""
+    weight = np.ones((2, batch.tables.shape[1])) if weight is None else weight
+    of, found = shares(pieces.place, pieces.runs, parts), np.zeros((3, parts))
+    at, every, length = np.zeros_like(of.first), [np.zeros(0)], 0
+    for count in sorted({len(run) for run in pieces.runs}):
+        mine = of.many == count
+        every.append(batch.over(count, pieces.table[mine]).reshape(-1))
+        at[mine] = length + pieces.table[mine] * 2 * count
+        length += len(every[-1])
+    joined = every[-1] if len(every) <= 2 else np.concatenate(every)
+    _load(pieces.table, pieces.width, of, batch.tables, weight, joined, at, found)
+    return found
+
+
+@entry
+def _load(table: Ints, width: Floats, of: Shares, tables: Floats, weight: Floats, every: Floats, at: Ints, found: Floats) -> None:
+    for piece in range(len(table)):
+        first, many = of.first[piece], of.many[piece]
+        for share in range(many):
+            lookups, rows = tables[0, table[piece]], tables[1, table[piece]]
+            if many > 1:
+                lookups, rows = every[at[piece] + share], every[at[piece] + many + share]
+            part = of.owner[first + share]
+            found[0, part] += width[piece] * lookups * weight[0, table[piece]]
+            found[1, part] += width[piece] * rows * weight[1, table[piece]]
+            found[2, part] += lookups

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from ..core.figures import count, exact, figure
 from ..errors import BadInput, BadKnob
 from ..hardware.devices.gpu import ACCELERATORS
-from ..scenario.data import BY_TABLE
-from ..scenario.scenario import KNOBS, Scenario, mended, with_values
+from ..scenario.scenario import KNOBS, Scenario, mended, stale_lists, with_values
 from ..units import GB, GiB
 from .embedding_tables import TorchRecTable
 from .kernels import REPRESENTED, representable
@@ -115,10 +114,10 @@ def _model_changes(
         sentences.append("Tables have unlike widths: their vectors are concatenated, which needs no projection.")
     elif not isinstance(dims, tuple) and INTERACTION not in settings:
         sentences.append(f"All tables have {count(dims)} columns: MLPs and interaction are as in {start.model.name}.")
-    lists = [name for name in (*BY_TABLE, "bag_length_cv") if len(getattr(start.data, name)) not in (0, 1, number)]
-    changes |= {f"data.{name}": () for name in lists if f"data.{name}" not in settings}
-    if lists:
-        sentences.append(f"Lists of the start for other tables are left out: {', '.join(f'data.{name}' for name in lists)}.")
+    stale = stale_lists(start, number)
+    changes |= {path: default for path, default in stale.items() if path not in settings}
+    if stale:
+        sentences.append(f"Lists of the start for other tables are left out: {', '.join(stale)}.")
     return KnobChanges(changes, tuple(sentences))
 
 

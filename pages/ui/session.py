@@ -16,11 +16,11 @@ from engine.errors import BadKnob
 from engine.scenario import knobs, machine
 from engine.scenario.knobs import Knob
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, Scenario, mended, values, with_values
+from engine.scenario.scenario import KNOBS, Scenario, mended, named_model, stale_lists, values, with_values
 from engine.sweep.link_parts import is_foreign
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
-SAMPLE, HERE, REFUSED = "sample", "link of this page", "refused"
+SAMPLE, HERE, REFUSED, DROPPED = "sample", "link of this page", "refused", "dropped lists"
 OURS, LANDED, PARTS = "redrawn by us", "landed", "parts of a link"
 
 
@@ -156,7 +156,12 @@ def take_back(path: str) -> None:
 
 def to_model() -> None:
     """Set the model's knobs to the named model that was just chosen."""
-    show(with_values(scenario(), {"model.name": held("model.name")}))
+    name = held("model.name")
+    stale = stale_lists(scenario(), named_model(name)["model.num_tables"])
+    show(with_values(scenario(), {"model.name": name, **stale}))
+    if stale:
+        said = f"{', '.join(stale)} had a value for each table of the model before, and is as it is by default now."
+        st.session_state[DROPPED] = said  # shown by the run after this callback
 
 
 def put_data(digest: str) -> None:
@@ -186,6 +191,8 @@ def refusals() -> Mapping[str, str]:
 
     A refused knob keeps its last good value. A contradiction between knobs has the path "" and changes nothing.
     """
+    if dropped := st.session_state.pop(DROPPED, ""):
+        st.toast(dropped)
     good, bad = {}, {}
     for path in touched():
         try:

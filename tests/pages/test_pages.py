@@ -204,6 +204,14 @@ def test_a_named_model_brings_its_own_knobs(opened):
     assert links.open_pairs(address(app)).scenario == expected
 
 
+def test_a_named_model_drops_lists_for_the_tables_of_the_one_before_and_says_so(opened):
+    app = unfold(opened("preset=tiny&system=all-hbm&policy.kernel=hbm;uvm;uvm-cache"), "model")
+    app.selectbox(key="knob model.name").set_value("dlrm-terabyte").run()
+    scenario = links.open_pairs(address(app)).scenario
+    assert (scenario.model.num_tables, scenario.policy.kernel) == (26, "auto") and not app.exception
+    assert any(one.value.startswith("policy.kernel had a value for each table") for one in app.toast)
+
+
 def test_reset_takes_everything_back_to_the_preset(opened):
     app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9")
     app.button(key="chip data.seed").click().run()

@@ -1,7 +1,7 @@
 """How large a cache of rows in HBM has to be for a hit rate, what hit rate a size gives, and which rows of which tables fill it.
 
-Two caches are told apart: one that keeps the rows with the most lookups a byte, the best that any cache can do, and one that
-keeps the rows used last, as the system in force does.
+Two caches are told apart: one that always keeps the rows with the most lookups a byte, and one that keeps the rows used last, as
+the system in force does. Where rows come back soon (`data.locality`) the second can be the better one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,14 +16,14 @@ from ...core.figures import count, figure, percent
 from ...core.memo import remembered
 from ...hardware.devices.gpu import memory_bytes
 from ...scenario.scenario import Scenario, per_table
-from ...schedule.machine import sized_scenario
+from ...schedule.machine import sized_scenario, with_nodes
 from ...systems.kernels.in_force import system_in_force
-from ...systems.row_kinds import kind_bytes, row_bytes
+from ...systems.row_kinds import kind_bytes, row_bytes, row_kinds
 from ...systems.system import cache_policy
 from ...systems.traffic import activation_bytes, mlp_bytes, num_rows, table_bytes
 from ...units import GB
 from ...workload.accesses import lookups
-from ...workload.caching.expected_cache import expected_moves
+from ...workload.caching.expected_cache import cached_rows_by_table, expected_moves
 from ...workload.popularity import alike
 from ...workload.spectrum import spectra
 
@@ -69,25 +69,25 @@ class Densest(NamedTuple):
 
 def cache_for(s: Scenario, hit_rate: float) -> CacheSize:
     """Return the smallest cache with a hit rate of so much, from 0 to 1."""
-    densest = _densest(s)
-    recent = _recent_rows(s, hit_rate)
+    densest, recent, rate = _densest(s), _recent_rows(s, hit_rate), _recent_rate(s)
+    nbytes = max(float(np.interp(hit_rate, densest.hits, densest.filled)), float(kind_bytes(s, "row").min()))  # a row or more
     if recent is None:
-        return _size(s, densest, float(np.interp(hit_rate, densest.hits, densest.filled)), None, _recent_rate(s)(num_rows(s)))
-    nbytes = float(np.interp(hit_rate, densest.hits, densest.filled))
-    return _size(s, densest, nbytes, recent * row_bytes(s), _recent_rate(s)(recent))
+        return _size(s, densest, nbytes, None, rate(num_rows(s)))
+    return _size(s, densest, nbytes, _recent_nbytes(s)(recent), rate(recent))
 
 
 def cache_of(s: Scenario, nbytes: float) -> CacheSize:
     """Return what a cache of so many bytes holds and hits."""
-    some = min(max(nbytes, 0.0), table_bytes(s))
-    return _size(s, _densest(s), some, some, _recent_rate(s)(some / row_bytes(s)))
+    some, size = min(max(nbytes, 0.0), table_bytes(s)), _recent_nbytes(s)
+    rows = num_rows(s) if size(num_rows(s)) <= some else _fewest(s, lambda rows: size(rows) >= some)
+    return _size(s, _densest(s), some, some, _recent_rate(s)(rows if some else 0.0))
 
 
 def hbm_room(s: Scenario, nodes: int | None = None) -> float:
     """Return the bytes of HBM that GPUs have beside MLPs and activations: the scenario's own GPUs, or those of so many nodes."""
-    sized = sized_scenario(s)
-    gpus = sized.machine.num_gpus if nodes is None else nodes * sized.machine.gpus_per_node
-    return max(0.0, gpus * (memory_bytes(sized.machine) - 2 * mlp_bytes(sized) - activation_bytes(sized)))
+    sized = sized_scenario(s if nodes is None else with_nodes(s, nodes))
+    each = memory_bytes(sized.machine) - 2 * mlp_bytes(sized) - activation_bytes(sized)
+    return max(0.0, sized.machine.num_gpus * each)
 
 
 @remembered(most=8)
@@ -117,28 +117,47 @@ def _size(s: Scenario, densest: Densest, nbytes: float, recent_nbytes: float | N
     of_kind = [np.bincount(densest.owner, weights=share * amount) for amount in (densest.rows, densest.rows * densest.p)]
     rows: Floats = np.minimum(of_kind[0][densest.kind], per_table(s.model, "num_embeddings")).astype(np.float64)
     rates: Floats = np.minimum(of_kind[1][densest.kind], 1.0).astype(np.float64)
+    if nbytes >= table_bytes(s):  # classes of rows add up to all but a few
+        rows, rates = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64), np.ones(s.model.num_tables)
     kept = rows * kind_bytes(s, "row")
     return CacheSize(rows, kept, rates, float(kept.sum()), float(rates @ batch / batch.sum()), recent_nbytes, recent_rate)
 
 
-def _recent_rate(s: Scenario) -> Callable[[float], float]:
-    """Return what gives the hit rate of a cache of so many rows used last, in sets and with locks where the system's is so."""
-    cache, batch = system_in_force(s).cache, float(lookups(s).sum())
+def _recent_policy(s: Scenario) -> str:
+    """Return LRU as the system in force has it, in sets and with locks, or else over all rows."""
+    cache = system_in_force(s).cache
     policy = cache_policy(s, cache) if cache and s.policy.cache_policy in (None, cache.policy) else "lru"
-    policy = policy if policy.startswith("lru") else "lru"
+    return policy if policy.startswith("lru") else "lru"
+
+
+def _recent_rate(s: Scenario) -> Callable[[float], float]:
+    """Return what gives the hit rate of a cache of so many rows used last."""
+    policy, batch = _recent_policy(s), float(lookups(s).sum())
     return lambda rows: 1 - expected_moves(s, policy, rows).missed_lookups / batch
+
+
+def _recent_nbytes(s: Scenario) -> Callable[[float], float]:
+    """Return what gives the bytes of so many rows used last: of unlike rows, of those that are expected to be held."""
+    if len(row_kinds(s)[0]) == 1:
+        return lambda rows: rows * row_bytes(s)
+    policy, size = _recent_policy(s), kind_bytes(s, "row")
+    return lambda rows: float(cached_rows_by_table(s, policy, rows) @ size)
 
 
 def _recent_rows(s: Scenario, hit_rate: float) -> float | None:
     """Return the fewest rows with that hit rate; None where not even all have it."""
-    rate, low, high = _recent_rate(s), 0.0, log(num_rows(s))
-    if rate(num_rows(s)) < hit_rate:
-        return None
+    rate = _recent_rate(s)
+    return None if rate(num_rows(s)) < hit_rate else _fewest(s, lambda rows: rate(rows) >= hit_rate)
+
+
+def _fewest(s: Scenario, enough: Callable[[float], bool]) -> float:
+    """Return the fewest rows that are enough, of which all are."""
+    low, high = 0.0, log(num_rows(s))
     for _ in range(HALVINGS):
         if high - low < NEAR:
             break
         middle = (low + high) / 2
-        low, high = (low, middle) if rate(exp(middle)) >= hit_rate else (middle, high)
+        low, high = (low, middle) if enough(exp(middle)) else (middle, high)
     return exp(high)
 
 
@@ -146,7 +165,7 @@ def sentence(s: Scenario, found: CacheSize) -> str:
     """Return the answer in a sentence."""
     first = (
         f"{figure(found.nbytes / GB, 'GB')} in HBM, {percent(found.nbytes / table_bytes(s))} of the tables' bytes, serve "
-        f"{percent(found.hit_rate)} of the lookups if they hold the rows with the most lookups a byte"
+        f"{percent(found.hit_rate)} of the lookups if they always hold the rows with the most lookups a byte"
     )
     if found.recent_nbytes is None:
         return f"{first}; by LRU no cache serves as many."

@@ -12,8 +12,8 @@ from ...hardware.devices.cxl import payload_rate, products
 from ...hardware.devices.pmem import module_bytes, modules, own_link
 from ...insight.knob_stops import CAPACITY, capacity
 from ...insight.relaxation import LINK
-from ...registry import load
 from ...scenario.scenario import KNOBS, Scenario
+from ...systems.kernels.in_force import system_in_force
 from ...systems.sizing import NUMBER
 from ...systems.system import readers
 from ...units import GB
@@ -139,4 +139,4 @@ def product(s: Scenario, gbps: float) -> tuple[str, float] | None:
 
 
 def _uses(s: Scenario, path: str) -> bool:
-    return bool(set(readers(path)) & set(load("systems", s.system).devices))
+    return bool(set(readers(path)) & set(system_in_force(s).devices))

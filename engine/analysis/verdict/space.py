@@ -36,6 +36,7 @@ RESET: Mapping[str, Any] = {
     **dict.fromkeys((*AUTOMATIC, LINK, LOG, BOUND, RELAXED, WAY, SHARDING, COPIES)),
     NEAR: False,
     "policy.plan": "",
+    "policy.kernel": "auto",
     "machine.target_throughput": None,
     "machine.host_dram": None,
     "machine.host_dram_channels": None,

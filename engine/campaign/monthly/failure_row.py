@@ -139,7 +139,7 @@ def offers(scenario: Scenario, row: FailureRow) -> tuple[SystemOffer, ...]:
     for name in names("systems"):
         system = load("systems", name)
         if system.scales and system.confidence != "headline only" and name != scenario.system:
-            knobs = {"system": name, **sharded(row)}
+            knobs = {"system": name, "policy.kernel": "auto", **sharded(row)}
             found += [(rate, SystemOffer(name, system.title, knobs)) for rate in _rates(scenario, knobs)]
     return tuple(offer for _, offer in sorted(found, key=lambda one: -one[0])[:MOST_OFFERS])
 

@@ -29,7 +29,8 @@ def mixed(name: str, cached: bool) -> System:
 
 def refuse_kernels(s: Scenario, system: System) -> None:
     """Raise BadKnob where tables are asked to have kernels under a system that cannot have them."""
-    if s.policy.kernel == "auto" or system.kernel:
+    kernels = s.policy.kernel if isinstance(s.policy.kernel, tuple) else (s.policy.kernel,)
+    if set(kernels) == {"auto"} or system.kernel:
         return
     able = " or ".join(name for name in names("systems") if load("systems", name).kernel)
     raise BadKnob(

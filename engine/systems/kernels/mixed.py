@@ -61,8 +61,8 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     share = of[ON_GPU].lookups / t.lookups if ON_GPU in of else 0.0
     indices, arrived = gpu.index_exchange(settled, share=share)
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    on_gpu = _on_gpu(settled, t, of, arrived, backward) if ON_GPU in of else Steps()
-    host = _host(settled, of[HOST], backward) if HOST in of else Steps()
+    on_gpu = _on_gpu(t, of, arrived, backward) if ON_GPU in of else Steps()
+    host = _host(of[HOST], backward) if HOST in of else Steps()
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", (*on_gpu.looked_up, *host.looked_up))
     features = (gpu.features(t, on_gpu.forward[0].name, share), *indices) if on_gpu.forward else ()
     return (
@@ -81,41 +81,41 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     )
 
 
-def _on_gpu(settled: Settled, t: Traffic, of: Mapping[str, Traffic], arrived: Names, backward: Names) -> Steps:
+def _on_gpu(t: Traffic, of: Mapping[str, Traffic], arrived: Names, backward: Names) -> Steps:
     """The GPU's own lookups, a kernel for the tables of each kind; then gradients of all are spread, and each kind is updated."""
     kinds = [name for name in (HBM, CACHED, UVM) if name in of]
-    spread, _ = gpu.update(of[ON_GPU], t.rows, backward, skew=t.lookup_skew)
-    lookups, updates = zip(*(_kernel(settled, t, name, of[name], arrived, spread.name) for name in kinds), strict=True)
+    spread, _ = gpu.update(of[ON_GPU], t.rows, backward, skew=of[ON_GPU].lookup_skew)
+    lookups, updates = zip(*(_kernel(t, name, of[name], arrived, spread.name) for name in kinds), strict=True)
     names = tuple(lookup.name for lookup in lookups)
-    fill = uvm_cache.fill(t, of[CACHED].sort_bytes, arrived, names, t.row_skew) if CACHED in of else ()
+    fill = uvm_cache.fill(t, of[CACHED].sort_bytes, arrived, names, of[CACHED].row_skew) if CACHED in of else ()
     return Steps((*fill, *lookups), (spread, *updates), names)
 
 
-def _kernel(settled: Settled, t: Traffic, kind: str, part: Traffic, arrived: Names, spread: str) -> tuple[Task, Task]:
+def _kernel(t: Traffic, kind: str, part: Traffic, arrived: Names, spread: str) -> tuple[Task, Task]:
     """Return lookup and update of the tables of one kernel of the GPU's."""
-    title, far, nbytes = TITLES[kind], settled.placement.far.gpu, part.rows * mean_bytes(part.row_bytes)
-    pool = Demand("gpu", Pool(part.gpu_lookup_bytes, skew=t.lookup_skew))
+    title, nbytes = TITLES[kind], part.rows * mean_bytes(part.row_bytes)
+    pool = Demand("gpu", Pool(part.gpu_lookup_bytes, skew=part.lookup_skew))
     ready = uvm_cache.FILLED if kind == CACHED else arrived
     lookup = Task(f"{title} lookup", "Embedding", (pool,), ready, (f"{title} update",))
-    in_hbm = RowUpdates(part.rows, part.row_bytes, skew=t.row_skew)
-    work = Demand("gpu", Pool(nbytes, skew=far) if kind == UVM else in_hbm)
+    in_hbm = RowUpdates(part.rows, part.row_bytes, skew=part.row_skew)
+    work = Demand("gpu", Pool(nbytes, skew=part.row_skew) if kind == UVM else in_hbm)
     update = Task(f"{title} update", "Embedding", (work,), (spread,))
     if kind == UVM:
-        return uvm_cache.reading(lookup, part.lookup_bytes, far), uvm_cache.rewriting(update, nbytes, far)
-    return uvm_cache.with_refused(lookup, update, t, t.row_skew) if kind == CACHED else (lookup, update)
+        read = uvm_cache.reading(lookup, part.lookup_bytes, part.lookup_skew)
+        return read, uvm_cache.rewriting(update, nbytes, part.row_skew)
+    return uvm_cache.with_refused(lookup, update, t, part.row_skew) if kind == CACHED else (lookup, update)
 
 
-def _host(settled: Settled, part: Traffic, backward: Names) -> Steps:
+def _host(part: Traffic, backward: Names) -> Steps:
     """The host looks up and pools beside the GPU and hands over vectors; then it gets their gradients and updates."""
-    skew = settled.placement.far.node
-    reads = Demand("dram", RowReads(part.rows, part.vector_bytes, skew=skew))
-    writes = Demand("dram", RowUpdates(part.rows, part.row_bytes, skew=skew))
+    reads = Demand("dram", RowReads(part.rows, part.vector_bytes, skew=part.row_skew))
+    writes = Demand("dram", RowUpdates(part.rows, part.row_bytes, skew=part.row_skew))
 
     def cross(name: str, lane: str, after: Names) -> Task:
         return Task(name, "Transfer", (Demand("pcie", Copy(part.pooled_bytes, handoffs=1), lane),), after)
 
-    lookup = shared.host_embedding(part, "Host lookup", (reads,), ("Training loop",), ("Host update",), skew=skew)
-    update = shared.host_embedding(part, "Host update", (writes,), ("Host gradients",), skew=skew)
+    lookup = shared.host_embedding(part, "Host lookup", (reads,), ("Training loop",), ("Host update",), skew=part.lookup_skew)
+    update = shared.host_embedding(part, "Host update", (writes,), ("Host gradients",), skew=part.lookup_skew)
     return Steps(
         (lookup, cross("Host vectors", gpu.UP, ("Host lookup",))),
         (cross("Host gradients", gpu.DOWN, backward), update),

@@ -15,7 +15,7 @@ from ...core.memo import remembered
 from ...scenario.scenario import Scenario, per_table
 from ..accesses import lookups
 from ..bags import chances, generating, length_cv
-from ..expected import CLOSENESS, HALVINGS, gap_rate, in_both, refused_share, stay, unused
+from ..expected import CLOSENESS, HALVINGS, absent, gap_rate, in_both, refused_share, stay, unused
 from ..popularity import alike, popularities
 from ..sampling import head_quantile, links
 from ..spectrum import Spectrum, id_space, spectra
@@ -257,6 +257,20 @@ def popular_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
     summed = (np.concatenate(([0.0], np.cumsum(amount[order]))) for amount in (rows, rows * mean[kind]))
     reached, filled = summed
     return reached, filled
+
+
+def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floats:
+    """Return the (T,) rows of each table that an LRU cache of so many rows over all tables is expected to hold."""
+    every, space = alike(s), id_space(s)
+    if capacity_rows >= space.rows.sum():
+        return np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
+    _, stays, admitted, _ = STAYS[policy](s, space, float(lookups(s).sum()), max(capacity_rows, 0.0))
+    of, c = spectra(every.laws), s.data.locality
+    weight = np.array(every.pooling, dtype=np.float64) * s.data.batch_size / lookups(s).sum()
+    p = of.p * np.repeat(weight, np.diff(of.start, append=len(of.p)))
+    held = of.rows * (1 - absent(unused(stays * gap_rate(p), c), admitted))
+    rows: Floats = np.add.reduceat(held, of.start)[every.kind]
+    return rows
 
 
 def missed_rows(s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None) -> Floats:

@@ -35,13 +35,14 @@ def locked_sets(space: Spectrum, served: float, capacity: float, locality: float
     The share of admitted rows is the one that its own effects lead to: rows that are refused lock no way and are missing again.
     """
     rate, sets, ways = gap_rate(space.p), max(1, int(capacity) // WAYS), max(1, min(WAYS, int(capacity)))
+    held = min(float(sets * ways), capacity)  # rows beyond whole sets have no place
     void = unused(served * rate, locality)
     used, both = space.rows * (1 - void), space.rows * in_both(void, unused(2 * served * rate, locality))
     unique = float(used.sum())
 
     def state(admitted: float) -> tuple[float, float, float]:
         """Return how long rows stay if so many are admitted, the missing rows of a batch, and those of them without a way."""
-        stays = float(stay(space, capacity, locality, admitted)) if capacity >= 1 else 0.0
+        stays = float(stay(space, held, locality, admitted)) if capacity >= 1 else 0.0
         away = unused(stays * rate, locality)
         back, gone = away - unused((stays + served) * rate, locality), refused_share(away, admitted)
         missing = float(space.rows @ (back + gone * (1 - void - back)))

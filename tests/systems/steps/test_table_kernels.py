@@ -140,6 +140,25 @@ def test_each_kernel_moves_the_rows_of_its_own_tables():
         assert (fewer < tasks) == (other != HBM), "a kernel that no table has brings no task"
 
 
+def test_each_kernel_is_as_uneven_as_its_own_tables():
+    """Two nodes of a GPU: host and uvm tables lie wholly on one of them, and those in HBM on both."""
+    knobs = {
+        "model.num_tables": 4,
+        "model.num_embeddings": 100_000,
+        "machine.num_gpus": 2,
+        "machine.gpus_per_node": 1,
+        "policy.kernel": (HOST, UVM, HBM, HBM),
+        "policy.plan": "0;1;0;1",
+    }
+    found, amounts = works(asked(**knobs))
+    of = dict(amounts.groups)
+    assert [float(of[name].lookup_skew[0]) for name in (HOST, UVM, HBM)] == pytest.approx([2.0, 2.0, 1.0])
+    assert (
+        float(np.max(found["Host lookup"]["host"].skew)) == float(np.max(found["UVM lookup"]["pcie"].skew)) == pytest.approx(2.0)
+    )
+    assert float(np.max(found["HBM lookup"]["gpu"].skew)) == pytest.approx(1.0)
+
+
 def test_bytes_lie_where_the_kernel_looks_for_them():
     s = asked(**{"policy.kernel": MIX})
     kept, nbytes = tiers(s).kept, 3000 * kind_bytes(s, "row")
