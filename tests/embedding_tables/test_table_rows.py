@@ -34,7 +34,7 @@ def rows_of(s, called=()):
 @each("system", names("systems"), few=8)
 @each("alike", (True, False))
 def test_bytes_lookups_and_times_of_all_tables_are_those_of_the_machine(system, alike):
-    s = with_values(TINY if alike else unlike(7), {"system": system})
+    s = with_values(TINY if alike else unlike(7), {"system": system, "policy.cache_load_factor": 0.3})
     result, rows = rows_of(s)
     assert result.ran, result.outcome
     assert sum(row["Size [GB]"] for row in rows) == pytest.approx(table_bytes(s) / 1e9)
