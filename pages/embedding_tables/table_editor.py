@@ -158,14 +158,16 @@ def edited_rows(frame: pd.DataFrame, edits: Mapping[str, Any]) -> list[WrittenRo
 
 
 def _apply(here: str, turn: int, base: Scenario, apply: Callable[[Scenario], None]) -> None:
-    """Take over the scenario of one turn of the grid, and draw all of the page; in a callback.
+    """Take over the scenario of the grid, and draw all of the page; in a callback.
 
-    Streamlit calls it once more if the run that follows is interrupted: the grid has had its turn by then.
+    Streamlit calls it once more if the run that follows is interrupted: a press on what was drawn in a turn counts once. A paste
+    that ends with the press has changed the grid by now.
     """
-    if turn != st.session_state.get(_turn(here), 0):
+    if turn == st.session_state.get(_pressed(here)):
         return
     edited = _edited(here, base)
     if edited.scenario:
+        st.session_state[_pressed(here)] = turn
         _reset(here)
         st.session_state[NAMES] = edited.names, _own(edited.scenario)
         apply(edited.scenario)
@@ -249,6 +251,10 @@ def _grid(here: str, draft: Draft) -> str:
 
 def _drafted(here: str) -> str:
     return f"tables drafted {here}"
+
+
+def _pressed(here: str) -> str:
+    return f"pressed tables {here}"
 
 
 def _turn(here: str) -> str:

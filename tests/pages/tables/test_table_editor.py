@@ -168,3 +168,11 @@ def test_a_csv_that_was_uploaded_comes_with_its_lines():
         pasted_tables.tables_of("Rows\nx\n", "mine.csv")
     with pytest.raises(BadInput, match=r"mine\.csv is no UTF-8 text"):
         pasted_tables.file_text(b"\xff\xfe", "mine.csv")
+
+
+def test_a_press_that_ends_a_paste_asks_about_what_was_pasted():
+    """A field is taken over as it loses the focus to the button: both reach the same run."""
+    app = start()
+    app.text_area(key=PASTE.format("start")).set_value("rows\tdim\n30000000\t128\n40000\t16\n")
+    app.button(key=APPLY.format("start")).click().run()
+    assert not app.exception and asked(app).model.embedding_dim == (128, 16)
