@@ -180,7 +180,7 @@ def test_a_cell_of_the_grid_is_changed_by_keyboard_and_a_bad_one_refused(server,
         ("1000", "40 tables, 195 million rows, 49.9 GB"),
     ):
         page.keyboard.press("Enter")
-        page.wait_for_timeout(500)  # the field of a cell is loaded when it is first opened
+        page.wait_for_timeout(1500)  # the field of a cell is loaded when it is first opened
         page.keyboard.press("Control+A")
         page.keyboard.type(written)
         page.keyboard.press("Enter")
