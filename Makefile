@@ -48,7 +48,7 @@ $(COMPILED): $(RUN) $(shell find engine -name '*.py')
 run: $(RUN) # the explorer; the printed address carries its token (PORT= ADDRESS= ALLOW= names, DATA= a file or folder, PARTS= a folder of parts)
 	@$(BIN)/python explorer.py --address="$$ADDRESS" --port="$$PORT" --allow="$$ALLOW" --data="$$DATA" --parts="$$PARTS"
 
-test: $(TEST) $(COMPILED) # the tests of every day, one job in the browser included; two to three minutes on two cores
+test: $(TEST) $(COMPILED) # the tests of every day, one job in the browser included; minutes: ten on two slow cores
 	@sh scripts/chromium.sh
 	@$(PYTEST) -m "not slow" $(PARALLEL) --no-loadscope-reorder
 

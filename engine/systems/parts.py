@@ -173,24 +173,17 @@ def _modules(s: Scenario, system: System) -> Parts:
     return Parts(count, ceil(count / expanders(s.machine)) if "cxl" in system.devices else count)
 
 
+GPUS = Kind(
+    "GPU",
+    lambda s, system: Parts(s.machine.num_gpus, s.machine.gpus_per_node),
+    "planner",
+    _gpu_units,
+    more="machine.num_gpus",
+)
 KINDS: Mapping[str, Kind] = {
-    "gpus": Kind(
-        "GPU",
-        lambda s, system: Parts(s.machine.num_gpus, s.machine.gpus_per_node),
-        "planner",
-        _gpu_units,
-        more="machine.num_gpus",
-    ),
-    "tiers": Kind(
-        "GPU", lambda s, system: Parts(s.machine.num_gpus, s.machine.gpus_per_node), EVEN, _tiered_units, more="machine.num_gpus"
-    ),
-    "kernels": Kind(
-        "GPU",
-        lambda s, system: Parts(s.machine.num_gpus, s.machine.gpus_per_node),
-        "planner",
-        _kernel_units,
-        more="machine.num_gpus",
-    ),
+    "gpus": GPUS,
+    "tiers": GPUS._replace(default=EVEN, units=_tiered_units),
+    "kernels": GPUS._replace(units=_kernel_units),
     "nodes": Kind(
         "node",
         lambda s, system: Parts(nodes(s.machine), 1),

@@ -25,6 +25,20 @@ def moves(s, lines, batches=6):
     return np.array([tuple(one) for one in counted_lines(s, LineCache(lines, 4096.0), source(s), batches)])
 
 
+def moved_by_hand(batches, lines):
+    """Return what an LRU cache of so many lines fetches, returns and fetches again, by batch of its lines in rising order."""
+    cached, moved = OrderedDict(), []
+    for batch in map(np.ndarray.tolist, batches):
+        fetched, before = sum(line not in cached for line in batch), len(cached)
+        for line in batch:
+            cached.pop(line, None)
+            cached[line] = None
+            while len(cached) > lines:
+                cached.popitem(last=False)
+        moved.append((fetched, fetched - (len(cached) - before), max(0, len(batch) - lines)))
+    return moved
+
+
 def one_a_row(first):
     """PER_LINE rows in each line, and no row of more lines than one."""
     return np.full(len(first), PER_LINE), np.ones(len(first), dtype=np.int64)
@@ -78,18 +92,9 @@ def test_a_cache_of_more_lines_than_64_bits_count_moves_what_one_with_room_for_a
 @each("lines", [1, 400, 6000, 12_000, 30_000])
 def test_a_cold_run_moves_what_a_cache_of_lines_does_by_hand(lines):
     s = asked(**{"policy.warm_caches": False})
-    tables, held, found = offsets(s.model), OrderedDict(), []
-    first = np.arange(21) * 938
-    for n in range(6):
-        mine = np.unique(lines_of(np.unique(source(s).ids(n)), tables, first, *one_a_row(first))).tolist()
-        come, before = sum(line not in held for line in mine), len(held)
-        for line in mine:
-            held.pop(line, None)
-            held[line] = None
-            while len(held) > lines:
-                held.popitem(last=False)
-        found.append((come, come - (len(held) - before), max(0, len(mine) - lines)))
-    assert (moves(s, lines) == np.array(found)).all()
+    tables, first = offsets(s.model), np.arange(21) * 938
+    batches = [np.unique(lines_of(np.unique(source(s).ids(n)), tables, first, *one_a_row(first))) for n in range(6)]
+    assert (moves(s, lines) == np.array(moved_by_hand(batches, lines))).all()
 
 
 @each("law", ["kaggle", "uniform", "zipf", "meta"])
@@ -130,7 +135,7 @@ def test_a_row_of_several_lines_takes_them_where_others_share_one(pooling, lines
     s = asked(**UNLIKE, **{"model.pooling": pooling, "policy.warm_caches": False, "run.batches": 40})
     rows, pieces, each_, room = packing(s, LineCache(lines, 4096.0))
     assert (rows.tolist(), pieces.tolist(), each_, room) == ([32, 1], [1, 3], 1, lines)
-    tables, held, found = offsets(s.model), OrderedDict(), []
+    tables, batches = offsets(s.model), []
     for n in range(40):
         ids = np.unique(source(s).ids(n))
         narrow = lines_of(ids[ids < 40_000], tables, np.array([0, 1250, 13_250]), rows, pieces)
@@ -138,16 +143,8 @@ def test_a_row_of_several_lines_takes_them_where_others_share_one(pooling, lines
             -1
         )
         assert len(np.unique(wide)) == 3 * (ids >= 40_000).sum() and (wide >= 1250).all()
-        mine = np.unique(np.concatenate((narrow, wide))).tolist()
-        come, before = sum(line not in held for line in mine), len(held)
-        for line in mine:
-            held.pop(line, None)
-            held[line] = None
-            while len(held) > lines:
-                held.popitem(last=False)
-        found.append((come, come - (len(held) - before), max(0, len(mine) - lines)))
-    counted = moves(s, lines, 40)
-    assert (counted == np.array(found)).all()
+        batches.append(np.unique(np.concatenate((narrow, wide))))
+    assert (moves(s, lines, 40) == np.array(moved_by_hand(batches, lines))).all()
     warm = moves(with_values(s, {"policy.warm_caches": True}), lines, 40)
     fetched = expected_lines(s, LineCache(lines, 4096.0)).fetched
     assert warm[:, 0].mean() == pytest.approx(fetched, abs=0.02 * fetched + 4 * np.sqrt(3 * fetched / 40) + 1)

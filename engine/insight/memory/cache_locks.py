@@ -19,12 +19,16 @@ FEW = 0.01  # of a batch's unique rows that count as none
 
 
 class LockPoint(NamedTuple):
-    """A cache of some size: its share of the tables' rows, GB, and shares of a batch's unique rows that it misses and refuses."""
+    """A cache of some size: its share of the tables' rows, GB, and its hit rate.
+
+    missing, refused: shares of a batch's unique rows that it misses, and that find their set locked.
+    """
 
     share: float
     gigabytes: float
     missing: float
     refused: float
+    hit_rate: float
 
 
 def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
@@ -33,17 +37,18 @@ def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
     if cache is None or cache_policy(s, cache) != "lru in sets":
         return ()
     tables = cached_tables(s, cache)
-    mine = list(range(s.model.num_tables) if tables is None else tables)
-    rows, unique = np.array(s.model.num_embeddings), float(expected(s).unique_rows[mine].sum())
-    every = (np.broadcast_to(rows, s.model.num_tables) if len(rows) == 1 else rows)[mine]
-    nbytes = float(every @ kind_bytes(s, "row")[mine])
+    cached = list(range(s.model.num_tables) if tables is None else tables)
+    rows, unique = np.array(s.model.num_embeddings), float(expected(s).unique_rows[cached].sum())
+    every = (np.broadcast_to(rows, s.model.num_tables) if len(rows) == 1 else rows)[cached]
+    nbytes = float(every @ kind_bytes(s, "row")[cached])
     shares = dict.fromkeys(min(1.0, times * unique / float(every.sum())) for times in TIMES)
-    found = []
+    looked_up, points = float(expected(s).lookups[cached].sum()), []
     for share in shares:
         sized = with_values(s, {SHARE: share})
         moved = expected_moves(sized, "lru in sets", cache.rows(sized), tables=tables)
-        found.append(LockPoint(share, share * nbytes / GB, moved.misses / unique, moved.refused / unique))
-    return tuple(found)
+        hit_rate = 1 - moved.missed_lookups / looked_up
+        points.append(LockPoint(share, share * nbytes / GB, moved.misses / unique, moved.refused / unique, hit_rate))
+    return tuple(points)
 
 
 def knee(points: tuple[LockPoint, ...]) -> float | None:
@@ -59,11 +64,9 @@ def knee(points: tuple[LockPoint, ...]) -> float | None:
 
 def finding(s: Scenario, points: tuple[LockPoint, ...]) -> str:
     """Return what the curve shows, in a sentence without its full stop."""
-    own = s.policy.cache_load_factor
-    refused = float(
-        np.interp(np.log(max(own, 1e-12)), np.log([point.share for point in points]), [point.refused for point in points])
-    )
+    shares = np.log([point.share for point in points])
+    size = np.log(max(s.policy.cache_load_factor, 1e-12))
+    refused, hits = (np.interp(size, shares, [getattr(point, name) for point in points]) for name in ("refused", "hit_rate"))
+    cache = f"this cache refuses {percent(float(refused))} of a batch's rows and hits {percent(float(hits))} of lookups"
     bend = knee(points)
-    if bend is None:
-        return f"The cache refuses {percent(refused)} of a batch's rows"
-    return f"From {figure(bend, 'GB')} on the rows of two batches fit; this cache refuses {percent(refused)} of a batch's rows"
+    return cache[0].upper() + cache[1:] if bend is None else f"From {figure(bend, 'GB')} on the rows of two batches fit; {cache}"

@@ -35,20 +35,20 @@ def locked_sets(space: Spectrum, served: float, capacity: float, locality: float
     The share of admitted rows is the one that its own effects lead to: rows that are refused lock no way and are missing again.
     """
     rate, sets, ways = gap_rate(space.p), max(1, int(capacity) // WAYS), max(1, min(WAYS, int(capacity)))
-    held = min(float(sets * ways), capacity)  # rows beyond whole sets have no place
+    places = min(float(sets * ways), capacity)  # rows beyond whole sets have no place
     void = unused(served * rate, locality)
-    used, both = space.rows * (1 - void), space.rows * in_both(void, unused(2 * served * rate, locality))
-    unique = float(used.sum())
+    in_both_batches = space.rows * in_both(void, unused(2 * served * rate, locality))
+    unique = float((space.rows * (1 - void)).sum())
 
     def state(admitted: float) -> tuple[float, float, float]:
         """Return how long rows stay if so many are admitted, the missing rows of a batch, and those of them without a way."""
-        stays = float(stay(space, held, locality, admitted)) if capacity >= 1 else 0.0
+        stays = float(stay(space, places, locality, admitted)) if capacity >= 1 else 0.0
         away = unused(stays * rate, locality)
         back, gone = away - unused((stays + served) * rate, locality), refused_share(away, admitted)
         missing = float(space.rows @ (back + gone * (1 - void - back)))
         locked = unique - (1 - admitted) * missing
-        again = float(both @ (1 - gone))
-        return stays, missing, min(missing, sets * without_way((unique - again) / sets, min(1.0, again / locked), ways))
+        reused = float(in_both_batches @ (1 - gone))
+        return stays, missing, min(missing, sets * without_way((unique - reused) / sets, min(1.0, reused / locked), ways))
 
     stays, missing, refused = state(1.0)
     if refused <= FEW * unique:
@@ -63,11 +63,11 @@ def locked_sets(space: Spectrum, served: float, capacity: float, locality: float
     return LockedSets(stays, admitted, (1 - admitted) * missing)
 
 
-def without_way(coming: float, again: float, ways: int = WAYS) -> float:
-    """Return how many rows of a batch find no way in their set, by the number of `ways` that the batch before has locked.
+def without_way(coming: float, reuse: float, ways: int = WAYS) -> float:
+    """Return the mean rows of a batch that find all `ways` of their set locked, per set.
 
-    Of these rows each is used `again` with that chance; `coming` others are to be locked, Poisson. Which ways are locked follows
-    from batch to batch as a Markov chain; with no row refused, each set has what comes.
+    How many ways of a set a batch has locked is a Markov chain. The next batch uses each locked row with the chance `reuse`, and
+    a Poisson number of other rows, `coming` in the mean; these take free ways as far as there are any.
     """
     counts = np.arange(ways + 1)
     poisson = np.exp(counts * np.log(max(coming, 1e-300)) - coming - np.array([lgamma(n + 1.0) for n in counts]))
@@ -76,7 +76,7 @@ def without_way(coming: float, again: float, ways: int = WAYS) -> float:
     beyond = np.maximum(coming * at_least[free] - free * at_least[free + 1], 0.0)  # E[(D - free)+], by locked ways
     follow = np.zeros((ways + 1, ways + 1))
     for locked in counts:
-        stays = _binomial(int(locked), again)
+        stays = _binomial(int(locked), reuse)
         comes = np.append(poisson[: free[locked]], at_least[free[locked]])
         row = np.convolve(stays, comes)
         follow[locked, : len(row)] = row
