@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from engine.caches.policies import set_associative
+from engine.caches.replay import served
 from engine.caches.row_index import COUNTS, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE
+from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.workload.accesses import lookups
@@ -88,3 +90,14 @@ def test_a_cache_of_a_few_rows_is_no_error(rows):
     expected = expected_moves(s, "lru in sets", float(rows))
     assert 0 <= expected.refused <= expected.misses
     assert expected.misses - expected.refused <= max(rows, 1)
+
+
+@each("popularity", ["kaggle", "zipf"])
+def test_a_warm_run_of_a_small_cache_begins_with_the_rows_that_it_admits_in_the_end(popularity):
+    s = asked(**{"system": "torchrec-uvm", "data.popularity": popularity, "run.batches": 8})
+    unique = expected_moves(s, "lru", 0.0).misses
+    s = with_values(s, {"policy.cache_load_factor": 0.2 * unique / (26 * 20_000)})
+    cache = load("systems", "torchrec-uvm").cache
+    missed = np.mean([moves.missed_lookups for moves in served(s, cache, source(s), 8)])
+    awaited = expected_moves(s, "lru in sets", cache.rows(s)).missed_lookups
+    assert missed / float(lookups(s).sum()) == pytest.approx(awaited / float(lookups(s).sum()), abs=0.01)

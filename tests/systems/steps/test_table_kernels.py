@@ -193,3 +193,18 @@ def test_a_cache_that_two_batches_fill_costs_more_than_one_with_room():
         refused.append(float(expected_amounts(settled).refused[0]) / (26 * 20_000 * unique))
     assert refused[0] > 0.4 and refused[1] > 0.15 and refused[3] < 0.01
     assert refused == sorted(refused, reverse=True)
+
+
+def test_hosts_share_their_tables_by_node_and_gpus_by_gpu():
+    knobs = {
+        "model.num_tables": 4,
+        "model.num_embeddings": 100_000,
+        "machine.num_gpus": 4,
+        "machine.gpus_per_node": 2,
+        "policy.kernel": (HOST, HOST, UVM, UVM),
+        "policy.plan": "0;2;0;2",
+    }
+    _, amounts = works(asked(**knobs))
+    of = dict(amounts.groups)
+    assert float(of[HOST].lookup_skew[0]) == pytest.approx(1.0), "each node has one of two tables"
+    assert float(of[UVM].lookup_skew[0]) == pytest.approx(2.0), "two of four GPUs have none"
