@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arrays import Ints
+from ..core.hashing import GOLDEN, mix
 from ..scenario.scenario import Scenario, per_table
 from ..workload.batch import offsets
 from ..workload.popularity import cells, popularities
@@ -62,6 +63,14 @@ def look_ahead(shelf: HeldRows, batches: int, turn: int, ids: Ints) -> tuple[Hel
     kept.used[hit] = turn
     moves = CacheMoves(missed, len(fresh), len(stays) - int(stays.sum()), unique)
     return _with(kept, fresh, turn), moves
+
+
+def by_hash(share: float, ids: Ints) -> CacheMoves:
+    """Serve a batch where a `share` of all rows, told by a hash of their number, is held and no other comes in."""
+    rows, times = np.unique(ids, return_counts=True)
+    away = (mix(rows.astype(np.uint64) + GOLDEN) >> np.uint64(11)) * 2.0**-53 >= share
+    missing = float(away.sum())
+    return CacheMoves(float(times[away].sum()), missing, missing, len(rows), missing)
 
 
 def _find(shelf: HeldRows, ids: Ints) -> tuple[Ints, Ints, float, int]:

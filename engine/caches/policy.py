@@ -16,6 +16,7 @@ class CachePolicy(NamedTuple):
 
 POLICIES = {
     "frequency": CachePolicy("frequency", "By frequency", "The row that is rarest in the data goes."),
+    "hash": CachePolicy("hash", "By hash", "No row goes: its hash says whether it lies in HBM or in host memory."),
     "lfu": CachePolicy("lfu", "LFU", "The row used in the fewest batches since it came in goes; counts do not age."),
     "lfu in sets": CachePolicy(
         "set-associative-lfu",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.arrays import Flags, Ints
 from ..errors import CannotRun
-from ..scenario.scenario import Scenario
+from ..scenario.scenario import Scenario, per_table
 from ..systems.capacity import too_small
 from ..systems.system import Cache, cache_policy, cached_tables
 from ..workload.accesses import lookups
@@ -113,6 +113,9 @@ def _server(s: Scenario, cache: Cache, given: Source | IdsOfTables, batches: int
             set_associative.no_rows(int(capacity)),
             lambda held, n, ids: _counted(lambda cache, rows, counts: set_associative.served(cache, n, rows, counts), held, ids),
         )
+    if policy == "hash":
+        share = capacity / sum(per_table(s.model, "num_embeddings"))
+        return lambda n, ids: batch_cache.by_hash(share, ids)
     if policy == "look-ahead":
         ahead = s.policy.look_ahead_batches
         return _serving(batch_cache.most_frequent(0), lambda held, n, ids: batch_cache.look_ahead(held, ahead, n, ids))

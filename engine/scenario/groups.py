@@ -184,6 +184,13 @@ class Policy:
         by_table=True,
         later=True,
     )
+    stashing: str = knob(
+        "off",
+        "Stashing",
+        "What of tables in HBM waits in host memory while the dense layers train, in system all-hbm: nothing, the optimizer's "
+        "state, the rows' weights, or both. It frees HBM for activations.",
+        choices=("off", "state", "weights", "both"),
+    )
     prefetch: bool = knob(True, "Prefetch", "Systems mtrains and proactive read rows for the next batch while this one trains.")
     cache_load_factor: float = knob(
         0.01, "Cache load factor", "Share of rows that a cache keeps: in host DRAM, or in HBM.", low=0.0, high=1.0
@@ -191,8 +198,9 @@ class Policy:
     cache_policy: str | None = knob(
         None,
         "Cache policy",
-        "Which rows a cache lets go: the least recently used, the least often used, or the rarest in the data.",
-        choices=("lru", "lfu", "frequency"),
+        "Which rows a cache lets go: the least recently used, the least often used, the rarest in the data; or none, since the "
+        "hash of a row says where it stays.",
+        choices=("lru", "lfu", "frequency", "hash"),
     )
     warm_caches: bool = knob(
         True,

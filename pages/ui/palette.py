@@ -24,6 +24,7 @@ SYSTEMS = {
     "cold-in-dram": "#a55a9c",
     "proactive": "#2e8b57",
     "torchrec-uvm": "#c44e52",
+    "hierarchical-kv": "#64803c",
     "scratchpipe": "#9467bd",
     "remote-no-cache": "#a39382",
     "bagpipe": "#e0903c",

@@ -19,7 +19,19 @@ from engine.systems.traffic import mlp_bytes
 
 DIVIDED = [name for name in names("systems") if load("systems", name).shards]
 # Systems with steps between parts, here; all batches of fae are hot, and ask its hosts nothing.
-CROSSING = {"cxl", "cxl-b", "cxl-d", "dram", "all-hbm", "torchrec-uvm", "cpu-only", "cpu-gpu", "dram-hbm-nodes", "mtrains"}
+CROSSING = {
+    "cxl",
+    "cxl-b",
+    "cxl-d",
+    "dram",
+    "all-hbm",
+    "torchrec-uvm",
+    "hierarchical-kv",
+    "cpu-only",
+    "cpu-gpu",
+    "dram-hbm-nodes",
+    "mtrains",
+}
 LINK = "machine.cxl_bandwidth_GBps"
 
 

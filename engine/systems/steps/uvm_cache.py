@@ -22,19 +22,16 @@ def fill(t: Traffic, sort_bytes: Amount, after: Names, lookups: Names, skew: Amo
 
     Rows that find their set locked stay where they are. The cache's own lookups sort `sort_bytes`.
     """
-    moves = (("Evicted rows to host", t.evicted, gpu.DOWN), ("Missing rows to GPU", t.misses, gpu.UP))
     find = Demand("gpu", Pool(sort_bytes), "prefetch")
-    return (
-        Task("Find misses", "Embedding", (find,), after, lookups),
-        *(
-            Task(
-                name,
-                "Transfer",
-                (Demand("pcie", Direct(t.moved_nbytes * (rows - t.refused), skew=skew), lane),),
-                ("Find misses",),
-            )
-            for name, rows, lane in moves
-        ),
+    return (Task("Find misses", "Embedding", (find,), after, lookups), *moves(t, ("Find misses",), skew))
+
+
+def moves(t: Traffic, after: Names, skew: Amount) -> tuple[Task, ...]:
+    """GPU threads send home the rows that go and bring those that come, both ways at once; refused rows do neither."""
+    ways = (("Evicted rows to host", t.evicted, gpu.DOWN), ("Missing rows to GPU", t.misses, gpu.UP))
+    return tuple(
+        Task(name, "Transfer", (Demand("pcie", Direct(t.moved_nbytes * (rows - t.refused), skew=skew), lane),), after)
+        for name, rows, lane in ways
     )
 
 

@@ -42,13 +42,18 @@ def expected_moves(
         return NOTHING
     space, batch = id_space(s, tables), lookups(s)
     served = at_once * float((batch if tables is None else batch[list(tables)]).sum())
-    if capacity_rows >= space.rows.sum():
+    if _holds_all(space, policy, capacity_rows):
         return NOTHING
     state = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
     missing, unmet = _missing(s, space, state, served)
     misses, missed = float(state.rows @ missing), served * float((state.rows * space.p) @ unmet)
     refused = misses if state.refused is None else min(misses, state.refused)
     return ExpectedMoves(misses / at_once, missed / at_once, refused / at_once)
+
+
+def _holds_all(space: Spectrum, policy: str, capacity_rows: float) -> bool:
+    """Return whether every row that is ever used has a place; one that a hash sends to the host has none."""
+    return policy != "hash" and capacity_rows >= float(space.rows.sum())
 
 
 def _missing(s: Scenario, space: Spectrum, state: "State", served: float) -> tuple[Floats, Floats]:
@@ -171,6 +176,12 @@ def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> 
     return State(space.rows, s.policy.look_ahead_batches * batch)
 
 
+def _hashed(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
+    """A share of all rows is held for good, popular or not."""
+    share = min(1.0, capacity / sum(per_table(s.model, "num_embeddings")))
+    return State(space.rows * (1 - share), 0.0, refused=None)
+
+
 STAYS: Mapping[str, Steady] = {
     "lru": _recency,
     "lru in sets": _recency_in_sets,
@@ -178,6 +189,7 @@ STAYS: Mapping[str, Steady] = {
     "lfu": _frequency,  # counts that never age end up as frequencies
     "frequency": _frequency,
     "look-ahead": _look_ahead,
+    "hash": _hashed,
 }
 
 
@@ -293,7 +305,7 @@ def _missed_by_table(
     if not len(which):
         return missed, shares
     space, batch = id_space(s, tables), lookups(s)
-    if capacity_rows >= space.rows.sum():
+    if _holds_all(space, policy, capacity_rows):
         return missed, shares
     served = at_once * float(batch[which].sum())
     state = STAYS[policy](s, space, served, max(capacity_rows, 0.0))

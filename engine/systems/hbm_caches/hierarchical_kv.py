@@ -1,0 +1,100 @@
+"""HierarchicalKV: embedding tables as hash tables over HBM and host memory, as a cache of the host's rows or as one table."""
+
+from typing import Any
+
+import numpy as np
+
+from ...core.graph import Demand, Names, Task
+from ...core.row_sizes import mean_bytes
+from ...core.work import Pool
+from ...scenario.scenario import Scenario, per_table
+from ..loop import training_loop
+from ..row_kinds import kind_bytes
+from ..steps import gpu, shared, uvm_cache
+from ..system import Cache, Settled, System
+from ..traffic import Traffic, cached_rows
+
+BUCKET = 128  # slots that a key can have
+INDEX_BYTES = 8 + 8 + 1 + 4 / BUCKET  # of a slot: key, score, digest, and its share of the bucket's count
+ALIGNED = 16  # bytes: rows begin at multiples of it
+PROBED = BUCKET + 32  # bytes read to find a key: the digests of its bucket, and the sector of the one key that matches
+HASH = "hash"
+
+
+def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
+    """One kernel after the other: make ids unique, find rows, copy them to a buffer, pool there; nothing is prefetched.
+
+    As a cache, the rows that HBM lacks come first, and others go home. As one table (`policy.cache_policy=hash`) each row stays
+    where its hash puts it: what lies on the host is read once a batch across the link, and updated there.
+    """
+    s = settled.scenario
+    indices, arrived = gpu.index_exchange(settled)
+    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
+    find, found = _find(s, t, arrived)
+    spread, rewrite = gpu.update(t, t.rows, backward, skew=t.lookup_skew, row_skew=t.row_skew)
+    return (
+        training_loop(),
+        gpu.features(t, "Unique ids"),
+        *indices,
+        *find,
+        gpu.lookup(t, found, skew=t.lookup_skew),
+        *pooled,
+        shared.bottom_forward(s, gpu.mlp_done(s)),
+        shared.top(s, ("Bottom MLP forward", *forward)),
+        *gradients,
+        shared.bottom_backward(s, ("Top MLP",)),
+        *gpu.all_reduce(s, t),
+        spread,
+        uvm_cache.rewriting(rewrite, t.refused * t.moved_nbytes, t.row_skew) if _hashed(s) else rewrite,
+    )
+
+
+def _find(s: Scenario, t: Traffic, arrived: Names) -> tuple[tuple[Task, ...], Names]:
+    """Bring a batch's unique rows into a buffer in HBM; return the tasks, and after which of them it is full."""
+    row = mean_bytes(t.vector_bytes)
+    far = t.refused * mean_bytes(t.sizes.moved.vector) if _hashed(s) else np.zeros_like(t.rows)
+    unique = Task(
+        "Unique ids", "Embedding", (Demand("gpu", Pool(t.sort_bytes, skew=t.lookup_skew)),), arrived, ("Embedding update",)
+    )
+    probe = Pool(t.rows * (PROBED + 2 * row) - far, skew=t.row_skew)
+    if _hashed(s):
+        find = Task("Find rows", "Embedding", (Demand("gpu", probe),), ("Unique ids",))
+        return (unique, uvm_cache.reading(find, far, t.row_skew)), ("Find rows",)
+    moves = uvm_cache.moves(t, ("Unique ids",), t.row_skew)
+    find = Task("Find rows", "Embedding", (Demand("gpu", probe),), tuple(task.name for task in moves))
+    return (unique, *moves, find), ("Find rows",)
+
+
+def _hashed(s: Scenario) -> bool:
+    return s.policy.cache_policy == HASH
+
+
+def places(s: Scenario) -> dict[str, float]:
+    """The index of every slot in HBM, with a share of the rows. The host has all rows behind a cache, the others of one table."""
+    rows = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
+    nbytes = float((rows * np.ceil(kind_bytes(s, "row") / ALIGNED) * ALIGNED).sum())
+    share, slots = s.policy.cache_load_factor, _slots(rows)
+    if _hashed(s):
+        return {"dram": (1 - share) * nbytes, "hbm": share * nbytes + slots * INDEX_BYTES}
+    return {"dram": nbytes, "hbm": share * nbytes + (slots + _slots(share * rows)) * INDEX_BYTES}
+
+
+def _slots(rows: Any) -> float:
+    """Return the slots of tables of so many rows, (T,): whole buckets."""
+    return float((np.ceil(rows / BUCKET) * BUCKET).sum())
+
+
+SYSTEM = System(
+    title="HierarchicalKV",
+    summary="Hash tables over HBM and host memory: HBM caches the host's rows, or each row lies where its hash puts it.",
+    devices=("host", "gpu", "pcie", "network", "dram"),
+    memory="dram",
+    plan=plan,
+    family="Caches in HBM",
+    baseline="all-hbm",
+    shards="gpus",
+    cache=Cache("lru", cached_rows, ("lfu", HASH), window=lambda s: 0 if _hashed(s) else 1),
+    places=places,
+    cites=("NVIDIA-Merlin/HierarchicalKV; NVIDIA/recsys-examples",),
+)
