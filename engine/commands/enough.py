@@ -10,6 +10,8 @@ from typing import Any
 from .. import version
 from ..analysis.enough.cache import CacheSize, cache_for, cache_of, hbm_room, lines, sentence, table_shares
 from ..analysis.enough.drawn import bands
+from ..analysis.enough.memory_cost import lines as way_lines
+from ..analysis.enough.memory_cost import ways_for
 from ..analysis.enough.question import Question, Target, ask, baseline_of
 from ..analysis.enough.smallest import Enough, enough
 from ..analysis.enough.told import told
@@ -26,7 +28,7 @@ from ..sweep import links
 from ..systems.system import powered
 from ..units import GB, MS, GiB
 from . import output, scenario_arguments
-from .parser import Subparsers, amount, percentage, positive, whole_number
+from .parser import FAILED, Subparsers, amount, percentage, positive, whole_number
 
 USUAL = 10.0
 nodes = partial(whole_number, what="nodes", most=100_000)
@@ -51,6 +53,10 @@ def add(commands: Subparsers) -> None:
     size = partial(positive, what="GiB", most=1e9)
     target.add_argument("--hbm-GiB", type=size, metavar="N", help="the hit rate of so much HBM, and which rows it holds")
     target.add_argument("--nodes", type=nodes, metavar="N", help="the same, of what the GPUs of N nodes have left for tables")
+    money = partial(positive, what="USD", most=1e12)
+    target.add_argument(
+        "--memory-cost", type=money, metavar="USD", help="for so much in GPUs and host DRAM: all in HBM, a cache, or host memory"
+    )
     parser.add_argument("--json", metavar="FILE", help="write machine, costs and sentences as JSON; - for standard output")
     parser.set_defaults(call=call)
 
@@ -63,6 +69,8 @@ def call(arguments: argparse.Namespace) -> int:
         print(f"--within goes in the next minor version; write --within-percent {figures.exact(percent)}.", file=sys.stderr)
     chosen = scenario_arguments.chosen(arguments)
     scenario = chosen.scenario
+    if arguments.memory_cost is not None:
+        return _tell_ways(scenario, arguments)
     if asked := _cache_size(scenario, arguments):
         return _tell_cache(scenario, asked, chosen.names, arguments)
     question = ask(scenario, baseline_of(scenario, arguments.baseline), Target(percent / 100, arguments.step_ms))
@@ -102,6 +110,34 @@ def _tell_cache(s: Scenario, found: CacheSize, tables: Sequence[str], arguments:
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     output.say("\n".join(lines(s, found, tables)) + "\n", arguments.json)
     return 0
+
+
+def _tell_ways(s: Scenario, arguments: argparse.Namespace) -> int:
+    """Write the ways to hold the tables for an amount, as JSON too; returns 0, or that nothing is cheap enough."""
+    found = ways_for(s, arguments.memory_cost)
+    told_ways = list(way_lines(s, arguments.memory_cost, found))
+    if arguments.json:
+        content = {
+            "model_version": version.MODEL,
+            "usd_of": dollars(s),
+            "most_usd": arguments.memory_cost,
+            "ways": [
+                {
+                    "way": one.way,
+                    "gpus": one.gpus,
+                    "dram_GiB": one.dram_GiB,
+                    "usd": one.price,
+                    "step_ms": one.step / MS,
+                    "hit_rate_percent": None if one.hit_rate is None else 100 * one.hit_rate,
+                    "link": links.link(one.result.scenario),
+                }
+                for one in found
+            ],
+            "sentences": {"ways": told_ways[0]},
+        }
+        output.write(arguments.json, json.dumps(content, indent=1) + "\n")
+    output.say("\n".join(told_ways) + "\n", arguments.json)
+    return 0 if found else FAILED
 
 
 def _content(question: Question, answer: Enough, percent: float | None, sentences: Mapping[str, str]) -> dict[str, Any]:
