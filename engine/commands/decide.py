@@ -31,6 +31,7 @@ from ..insight.running_costs import assumptions
 from ..results import csv_table
 from ..scenario.presets import DEFAULT
 from ..scenario.sequences import sequence_note_of_points
+from ..systems.kernels.in_force import kernel_words
 from . import output, progress_bar, scenario_arguments
 from .parser import FAILED, Subparsers
 
@@ -142,18 +143,20 @@ def _text(verdict: Verdict, base: str, more: Outlook) -> str:
     return "\n".join(lines) + "\n"
 
 
-NUMBERS = f"{'USD/10^9 samples':>17}{'USD':>12}{'samples/s':>12}{'W':>8}"
+NUMBERS = f"{'USD/10^9 samples':>17}{'USD':>12}{'samples/s':>15}{'W':>8}"
 HEAD = f"{'system':18}{'rows are held in':24}{NUMBERS}  machine, or what limits it"
 
 
 def _line(row: Row) -> str:
     head = f"{row.system:18}{row.family:24}"
     if row.result is None:
-        return f"{head}{'-':>17}{'-':>12}{'-':>12}{'-':>8}  {row.reason}"
+        return f"{head}{'-':>17}{'-':>12}{'-':>15}{'-':>8}  {row.reason}"
     results, cost, capital = row.result.results, row.cost, row.capital
     numbers = (
         f"{figure(cost.total):>17}" if cost else f"{'-':>17}",
         "-".rjust(12) if capital is None else f"{figure(capital):>12}",
-        f"{figure(results['Throughput [samples/s]']):>12}{figure(results['Average power [W]']):>8}",
+        f"{figure(results['Throughput [samples/s]']):>15}{figure(results['Average power [W]']):>8}",
     )
-    return f"{head}{''.join(numbers)}  {' '.join(filter(None, (row.reason or machine_words(row), not_on_sale(row))))}"
+    kernels = kernel_words(row.scenario) if row.scenario else ""
+    machine = f"{machine_words(row)}{f'; kernels {kernels}' if kernels else ''}"
+    return f"{head}{''.join(numbers)}  {' '.join(filter(None, (row.reason or machine, not_on_sale(row))))}"

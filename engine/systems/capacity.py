@@ -21,9 +21,10 @@ from .kernels.in_force import refuse_kernels, system_in_force
 from .parts import EVEN, Kind, kind_of, memories
 from .sharding import filled
 from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of
+from .steps.stashing import most_bytes, room_for_tables
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
-from .traffic import activation_bytes, hottest_bytes, log_bytes, mlp_bytes, table_bytes
+from .traffic import hottest_bytes, log_bytes, mlp_bytes, table_bytes
 
 
 def fit(scenario: Scenario) -> Settled:
@@ -36,7 +37,19 @@ def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, si
     """Return a scenario settled by a placement and sizes; raises BadKnob for an impossible policy."""
     s = with_checked(scenario, sizes.knobs) if sizes.knobs else scenario
     refuse_kernels(s, system)
+    _refuse_stashing(s, system)
     return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes)
+
+
+def _refuse_stashing(s: Scenario, system: System) -> None:
+    """Raise BadKnob where a system is asked to stash that does not hold all tables in HBM."""
+    if s.policy.stashing == "off" or system.stashes:
+        return
+    kernels = " with kernels by table" if system.groups else ""
+    raise BadKnob(
+        f"policy.stashing={s.policy.stashing} is not possible: system={s.system}{kernels} does not hold all tables in HBM; "
+        "set policy.stashing=off, or choose system=all-hbm."
+    )
 
 
 def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
@@ -117,7 +130,8 @@ def _even_bytes(s: Scenario, system: System, times: float = 1.0) -> float:
 
 def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
     """Return a refusal if replicated rows do not fit beside the tables of the fullest GPU, else ""."""
-    free = max(memory_bytes(s.machine) - _gpu_bytes(s, system, placement.balance) - activation_bytes(s), 0.0)
+    tables = _gpu_bytes(s, system, placement.balance) - 2 * mlp_bytes(s)
+    free = max(memory_bytes(s.machine) - 2 * mlp_bytes(s) - most_bytes(s, tables), 0.0)
     if s.policy.replicated_rows is None or hottest_bytes(s, placement.replicas.rows) <= free:
         return ""
     setting = write(KNOBS["policy.replicated_rows"], s.policy.replicated_rows)  # as links have it; pages add the unit
@@ -284,7 +298,8 @@ def _gpu(s: Scenario, system: System) -> str:
         return no_host_unit(s.machine)  # the layers are the host's
     if refusal := no_unit(s.machine) or _crowded(s):
         return refusal
-    need, have = _even_bytes(s, system) + activation_bytes(s), memory_bytes(s.machine)
+    tables = _even_bytes(s, system) - 2 * mlp_bytes(s)
+    need, have = 2 * mlp_bytes(s) + most_bytes(s, tables), memory_bytes(s.machine)
     if need <= have:
         return ""
     held = system.held(s).get("hbm", 0.0)
@@ -293,13 +308,19 @@ def _gpu(s: Scenario, system: System) -> str:
             f"machine.gpu={s.machine.gpu} has {_gib(have)}, but MLPs, gradients and activations need {_gib(need)}; "
             "lower data.batch_size or the MLP widths, or choose a larger GPU."
         )
-    room = have - need + held / s.machine.num_gpus
+    room = room_for_tables(s, have - 2 * mlp_bytes(s))
     less = "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
+    if system.stashes and s.policy.stashing != "both" and room_for_tables(_all_stashed(s), have - 2 * mlp_bytes(s)) >= tables:
+        less = "stash with policy.stashing=both, use a cache"
     enough = f"raise machine.num_gpus to {ceil(held / room)}, " if room > 0 and system.scales and not system.hot else ""
     return (
         f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(have)} each, but tables or cache, MLPs and "
         f"activations need {_gib(need)}; {enough}{less}, or choose a larger GPU."
     )
+
+
+def _all_stashed(s: Scenario) -> Scenario:
+    return with_checked(s, {"policy.stashing": "both"})
 
 
 def _crowded(s: Scenario) -> str:

@@ -23,8 +23,9 @@ from ..workload.caching.expected_cache import expected_moves
 from ..workload.expected import Accesses
 from .row_kinds import RowKind, row_bytes, row_kinds
 from .sharding import Parts
+from .steps.stashing import room_for_tables
 from .system import System, cache_policy
-from .traffic import INDEX_BYTES, activation_bytes, keeps_state, log_bytes, mlp_bytes, sort_nbytes, table_states
+from .traffic import INDEX_BYTES, keeps_state, log_bytes, mlp_bytes, sort_nbytes, table_states
 
 EVEN = "interleaved"
 WEIGHED = ("lookup", "row", "far")  # units that differ with a table's rows
@@ -211,7 +212,8 @@ def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]
     have: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": ((machine.server_dram_GiB or 0.0) * GiB, 1)}
     if system.shards in ("gpus", "tiers", "kernels"):
         dram -= system.caches(s)[0] * row_bytes(s) / nodes(machine) if system.caches else 0.0
-        have = {"dram": (dram, gpus_in_node(machine)), "hbm": (memory_bytes(machine) - 2 * mlp_bytes(s) - activation_bytes(s), 1)}
+        hbm = room_for_tables(s, memory_bytes(machine) - 2 * mlp_bytes(s))
+        have = {"dram": (dram, gpus_in_node(machine)), "hbm": (hbm, 1)}
     if system.shards == "modules":
         count = _modules(s, system).number
         each = (machine.expander_dram_GiB or 0.0) * GiB / count

@@ -91,7 +91,7 @@ class System:
     each table lies where. `hot` rows are those it treats as popular; `hbm_rows` of the most popular ones never leave HBM.
     `shards` says what the parts are among which a plan divides its tables (`systems.parts.KINDS`), "" where all share all work
     evenly. Systems of one `family` are shown beside each other, measured against its `baseline`. `replicates` says whether its
-    GPUs can all hold the most popular rows.
+    GPUs can all hold the most popular rows, `stashes` whether its tables can leave HBM while the dense layers train.
     `confidence` says how well its inner workings are known: "source" or "headline only". `kernel` is where it looks the rows
     of tables up, of a system whose tables can have kernels of their own; `groups` are then the tables of each kernel.
     """
@@ -107,6 +107,7 @@ class System:
     relaxes: bool = False
     shards: str = ""
     replicates: bool = False
+    stashes: bool = False
     cache: Cache | None = None
     caches: Callable[[Scenario], tuple[float, float]] | None = None
     tiers: Callable[[Scenario], Tiers] | None = None

@@ -6,6 +6,7 @@ from engine.core.figures import count, factor, percent
 from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario, with_values
+from engine.systems.kernels.in_force import title_of
 from engine.systems.traffic import table_bytes
 from pages.answers import question
 from pages.ui.numbers import readable, size
@@ -20,7 +21,7 @@ def headline(result: Result, others: Mapping[str, Result]) -> str:
     step, energy = result.results.get(STEP), result.results.get(ENERGY)
     if not result.ran or not step or energy is None:
         return result.outcome
-    title, model = system_title(result.scenario.system), model_name(result.scenario)
+    title, model = title_of(result.scenario), model_name(result.scenario)
     against, sized = question.baseline_system(result.scenario), result.scenario.machine.target_throughput is not None
     base = others[against].results if against in others and result.scenario.system != against else {}
     start = _on_nodes(result, title) if sized else f"{title} trains {model} in {readable(step, 'ms')} a batch"

@@ -12,7 +12,7 @@ from engine.analysis.verdict.outlook.axes import AXES
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.territory import Territory
 from engine.analysis.verdict.outlook.variants import Varied
-from engine.analysis.verdict.report.sentences import machine_words, not_on_sale
+from engine.analysis.verdict.report.sentences import machine_words, not_on_sale, row_title
 from engine.core.figures import figure
 from engine.insight.running_costs import BILLION, MONTH
 from engine.registry import load
@@ -63,7 +63,7 @@ def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
                     "low": band.low if band else None,
                     "high": band.high if band else None,
                     "drawn": min(band.high, edge) if band else None,
-                    "machine": f"{title(row.system)}: {machine_words(row)}",
+                    "machine": f"{row_title(row)}: {machine_words(row)}",
                     "says": row.reason or "met",
                     "rank": rank,
                 }
@@ -88,7 +88,7 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
     return pd.DataFrame(
         [
             {
-                "System": title(row.system),
+                "System": row_title(row),
                 "Rows are held in": row.family,
                 "Machine, or what limits it": worded(
                     " ".join(filter(None, (row.reason or machine_words(row), not_on_sale(row))))
@@ -141,7 +141,7 @@ def cases(found: Sequence[Varied], best: Row | None) -> pd.DataFrame:
     now = {
         "If": "as asked",
         "Rows are held in": best.family if best else NOBODY,
-        "System": title(best.system) if best else "",
+        "System": row_title(best) if best else "",
         "USD a billion samples": best.cost.total if best and best.cost else None,
         "Machine [USD]": best.capital if best else None,
         "Samples/s": best.result.results["Throughput [samples/s]"] if best and best.result else None,

@@ -6,9 +6,9 @@ import streamlit as st
 
 from engine.analysis.part_loads import divided
 from engine.core.figures import percent
-from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
+from engine.systems.kernels.in_force import title_of
 from pages.design_page import constants_panel, every_knob, tornado
 from pages.embedding_tables import table_editor, table_results
 from pages.graphics import chart
@@ -52,7 +52,7 @@ def _tables(scenario: Scenario) -> None:
 
 
 def _clock(both: dict[str, Result]) -> None:
-    names = " and ".join(load("systems", name).title for name in both)
+    names = " and ".join(title_of(result.scenario) for result in both.values())
     subtitle = "A batch of each on one clock [ms], a lane a device; pale: beside the batch"
     lanes, title = compare_tables.timelines(both), f"What hides what: {names}"
     chart.draw(lanes, compare_charts.timelines(), key="clock", title=title, subtitle=subtitle)
@@ -66,7 +66,7 @@ def _section(label: str, key: str, fill: Callable[[], None]) -> None:
 
 
 def _batches(result: Result) -> None:
-    title, tasks = load("systems", result.scenario.system).title, tables.renamed(result.timeline, tables.TIMELINE)
+    title, tasks = title_of(result.scenario), tables.renamed(result.timeline, tables.TIMELINE)
     chart.draw(
         tasks,
         compare_charts.timeline(),

@@ -23,6 +23,7 @@ from engine.insight.knob_strips import Strip, strips
 from engine.insight.running_costs import dollars
 from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
+from engine.systems.kernels.in_force import title_of
 from engine.units import MS
 from engine.validation import known_error
 from pages.ui.numbers import readable, unit
@@ -60,7 +61,7 @@ def sure(scenario: Scenario, baseline: Scenario | None = None) -> dict[str, Sure
 
 def _verdict(scenario: Scenario, baseline: Scenario, name: str) -> str:
     """Return while what a number stays on its side of the baseline's, as a sentence."""
-    title = load("systems", baseline.system).title
+    title = title_of(baseline)
     try:
         found = uncertainty.turns(scenario, baseline, name)
     except EmberpoolError:

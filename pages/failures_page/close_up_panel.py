@@ -8,8 +8,8 @@ import streamlit as st
 from engine.core.figures import count, exact, figure
 from engine.errors import EmberpoolError
 from engine.insight.power_loss_detail import LANES, PowerLossDetail, power_loss_detail
-from engine.registry import load
 from engine.scenario.scenario import Scenario
+from engine.systems.kernels.in_force import title_of
 from pages.graphics import chart
 from pages.graphics.charts import INK, Spec, axis, below, hover, layer, nominal, quantity, rows, ruled, scale_of
 from pages.ui.plain import plain
@@ -62,7 +62,7 @@ def told(found: PowerLossDetail, scenario: Scenario) -> str:
     crash, resumed = found.crash, found.crash.resumption
     down = figure(crash.outage.resumed - crash.outage.at, "s")
     if resumed.embedding_batch == 0:
-        title = load("systems", scenario.system).title
+        title = title_of(scenario)
         return f"Power fails in batch {crash.batch}: {title} keeps no log, and training starts again after {down}"
     stale = resumed.embedding_batch - resumed.mlp_batch
     mlps = f", the MLPs {count(stale, 'batch', 'batches')} older" if stale else ""

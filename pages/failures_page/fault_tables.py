@@ -13,6 +13,7 @@ from engine.campaign.simulate import Campaign
 from engine.core.figures import count, exact, figure, percent
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
+from engine.systems.kernels.in_force import title_of
 from engine.units import MINUTE
 from pages.answers.headline import model_name
 from pages.failures_page.campaigns import Campaigns, own
@@ -43,7 +44,7 @@ class Marked(NamedTuple):
 def simulated(found: Campaigns, scenario: Scenario, ratio: float | None) -> str:
     """Return what is simulated, and how it goes with estimates, whose `ratio` of useful time is under the system's own log."""
     count_of = max((len(one.runs) for one in found.protected), default=0)
-    title, days = load("systems", scenario.system).title, exact(scenario.faults.campaign_days, "days")
+    title, days = title_of(scenario), exact(scenario.faults.campaign_days, "days")
     told = f"{title} trains {model_name(scenario)} for {days}, {count(count_of, 'time')} with other random faults."
     one = found.of(own(scenario))
     here = f"over these weeks that keeps {percent(one.share)} of the time useful" if one.runs else f"not possible: {one.refused}"

@@ -12,9 +12,9 @@ from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import MOST_NODES, fewest_nodes, with_nodes
-from engine.systems.capacity import activation_bytes, fit
+from engine.systems.capacity import fit
 from engine.systems.placement import USABLE
-from engine.systems.traffic import mlp_bytes, table_bytes
+from engine.systems.traffic import activation_bytes, mlp_bytes, table_bytes
 from engine.units import GiB
 from engine.validation.workload_figures import META_REUSE, reuse_shares
 from engine.workload.popularity import popularities

@@ -14,7 +14,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import ready
 from engine.sweep import links
-from engine.systems.capacity import activation_bytes
+from engine.systems.traffic import activation_bytes
 from tests.machines import TINY
 
 SAMPLES, K, N = 16_384.0, 512, 1024

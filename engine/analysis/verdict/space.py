@@ -15,6 +15,8 @@ from ...insight.relaxation import LINK
 from ...registry import every
 from ...scenario.scenario import Scenario, with_values
 from ...systems.capacity import place_and_size
+from ...systems.kernels.densest import densest_in_hbm
+from ...systems.kernels.mixed import HBM
 from ...systems.sizing import AUTOMATIC, CAPACITY, CHASSIS, DRIVES, NUMBER
 from ...systems.system import System
 from .allowed import AllowedParts
@@ -23,6 +25,7 @@ Stops = Mapping[str, tuple[Any, ...]]  # by knob
 GPU, GPUS, INSIDE, HOST, MEDIUM = "machine.gpu", "machine.num_gpus", "machine.gpus_per_node", "machine.host", "machine.pmem"
 CARD, DRIVE, LOGIC, SERVERS = "machine.expander", "machine.ssd", "machine.near_data_logic", "machine.embedding_servers"
 SHARE, WAY, HOT = "policy.cache_load_factor", "policy.cache_policy", "policy.hot_rows_MiB"
+KERNEL, STASHING = "policy.kernel", "policy.stashing"
 LOG, SHARDING, DEDUP, COPIES = "policy.log", "policy.sharding", "policy.row_dedup", "policy.replicated_rows"
 # What a base scenario loses before a search: counts, sizes and policies that are searched, and ways of counting that flatter
 # nobody. A system that has no such knob in its space takes these.
@@ -36,7 +39,8 @@ RESET: Mapping[str, Any] = {
     **dict.fromkeys((*AUTOMATIC, LINK, LOG, BOUND, RELAXED, WAY, SHARDING, COPIES)),
     NEAR: False,
     "policy.plan": "",
-    "policy.kernel": "auto",
+    KERNEL: "auto",
+    STASHING: "off",
     "machine.target_throughput": None,
     "machine.host_dram": None,
     "machine.host_dram_channels": None,
@@ -64,6 +68,8 @@ QUICK: Mapping[str, tuple[Any, ...]] = {
     WAY: (None,),
     HOT: (1024.0, 16384.0),
     SHARDING: (None, "row-wise"),
+    KERNEL: ("auto",),
+    STASHING: ("off",),
 }
 
 
@@ -89,6 +95,8 @@ def space_of(base: Scenario, allowed: AllowedParts, systems: Collection[str] = (
 def _stops(s: Scenario, system: System, allowed: AllowedParts) -> Stops:
     reads = _sizing_reads(s, system)
     found = {knob: stops(system, allowed) for knob, (wanted, stops) in KNOBS.items() if wanted(system, reads)}
+    if system.kernel and system.kernel != HBM:
+        found[KERNEL] = ("auto", *densest_in_hbm(s, system.kernel))
     if NEAR in found and LOGIC in found and not found[LOGIC]:
         found = {**found, NEAR: (False,), LOGIC: (s.machine.near_data_logic,)}
     return found
@@ -167,5 +175,6 @@ KNOBS: Mapping[str, tuple[Callable[[System, frozenset[str]], bool], Callable[[Sy
     SHARE: (_reads(SHARE), _are(0.1, 0.001, 0.01, 0.03, 0.2, 0.4, 0.7)),
     WAY: (lambda system, reads: bool(system.cache and system.cache.others), _policies),
     HOT: (_reads(HOT), _are(1024.0, 64.0, 256.0, 4096.0, 16384.0)),
+    STASHING: (lambda system, reads: system.stashes, _are("off", "state", "both")),
     SHARDING: (lambda system, reads: bool(system.shards), _are(None, "planner", "row-wise", "column-wise", "table-wise")),
 }

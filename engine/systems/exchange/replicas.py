@@ -20,7 +20,8 @@ from ...workload.accesses import expected
 from ...workload.bags import generating, length_cv
 from ...workload.caching.expected_cache import hot_split, hot_unique, hottest
 from ..row_kinds import RowKind, mean_kind, row_kinds
-from ..traffic import SENT, activation_bytes, mlp_bytes, num_rows, rows_within, tables_apart
+from ..steps.stashing import most_bytes
+from ..traffic import SENT, mlp_bytes, num_rows, rows_within, tables_apart
 from .crossing import Crossing
 
 SIZES = tuple((MiB * np.geomspace(1 / 4, 16 * 1024, 17)).tolist())  # candidate bytes of copies, each twice the one before
@@ -73,7 +74,7 @@ def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Repli
         return replicas(s, rows_within(s, size_MiB * MiB))
     if not planned(s):
         return NO_REPLICAS
-    room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s) - table_nbytes
+    room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - most_bytes(s, table_nbytes)
     best, least = NO_REPLICAS, _seconds(s, NO_REPLICAS, pooled)[0] * WORTHWHILE
     for rows in dict.fromkeys(rows_within(s, size) for size in SIZES if size <= room):
         candidate = replicas(s, rows)

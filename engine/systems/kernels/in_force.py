@@ -1,5 +1,6 @@
 """The system in force where tables have kernels of their own: lookups in HBM, or in host memory by the GPU or the host."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
 
@@ -7,7 +8,7 @@ from ...errors import BadKnob
 from ...registry import load, names
 from ...scenario.scenario import Scenario
 from ..system import System
-from .mixed import CACHED, MIXED, chosen_kernels
+from .mixed import CACHED, HOST, MIXED, TITLES, chosen_kernels
 
 
 def system_in_force(s: Scenario) -> System:
@@ -25,6 +26,21 @@ def mixed(name: str, cached: bool) -> System:
     own: System = load("systems", name)
     named = {field: getattr(own, field) for field in ("title", "summary", "family", "baseline", "kernel", "cites")}
     return replace(MIXED, **named, cache=MIXED.cache if cached else None)
+
+
+def title_of(s: Scenario) -> str:
+    """Return the title of a scenario's system, with how many tables have which kernel where any has another than its own."""
+    title, kernels = str(load("systems", s.system).title), kernel_words(s)
+    return f"{title} (kernels {kernels})" if kernels else title
+
+
+def kernel_words(s: Scenario) -> str:
+    """Return how many tables have which kernel, as "hbm 21, host 5"; "" where all have the system's own."""
+    own = load("systems", s.system).kernel
+    if s.policy.kernel == "auto" or not own:
+        return ""
+    tables = Counter(chosen_kernels(s))
+    return "" if set(tables) == {own} else ", ".join(f"{kernel} {tables[kernel]}" for kernel in (*TITLES, HOST) if tables[kernel])
 
 
 def refuse_kernels(s: Scenario, system: System) -> None:

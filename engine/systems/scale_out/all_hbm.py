@@ -1,14 +1,41 @@
 """All in HBM: tables split over the memories of the GPUs, MLPs replicated; what every cache is measured against."""
 
-from ...core.graph import Task
+from dataclasses import replace
+
+from ...core.graph import Demand, Task
+from ...core.work import Copy
+from ...scenario.scenario import Scenario
 from ..steps import gpu
+from ..steps.stashing import stashed_bytes
 from ..system import Settled, System
-from ..traffic import Traffic
+from ..table_placement import skew
+from ..traffic import Traffic, table_bytes
+
+OUT, BACK = "Stash to host", "Stash to GPU"
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Indices, vectors and gradients cross between GPUs, but those of replicated rows; nothing else leaves them."""
-    return gpu.step_over_all(settled, t, ("Embedding update",), gpu.mlp_done(settled.scenario))
+    """Indices, vectors and gradients cross between GPUs, but those of replicated rows; nothing else leaves them, but a stash."""
+    batch = gpu.step_over_all(settled, t, ("Embedding update",), gpu.mlp_done(settled.scenario))
+    return _with_stash(settled, batch) if stashed_bytes(settled.scenario) else batch
+
+
+def _with_stash(settled: Settled, batch: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Add the copies of a stash, beside all else: out after the lookup, back before the update."""
+    nbytes, balance = stashed_bytes(settled.scenario), settled.placement.balance
+    uneven = skew(balance.held) if balance else 1.0
+
+    def copy(name: str, lane: str, after: str) -> Task:
+        return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1, skew=uneven), lane),), (after,))
+
+    waiting = (replace(task, after=(*task.after, BACK)) if task.name == "Embedding update" else task for task in batch)
+    return (*waiting, copy(OUT, gpu.DOWN, "Embedding lookup"), copy(BACK, gpu.UP, OUT))
+
+
+def places(s: Scenario) -> dict[str, float]:
+    """All tables in HBM, and in host memory what is stashed of them."""
+    stash = stashed_bytes(s)
+    return {"hbm": table_bytes(s)} | ({"dram": stash} if stash else {})
 
 
 SYSTEM = System(
@@ -22,5 +49,7 @@ SYSTEM = System(
     shards="gpus",
     kernel="hbm",
     replicates=True,
+    stashes=True,
+    places=places,
     cites=("facebookresearch/dlrm; pytorch/torchrec",),
 )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import product
 
+import numpy as np
 import pytest
 
 from engine.__main__ import main
@@ -12,7 +13,7 @@ from engine.analysis.verdict.allowed import AllowedParts
 from engine.analysis.verdict.decide import SystemSearch, Verdict, VerdictQuestion, decide, decisions
 from engine.analysis.verdict.report.asked import link_of, question_of
 from engine.analysis.verdict.report.content import content
-from engine.analysis.verdict.report.sentences import headline, notes, why
+from engine.analysis.verdict.report.sentences import headline, notes, row_title, why
 from engine.analysis.verdict.requirement import Requirement, required
 from engine.analysis.verdict.search import search
 from engine.analysis.verdict.space import COPIES, GPU, GPUS, INSIDE, SHARE, base_of
@@ -27,6 +28,7 @@ from engine.schedule.machine import settle
 from engine.sweep import links
 from engine.sweep.questions import Questions
 from engine.systems.buildable import does_not_fit
+from engine.systems.kernels.densest import densest_in_hbm
 
 FEW = "gpu=h100-pcie,host=amx-2023"  # parts with little to search
 
@@ -216,3 +218,30 @@ def test_named_parts_leave_their_kind_no_other_unless_a_state_is_written_too() -
     assert AllowedParts("all,gpu=h200").of("gpu") == ("h200",)
     assert "fpga" not in AllowedParts("all").of("near_data_logic") and AllowedParts("fpga").of("near_data_logic") == ("fpga",)
     assert set(AllowedParts().of("pmem")) < set(AllowedParts("all").of("pmem"))
+
+
+def test_tables_have_the_kernels_that_pay() -> None:
+    """The densest tables lie in HBM, the largest is looked up by the host: cheaper than all tables there, and said so."""
+    rows = (400_000_000, *(1_000_000,) * 7)
+    knobs = {"model.num_tables": 8, "model.num_embeddings": rows, "model.pooling": (2, *(10,) * 7), "data.batch_size": 8192}
+    asked = question(with_values(preset("dlrm-kaggle").scenario, knobs))
+    searched = decide(asked, ("cpu-gpu",))
+    (row,) = searched.rows
+    assert row.scenario and row.result and row.scenario.policy.kernel == ("host", *("hbm",) * 7)
+    assert row_title(row) == "CPU-GPU (kernels hbm 7, host 1)" and row_title(row) in headline(searched)
+    assert links.read(links.link(row.scenario, "dlrm-kaggle")).scenario.policy.kernel == row.scenario.policy.kernel
+    alone = estimate(with_values(row.scenario, {"policy.kernel": "auto"}))
+    assert alone.results["Step time [ms]"] > 1.2 * row.result.results["Step time [ms]"]
+
+
+def test_the_densest_tables_come_first_and_fill_no_more_than_their_share() -> None:
+    knobs = {"model.num_tables": 6, "model.num_embeddings": (10, 2000, 300, 40, 5000, 60), "model.pooling": (1, 9, 9, 9, 1, 1)}
+    s = with_values(preset("dlrm-kaggle").scenario, knobs)
+    density, nbytes = np.array([1, 9, 9, 9, 1, 1]) / (10, 2000, 300, 40, 5000, 60), np.array((10, 2000, 300, 40, 5000, 60))
+    found = densest_in_hbm(s, "uvm-cache")
+    assert len(set(found)) == len(found) == 2
+    for kernels in found:
+        held = np.array([kernel == "hbm" for kernel in kernels])
+        assert set(kernels) == {"hbm", "uvm-cache"} and density[held].min() >= density[~held].max()
+        assert nbytes[held].sum() <= 0.9 * nbytes.sum()
+    assert not densest_in_hbm(model(tables=1), "host")

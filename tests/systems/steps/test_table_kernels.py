@@ -14,7 +14,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import expected_line, machine_of, settle
 from engine.simulate import simulate
 from engine.systems.capacity import place_and_size, with_sizes
-from engine.systems.kernels.in_force import mixed
+from engine.systems.kernels.in_force import mixed, title_of
 from engine.systems.kernels.mixed import CACHED, HBM, HOST, UVM, chosen_kernels, tiers
 from engine.systems.row_kinds import kind_bytes
 from engine.systems.traffic import table_bytes
@@ -81,6 +81,12 @@ def test_auto_is_the_systems_own_kernel():
         plain = estimate(asked(name))
         for kernel in (own, (own,) * 26, tuple(own if t % 2 else "auto" for t in range(26))):
             assert estimate(asked(name, **{"policy.kernel": kernel})).results == plain.results
+
+
+def test_the_title_says_how_many_tables_have_which_kernel():
+    assert title_of(asked(**{"policy.kernel": ("host",) * 5 + ("auto",) * 21})) == "All in HBM (kernels hbm 21, host 5)"
+    for kernel in ("auto", "hbm", ("auto", "hbm") * 13):
+        assert title_of(asked(**{"policy.kernel": kernel})) == "All in HBM"
 
 
 @each("system", sorted(set(names("systems")) - set(ABLE)))

@@ -8,6 +8,7 @@ from ....insight.running_costs import dollars, price_note, running_dollars
 from ....registry import load
 from ....scenario.machine import HOURS
 from ....scenario.scenario import per_table
+from ....systems.kernels.in_force import title_of
 from ..decide import SAME, Row, Verdict, VerdictQuestion
 from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 from ..outlook.bands import SURE, VerdictBands
@@ -66,6 +67,11 @@ def requirements(requirement: Requirement) -> tuple[str, ...]:
     return tuple(phrase for value, phrase in phrases if value is not None)
 
 
+def row_title(row: Row) -> str:
+    """Return the title of a row's system, with its kernels by table where tables have other ones than its own."""
+    return title_of(row.scenario) if row.scenario else str(load("systems", row.system).title)
+
+
 def machine_words(row: Row) -> str:
     """Return a row's machine in words, totals taken apart: "16 × h100-sxm (2 × 8), 512 GiB of DRAM each, in 2 × gpu-8-sxm"."""
     if row.scenario is None or row.sized is None:
@@ -106,7 +112,7 @@ def headline(verdict: Verdict) -> str:
     best = verdict.best
     if best is None:
         return _none(verdict)
-    return f"{KEEP[best.family]}: {load('systems', best.system).title} on {machine_words(best)}{guarded(best)}; {money(best)}."
+    return f"{KEEP[best.family]}: {row_title(best)} on {machine_words(best)}{guarded(best)}; {money(best)}."
 
 
 def guarded(row: Row) -> str:
@@ -150,7 +156,7 @@ def _times(ratio: float, as_much: str, less: str) -> str:
 
 
 def _on(row: Row) -> str:
-    return f"{row.family} ({load('systems', row.system).title} on {machine_words(row)})"
+    return f"{row.family} ({row_title(row)} on {machine_words(row)})"
 
 
 def sureness(verdict: Verdict, bands: VerdictBands) -> str:
@@ -271,7 +277,7 @@ def _none(verdict: Verdict) -> str:
         limits = next((row.reason for row in verdict.rows), "")
         return f"Nobody can build a machine for this model of the parts that may be used. {limits}"
     return (
-        f"No machine of the parts that may be used gives {asked}. The nearest is {load('systems', near.system).title} on "
+        f"No machine of the parts that may be used gives {asked}. The nearest is {row_title(near)} on "
         f"{machine_words(near)}: {near.reason}"
     )
 
