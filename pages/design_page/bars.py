@@ -8,7 +8,7 @@ import streamlit as st
 from engine.core.figures import count
 from engine.registry import load
 from engine.results.result import Result
-from engine.scenario.scenario import Scenario, with_values
+from engine.scenario.scenario import Scenario
 from engine.systems.kernels.in_force import title_of
 from pages.answers import later
 from pages.design_page import questions
@@ -44,7 +44,7 @@ def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: 
     stages = tables.by_stage(beside, scenario.system, known.get(questions.STEP))
     parts = tables.by_component(beside, scenario.system, known.get(questions.ENERGY))
     # The words hold no number: a browser makes a chart anew where they change.
-    whose = " and ".join(title_of(with_values(scenario, {"system": name})) for name in dict.fromkeys((scenario.system, against)))
+    whose = " and ".join(dict.fromkeys(title_of(result.scenario) for result in (beside[against], beside[scenario.system])))
     lines = "lines: the range in 9 of 10 draws of all constants"
     title = f"Where a batch's time goes: {whose}"
     chart.draw(stages, stack_charts.step_time(), key="stages", title=title, subtitle=f"Step time by exposed stage [ms], {lines}")

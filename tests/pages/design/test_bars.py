@@ -1,6 +1,7 @@
 """The bars of step time and energy: do their ranges follow, are they the engine's, and is no control without effect?"""
 
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import altair
 import pytest
@@ -8,10 +9,12 @@ import pytest
 from engine.analysis.uncertainty import bands
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.answers import estimates
+from engine.sweep import links
+from pages.answers import estimates, question
 from pages.design_page import bars, questions
 from pages.systems import stack_charts
 from pages.ui import tables
+from pages.ui.numbers import readable
 from tests import apps
 from tests.machines import scenario
 
@@ -45,3 +48,16 @@ def test_a_bar_that_is_cut_has_no_range_and_neither_has_a_system_that_cannot_run
 def test_the_whole_family_is_offered_only_where_it_has_more_systems(system, more):
     app = apps.opened(query={"preset": "tiny", "system": system})
     assert not app.exception and (bars.FAMILY in {one.key for one in app.toggle}) is more
+
+
+@pytest.mark.parametrize("against", ["cpu-gpu", "all-hbm"])
+def test_kernels_by_table_are_in_the_pages_own_numbers_and_titles_whatever_the_baseline_is(against):
+    """A system beside itself is itself, not its baseline, which has none of the scenario's policies."""
+    kernels = "host;hbm*8;host;hbm*9;host;hbm;host;hbm*4"
+    query = {"preset": "a100-terabyte", "system": "cpu-gpu", "machine.gpu": "h100-pcie", "policy.kernel": kernels}
+    app = apps.opened(query=query, **{question.CHOSEN_BASELINE: against})
+    own = estimates.estimate_of(links.read(f"/design?{urlencode(query)}").scenario).results[questions.STEP]
+    said, title = apps.text([*app.markdown, *app.subheader, *app.header, *app.title]), apps.chart_words(app)["stages"]
+    told = "CPU-GPU (kernels hbm 22, host 4)"
+    assert not app.exception and told in title
+    assert f"{told} trains dlrm-terabyte-all in {readable(own, 'ms')} a batch" in said
