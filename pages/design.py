@@ -14,10 +14,10 @@ scenario = session.scenario()
 address.bar("design", caution.sequence_caution(scenario))
 against = question.baseline_system(scenario)
 with st.spinner("Estimating; the very first time takes some seconds more"):
-    base = estimates.estimate_of(question.baseline_scenario(scenario))
-    own = estimates.estimates_by_system(scenario, bars.wanted(scenario))
-    results = own if against == scenario.system else {**own, against: base}  # a system beside itself keeps its knobs
-result = results[scenario.system]
+    results = dict(estimates.estimates_by_system(scenario, bars.wanted(scenario)))
+    if against != scenario.system:  # a system beside itself keeps its knobs
+        results[against] = estimates.estimate_of(question.baseline_scenario(scenario))
+result, base = results[scenario.system], results[against]
 beside = bars.shown(scenario, against, results)
 sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline_scenario(scenario)), bars.ranges(beside)
 smallest, its_bands = enough_panel.asked(scenario)

@@ -11,6 +11,7 @@ from ..hardware.hosts import host_channels
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine, ready
 from ..systems.sizing import most_dimms
+from ..systems.steps.stashing import stashed_bytes
 from ..systems.traffic import mlp_bytes, table_bytes
 from ..units import GB, GiB
 from . import batch_costs
@@ -43,7 +44,7 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
         remote=StatePath(remote, remote, wire),
         ssd=drives,
         ssd_watts=0.0 if "ssd" in m.devices else idle_watts,
-        host_dram=_host_dram(scenario, m) * GiB * keepers,
+        host_dram=_host_dram(scenario, m) * GiB * keepers - (stashed_bytes(m.scenario) if m.system.stashes else 0.0),
         in_dram=m.system.memory == "dram",
         pmem="pmem" in m.devices,
         network=StatePath(network, network, wire),

@@ -28,7 +28,7 @@ from ..sweep import links
 from ..systems.system import powered
 from ..units import GB, MS, GiB
 from . import output, scenario_arguments
-from .parser import FAILED, Subparsers, amount, percentage, positive, whole_number
+from .parser import Subparsers, amount, percentage, positive, whole_number
 
 USUAL = 10.0
 nodes = partial(whole_number, what="nodes", most=100_000)
@@ -113,7 +113,7 @@ def _tell_cache(s: Scenario, found: CacheSize, tables: Sequence[str], arguments:
 
 
 def _tell_ways(s: Scenario, arguments: argparse.Namespace) -> int:
-    """Write the ways to hold the tables for an amount, as JSON too; returns 0, or that nothing is cheap enough."""
+    """Write the ways to hold the tables for an amount, as JSON too; returns 0."""
     found = ways_for(s, arguments.memory_cost)
     told_ways = list(way_lines(s, arguments.memory_cost, found))
     if arguments.json:
@@ -137,7 +137,7 @@ def _tell_ways(s: Scenario, arguments: argparse.Namespace) -> int:
         }
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     output.say("\n".join(told_ways) + "\n", arguments.json)
-    return 0 if found else FAILED
+    return 0
 
 
 def _content(question: Question, answer: Enough, percent: float | None, sentences: Mapping[str, str]) -> dict[str, Any]:

@@ -21,10 +21,10 @@ from .kernels.in_force import refuse_kernels, system_in_force
 from .parts import EVEN, Kind, kind_of, memories
 from .sharding import filled
 from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of
-from .steps.stashing import most_bytes, room_for_tables
+from .steps.stashing import alike_shares, most_bytes, room_for_tables, stashed_bytes
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
-from .traffic import hottest_bytes, log_bytes, mlp_bytes, table_bytes
+from .traffic import hottest_bytes, log_bytes, mlp_bytes, num_rows, table_bytes
 
 
 def fit(scenario: Scenario) -> Settled:
@@ -62,7 +62,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     for place, need in _needs(s, system).items():
         have, sentence = checks[place](s, need)
         problems += [sentence] if need > have else []
-    problems += [_replicas(s, system, placement)]
+    problems += [_replicas(s, system, placement), _stash(s) if system.stashes else ""]
     problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
     problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
     gpu_bytes = _gpu_bytes(s, system, placement.balance) + hottest_bytes(s, placement.replicas.rows)
@@ -214,6 +214,18 @@ def _expander(s: Scenario, need: float) -> tuple[float, str]:
     )
 
 
+def _stash(s: Scenario) -> str:
+    """Return a refusal if host DRAM cannot hold a stash, or if tables leave unlike shares of themselves to the host, else ""."""
+    need, have = stashed_bytes(s), _size(s, HOST) * GiB * nodes(s.machine)
+    if need and not alike_shares(s):
+        return (
+            f"policy.stashing={s.policy.stashing} is not possible: tables of unlike rows would stash unlike shares of "
+            "themselves; set it to both or off."
+        )
+    told = f"{HOST}={_size(s, HOST):g} cannot hold a stash of {_gib(need)}; raise it, or set policy.stashing=off."
+    return told if need > have else ""
+
+
 def _gib_of(s: Scenario, need: float, path: str, hosts: int) -> tuple[float, str]:
     where, have = f" on each of {hosts} nodes" if hosts > 1 else "", _size(s, path)
     remedy = _raise(path, ceil(need / GiB / hosts), ", ")
@@ -336,7 +348,8 @@ def _crowded(s: Scenario) -> str:
 
 def too_small(s: Scenario, capacity: float, unique: float, who: str) -> str:
     """Return the refusal of a cache that cannot hold the rows it must."""
-    remedy = f"raise it to {min(1.0, s.policy.cache_load_factor * 1.01 * unique / max(capacity, 1)):.3g}"
+    share = s.policy.cache_load_factor / max(capacity, 1) if capacity else 1 / num_rows(s)
+    remedy = f"raise it to {min(1.0, 1.01 * unique * share):.3g}"
     fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
     return (
         f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {figures.count(int(capacity), 'row')}, but {who} "

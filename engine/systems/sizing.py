@@ -19,6 +19,7 @@ from ..hardware.hosts import host_channels
 from ..scenario.scenario import KNOBS, Scenario, with_checked
 from ..units import GB, GiB
 from .row_kinds import row_bytes
+from .steps.stashing import stashed_bytes
 from .system import System, chassis_of
 from .traffic import cached_rows, log_bytes, table_bytes
 
@@ -141,7 +142,7 @@ def least_host_dram(s: Scenario, system: System) -> float:
 def _in_host(s: Scenario, system: System) -> float:
     """Return the bytes of tables and caches in the DRAM of one host."""
     cache = cached_rows(s) * row_bytes(s) if system.memory == "ssd" and not system.places else 0.0
-    return (_held(s, system, "dram") + cache) / nodes(s.machine)
+    return (_held(s, system, "dram") + cache + (stashed_bytes(s) if system.stashes else 0.0)) / nodes(s.machine)
 
 
 def _held(s: Scenario, system: System, place: str) -> float:

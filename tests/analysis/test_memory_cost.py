@@ -6,8 +6,9 @@ import pytest
 
 from engine.__main__ import main
 from engine.analysis.enough import memory_cost
-from engine.analysis.enough.memory_cost import COUNTS, WAYS, lines, ways_for
-from engine.errors import BadKnob
+from engine.analysis.enough.memory_cost import COUNTS, WAYS, ways_for
+from engine.analysis.verdict.space import base_of
+from engine.errors import BadKnob, CannotRun
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import ACCELERATORS, memory_bytes
 from engine.scenario.presets import preset
@@ -30,7 +31,7 @@ def test_each_way_is_the_fastest_that_the_amount_buys(most):
         assert estimate(s).results["Step time [ms]"] == pytest.approx(one.step * 1e3)
         more = [count for count in COUNTS if count > one.gpus]
         if more:  # the next count costs too much, or is no faster
-            larger = memory_cost._filled(with_values(S, {**memory_cost.FREE, **WAYS[one.way], "machine.num_gpus": more[0]}))
+            larger = memory_cost._filled(with_values(base_of(S), {**WAYS[one.way], "machine.num_gpus": more[0]}))
             assert memory_cost._price(larger)[0] > most or estimate(larger).results["Step time [ms]"] >= one.step * 1e3
 
 
@@ -53,9 +54,12 @@ def test_caches_fill_the_hbm_that_is_left():
 
 
 def test_too_little_money_and_parts_without_a_price_are_said():
-    assert list(lines(S, 500.0, ways_for(S, 500.0))) == [
-        "No way to hold these tables costs 500 USD of 2022 to 2023 or less in GPUs and host DRAM; raise the amount."
-    ]
+    with pytest.raises(
+        CannotRun, match=r"costs 500 USD of 2022 to 2023 or less in GPUs and host DRAM. 1.,.00 USD .* are the least"
+    ):
+        ways_for(S, 500.0)
+    with pytest.raises(CannotRun, match=r"What it buys does not hold them: machine.num_gpus=1 of a100-80 hold"):
+        ways_for(S, 16_000.0)
     with pytest.raises(BadKnob, match=r"copa-a100 .* no published price"):
         ways_for(with_values(S, {"machine.gpu": "copa-a100"}), 1e6)
 
@@ -68,4 +72,12 @@ def test_the_command_says_and_writes_the_same(tmp_path, capsys):
     assert len(written["ways"]) == len(told.splitlines()) - 1
     for way in written["ways"]:
         assert estimate(links.read(way["link"]).scenario).results["Step time [ms]"] == pytest.approx(way["step_ms"])
-    assert main([*asked, "10"]) == 3
+    assert main([*asked, "10"]) == 3 and "No way to hold these tables costs 10.0 USD" in capsys.readouterr().err
+
+
+@each(
+    "knobs",
+    [{"policy.stashing": "state"}, {"policy.log": "redo"}, {"policy.cache_policy": "hash"}, {"machine.target_throughput": 3e6}],
+)
+def test_knobs_that_the_ways_bring_or_that_only_others_have_do_not_count(knobs):
+    assert [one.step for one in ways_for(with_values(S, knobs), 60_000.0)] == [one.step for one in ways_for(S, 60_000.0)]

@@ -7,7 +7,7 @@ from math import floor
 from typing import Any
 
 from ...core.figures import count, figure, percent
-from ...errors import BadKnob
+from ...errors import BadKnob, CannotRun
 from ...estimates import estimates
 from ...hardware.device import nodes
 from ...hardware.devices.gpu import memory_bytes
@@ -16,11 +16,11 @@ from ...results.result import Result
 from ...scenario.scenario import Scenario, with_values
 from ...schedule.machine import sized_scenario
 from ...systems.kernels.in_force import system_in_force
-from ...systems.sizing import AUTOMATIC
 from ...systems.steps.stashing import room_for_tables
 from ...systems.system import powered
 from ...systems.traffic import mlp_bytes
 from ...units import MS
+from ..verdict.space import base_of
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "all rows in HBM": {"system": "all-hbm"},
@@ -29,8 +29,7 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
     "hash tables over HBM and host memory": {"system": "hierarchical-kv", "policy.cache_policy": "hash"},
     "rows in host memory, read by GPUs": {"system": "torchrec-uvm", "policy.kernel": "uvm"},
 }
-FREE: Mapping[str, Any] = {**dict.fromkeys((*AUTOMATIC, "policy.sharding")), "policy.kernel": "auto", "policy.plan": ""}
-COUNTS = (1, 2, 4, 8, 16, 32, 64)  # of GPUs
+COUNTS = (*range(1, 9), *range(16, 129, 8))  # of GPUs: up to a node, then whole ones
 SHARE = "policy.cache_load_factor"
 DIGITS = 1e4  # a share of the rows is written with four decimals
 
@@ -63,16 +62,22 @@ class Bought:
 def ways_for(s: Scenario, most: float) -> list[Bought]:
     """Return the fastest machine of each way whose GPUs and host DRAM cost at most so many USD, the fastest way first.
 
-    Caches are as large as HBM lets them. Raises BadKnob where a GPU or DRAM has no price.
+    Caches are as large as HBM lets them. Raises BadKnob where a GPU or DRAM has no price, CannotRun where no way is possible.
     """
-    asked = [(way, _filled(with_values(s, {**FREE, **knobs, "machine.num_gpus": gpus}))) for (way, knobs), gpus in _all()]
+    free = base_of(s)
+    asked = [(way, _filled(with_values(free, {**knobs, "machine.num_gpus": gpus}))) for (way, knobs), gpus in _all()]
     priced = [(way, one, *_price(one)) for way, one in asked if one is not None]
     some = [(way, one, price, dram) for way, one, price, dram in priced if price <= most]
+    found = estimates([one for _, one, _, _ in some])
     ran = [
         Bought(way, one.machine.num_gpus, dram, price, result)
-        for (way, one, price, dram), result in zip(some, estimates([one for _, one, _, _ in some]), strict=True)
+        for (way, one, price, dram), result in zip(some, found, strict=True)
         if result.ran
     ]
+    if not ran:
+        least = f" {figure(min(price for _, _, price, _ in priced), dollars(s))} are the least that one takes." * bool(priced)
+        why = f" What it buys does not hold them: {found[-1].outcome}" if found else least
+        raise CannotRun(f"No way to hold these tables costs {figure(most, dollars(s))} or less in GPUs and host DRAM.{why}")
     best = {one.way: one for one in sorted(ran, key=lambda one: (-one.step, -one.price))}
     return sorted(best.values(), key=lambda one: (one.step, one.price))
 
@@ -105,9 +110,6 @@ def _price(s: Scenario) -> tuple[float, float]:
 def lines(s: Scenario, most: float, found: Sequence[Bought]) -> Iterator[str]:
     """Yield the answer as a sentence, then a line for each way."""
     usd = dollars(s)
-    if not found:
-        yield f"No way to hold these tables costs {figure(most, usd)} or less in GPUs and host DRAM; raise the amount."
-        return
     best = found[0]
     yield (
         f"For {figure(most, usd)} of GPUs and host DRAM, {best.way} is the fastest: {count(best.gpus)} × {s.machine.gpu} and "

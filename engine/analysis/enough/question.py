@@ -21,7 +21,7 @@ from ...units import MS
 
 # What is looked for, and the system's own ways: a baseline keeps none of the scenario's, or it would move with every knob.
 POLICIES = ("policy.log", BOUND, RELAXED, "policy.cache_policy")
-OWN = {**dict.fromkeys((*AUTOMATIC, LINK, *POLICIES)), NEAR: True, "policy.kernel": "auto"}
+OWN = {**dict.fromkeys((*AUTOMATIC, LINK, *POLICIES)), NEAR: True, "policy.kernel": "auto", "policy.stashing": "off"}
 LEAST, MOST = -0.99, 1e3  # of `within`
 NO_PRICE = "no published price"
 ROUNDING = 1e-9  # so that a machine is within 0 % of itself

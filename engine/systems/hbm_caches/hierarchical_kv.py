@@ -1,7 +1,5 @@
 """HierarchicalKV: embedding tables as hash tables over HBM and host memory, as a cache of the host's rows or as one table."""
 
-from typing import Any
-
 import numpy as np
 
 from ...core.graph import Demand, Names, Task
@@ -12,7 +10,7 @@ from ..loop import training_loop
 from ..row_kinds import kind_bytes
 from ..steps import gpu, shared, uvm_cache
 from ..system import Cache, Settled, System
-from ..traffic import Traffic, cached_rows
+from ..traffic import Traffic, cached_rows, num_rows
 
 BUCKET = 128  # slots that a key can have
 INDEX_BYTES = 8 + 8 + 1 + 4 / BUCKET  # of a slot: key, score, digest, and its share of the bucket's count
@@ -32,7 +30,8 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
     find, found = _find(s, t, arrived)
-    spread, rewrite = gpu.update(t, t.rows, backward, skew=t.lookup_skew, row_skew=t.row_skew)
+    in_hbm = t.rows - t.refused if _hashed(s) else t.rows
+    spread, rewrite = gpu.update(t, in_hbm, backward, skew=t.lookup_skew, row_skew=t.row_skew)
     return (
         training_loop(),
         gpu.features(t, "Unique ids"),
@@ -71,18 +70,21 @@ def _hashed(s: Scenario) -> bool:
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """The index of every slot in HBM, with a share of the rows. The host has all rows behind a cache, the others of one table."""
+    """The index of every slot in HBM, with a share of the rows. The host has all rows behind a cache, the others of one table.
+
+    One hash table has the rows of all tables, so that those with the most popular rows have most of the cache.
+    """
     rows = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
     nbytes = float((rows * np.ceil(kind_bytes(s, "row") / ALIGNED) * ALIGNED).sum())
-    share, slots = s.policy.cache_load_factor, _slots(rows)
+    share, slots = s.policy.cache_load_factor, _slots(num_rows(s))
     if _hashed(s):
         return {"dram": (1 - share) * nbytes, "hbm": share * nbytes + slots * INDEX_BYTES}
-    return {"dram": nbytes, "hbm": share * nbytes + (slots + _slots(share * rows)) * INDEX_BYTES}
+    return {"dram": nbytes, "hbm": share * nbytes + (slots + _slots(cached_rows(s))) * INDEX_BYTES}
 
 
-def _slots(rows: Any) -> float:
-    """Return the slots of tables of so many rows, (T,): whole buckets."""
-    return float((np.ceil(rows / BUCKET) * BUCKET).sum())
+def _slots(rows: float) -> float:
+    """Return the slots of a table of so many rows: whole buckets."""
+    return float(np.ceil(rows / BUCKET) * BUCKET)
 
 
 SYSTEM = System(

@@ -15,12 +15,22 @@ def densest_in_hbm(s: Scenario, others: str) -> tuple[tuple[str, ...], ...]:
 
     Tables are taken as they have the most looked-up bytes a byte, until the next does not fit.
     """
+    found = dict.fromkeys(_within(s, others, share) for share in SHARES)
+    return tuple(kernels for kernels in found if len(set(kernels)) > 1)
+
+
+def of_other_tables(kernels: tuple[str, ...], before: Scenario, now: Scenario) -> tuple[str, ...]:
+    """Return kernels of a scenario's tables `now` that fill as much of all bytes in HBM as they did of the tables `before`."""
+    if len(kernels) == now.model.num_tables:
+        return kernels
+    held = np.array([kernel == HBM for kernel in kernels])
+    others = next((kernel for kernel in kernels if kernel != HBM), HBM)
+    return _within(now, others, float(table_nbytes(before)[held].sum() / table_nbytes(before).sum()))
+
+
+def _within(s: Scenario, others: str, share: float) -> tuple[str, ...]:
     nbytes = table_nbytes(s)
     order = np.argsort(-np.array(per_table(s.model, "pooling")) * kind_bytes(s, "vector") / nbytes, kind="stable")
     filled = np.cumsum(nbytes[order]) / nbytes.sum()
-    found: dict[tuple[str, ...], None] = {}
-    for share in SHARES:
-        held = set(order[: int(np.searchsorted(filled, share, side="right"))].tolist())
-        if held and len(held) < len(order):
-            found[tuple(HBM if table in held else others for table in range(len(order)))] = None
-    return tuple(found)
+    held = set(order[: int(np.searchsorted(filled, share * (1 + 1e-9), side="right"))].tolist())
+    return tuple(HBM if table in held else others for table in range(len(order)))

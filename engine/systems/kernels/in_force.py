@@ -29,9 +29,10 @@ def mixed(name: str, cached: bool) -> System:
 
 
 def title_of(s: Scenario) -> str:
-    """Return the title of a scenario's system, with how many tables have which kernel where any has another than its own."""
+    """Return the title of a system, with how many tables have which kernel where any has another, or what it stashes."""
     title, kernels = str(load("systems", s.system).title), kernel_words(s)
-    return f"{title} (kernels {kernels})" if kernels else title
+    stash = f" (stashing {s.policy.stashing})" if s.policy.stashing != "off" else ""
+    return f"{title} (kernels {kernels})" if kernels else f"{title}{stash}"
 
 
 def kernel_words(s: Scenario) -> str:

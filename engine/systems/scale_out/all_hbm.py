@@ -4,12 +4,11 @@ from dataclasses import replace
 
 from ...core.graph import Demand, Task
 from ...core.work import Copy
-from ...scenario.scenario import Scenario
 from ..steps import gpu
 from ..steps.stashing import stashed_bytes
 from ..system import Settled, System
 from ..table_placement import skew
-from ..traffic import Traffic, table_bytes
+from ..traffic import Traffic
 
 OUT, BACK = "Stash to host", "Stash to GPU"
 
@@ -32,12 +31,6 @@ def _with_stash(settled: Settled, batch: tuple[Task, ...]) -> tuple[Task, ...]:
     return (*waiting, copy(OUT, gpu.DOWN, "Embedding lookup"), copy(BACK, gpu.UP, OUT))
 
 
-def places(s: Scenario) -> dict[str, float]:
-    """All tables in HBM, and in host memory what is stashed of them."""
-    stash = stashed_bytes(s)
-    return {"hbm": table_bytes(s)} | ({"dram": stash} if stash else {})
-
-
 SYSTEM = System(
     title="All in HBM",
     summary="Tables model-parallel in GPU memory, MLPs data-parallel, no cache and no checkpoint.",
@@ -50,6 +43,5 @@ SYSTEM = System(
     kernel="hbm",
     replicates=True,
     stashes=True,
-    places=places,
     cites=("facebookresearch/dlrm; pytorch/torchrec",),
 )

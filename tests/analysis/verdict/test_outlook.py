@@ -14,6 +14,7 @@ from engine.analysis.verdict.outlook.variants import DRAM, FAULTS, SIZE, Varied,
 from engine.analysis.verdict.report.content import content
 from engine.analysis.verdict.report.sentences import inputs, popularity_changes, popularity_words, sureness, tipping_words
 from engine.scenario.scenario import projection_dim, with_values
+from engine.systems.kernels.densest import of_other_tables
 from engine.systems.traffic import table_bytes
 from engine.units import GB
 from tests.analysis.verdict.test_decide import SOME, model, question
@@ -133,3 +134,16 @@ def test_a_map_answers_its_coarse_cells_and_fills_in_between_those_alike(
     assert table_bytes(few["size"].at(asked.base, 100.0)[0]) == pytest.approx(100 * GB, rel=1e-3)
     told = content(verdict, "dlrm-kaggle", Outlook(map=last))["map"]
     assert len(told["cells"]) == 25 and [axis["name"] for axis in told["axes"]] == ["size", "lookups"]
+
+
+def test_a_map_of_fewer_tables_keeps_as_much_in_hbm_where_tables_have_kernels() -> None:
+    rows = (400_000_000, *(1_000_000,) * 7)
+    knobs = {"model.num_tables": 8, "model.num_embeddings": rows, "model.pooling": (2, *(10,) * 7), "data.batch_size": 8192}
+    asked = question(with_values(model(), knobs))
+    (row,) = decide(asked, ("cpu-gpu",)).rows
+    assert isinstance(dict(row.setting)["policy.kernel"], tuple)
+    found = territory.further(asked, {"cpu-gpu": (row.setting,)}, "size", "lookups", None, 30)
+    assert len(found.cells) >= 30 and any(cell.winner.system == "cpu-gpu" for cell in found.cells.values())
+    fewer = with_values(asked.base, {"model.num_tables": 2, "model.num_embeddings": (100, 10), "model.pooling": (1, 1)})
+    assert of_other_tables(("host", *("hbm",) * 7), asked.base, fewer) == ("host", "host")
+    assert of_other_tables(("hbm", *("host",) * 7), asked.base, fewer) == ("host", "hbm")

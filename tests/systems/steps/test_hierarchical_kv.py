@@ -65,6 +65,9 @@ def test_one_table_over_two_memories_reads_and_writes_its_far_rows_once_a_batch(
     far, row, vector = 0.5 * expected(s).unique_rows, kind_bytes(s, "row"), kind_bytes(s, "vector")
     _, links = planned(s)
     assert links["Find rows", "to GPU"] == pytest.approx(float(far @ vector), rel=1e-3)
+    settled = settle(s)
+    near = settled.system.graph(settled, expected_amounts(settled)).tasks[-1].demands[0].work.rows
+    assert float(near[0]) == pytest.approx(0.5 * expected(s).unique_rows.sum(), rel=1e-3), "rows in HBM alone are updated there"
     for lane in ("to GPU", "from GPU"):
         assert links["Embedding update", lane] == pytest.approx(float(far @ row), rel=1e-3)
     assert not any(name == "Missing rows to GPU" for name, _ in links)
@@ -103,7 +106,7 @@ def test_memory_of_rows_and_index(optimizer, hybrid):
     settled = settle(s)
     held, rows = settled.system.held(s), 26 * 3000
     each_row = ceil(float(kind_bytes(s, "row")[0]) / 16) * 16
-    slots = 26 * ceil(3000 / 128) * 128 + (0 if hybrid else 26 * ceil(1500 / 128) * 128)
+    slots = ceil(rows / 128) * 128 + (0 if hybrid else ceil(rows / 2 / 128) * 128)
     assert held["hbm"] == pytest.approx(rows / 2 * each_row + slots * (8 + 8 + 1 + 4 / 128))
     assert held["dram"] == pytest.approx(rows * each_row * (0.5 if hybrid else 1))
 
@@ -111,6 +114,9 @@ def test_memory_of_rows_and_index(optimizer, hybrid):
 def test_a_cache_must_hold_the_rows_of_a_batch_and_one_table_need_not():
     assert "1 batch together use" in "; ".join(settle(small(**{"policy.cache_load_factor": 0.001})).problems)
     assert not settle(small(**{"policy.cache_load_factor": 0.001}, **HYBRID)).problems
+    (none,) = settle(small(**{"policy.cache_load_factor": 0.0})).problems
+    share = float(none.partition("raise it to ")[2].split(",")[0])
+    assert not settle(small(**{"policy.cache_load_factor": share})).problems
 
 
 @each("share", [0.0, 0.3, 1.0])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.campaign.site import site
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.registry import load, names
@@ -10,9 +11,8 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
-from engine.systems.row_kinds import kind_bytes
 from engine.systems.steps.stashing import PIECE, most_bytes, room_for_tables, stashed_bytes
-from engine.systems.traffic import activation_bytes, table_bytes
+from engine.systems.traffic import activation_bytes, pooled_bytes, table_bytes
 from engine.units import GB, GiB
 from tests.cases import each
 
@@ -39,10 +39,19 @@ def step(s):
 
 
 def test_what_is_stashed():
-    s = asked(**{"model.embedding_dim": tuple((16, 64)[t % 2] for t in range(26)), "model.interaction": "concat"})
-    vectors, rows = kind_bytes(s, "vector"), kind_bytes(s, "row")
-    for stashing, each_row in (("off", 0 * rows), ("state", rows - vectors), ("weights", vectors), ("both", rows)):
-        assert stashed_bytes(with_values(s, {"policy.stashing": stashing})) == pytest.approx(float(each_row.sum()) * ROWS)
+    unlike = {"model.embedding_dim": tuple((16, 64)[t % 2] for t in range(26)), "model.interaction": "concat"}
+    for checked, more in ((False, 0), (True, 8)):
+        s = asked(**unlike, **{"policy.row_checksums": checked})
+        elements = 13 * (16 + 64) * ROWS
+        for stashing, nbytes in (("off", 0), ("state", 8 * elements + more * 26 * ROWS), ("weights", 4 * elements)):
+            assert stashed_bytes(with_values(s, {"policy.stashing": stashing})) == pytest.approx(nbytes)
+        assert stashed_bytes(with_values(s, {"policy.stashing": "both"})) == pytest.approx(table_bytes(s))
+
+
+def test_tables_that_would_stash_unlike_shares_are_refused():
+    unlike = {"model.optimizer": tuple(("adam", "sgd")[t % 2] for t in range(26))}
+    assert any("unlike shares" in one for one in settle(asked("state", **unlike)).problems)
+    assert not settle(asked("both", **unlike)).problems
 
 
 @each("stashing", ["state", "weights", "both"])
@@ -70,10 +79,16 @@ def test_it_frees_hbm_for_activations_and_takes_host_memory():
     plain, stashed = settle(asked(**large)), settle(asked("state", **large))
     assert any("activations" in one and "stash with policy.stashing=both" in one for one in plain.problems)
     assert not stashed.problems
-    assert stashed.system.held(stashed.scenario)["dram"] == stashed_bytes(stashed.scenario)
+    assert set(stashed.system.held(stashed.scenario)) == {"hbm"}, "rows live in HBM"
     assert stashed.scenario.machine.host_dram_GiB * GiB >= stashed_bytes(stashed.scenario)
     few = settle(asked("state", **large, **{"machine.host_dram_GiB": 16.0}))
-    assert any("machine.host_dram_GiB=16" in one for one in few.problems)
+    assert any("machine.host_dram_GiB=16 cannot hold a stash of" in one for one in few.problems)
+
+
+def test_a_campaign_copies_the_state_once_and_lacks_the_memory_of_the_stash():
+    sites = [site(asked(one, **{"machine.host_dram_GiB": 96.0}), None, None, None) for one in ("off", "both")]
+    assert sites[0].home == sites[1].home and sites[0].state == sites[1].state
+    assert sites[0].host_dram - sites[1].host_dram == pytest.approx(table_bytes(asked()))
 
 
 @each("stashing", ["off", "state", "weights", "both"])
@@ -84,7 +99,7 @@ def test_room_for_tables_is_what_just_fits(stashing, room):
         return
     tables = room_for_tables(s, room)
     assert most_bytes(s, tables) == pytest.approx(room)
-    assert tables <= room - (PIECE if stashing != "off" else activation_bytes(s)) + 1
+    assert tables <= room - (PIECE + pooled_bytes(s) if stashing != "off" else activation_bytes(s)) + 1
     assert table_bytes(s) >= stashed_bytes(s)
 
 

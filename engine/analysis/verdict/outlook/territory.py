@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ....errors import EmberpoolError
+from ....scenario.scenario import Scenario
+from ....systems.kernels.densest import of_other_tables
+from ..candidates import Setting
 from ..decide import VerdictQuestion
+from ..space import KERNEL
 from .axes import AXES
 from .shortlist import NOBODY, Settings, Winner, winner
 
@@ -89,9 +93,19 @@ def answered(question: VerdictQuestion, settings: Settings, across: str, up: str
             axis = AXES[name]
             scenario, more = axis.at(scenario, axis.values[index])
             scaled += more
-        return winner(replace(question, scenario=scenario), settings, scaled)
+        return winner(replace(question, scenario=scenario), _of_other_tables(settings, question.base, scenario), scaled)
     except EmberpoolError:
         return NOBODY
+
+
+def _of_other_tables(settings: Settings, before: Scenario, now: Scenario) -> Settings:
+    """Return settings with kernels for the tables of a scenario, of which there can be fewer than before."""
+
+    def fitted(setting: Setting) -> Setting:
+        lists = {knob: of_other_tables(value, before, now) for knob, value in setting if knob == KERNEL and value != "auto"}
+        return tuple((knob, lists.get(knob, value)) for knob, value in setting)
+
+    return {system: tuple(map(fitted, some)) for system, some in settings.items()}
 
 
 def _places(columns: int, rows: int, stride: int) -> list[Place]:
