@@ -30,6 +30,7 @@ COMMANDS = (
     "study",
     "crashcheck",
     "bench",
+    "measure",
     "serve",
 )
 MODULES = {"list": "listing"}  # where a command's module is called otherwise

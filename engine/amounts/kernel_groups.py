@@ -12,7 +12,7 @@ from ..systems.row_kinds import row_sizes
 from ..systems.sharding import loaded
 from ..systems.system import Settled
 from ..systems.table_placement import Skews, skew
-from ..systems.traffic import Traffic, table_states
+from ..systems.traffic import Traffic, stateful_lookups, table_states
 from ..units import FLOAT32
 from ..workload.accesses import lookups
 from ..workload.row_spread import spreads
@@ -60,6 +60,8 @@ def with_groups(settled: Settled, whole: Traffic, groups: Groups, rows: Floats, 
             length_bytes=whole.length_bytes * float(mine.mean()),
             sizes=row_sizes(s, np.where(mine, unique, 0.0), by_lookup=np.where(mine, lookups(s), 0.0)),
             pooled_bytes=float(pooled[mine].sum()),
+            stateful=stateful_lookups(s, mine),
+            whole_tables=float(mine.sum()),
             tables=whole.tables * float((mine & counted).sum() / counted.sum()),
         )
         parts.append((name, part))

@@ -1,19 +1,27 @@
 """`validate`: every claim of the presets, run and compared with its published value and with the accepted record."""
 
 import argparse
+import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from ..campaign.reference_points import published_figures
 from ..core.figures import exact
 from ..errors import BadInput
+from ..measure.here import trials
+from ..measure.here.training import step_seconds
+from ..measure.host import pytorch
+from ..measure.machine_limits import cores, cpu_name
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
 from ..validation.scoreboard import NEAR, PublishedNumber, rows, score_lines, scores
 from ..validation.validate import Gap, gaps, pairs, validate
-from . import output
-from .parser import FAILED, Subparsers
+from . import output, progress_bar
+from .parser import FAILED, Subparsers, whole_number
 
 
 def add(commands: Subparsers) -> None:
@@ -25,6 +33,15 @@ def add(commands: Subparsers) -> None:
         "--gaps", action="store_true", help="compare estimates with full runs instead: every system and several lengths; minutes"
     )
     parser.add_argument("--accept", metavar="REASON", help="write the accepted record anew; refused where something got worse")
+    parser.add_argument(
+        "--here", action="store_true", help="predict steps from measured parts, then train for real on this machine"
+    )
+    parser.add_argument(
+        "--seed", type=partial(whole_number, what="the seed", least=0, most=10**9 - 1), default=1, help="of --here's models (1)"
+    )
+    parser.add_argument(
+        "--models", type=partial(whole_number, what="models", most=1000), default=40, help="that --here trains (40)"
+    )
     parser.set_defaults(call=call)
 
 
@@ -32,6 +49,8 @@ def call(arguments: argparse.Namespace) -> int:
     """Run the claims; returns 3 if one got worse than the accepted record, or one of our own limits is broken."""
     if arguments.accept is not None and (arguments.names or arguments.gaps):
         raise BadInput("--accept writes the record of every claim; leave out the presets and --gaps.")
+    if arguments.here:
+        return here(arguments)
     for name in arguments.names:
         preset(name)  # raises for one that is not known, before the first of them is run
     if arguments.gaps:  # facts about the estimate, which fail nothing
@@ -48,6 +67,35 @@ def call(arguments: argparse.Namespace) -> int:
     text = scoreboard(found) + "\n" + table(numbers) + "".join(f"WORSE  {one}\n" for one in lost)
     output.write_json_or(arguments.json, numbers, text)
     return FAILED if lost else 0
+
+
+def here(arguments: argparse.Namespace) -> int:
+    """Predict, write the predictions, train, and write both; what is done is kept where it is interrupted. Returns 0."""
+    if arguments.names or arguments.gaps or arguments.accept is not None:
+        raise BadInput("--here trains models that it draws itself; leave out presets, --gaps and --accept.")
+    torch = pytorch()
+    about = f"{cpu_name()}, {cores()} cores; PyTorch {torch.__version__}"
+    print(f"Measured parts {trials.parts_digest()}.", file=sys.stderr)
+    found, paced = trials.predictions(arguments.seed, arguments.models), progress_bar.Paced()
+    done: list[trials.Trial] = []
+
+    def keep(some: Sequence[trials.Trial]) -> None:
+        if arguments.json:
+            content = trials.content(found, some, arguments.seed, about)
+            output.write(arguments.json, json.dumps(content, indent=1) + "\n")
+
+    if arguments.json != output.STANDARD:
+        keep(found.trials)  # before anything is trained
+    with progress_bar.shown(), suppress(KeyboardInterrupt):
+        for trial in trials.trained(found, arguments.seed, step_seconds):
+            done.append(trial)
+            paced(len(done) / len(found.trials), f"trained {len(done)} of {len(found.trials)} models")
+            if arguments.json != output.STANDARD:
+                keep((*done, *found.trials[len(done) :]))
+    if arguments.json == output.STANDARD:
+        keep(done)
+    output.say(f"{about}\n{trials.table(done)}{trials.sentence(found, done)}\n", arguments.json)
+    return 0
 
 
 def scoreboard(found: Sequence[PublishedNumber]) -> str:

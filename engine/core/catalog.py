@@ -96,6 +96,10 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         """Return how many there are."""
         return len(names(*(self.of or (self.kind,))))
 
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Return the constants of a device that a file of this kind has."""
+        return tuple(self._fields.values())
+
     def check(self, path: Path | str, content: Table) -> None:
         """Raise BadFile where a content is no part of this kind."""
         self._parsed(path, content)
@@ -229,6 +233,12 @@ def check_part(kind: str, path: Path | str, content: Table) -> None:
     if kind not in chosen:
         refuse(path, f"is of the kind {kind}, which no knob chooses; parts of one's own are {words(tuple(chosen))}.")
     KINDS[kind].check(path, content)
+
+
+def units(kind: str) -> dict[str, str]:
+    """Return the unit of each constant of a kind of part, by its key in a file."""
+    every("devices")  # which declare the kinds
+    return {one.key: one.unit for one in KINDS[kind].quantities()}
 
 
 def summaries() -> Iterator[tuple[str, str, str, str]]:

@@ -131,11 +131,19 @@ class Pool(Work):
 
 @dataclass(frozen=True)
 class HostEmbedding(Work):
-    """Embedding work on the host CPU, a `share` of one batch's lookup-and-update software path."""
+    """Embedding work on the host CPU, a `share` of one batch's lookup-and-update software path.
+
+    An eager library looks up, or `updates`, so many `tables` one by one; a share of the lookups are `stateful`, of tables whose
+    optimizer keeps state, and unique rows lie in `new_lines` of 64 B.
+    """
 
     lookups: Amount
     nbytes: Amount
     share: Amount
+    tables: Amount = 0.0
+    updates: bool = False
+    stateful: float = 0.0
+    new_lines: Amount = 0.0
 
 
 @dataclass(frozen=True)
@@ -206,7 +214,7 @@ class TopPart(Work):
 
     With a cross network `ranks` has the rank of each of its layers, 0 for a full matrix; in `pairs` all pairs have products, else
     vectors are put beside each other. `projections` are layers before them: how many there are, for how
-    many vectors a sample, from and to which width.
+    many vectors a sample, from and to which width. `vectors` are those of a sample that have products, 0 without.
     """
 
     samples: Amount
@@ -216,6 +224,7 @@ class TopPart(Work):
     ranks: tuple[int, ...] = ()
     pairs: bool = True
     projections: tuple[tuple[int, int, int, int], ...] = ()
+    vectors: int = 0
 
 
 def amounts(work: Work) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from ..core.part_files.tables import optional_price, quantity
 from ..scenario.machine import MachineKnobs
 from .device import assumed_value
 
+FUSED = Constant("", 0, "", 0, 0, "stated", "within the rates of the host")
 NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
 
 
@@ -55,12 +56,29 @@ class Host:
 
 @dataclass(frozen=True)
 class Library:
-    """The library that computes on a host: what of its peaks and of its EmbeddingBag rate is reached, and what a call costs."""
+    """The library that computes on a host: what of its peaks and of its EmbeddingBag rate is reached, and what a call costs.
+
+    One that is not fused looks tables up one by one, and its updates take longer than lookups by what these constants say: a
+    table, a lookup and its bytes, and the lines of rows that the batch has not touched yet, under SGD and under optimizers with
+    state; its products of vectors have a rate of their own.
+    """
 
     share: Constant = quantity("GEMM share of peak", "of peak")
     samples: Constant = quantity("GEMM extra samples", "samples", zero=True)
     launch: Constant = quantity("layer launch", "us", zero=True)
     bags: Constant = quantity("EmbeddingBag share", "of the rate")
+    lookup_call: Constant = quantity("lookup of a table", "us", zero=True, default=FUSED)
+    lookup_new: Constant = quantity("lookup of a new line", "ns", zero=True, default=FUSED)
+    plain_call: Constant = quantity("plain update of a table", "us", zero=True, default=FUSED)
+    plain_lookup: Constant = quantity("plain update of a lookup", "ns", zero=True, default=FUSED)
+    plain_byte: Constant = quantity("plain update of a byte", "ns", zero=True, default=FUSED)
+    plain_new: Constant = quantity("plain update of a new line", "ns", zero=True, default=FUSED)
+    state_call: Constant = quantity("stateful update of a table", "us", zero=True, default=FUSED)
+    state_lookup: Constant = quantity("stateful update of a lookup", "ns", zero=True, default=FUSED)
+    state_byte: Constant = quantity("stateful update of a byte", "ns", zero=True, default=FUSED)
+    state_new: Constant = quantity("stateful update of a new line", "ns", zero=True, default=FUSED)
+    product: Constant = quantity("vector products", "ns/FLOP", zero=True, default=FUSED)
+    pair: Constant = quantity("pair of vectors", "ns", zero=True, default=FUSED)
 
 
 HOSTS = Catalogue("host", Host, uses=("copy-path", "dram"))

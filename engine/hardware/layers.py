@@ -23,6 +23,7 @@ class Arithmetic(NamedTuple):
     per_flop, per_byte: joules. fixed, launch: seconds of a GEMM, of a launch. rows: by which a GEMM is padded.
     samples: for so many more it takes longer, however many it has: a host's cores fetch the weights of each layer anew.
     spare: W that joules take at most. table: seconds more for a table that is updated by itself.
+    product, pair: seconds of an operation in products of vectors, and of a pair's place, where these are no small part.
     """
 
     rate: float
@@ -36,6 +37,8 @@ class Arithmetic(NamedTuple):
     samples: float = 0.0
     spare: float = 0.0
     table: float = 0.0
+    product: float = 0.0
+    pair: float = 0.0
 
 
 ANY = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # to count kernels: any will do
@@ -146,6 +149,15 @@ def _projections(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     return costs
 
 
+def _pairs(on: Arithmetic, work: TopPart) -> list[LayerCost]:
+    """Return the time of products of all pairs of vectors, and of taking half of them, forward and backward."""
+    if not (on.product or on.pair) or not work.vectors:
+        return []
+    flop = 3 * 2.0 * work.samples * work.vectors * work.elements
+    pairs = 1.0 * work.samples * (work.vectors * (work.vectors - 1) // 2)
+    return [LayerCost(flop * on.product + pairs * on.pair, 0.0, 0.0)]
+
+
 def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     """Interaction, forward and backward over its vectors; the loss in fp32; the top MLP.
 
@@ -153,9 +165,10 @@ def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     """
     vectors = 1.0 * on.word * work.samples * work.elements
     outputs = 1.0 * on.word * work.samples * work.widths[0]
-    interaction = [_elementwise(on, vectors + outputs)] * (INTERACTION if work.pairs and not work.ranks else BESIDE) + _cross(
-        on, work
-    )
+    interaction = [_elementwise(on, vectors + outputs)] * (
+        INTERACTION if work.pairs and not work.ranks and not on.product else BESIDE
+    ) + _cross(on, work)
+    interaction += _pairs(on, work)
     loss = [_elementwise(on, 1.0 * FLOAT32 * work.samples)] * LOSS
     backward = _backward(on, work.samples, work.widths, work.state, input_gradient=True)
     casts = [_elementwise(on, (FLOAT32 / on.word + 1.0) * vectors)] * 2 if on.word < FLOAT32 else []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Floats
+from ..core.arrays import Flags, Floats
 from ..core.memo import remembered
 from ..core.row_sizes import RowBytes, longer, mean_bytes
 from ..core.work import Amount, cross_parameters, mlp_parameters
@@ -47,7 +47,8 @@ class Traffic:
     with several memories (`systems.placement.levels`). Shares of lookups, and of pooled vectors, that meet nothing but rows
     which every GPU holds are `replicated_lookups`, `replicated_vectors`; such unique rows, `replicated_rows`. Bytes: `sizes` of
     rows, of pooled vectors one way, of uneven bags' lengths, of all MLP parameters with optimizer state, of their gradients, of
-    sorting a lookup. The GPU with most `tables` updates so many by themselves, or pieces of them. `groups` are the parts of this
+    sorting a lookup. The GPU with most `tables` updates so many by themselves, or pieces of them;
+    of the `whole_tables` a share of the lookups is `stateful`, whose optimizer keeps state. `groups` are the parts of this
     traffic that tables of each kernel have, of a system whose tables have kernels of their own.
     """
 
@@ -79,6 +80,8 @@ class Traffic:
     mlp_gradient_bytes: float
     sort_nbytes: float
     tables: float
+    stateful: float
+    whole_tables: float
     groups: tuple[tuple[str, "Traffic"], ...] = ()
 
     @property
@@ -193,23 +196,25 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
         mlp_bytes=mlp_bytes(s),
         mlp_gradient_bytes=mlp_gradient_bytes(s),
         sort_nbytes=sort_nbytes(s),
+        stateful=stateful_lookups(s),
+        whole_tables=float(s.model.num_tables),
     )
 
 
 def sort_nbytes(s: Scenario) -> float:
     """Return the bytes that a GPU moves to sort the id of a lookup, and more where its software makes ids unique apart."""
     more = FRAMEWORKS[s.machine.framework].sparse_lookup
-    share = _stateful_lookups(s)
+    share = stateful_lookups(s)
     return SORT_PASSES * INDEX_BYTES + (share * assumed_value(s.machine, "host", more) if share else 0.0)
 
 
-def _stateful_lookups(s: Scenario) -> float:
-    """Return the share of lookups in tables whose update needs the sum of a row's gradients."""
+def stateful_lookups(s: Scenario, tables: Flags | None = None) -> float:
+    """Return the share of lookups, maybe of some tables (T,), in those whose update needs the sum of a row's gradients."""
     states = table_states(s)
     if all(states) or not any(states):
         return float(bool(states[0]))
-    pooling = per_table(s.model, "pooling")
-    return float(sum(bags for bags, keeps in zip(pooling, states, strict=True) if keeps) / sum(pooling))
+    pooling = np.array(per_table(s.model, "pooling")) * (1 if tables is None else tables)
+    return float(pooling[np.array(states) > 0].sum() / pooling.sum())
 
 
 def tables_apart(s: Scenario) -> float:

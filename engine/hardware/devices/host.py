@@ -35,6 +35,15 @@ def _eager() -> dict[str, Constant]:
     return {name: getattr(HOSTS["trainingcxl"], name) for name in ("fixed", "per_lookup")}
 
 
+class UpdateRates(NamedTuple):
+    """What an update takes more than a lookup: us a table, ns a lookup, a byte and a new line, with all cores."""
+
+    call: float
+    lookup: float
+    byte: float
+    new: float
+
+
 class HostRates(NamedTuple):
     """Numbers of one host in the units of `Host`; rates are those of its `working` share of cores.
 
@@ -53,12 +62,27 @@ class HostRates(NamedTuple):
     busy: float
     loop: LoopRates
     layers: Arithmetic
+    looking: UpdateRates
+    plain: UpdateRates
+    state: UpdateRates
 
 
 def embedding_seconds(host: HostRates, work: HostEmbedding) -> Any:
-    """Return the seconds of embedding work: software, then bytes."""
+    """Return the seconds of embedding work: software, then bytes; and what the library takes more, table by table."""
     software = host.fixed * US + work.lookups * host.per_lookup * NS / host.working
-    return work.share * (software + work.nbytes / (host.gather * GB * host.working))
+    half = work.share * (software + work.nbytes / (host.gather * GB * host.working))
+    return half + 2 * work.share * _table_by_table(host, work)
+
+
+def _table_by_table(host: HostRates, work: HostEmbedding) -> Any:
+    """Return the seconds that a library which is not fused takes more for the tables of a batch."""
+    costs = ((host.plain, 1 - work.stateful), (host.state, work.stateful)) if work.updates else ((host.looking, 1.0),)
+    return sum(share * _of_tables(host, work, one) for one, share in costs)
+
+
+def _of_tables(host: HostRates, work: HostEmbedding, one: UpdateRates) -> Any:
+    each = work.lookups * one.lookup + work.nbytes * one.byte + work.new_lines * one.new
+    return work.tables * one.call * US + each * NS / host.working
 
 
 def row_seconds(host: HostRates, work: HostRows) -> Any:
@@ -106,6 +130,9 @@ def build(machine: MachineKnobs) -> Device:
         busy=busy,
         loop=loop_rates(loop),
         layers=_arithmetic(machine, host, library, busy),
+        looking=UpdateRates(library.lookup_call.value, 0.0, 0.0, library.lookup_new.value),
+        plain=UpdateRates(*(getattr(library, f"plain_{name}").value for name in UpdateRates._fields)),
+        state=UpdateRates(*(getattr(library, f"state_{name}").value for name in UpdateRates._fields)),
     )
     return Device(
         name="host",
@@ -135,6 +162,8 @@ def _arithmetic(machine: MachineKnobs, host: Host, library: Library, busy: float
         launch=launch,
         rows=0.0,
         samples=library.samples.value,
+        product=library.product.value * NS * host.cores.value / busy,
+        pair=library.pair.value * NS * host.cores.value / busy,
     )
 
 

@@ -115,7 +115,7 @@ def _host(part: Traffic, backward: Names) -> Steps:
         return Task(name, "Transfer", (Demand("pcie", Copy(part.pooled_bytes, handoffs=1), lane),), after)
 
     lookup = shared.host_embedding(part, "Host lookup", (reads,), ("Training loop",), ("Host update",), skew=part.lookup_skew)
-    update = shared.host_embedding(part, "Host update", (writes,), ("Host gradients",), skew=part.lookup_skew)
+    update = shared.host_embedding(part, "Host update", (writes,), ("Host gradients",), skew=part.lookup_skew, updates=True)
     return Steps(
         (lookup, cross("Host vectors", gpu.UP, ("Host lookup",))),
         (cross("Host gradients", gpu.DOWN, backward), update),

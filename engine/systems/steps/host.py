@@ -22,7 +22,7 @@ def lookup(t: Traffic, share: Amount = 1.0, after: Names = ("Training loop",)) -
 def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
     """A `share` of a mini-batch's updates by the host."""
     writes = Demand("dram", RowUpdates(share * t.rows, t.row_bytes, skew=t.row_skew))
-    return shared.host_embedding(t, "Embedding update", (writes,), after, share=share, skew=t.lookup_skew)
+    return shared.host_embedding(t, "Embedding update", (writes,), after, share=share, skew=t.lookup_skew, updates=True)
 
 
 def hybrid(

@@ -24,6 +24,7 @@ from ...core.work import (
     Stream,
     TopPart,
 )
+from ...hardware.concurrency import LINE
 from ...scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projection_dim
 from ...scenario.storage import mlp_state
 from ..system import Settled
@@ -66,7 +67,8 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
     dims = per_table(model, "embedding_dim")
     vectors = (vector_count(scenario) + 1) * projection_dim(model) if pairs else elements(scenario) + max(dims)
     state = mlp_state(dense_optimizer(model))
-    return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projection_layers(scenario))
+    many = vector_count(scenario) + 1 if pairs else 0
+    return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projection_layers(scenario), many)
 
 
 def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
@@ -155,9 +157,11 @@ def host_embedding(
     after_previous: Names = (),
     share: Amount = 1.0,
     skew: Amount = 1.0,
+    updates: bool = False,
 ) -> Task:
     """Half of the host's embedding path for a `share` of the batch, at the pace of CPU or memory; `skew` is that over hosts."""
-    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, skew=skew)
+    new = t.rows * (1 + mean_bytes(t.vector_bytes) / LINE)  # a row begins anywhere in a line
+    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, t.whole_tables, updates, t.stateful, new, skew=skew)
     return Task(name, "Embedding", (Demand("host", work), *memory), after, after_previous)
 
 
@@ -215,7 +219,7 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
         top(s, ("Forward hand-off",)),
         handoff("Backward hand-off", t.spread_bytes, ("Top MLP",)),
         bottom_backward(s, ("Backward hand-off",)),
-        host_embedding(t, "Embedding update", update, ("Backward hand-off",)),
+        host_embedding(t, "Embedding update", update, ("Backward hand-off",), updates=True),
         handoff("Checkpoint hand-off", 0.0, BACKWARD_DONE),
         *redo_checkpoint(t, memory, "pcie", ("Checkpoint hand-off",), "host"),
     )

@@ -1,0 +1,52 @@
+"""`measure`: this machine's parts as files, measured operator by operator, beside the nearest parts of the catalogue."""
+
+import argparse
+from pathlib import Path
+
+from ..core import catalog
+from ..core.figures import figure
+from ..measure.host import MeasuredHost, measure_host
+from ..measure.part_files import NAME, NEAREST, written
+from ..paths import written_path
+from ..version import PROGRAM
+from . import output, progress_bar
+from .parser import Subparsers
+
+USE = " ".join(
+    f"--set {knob}={NAME}" for knob in ("machine.host", "machine.host_dram", "machine.host_software", "machine.framework")
+)
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("measure", help="measure this machine's parts, for --parts-dir")
+    parser.add_argument(
+        "--out", type=written_path, default=Path("measured-parts"), metavar="DIR", help="write files here (measured-parts)"
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats: half a minute")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Measure, write the files, and say what was found; returns 0."""
+    paced = progress_bar.Paced()
+    with progress_bar.shown():
+        found = measure_host(arguments.quick, lambda share, what: paced(share, f"measuring {what}"))
+    paths = written(arguments.out, found.about, found.parts)
+    lines = [found.about, *found.notes, "", table(found), f"Written: {', '.join(map(str, paths))}."]
+    lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]
+    lines += [f"How good they are: {PROGRAM} validate --here --parts-dir {arguments.out}"]
+    output.write(output.STANDARD, "\n".join(lines) + "\n")
+    return 0
+
+
+def table(found: MeasuredHost) -> str:
+    """Write each constant beside that of the catalogue's nearest part."""
+    lines = [f"{'':38}{'measured':>12}{'nearest part':>14}  of"]
+    for kind, figures in found.parts.items():
+        units, nearest = catalog.units(kind), catalog.content(kind, NEAREST[kind])
+        for key, one in figures.items():
+            theirs = figure(nearest[key]["value"]) if key in nearest else "-"
+            name = f"{key.replace('-', ' ')} [{units[key]}]"
+            lines.append(f"{name:38}{figure(one.value):>12}{theirs:>14}  {NEAREST[kind]}")
+    return "\n".join(lines) + "\n"

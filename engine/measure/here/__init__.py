@@ -1,0 +1,1 @@
+"""Predictions for this machine, written down first, beside real training on it."""

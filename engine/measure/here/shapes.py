@@ -1,0 +1,89 @@
+"""Shapes of models to train on this machine, drawn by a seed: log-uniform, what does not fit left out and counted."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...scenario.presets import preset
+from ...scenario.scenario import Scenario, with_values
+
+OPTIMIZERS = ("sgd", "adagrad")
+DENSE = 13
+RANGES = {"tables": (4, 64), "rows": (1e3, 1e6), "dim": (8, 128), "pooling": (1, 50), "batch": (64, 4096), "width": (32, 1024)}
+PARTS = {
+    "machine.host": "measured",
+    "machine.host_dram": "measured",
+    "machine.host_software": "measured",
+    "machine.framework": "measured",
+}
+MOST_SECONDS, SHARE_OF_MEMORY = 5.0, 0.5
+
+
+class ModelShape(NamedTuple):
+    """One model: alike tables, dense layers of some widths, an optimizer."""
+
+    tables: int
+    rows: int
+    dim: int
+    pooling: int
+    batch: int
+    bottom: tuple[int, ...]
+    top: tuple[int, ...]
+    optimizer: str
+
+    @property
+    def nbytes(self) -> float:
+        """Bytes of tables with optimizer state, and of the gradients of a batch's lookups."""
+        state = 2 if self.optimizer == "adagrad" else 1
+        return 4.0 * self.tables * self.dim * (self.rows * state + 3 * self.batch * self.pooling)
+
+    @property
+    def words(self) -> str:
+        """The shape in words."""
+        return (
+            f"{self.tables} x {self.rows} x {self.dim}, {self.pooling} lookups, batch {self.batch}, "
+            f"{'-'.join(map(str, self.bottom))} / {'-'.join(map(str, self.top))}, {self.optimizer}"
+        )
+
+
+def drawn(seed: int, number: int) -> ModelShape:
+    """Return the shape of a number that a seed draws."""
+    random = np.random.default_rng([seed, number])
+
+    def log_uniform(name: str) -> int:
+        low, high = np.log(RANGES[name])
+        return round(float(np.exp(random.uniform(low, high))))
+
+    tables, rows, dim, pooling, batch = (log_uniform(name) for name in ("tables", "rows", "dim", "pooling", "batch"))
+    bottom, top = ([log_uniform("width") for _ in range(int(random.integers(1, 4)))] for _ in range(2))
+    optimizer = OPTIMIZERS[int(random.integers(2))]
+    return ModelShape(tables, rows, dim, pooling, batch, (DENSE, *bottom, dim), (*top, 1), optimizer)
+
+
+def scenario(shape: ModelShape, parts: dict[str, Any] = PARTS) -> Scenario:
+    """Return a shape as a scenario of cpu-only on the measured parts, with uniform lookups."""
+    knobs = {
+        "system": "cpu-only",
+        "model.num_tables": shape.tables,
+        "model.num_embeddings": shape.rows,
+        "model.embedding_dim": shape.dim,
+        "model.pooling": shape.pooling,
+        "model.bottom_mlp": shape.bottom,
+        "model.top_mlp": shape.top,
+        "model.interaction": "dot",
+        "model.optimizer": shape.optimizer,
+        "data.batch_size": shape.batch,
+        "data.popularity": "uniform",
+        "data.sample_correlation": 0.0,
+        "run.training": False,
+        "machine.matrix_precision": "fp32",
+        "machine.num_gpus": 1,
+    }
+    return with_values(preset("dlrm-kaggle").scenario, {**knobs, **parts})
+
+
+def refused(shape: ModelShape, memory: float, predicted: float) -> str:
+    """Return why a shape is left out, "" for none: it exceeds memory, or is predicted to take too long a step."""
+    if shape.nbytes > SHARE_OF_MEMORY * memory:
+        return "memory"
+    return "time" if predicted > MOST_SECONDS else ""

@@ -1,0 +1,120 @@
+"""Measuring this host: operators of PyTorch and random memory, timed and fitted into constants of parts."""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from time import process_time
+from typing import Any
+
+from ..errors import BadInput
+from ..units import GB, NS
+from .fitted import Figure, Timed, figures
+from .machine_limits import cache_bytes, cores, cpu_name, free_bytes
+from .memory import LINE, memory_kernels
+from .operators import operators
+from .timing import Timing, busy_notes, cpu_times, measured, timing
+
+ROUNDS, PASSES, QUICK_PASSES = 7, 3, 1
+GROUPS = {False: 24, True: 11}  # of operators, by whether the measurement is quick
+MEMORY_TIMES = 8  # the array of random rows over the last cache
+MMAP_MAX, TRIM_THRESHOLD = -4, -1  # of glibc's mallopt
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "host": ("fp32-peak-a-core", "embedding-software-per-lookup", "EmbeddingBag-rate"),
+    "host-software": (
+        "GEMM-share-of-peak",
+        "GEMM-extra-samples",
+        "layer-launch",
+        "lookup-of-a-table",
+        "lookup-of-a-new-line",
+        *(f"{name}-update-of-a-{of}" for name in ("plain", "stateful") for of in ("table", "lookup", "byte", "new-line")),
+        "vector-products",
+        "pair-of-vectors",
+    ),
+    "framework": ("training-loop",),
+}
+OnProgress = Callable[[float, str], None]  # the share that is done, and of what
+
+
+@dataclass(frozen=True)
+class MeasuredHost:
+    """What was measured: constants by kind of part and key, each operator's timing, the machine in words, and notes."""
+
+    parts: Mapping[str, Mapping[str, Figure]]
+    timings: Mapping[str, Timing]
+    about: str
+    notes: tuple[str, ...]
+
+
+def pytorch() -> Any:
+    """Return PyTorch; raises BadInput where it is not installed."""
+    try:
+        return import_module("torch")
+    except ImportError:
+        raise BadInput(
+            "PyTorch is not installed, and it is what is measured; run `pip install -r requirements-measure.txt`."
+        ) from None
+
+
+def steady_memory() -> None:
+    """Let the C library keep freed memory, where it can: else each large tensor's pages are asked of the system anew."""
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_MAX, 0)
+        library.mallopt(TRIM_THRESHOLD, 2**31 - 1)
+        import_module("torch").ones(2**27)  # let it ask for as much as operators take
+
+
+def measure_host(quick: bool = False, on_progress: OnProgress = lambda share, what: None) -> MeasuredHost:
+    """Measure this host; raises BadInput without PyTorch."""
+    torch = pytorch()
+    steady_memory()
+    many, passes = cores(), QUICK_PASSES if quick else PASSES
+    before, own = cpu_times(), process_time()
+    times: dict[str, list[float]] = {}
+    about: dict[str, tuple[str, dict[str, float]]] = {}
+    steps = passes * GROUPS[quick]
+    for number in range(passes):  # some time apart: a shared machine is faster in one minute than in the next
+        for done, group in enumerate(operators(torch, many, quick)):
+            for name, seconds in measured({one.name: one.kernel for one in group}, ROUNDS).items():
+                times.setdefault(name, []).extend(seconds)
+            about |= {one.name: (one.kind, one.amounts) for one in group}
+            on_progress(min(0.95, (number * GROUPS[quick] + done + 1) / steps), group[0].kind)
+    timings = {name: timing(seconds) for name, seconds in times.items()}
+    timed = [Timed(*about[name], one) for name, one in timings.items()]
+    found = figures(timed, many)
+    memory, random = _memory(ROUNDS * passes)
+    on_progress(1.0, "memory")
+    notes = tuple(busy_notes(before, cpu_times(), process_time() - own, timings | random))
+    parts = {kind: {key: found[key] for key in keys} for kind, keys in KINDS.items()}
+    parts["host"] |= {
+        name: Figure(float(value), float(value), float(value), "as this machine says")
+        for name, value in (("physical-cores", many), ("sockets", 1), ("DRAM-channels", 1))
+    }
+    parts["host"]["DRAM-lines-in-flight-a-thread"] = memory.pop("lines")
+    machine = f"{cpu_name()}, {many} cores; PyTorch {torch.__version__}"
+    return MeasuredHost({**parts, "dram": memory}, timings | random, machine, notes)
+
+
+def _memory(rounds: int) -> tuple[dict[str, Figure], dict[str, Timing]]:
+    """Measure a read that waits, and random rows, and return the constants of memory behind one channel."""
+    nbytes = int(min(MEMORY_TIMES * cache_bytes(), free_bytes() / 4))
+    kernels = memory_kernels(nbytes)
+    times = measured({name: kernel for name, (kernel, _) in kernels.items()}, rounds)
+    timings = {name: timing(seconds) for name, seconds in times.items()}
+    latency = timings["chain of reads"].seconds / kernels["chain of reads"][1]
+    one = kernels["random rows of 512 B"][1] / timings["random rows of 512 B"].seconds
+    rate = one * cores()
+    spread = timings["random rows of 512 B"].spread
+
+    def figure(value: float, note: str) -> Figure:
+        return Figure(value, value * (1 - min(spread + 0.02, 0.9)), value * (1 + min(spread + 0.02, 0.9)), note)
+
+    found = {
+        "channel-peak": figure(rate / GB, "random rows of 512 B by all cores, as one channel"),
+        "random-line-efficiency": Figure(1.0, 0.999, 1.0, "the channel's rate is that of random rows"),
+        "random-latency": figure(latency / NS, "a chain of reads"),
+        "lines": figure(max(1.0, one * latency / LINE), "random rows of 512 B by one core, by the latency"),
+    }
+    return found, timings

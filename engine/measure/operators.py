@@ -1,0 +1,154 @@
+"""Operators of PyTorch on this host, one by one: what a call of each costs, and what its operations and bytes cost.
+
+No training step is timed here. A ring of tables and of gradients is larger than the caches, as those of a model are.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .timing import Kernel
+
+SEED = 20_261
+RING_BYTES, RINGS = 2.0**27, (4, 32)  # of the gradients of tables whose operators take turns, and how many there are
+
+
+class Operator(NamedTuple):
+    """One timed kernel: its kind, what it does by amount (calls, FLOP, bytes, lookups ...), and what to call."""
+
+    name: str
+    kind: str
+    amounts: dict[str, float]
+    kernel: Kernel
+
+
+def operators(torch: Any, cores: int, quick: bool = False) -> Iterator[list[Operator]]:
+    """Yield groups of operators to be timed in turn, each built when it is asked for; with `quick` at fewer sizes."""
+    torch.set_num_threads(cores)
+    random = np.random.default_rng(SEED)
+    yield list(_products(torch, quick))
+    yield list(_small_calls(torch))
+    yield from _tables(torch, random, quick)
+    yield list(_interaction(torch, quick))
+
+
+def _products(torch: Any, quick: bool) -> Iterator[Operator]:
+    """Products of a layer: its output, and the gradients of its weights and of its inputs."""
+    layers = ((32, 32), (256, 64), (128, 512), (512, 512), (1024, 1024), (64, 1024))
+    for samples in (64, 1024) if quick else (64, 256, 1024, 4096):
+        for inputs, outputs in layers:
+            x, w, b, g = (torch.randn(*size) for size in ((samples, inputs), (outputs, inputs), (outputs,), (samples, outputs)))
+            amounts = {"flop": 2.0 * samples * inputs * outputs, "weights": 1.0 * inputs * outputs}
+            amounts["bytes"] = 4.0 * (samples * (inputs + outputs) + inputs * outputs)
+            at = f"{samples} x {inputs} x {outputs}"
+            linear = torch.nn.functional.linear
+            yield Operator(f"linear {at}", "product", amounts, partial(linear, x, w, b))
+            yield Operator(f"weights' gradient {at}", "product", amounts, partial(torch.mm, g.t(), x))
+            yield Operator(f"inputs' gradient {at}", "product", amounts, partial(torch.mm, g, w))
+
+
+def _small_calls(torch: Any) -> Iterator[Operator]:
+    """Calls with next to nothing to do: of a layer forward and backward with its gradients' bookkeeping, and of its update."""
+    functional = torch.nn.functional
+    layers = torch.nn.Sequential(*(one for _ in range(8) for one in (torch.nn.Linear(32, 32), torch.nn.ReLU())))
+    x, ones = torch.randn(64, 32), torch.ones(64, 32)
+
+    def forward() -> Any:
+        return layers(x)
+
+    def both() -> None:
+        layers.zero_grad(set_to_none=True)
+        forward().backward(ones)
+
+    yield Operator("layers forward", "layer calls forward", {"layers": 8.0}, forward)
+    yield Operator("layers forward and backward", "layer calls", {"layers": 8.0}, both)
+    for name, kind in (("SGD", torch.optim.SGD), ("Adagrad", torch.optim.Adagrad)):
+        parameters = [torch.zeros(4, requires_grad=True) for _ in range(16)]
+        for one in parameters:
+            one.grad = torch.zeros(4)
+        yield Operator(
+            f"{name} of small parameters", f"update calls {name}", {"parameters": 16.0}, kind(parameters, lr=0.01).step
+        )
+    logits, labels = torch.zeros(2, requires_grad=True), torch.zeros(2)
+    loss = functional.binary_cross_entropy_with_logits
+    yield Operator("loss", "loss calls", {}, lambda: loss(logits, labels).backward())
+
+
+def _tables(torch: Any, random: Any, quick: bool) -> Iterator[list[Operator]]:
+    """Lookups of a table, the sparse gradient of its rows, and their update."""
+    shapes = [(16, 1, 64), (32, 30, 128), (64, 5, 128), (16, 20, 512), (32, 5, 4096), (128, 2, 2048), (128, 20, 512)]
+    for rows in (1000, 200_000) if quick else (1000, 30_000, 200_000):
+        for dim, pooling, samples in shapes[::2] if quick else shapes:
+            yield list(_table(torch, random, rows, dim, pooling, samples))
+
+
+def _table(torch: Any, random: Any, rows: int, dim: int, pooling: int, samples: int) -> Iterator[Operator]:
+    lookups = samples * pooling
+    amounts = {"calls": 1.0, "lookups": float(lookups), "bytes": 4.0 * lookups * dim, "rows": float(rows), "dim": float(dim)}
+    amounts["new lines"] = (1 + dim / 16) * rows * -float(np.expm1(lookups * np.log1p(-1 / rows)))
+    ring = int(np.clip(RING_BYTES / (4.0 * (lookups + rows / 4) * dim), *RINGS))
+    bags = [torch.nn.EmbeddingBag(rows, dim, mode="sum", sparse=True) for _ in range(ring)]
+    weights = [bag.weight for bag in bags]
+    ids = [torch.from_numpy(random.integers(0, rows, lookups)) for _ in range(ring)]
+    offsets = torch.arange(0, lookups, pooling)
+    gradient = torch.randn(samples, dim)
+    looked = cycle(zip(bags, ids, strict=True))
+
+    def lookup() -> Any:
+        bag, own = next(looked)
+        return bag(own, offsets)
+
+    outputs = [bag(own, offsets) for bag, own in zip(bags, ids, strict=True)]
+    back = cycle(zip(outputs, weights, strict=True))
+
+    def backward() -> None:
+        output, weight = next(back)
+        weight.grad = None
+        output.backward(gradient, retain_graph=True)
+
+    at = f"{rows} x {dim}, {lookups} lookups"
+    yield Operator(f"lookup {at}", "lookup", amounts, lookup)
+    yield Operator(f"gradient {at}", "gradient", amounts, backward)
+    for name, kind in (("SGD", torch.optim.SGD), ("Adagrad", torch.optim.Adagrad)):
+        yield Operator(f"{name} {at}", f"update {name}", amounts, _row_update(torch, kind, weights, ids, dim))
+
+
+def _row_update(torch: Any, kind: Any, weights: list[Any], ids: list[Any], dim: int) -> Kernel:
+    """Return the update of a table's rows by a sparse gradient that repeats them, as it comes from a lookup."""
+    gradients = [
+        torch.sparse_coo_tensor(own[None], torch.randn(len(own), dim), weight.shape, check_invariants=False)
+        for own, weight in zip(ids, weights, strict=True)
+    ]
+    turn = cycle(zip(weights, gradients, [kind([weight], lr=1e-3).step for weight in weights], strict=True))
+
+    def update() -> None:
+        table, gradient, step = next(turn)
+        table.grad = gradient
+        step()
+
+    return update
+
+
+def _interaction(torch: Any, quick: bool) -> Iterator[Operator]:
+    """Products of all pairs of vectors, and taking half of them, each forward and backward."""
+    for samples, vectors, dim in ((256, 9, 32), (1024, 27, 64)) if quick else ((256, 9, 32), (1024, 27, 64), (2048, 53, 32)):
+        given = torch.randn(samples, vectors, dim, requires_grad=True)
+        ones = torch.ones(samples, vectors, vectors)
+        square = torch.randn(samples, vectors, vectors, requires_grad=True)
+        rows, columns = torch.tril_indices(vectors, vectors, -1)
+        half = torch.ones(samples, len(rows))
+
+        def products(given: Any = given, ones: Any = ones) -> None:
+            given.grad = None
+            torch.bmm(given, given.transpose(1, 2)).backward(ones)
+
+        def pairs(square: Any = square, rows: Any = rows, columns: Any = columns, half: Any = half) -> None:
+            square.grad = None
+            square[:, rows, columns].backward(half)
+
+        at = f"{samples} x {vectors} x {dim}"
+        yield Operator(f"products {at}", "vector products", {"flop": 6.0 * samples * vectors**2 * dim}, products)
+        yield Operator(f"pairs {at}", "pairs", {"pairs": float(samples * len(rows))}, pairs)

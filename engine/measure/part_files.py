@@ -1,0 +1,50 @@
+"""Parts of this machine as files of the catalogue: what was measured, and for the rest the nearest part's own constants."""
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from ..core import catalog
+from ..version import release
+from .fitted import Figure
+
+NAME = "measured"
+NEAREST = {"host": "server", "dram": "ddr4-3200", "host-software": "tuned", "framework": "none"}
+DIGITS = 6
+
+
+def written(folder: Path, about: str, figures: Mapping[str, Mapping[str, Figure]]) -> list[Path]:
+    """Write a file for each kind, FOLDER/KIND/measured.toml; return their paths. `about` names machine and software in a line."""
+    found = []
+    for kind, measured in figures.items():
+        path = folder / kind / f"{NAME}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_text(text(kind, about, measured), encoding="utf-8")
+        part.replace(path)
+        found.append(path)
+    return found
+
+
+def text(kind: str, about: str, measured: Mapping[str, Figure]) -> str:
+    """Return a part's file."""
+    base = {**catalog.content(kind, NEAREST[kind])}
+    content: dict[str, Any] = {"title": f"This machine, {kind}", "summary": about}
+    content |= {key: value for key, value in base.items() if isinstance(value, str) and key not in content}
+    if kind == "host":
+        content["dram"] = NAME
+    units = catalog.units(kind)
+    tables = {key: value for key, value in base.items() if isinstance(value, dict) and key not in ("availability", "price")}
+    for key, one in measured.items():
+        source = f"measured {date.today().isoformat()} by emberpool measure {release()}"
+        numbers = {name: float(f"{value:.{DIGITS}g}") for name, value in zip(("value", "low", "high"), one[:3], strict=True)}
+        tables[key] = {**numbers, "unit": units[key], "confidence": "measured", "source": source, "note": one.note}
+    lines = [f"{key} = {_value(value)}" for key, value in content.items()]
+    for key, table in tables.items():
+        lines += ["", f"[{key}]", *(f"{name} = {_value(value)}" for name, value in table.items() if not isinstance(value, dict))]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else repr(value)
