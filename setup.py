@@ -11,5 +11,6 @@ setup(
     packages=["emberpool", "emberpool.presets", *(f"emberpool.{name}" for name in find_packages(include=["engine", "engine.*"]))],
     package_dir={"emberpool": "emberpool", "emberpool.presets": "presets", "emberpool.engine": "engine"},
     package_data={"emberpool": ["py.typed"], "emberpool.presets": ["*"], "emberpool.engine": ["**/*.toml", "**/*.json*"]},
+    extras_require={"measure": ["torch>=2.13.0"]},
     install_requires=[line.replace("==", ">=") for line in PINNED if not line.startswith(EXPLORER)],
 )

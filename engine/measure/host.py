@@ -50,11 +50,13 @@ class MeasuredHost:
 def pytorch() -> Any:
     """Return PyTorch; raises BadInput where it is not installed."""
     try:
-        return import_module("torch")
+        torch = import_module("torch")
     except ImportError:
         raise BadInput(
             "PyTorch is not installed, and it is what is measured; run `pip install -r requirements-measure.txt`."
         ) from None
+    torch.sparse.check_sparse_tensor_invariants.disable()  # it warns unless one says whether it shall check
+    return torch
 
 
 def steady_memory() -> None:

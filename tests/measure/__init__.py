@@ -1,0 +1,1 @@
+"""Measuring this machine, and predictions held to training."""

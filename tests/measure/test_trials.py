@@ -1,0 +1,122 @@
+"""Trials: are predictions fixed before training, and are they what the constants say by hand?"""
+
+import json
+
+import pytest
+
+from engine.__main__ import main
+from engine.core import catalog
+from engine.errors import BadInput
+from engine.estimate import estimate
+from engine.measure import host, machine_limits
+from engine.measure.here import shapes, trials
+from engine.measure.here.shapes import ModelShape, drawn, refused, scenario
+from engine.sweep import links
+from engine.workload.accesses import expected
+from tests.cases import each
+
+SHAPE = ModelShape(6, 5000, 16, 4, 256, (13, 64, 16), (32, 1), "sgd")
+
+
+def test_measured_parts_are_files_of_the_catalogue(measured):
+    for path in measured():
+        catalog.check_part(path.parent.name, path, catalog.content(path.parent.name, "measured"))
+    assert {path.parent.name for path in measured()} == {"host", "dram", "host-software", "framework"}
+    assert catalog.content("host", "measured")["fp32-peak-a-core"]["confidence"] == "measured"
+    assert catalog.content("host", "measured")["dram"].startswith("measured~")
+
+
+@each("optimizer", ["sgd", "adagrad"])
+def test_embedding_work_is_the_sum_of_its_operators(measured, optimizer):
+    """By hand: lookups of both halves, and what updates take more; layers apart."""
+    measured()
+    s = scenario(SHAPE._replace(optimizer=optimizer))
+    lookups, nbytes = 6 * 256 * 4, 6 * 256 * 4 * 64
+    lines = float(expected(s).unique_rows.sum()) * (1 + 64 / 64)
+    host_seconds = 30e-6 * 6 + lookups * 2e-9 + nbytes * 0.5 / 40e9 + lines * 5e-9
+    call, lookup, byte, line = (100, 80, 0.05, 13) if optimizer == "sgd" else (400, 250, 0.07, 80)
+    update = call * 1e-6 * 6 + (lookups * lookup + nbytes * byte + lines * line) * 1e-9
+    update += lookups * 2e-9 + nbytes * 0.5 / 40e9
+    embedding = sum(row["Exposed [s]"] for row in estimate(s).breakdown if row["Stage"] == "Embedding")
+    fixed = catalog.content("host", "measured")["embedding-software-per-batch"]["value"] * 1e-6
+    assert embedding == pytest.approx(host_seconds + update + fixed, rel=1e-3)
+
+
+def test_interaction_is_products_and_pairs(measured):
+    measured()
+    with_dot = estimate(scenario(SHAPE)).results["Step time [ms]"]
+    few = scenario(SHAPE._replace(tables=3))
+    assert estimate(few).results["Step time [ms]"] < with_dot
+    flop, pairs = 6 * 256 * 7 * 7 * 16, 256 * 7 * 6 / 2
+    assert flop * 0.02e-9 + pairs * 9e-9 < with_dot / 1e3
+
+
+def test_predictions_are_fixed_by_seed_and_written_before_training(measured, monkeypatch, tmp_path, capsys):
+    measured()
+    file, seen = tmp_path / "here.json", []
+
+    def train(shape, seed):
+        seen.append(json.loads(file.read_text(encoding="utf-8")))
+        return 0.01 * len(seen)
+
+    monkeypatch.setattr("engine.commands.validate.step_seconds", train)
+    monkeypatch.setattr("engine.commands.validate.pytorch", lambda: type("torch", (), {"__version__": "0"}))
+    assert main(["validate", "--here", "--models", "3", "--seed", "9", "--json", str(file)]) == 0
+    told, written = capsys.readouterr(), json.loads(file.read_text(encoding="utf-8"))
+    assert "Of 3 models the step is predicted within" in told.out and "Measured parts " in told.err
+    assert [one["measured_ms"] for one in seen[0]["trials"]] == [None] * 3 and seen[0]["score"] is None
+    assert [one["predicted_ms"] for one in seen[0]["trials"]] == [one["predicted_ms"] for one in written["trials"]]
+    assert [one["measured_ms"] for one in written["trials"]] == [10, 20, 30]
+    again = trials.predictions(9, 3)
+    assert [one.predicted * 1e3 for one in again.trials] == [one["predicted_ms"] for one in written["trials"]]
+    opened = links.read(written["trials"][0]["link"]).scenario
+    assert estimate(opened).results["Step time [ms]"] == pytest.approx(written["trials"][0]["predicted_ms"])
+
+
+def test_without_measured_parts_or_pytorch_the_remedy_is_said(monkeypatch):
+    with pytest.raises(BadInput, match=r"no host called measured; run `emberpool measure --out DIR` first"):
+        trials.parts_digest()
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(host, "import_module", missing)
+    with pytest.raises(BadInput, match=r"PyTorch is not installed.*requirements-measure\.txt"):
+        host.measure_host()
+    assert main(["validate", "--here", "tiny"]) == 2
+
+
+def test_shapes_are_drawn_within_their_ranges_and_what_is_too_large_is_left_out():
+    drawn_ones = [drawn(3, number) for number in range(300)]
+    assert drawn_ones == [drawn(3, number) for number in range(300)] and len({one.rows for one in drawn_ones}) > 250
+    for one in drawn_ones:
+        for name, low, high in (
+            ("tables", 4, 64),
+            ("rows", 1000, 10**6),
+            ("dim", 8, 128),
+            ("pooling", 1, 50),
+            ("batch", 64, 4096),
+        ):
+            assert low <= getattr(one, name) <= high
+        widths = (*one.bottom[1:-1], *one.top[:-1])
+        assert 2 <= len(one.bottom) - 1 <= 4 and 2 <= len(one.top) <= 4 and all(32 <= width <= 1024 for width in widths)
+    assert refused(SHAPE, 1e6, 0.0) == "memory" and refused(SHAPE, 1e9, 6.0) == "time" and refused(SHAPE, 1e9, 1.0) == ""
+    assert SHAPE.nbytes == 4 * 6 * 16 * (5000 + 3 * 1024) and shapes.SHARE_OF_MEMORY == 0.5
+
+
+def test_limits_are_those_of_the_control_group(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine_limits, "GROUP", tmp_path)
+    whole = machine_limits.cores()
+    (tmp_path / "cpu.max").write_text("100000 100000", encoding="ascii")
+    (tmp_path / "memory.max").write_text("1000000", encoding="ascii")
+    (tmp_path / "memory.current").write_text("400000", encoding="ascii")
+    assert machine_limits.cores() == min(whole, 1) and machine_limits.memory_bytes() == 1e6
+    assert machine_limits.free_bytes() <= 6e5 and machine_limits.cache_bytes() > 0 and machine_limits.cpu_name()
+
+
+def test_the_score_is_of_what_was_trained():
+    shape = SHAPE
+    found = [trials.Trial(shape, 0.01 * n, 0.001 * n, "", 0.01 * n * off) for n, off in ((1, 1.0), (2, 1.1), (3, 2.0))]
+    scored = trials.score([*found, trials.Trial(shape, 1.0, 1.0, "")])
+    assert scored.median == pytest.approx(1 - 1 / 1.1) and scored.near == pytest.approx(2 / 3) and scored.rank == 1
+    assert trials.score(found[:1]) is None
