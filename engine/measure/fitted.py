@@ -22,7 +22,7 @@ class Timed(NamedTuple):
     timing: Timing
 
 
-class Figure(NamedTuple):
+class MeasuredFigure(NamedTuple):
     """A fitted constant: its value, a range by the spread and the fit's own error, and what it was fitted to."""
 
     value: float
@@ -31,7 +31,7 @@ class Figure(NamedTuple):
     note: str
 
 
-def figures(timed: Sequence[Timed], cores: int) -> dict[str, Figure]:
+def figures(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]:
     """Return the constants of host, memory, library and framework by their key, in the units of the catalogue."""
     return {**_layers(timed, cores), **_calls(timed), **_tables(timed), **_pairs(timed)}
 
@@ -41,17 +41,17 @@ def of_kind(timed: Sequence[Timed], *kinds: str) -> list[Timed]:
     return [one for one in timed if one.kind in kinds]
 
 
-def _figure(value: float, error: float, note: str) -> Figure:
+def _figure(value: float, error: float, note: str) -> MeasuredFigure:
     """Return a constant that may be wrong by a share `error`, both ways."""
     error = min(max(error, 0.02), 0.9)
-    return Figure(value, value * (1 - error), value * (1 + error), note)
+    return MeasuredFigure(value, value * (1 - error), value * (1 + error), note)
 
 
 def _spread(found: Sequence[Timed]) -> float:
     return float(np.median([one.timing.spread for one in found])) if found else 0.0
 
 
-def _layers(timed: Sequence[Timed], cores: int) -> dict[str, Figure]:
+def _layers(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]:
     """Fit products of layers: a fixed time, a rate, and the samples for which a core fetches weights anew."""
     products = of_kind(timed, "product")
     flop, weights, seconds = (
@@ -81,7 +81,7 @@ def _layers(timed: Sequence[Timed], cores: int) -> dict[str, Figure]:
     }
 
 
-def _calls(timed: Sequence[Timed]) -> dict[str, Figure]:
+def _calls(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
     """Return what calls cost: a kernel of a layer, forward, backward and update together shared evenly, and the loss."""
     both, plain = (of_kind(timed, kind)[0] for kind in ("layer calls", "update calls SGD"))
     layer = both.timing.seconds / both.amounts["layers"] + 2 * plain.timing.seconds / plain.amounts["parameters"]
@@ -103,7 +103,7 @@ def _linear(found: Sequence[Timed], *amounts: str) -> Floats:
     return costs
 
 
-def _tables(timed: Sequence[Timed]) -> dict[str, Figure]:
+def _tables(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
     """Fit lookups and updates of tables: a call, a lookup, a byte, and a line of a row that the batch has not touched yet."""
     parts = "calls", "lookups", "bytes", "new lines"
     lookup, gradient = (_linear(of_kind(timed, kind), *parts) for kind in ("lookup", "gradient"))
@@ -127,7 +127,7 @@ def _tables(timed: Sequence[Timed]) -> dict[str, Figure]:
     return found
 
 
-def _pairs(timed: Sequence[Timed]) -> dict[str, Figure]:
+def _pairs(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
     products, pairs = of_kind(timed, "vector products"), of_kind(timed, "pairs")
     return {
         "vector-products": _figure(

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..units import GB, NS
-from .fitted import Figure, Timed, figures
+from .fitted import MeasuredFigure, Timed, figures
 from .machine_limits import cache_bytes, cores, cpu_name, free_bytes
 from .memory import LINE, memory_kernels
 from .operators import operators
@@ -41,7 +41,7 @@ OnProgress = Callable[[float, str], None]  # the share that is done, and of what
 class MeasuredHost:
     """What was measured: constants by kind of part and key, each operator's timing, the machine in words, and notes."""
 
-    parts: Mapping[str, Mapping[str, Figure]]
+    parts: Mapping[str, Mapping[str, MeasuredFigure]]
     timings: Mapping[str, Timing]
     about: str
     notes: tuple[str, ...]
@@ -91,7 +91,7 @@ def measure_host(quick: bool = False, on_progress: OnProgress = lambda share, wh
     notes = tuple(busy_notes(before, cpu_times(), process_time() - own, timings | random))
     parts = {kind: {key: found[key] for key in keys} for kind, keys in KINDS.items()}
     parts["host"] |= {
-        name: Figure(float(value), float(value), float(value), "as this machine says")
+        name: MeasuredFigure(float(value), float(value), float(value), "as this machine says")
         for name, value in (("physical-cores", many), ("sockets", 1), ("DRAM-channels", 1))
     }
     parts["host"]["DRAM-lines-in-flight-a-thread"] = memory.pop("lines")
@@ -99,7 +99,7 @@ def measure_host(quick: bool = False, on_progress: OnProgress = lambda share, wh
     return MeasuredHost({**parts, "dram": memory}, timings | random, machine, notes)
 
 
-def _memory(rounds: int) -> tuple[dict[str, Figure], dict[str, Timing]]:
+def _memory(rounds: int) -> tuple[dict[str, MeasuredFigure], dict[str, Timing]]:
     """Measure a read that waits, and random rows, and return the constants of memory behind one channel."""
     nbytes = int(min(MEMORY_TIMES * cache_bytes(), free_bytes() / 4))
     kernels = memory_kernels(nbytes)
@@ -110,12 +110,12 @@ def _memory(rounds: int) -> tuple[dict[str, Figure], dict[str, Timing]]:
     rate = one * cores()
     spread = timings["random rows of 512 B"].spread
 
-    def figure(value: float, note: str) -> Figure:
-        return Figure(value, value * (1 - min(spread + 0.02, 0.9)), value * (1 + min(spread + 0.02, 0.9)), note)
+    def figure(value: float, note: str) -> MeasuredFigure:
+        return MeasuredFigure(value, value * (1 - min(spread + 0.02, 0.9)), value * (1 + min(spread + 0.02, 0.9)), note)
 
     found = {
         "channel-peak": figure(rate / GB, "random rows of 512 B by all cores, as one channel"),
-        "random-line-efficiency": Figure(1.0, 0.999, 1.0, "the channel's rate is that of random rows"),
+        "random-line-efficiency": MeasuredFigure(1.0, 0.999, 1.0, "the channel's rate is that of random rows"),
         "random-latency": figure(latency / NS, "a chain of reads"),
         "lines": figure(max(1.0, one * latency / LINE), "random rows of 512 B by one core, by the latency"),
     }

@@ -1,7 +1,5 @@
 """Memory of this host: random rows and a chain of reads, in arrays that no cache holds."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..core.arrays import Floats, Ints
@@ -9,13 +7,6 @@ from ..core.jit import entry
 from .timing import Kernel
 
 LINE = 64
-
-
-class Sizes(NamedTuple):
-    """Bytes of the array, and reads of one call."""
-
-    nbytes: int
-    reads: int
 
 
 @entry

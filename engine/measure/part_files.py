@@ -7,14 +7,14 @@ from typing import Any
 
 from ..core import catalog
 from ..version import release
-from .fitted import Figure
+from .fitted import MeasuredFigure
 
 NAME = "measured"
 NEAREST = {"host": "server", "dram": "ddr4-3200", "host-software": "tuned", "framework": "none"}
 DIGITS = 6
 
 
-def written(folder: Path, about: str, figures: Mapping[str, Mapping[str, Figure]]) -> list[Path]:
+def written(folder: Path, about: str, figures: Mapping[str, Mapping[str, MeasuredFigure]]) -> list[Path]:
     """Write a file for each kind, FOLDER/KIND/measured.toml; return their paths. `about` names machine and software in a line."""
     found = []
     for kind, measured in figures.items():
@@ -27,7 +27,7 @@ def written(folder: Path, about: str, figures: Mapping[str, Mapping[str, Figure]
     return found
 
 
-def text(kind: str, about: str, measured: Mapping[str, Figure]) -> str:
+def text(kind: str, about: str, measured: Mapping[str, MeasuredFigure]) -> str:
     """Return a part's file."""
     base = {**catalog.content(kind, NEAREST[kind])}
     content: dict[str, Any] = {"title": f"This machine, {kind}", "summary": about}

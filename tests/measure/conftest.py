@@ -8,7 +8,7 @@ import pytest
 
 from engine.core import catalog, memo
 from engine.core.part_files import known
-from engine.measure.fitted import Figure
+from engine.measure.fitted import MeasuredFigure
 from engine.measure.host import KINDS
 from engine.measure.part_files import written
 
@@ -36,9 +36,9 @@ MADE_UP = {
 MEMORY = {"channel-peak": 16.0, "random-line-efficiency": 1.0, "random-latency": 150.0}
 
 
-def figures(values: Mapping[str, float]) -> dict[str, Figure]:
+def figures(values: Mapping[str, float]) -> dict[str, MeasuredFigure]:
     return {
-        key: Figure(
+        key: MeasuredFigure(
             value, 0.9 * value, min(1.1 * value, 1.0) if "of-peak" in key or "efficiency" in key else 1.1 * value, "made up"
         )
         for key, value in values.items()
@@ -57,7 +57,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
             {"physical-cores": 2.0, "sockets": 1.0, "DRAM-channels": 1.0, "DRAM-lines-in-flight-a-thread": 20.0}
         )
         parts["host"] |= {
-            key: Figure(value, value, value, "")
+            key: MeasuredFigure(value, value, value, "")
             for key, value in (("physical-cores", 2.0), ("sockets", 1.0), ("DRAM-channels", 1.0))
         }
         paths = written(tmp_path / "own", 'A "made-up" CPU, 2 cores', {**parts, "dram": figures(MEMORY)})

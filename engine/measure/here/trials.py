@@ -89,7 +89,7 @@ def trained(found: Predictions, seed: int, step_seconds: Callable[[ModelShape, i
         yield replace(trial, measured=step_seconds(trial.shape, seed + number))
 
 
-class Score(NamedTuple):
+class TrialScore(NamedTuple):
     """How good predictions are: median error, share within NEAR, rank correlation; and the median error by peaks alone."""
 
     median: float
@@ -98,7 +98,7 @@ class Score(NamedTuple):
     by_peaks: float
 
 
-def score(trials: Sequence[Trial]) -> Score | None:
+def score(trials: Sequence[Trial]) -> TrialScore | None:
     """Return the score of the trials that were trained; None for fewer than two."""
     done = [one for one in trials if one.measured]
     if len(done) < 2:
@@ -108,7 +108,9 @@ def score(trials: Sequence[Trial]) -> Score | None:
     )
     errors = np.abs(predicted / measured - 1)
     rank = float(spearmanr(predicted, measured).statistic)
-    return Score(float(np.median(errors)), float((errors <= NEAR).mean()), rank, float(np.median(np.abs(peaks / measured - 1))))
+    return TrialScore(
+        float(np.median(errors)), float((errors <= NEAR).mean()), rank, float(np.median(np.abs(peaks / measured - 1)))
+    )
 
 
 def table(trials: Sequence[Trial]) -> str:
