@@ -16,6 +16,7 @@ from pages.evidence_page import (
     verdict_tables,
     verdicts,
 )
+from pages.evidence_page.here import machine_panel
 from pages.shell import address, frame
 from pages.ui import answer, downloads
 from pages.ui.plain import plain
@@ -59,6 +60,7 @@ except EmberpoolError as error:  # a damaged record leaves the claims
     st.error(plain(str(error)))
 for paper, own in sorted(papers.items(), key=lambda item: not verdict_tables.stacks(item[1])):
     paper_panel.draw(paper, own)
+machine_panel.draw()
 collectives_panel.draw()
 study_panel.draw()
 gap_panel.draw()

@@ -1,0 +1,56 @@
+"""What `validate --here` wrote, read back: of the first machine that was measured, which is kept here, or of a visitor's own."""
+
+import json
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...errors import BadFile
+from ...units import MS
+from .shapes import ModelShape
+from .trials import Trial
+
+FIRST = Path(__file__).with_name("first_machine.json")
+MOST_BYTES, MOST_TRIALS, MOST_LETTERS = 2_000_000, 1000, 300
+
+
+class TrialRun(NamedTuple):
+    """The machine in words, the seed, and trials of which each was trained."""
+
+    machine: str
+    seed: int
+    trials: tuple[Trial, ...]
+
+
+@cache
+def first_machine() -> TrialRun:
+    """Return the trials of the first machine."""
+    return read(FIRST.name, FIRST.read_bytes())
+
+
+def read(name: str, content: bytes) -> TrialRun:
+    """Return the trained trials of a file; raises BadFile where it is not what `validate --here --json` writes."""
+    if len(content) > MOST_BYTES:
+        raise BadFile(f"{name} is larger than any that `validate --here --json` writes.", kind="too large")
+    try:
+        found = json.loads(content)
+        trials = tuple(_trial(one) for one in found["trials"][:MOST_TRIALS] if one["measured_ms"] is not None)
+        machine, seed = str(found["machine"])[:MOST_LETTERS], int(found["seed"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BadFile(f"{name} is not what `validate --here --json FILE` writes; upload that file.", kind="not a trial") from None
+    if not trials:
+        raise BadFile(f"{name} has no model that was trained; let `validate --here` run longer.", kind="nothing trained")
+    return TrialRun(machine if machine.isprintable() else "a machine", seed, trials)
+
+
+def _trial(one: dict[str, Any]) -> Trial:
+    tables, rows, dim, pooling, batch = (int(one[name]) for name in ("tables", "rows", "dim", "pooling", "batch"))
+    bottom, top = (tuple(int(width) for width in one[name]) for name in ("bottom", "top"))
+    optimizer = "adagrad" if one["optimizer"] == "adagrad" else "sgd"
+    shape = ModelShape(tables, rows, dim, pooling, batch, bottom, top, optimizer)
+    seconds = [float(one[name]) * MS for name in ("predicted_ms", "by_peaks_ms", "measured_ms")]
+    numbers = (tables, rows, dim, pooling, batch, *bottom, *top, *seconds)
+    if not (bottom and top and all(isfinite(value) and value > 0 for value in numbers)):
+        raise ValueError(one)
+    return Trial(shape, seconds[0], seconds[1], "", seconds[2])

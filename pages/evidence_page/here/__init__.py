@@ -1,0 +1,1 @@
+"""A machine that was measured, and what was predicted for it."""

@@ -1,0 +1,61 @@
+"""The file of a machine: is it read as it was written, are strange ones refused, and does Evidence draw it?"""
+
+import json
+
+import pytest
+
+from engine.errors import BadFile
+from engine.measure.here.read_back import FIRST, first_machine, read
+from engine.measure.here.trials import Predictions, content, score
+from pages.evidence_page.here import machine_panel
+from tests.cases import each
+
+KEPT = json.loads(FIRST.read_text(encoding="utf-8"))
+
+
+def test_the_first_machine_holds_what_its_table_says():
+    found = first_machine()
+    scored = score(found.trials)
+    assert len(found.trials) == 40 and found.seed == 4243
+    assert round(scored.median, 3) == 0.078 and scored.near == 0.85 and round(scored.rank, 3) == 0.992
+
+
+def test_what_is_written_is_read():
+    found = first_machine()
+    written = content(Predictions("digest", found.trials, {}), found.trials, 7, "A CPU")
+    again = read("a.json", json.dumps(written).encode())
+    assert (again.machine, again.seed) == ("A CPU", 7)
+    assert [one.shape for one in again.trials] == [one.shape for one in found.trials]
+    assert [one.measured for one in again.trials] == pytest.approx([one.measured for one in found.trials])
+
+
+BROKEN = [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, json.dumps({**KEPT, "trials": 3}).encode(), b"x" * 2_000_001]
+BROKEN += [
+    json.dumps({**KEPT, "trials": [{**KEPT["trials"][0], name: bad}]}).encode()
+    for name in ("measured_ms", "bottom", "rows")
+    for bad in (-1, float("nan"), "x", {})
+]
+
+
+@each("file", BROKEN)
+def test_what_is_no_such_file_is_refused_with_what_to_upload(file):
+    with pytest.raises(BadFile, match=r"^own\.json "):
+        read("own.json", file)
+
+
+def test_only_trained_models_are_shown():
+    some = [{**one, "measured_ms": None} for one in KEPT["trials"][:39]]
+    assert len(read("a.json", json.dumps({**KEPT, "trials": [*some, KEPT["trials"][39]]}).encode()).trials) == 1
+    with pytest.raises(BadFile, match="no model that was trained"):
+        read("a.json", json.dumps({**KEPT, "trials": some}).encode())
+
+
+def test_the_panel_says_the_finding_and_has_a_row_a_model():
+    found = first_machine()
+    assert machine_panel.finding(found) == (
+        "Steps are predicted within 7.84 % in the median, 85 % of them within 25 %; "
+        "operations and bytes by peaks alone are off by 75.9 %"
+    )
+    table = machine_panel.rows(found)
+    assert len(table) == 40 and (abs(table.miss) <= 25).mean() == 0.85
+    assert (table.high / table.low).round(6).eq(round(1.25 / 0.75, 6)).all()
