@@ -24,6 +24,9 @@ def add(commands: Subparsers) -> None:
         "--out", type=written_path, default=Path("measured-parts"), metavar="DIR", help="write files here (measured-parts)"
     )
     parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats: half a minute")
+    parser.add_argument(
+        "--no-drive", action="store_true", help="leave out the drive of DIR, which takes a scratch file of 1 GiB there"
+    )
     parser.set_defaults(call=call)
 
 
@@ -31,10 +34,13 @@ def call(arguments: argparse.Namespace) -> int:
     """Measure, write the files, and say what was found; returns 0."""
     paced = progress_bar.Paced()
     with progress_bar.shown():
-        found = measure_host(arguments.quick, lambda share, what: paced(share, f"measuring {what}"))
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        folder = None if arguments.no_drive else arguments.out
+        found = measure_host(arguments.quick, lambda share, what: paced(share, f"measuring {what}"), folder)
     paths = written(arguments.out, found.about, found.parts)
     lines = [found.about, *found.notes, "", table(found), f"Written: {', '.join(map(str, paths))}."]
     lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]
+    lines += ["Add --set machine.ssd=measured for the drive."] * ("drive" in found.parts)
     lines += [f"How good they are: {PROGRAM} validate --here --parts-dir {arguments.out}"]
     output.write(output.STANDARD, "\n".join(lines) + "\n")
     return 0

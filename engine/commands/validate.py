@@ -7,12 +7,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ..campaign.reference_points import published_figures
+from ..core import catalog
 from ..core.figures import exact
 from ..errors import BadInput
 from ..measure.here import trials
+from ..measure.here.checkpoint import checkpoint_trial
 from ..measure.here.training import step_seconds
 from ..measure.host import pytorch
 from ..measure.machine_limits import cores, cpu_name
@@ -94,7 +97,9 @@ def here(arguments: argparse.Namespace) -> int:
                 keep((*done, *found.trials[len(done) :]))
     if arguments.json == output.STANDARD:
         keep(done)
-    output.say(f"{about}\n{trials.table(done)}{trials.sentence(found, done)}\n", arguments.json)
+    saved = checkpoint_trial(Path(catalog.own_folder().path or "."))
+    told = f"{saved.sentence}\n" if saved else ""
+    output.say(f"{about}\n{trials.table(done)}{trials.sentence(found, done)}\n{told}", arguments.json)
     return 0
 
 

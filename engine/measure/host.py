@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from time import process_time
 from typing import Any
 
 from ..errors import BadInput
 from ..units import GB, NS
+from .drive import MeasuredDrive, measure_drive
 from .fitted import MeasuredFigure, Timed, figures
 from .machine_limits import cache_bytes, cores, cpu_name, free_bytes
 from .memory import LINE, memory_kernels
@@ -68,8 +70,10 @@ def steady_memory() -> None:
         import_module("torch").ones(2**27)  # let it ask for as much as operators take
 
 
-def measure_host(quick: bool = False, on_progress: OnProgress = lambda share, what: None) -> MeasuredHost:
-    """Measure this host; raises BadInput without PyTorch."""
+def measure_host(
+    quick: bool = False, on_progress: OnProgress = lambda share, what: None, folder: Path | None = None
+) -> MeasuredHost:
+    """Measure this host, and the drive of a folder; raises BadInput without PyTorch."""
     torch = pytorch()
     steady_memory()
     many, passes = cores(), QUICK_PASSES if quick else PASSES
@@ -87,7 +91,9 @@ def measure_host(quick: bool = False, on_progress: OnProgress = lambda share, wh
     timed = [Timed(*about[name], one) for name, one in timings.items()]
     found = figures(timed, many)
     memory, random = _memory(ROUNDS * passes)
-    on_progress(1.0, "memory")
+    on_progress(0.97, "drive")
+    drive = measure_drive(folder, many) if folder else MeasuredDrive({}, {}, ())
+    on_progress(1.0, "drive")
     notes = tuple(busy_notes(before, cpu_times(), process_time() - own, timings | random))
     parts = {kind: {key: found[key] for key in keys} for kind, keys in KINDS.items()}
     parts["host"] |= {
@@ -96,7 +102,8 @@ def measure_host(quick: bool = False, on_progress: OnProgress = lambda share, wh
     }
     parts["host"]["DRAM-lines-in-flight-a-thread"] = memory.pop("lines")
     machine = f"{cpu_name()}, {many} cores; PyTorch {torch.__version__}"
-    return MeasuredHost({**parts, "dram": memory}, timings | random, machine, notes)
+    more = {"drive": drive.figures} if drive.figures else {}
+    return MeasuredHost({**parts, "dram": memory, **more}, timings | random | drive.timings, machine, (*notes, *drive.notes))
 
 
 def _memory(rounds: int) -> tuple[dict[str, MeasuredFigure], dict[str, Timing]]:

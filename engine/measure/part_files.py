@@ -10,7 +10,7 @@ from ..version import release
 from .fitted import MeasuredFigure
 
 NAME = "measured"
-NEAREST = {"host": "server", "dram": "ddr4-3200", "host-software": "tuned", "framework": "none"}
+NEAREST = {"host": "server", "dram": "ddr4-3200", "host-software": "tuned", "framework": "none", "drive": "pm9a3"}
 DIGITS = 6
 
 

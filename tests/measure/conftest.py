@@ -46,12 +46,12 @@ def figures(values: Mapping[str, float]) -> dict[str, MeasuredFigure]:
 
 
 @pytest.fixture
-def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[Path]]]:
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[Path]]]:
     """Write the made-up machine's parts and take them; return what does so."""
     monkeypatch.setattr(catalog, "FOLDERS", catalog.FOLDERS[:1])
     monkeypatch.setattr(known, "_known", OrderedDict())
 
-    def write() -> list[Path]:
+    def write(**more: Mapping[str, MeasuredFigure]) -> list[Path]:
         parts = {kind: figures({key: MADE_UP[key] for key in keys}) for kind, keys in KINDS.items()}
         parts["host"] |= figures(
             {"physical-cores": 2.0, "sockets": 1.0, "DRAM-channels": 1.0, "DRAM-lines-in-flight-a-thread": 20.0}
@@ -60,7 +60,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
             key: MeasuredFigure(value, value, value, "")
             for key, value in (("physical-cores", 2.0), ("sockets", 1.0), ("DRAM-channels", 1.0))
         }
-        paths = written(tmp_path / "own", 'A "made-up" CPU, 2 cores', {**parts, "dram": figures(MEMORY)})
+        paths = written(tmp_path / "own", 'A "made-up" CPU, 2 cores', {**parts, "dram": figures(MEMORY), **more})
         catalog.FOLDERS = (*catalog.FOLDERS[:1], tmp_path / "own")
         memo.forget()
         catalog.look_again()

@@ -17,10 +17,11 @@ from ...sweep import links
 from ...units import MS
 from ...validation import roofline
 from ..machine_limits import memory_bytes
-from ..part_files import NAME, NEAREST
+from ..part_files import NAME
 from .shapes import ModelShape, drawn, refused, scenario
 
 NEAR = 0.25
+OF_TRAINING = ("host", "dram", "host-software", "framework")  # kinds of parts that a step depends on
 MOST_DRAWN = 50  # times as many as are asked for: beyond, this machine is too small for them
 
 
@@ -73,13 +74,13 @@ def predictions(seed: int, count: int) -> Predictions:
 
 def parts_digest() -> str:
     """Return the digest of the measured parts' files; raises BadInput where one is missing."""
-    missing = [kind for kind in NEAREST if NAME not in catalog.names(kind)]
+    missing = [kind for kind in OF_TRAINING if NAME not in catalog.names(kind)]
     if missing:
         raise BadInput(
             f"There is no {missing[0]} called {NAME}; run `emberpool measure --out DIR` first, then add --parts-dir DIR."
         )
     folder = catalog.own_folder().path or Path()
-    found = b"".join((folder / kind / f"{NAME}.toml").read_bytes() for kind in sorted(NEAREST))
+    found = b"".join((folder / kind / f"{NAME}.toml").read_bytes() for kind in sorted(OF_TRAINING))
     return blake2b(found, digest_size=8).hexdigest()
 
 
