@@ -82,7 +82,7 @@ def test_the_top_mlp_takes_the_dense_vector_and_what_the_interaction_makes(model
     assert top_widths(asked) == scaled(asked, np.arange(1)).widths("top") == (inputs, 512, 256, 1)
     work = shared.top(asked, ()).demands[0].work
     vectors, pairs = asked.model.num_tables + 1, asked.model.interaction == "dot"  # the dense one too
-    assert work == TopPart(asked.data.batch_size, (inputs, 512, 256, 1), vectors * 16, pairs=pairs)
+    assert work == TopPart(asked.data.batch_size, (inputs, 512, 256, 1), vectors * 16, pairs=pairs, vectors=vectors * pairs)
 
 
 @pytest.mark.parametrize(("rank", "each"), [(512, 2 * 512 * 432 + 432), (None, 432 * 432 + 432)])

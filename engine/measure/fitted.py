@@ -1,16 +1,17 @@
 """Constants of parts from the timings of operators: each a fit of its own operators, never of a training step."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize, nnls
 
 from ..core.arrays import Floats
+from ..core.figures import percent
 from ..units import GB, NS, US
 from .timing import Timing
 
-LAYER_KERNELS, FORWARD_KERNELS = 6, 2  # of a layer as `hardware.layers` counts them: without the update 5
+LAYER_KERNELS = 6  # of a layer with its update, as `hardware.layers` counts them
 STARTS = (16.0, 256.0)
 
 
@@ -72,7 +73,7 @@ def _layers(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]:
     best = min((minimize(error, one, method="Nelder-Mead", options={"maxiter": 4000}) for one in begun), key=lambda one: one.fun)
     _, rate, samples = np.exp(best.x)
     wrong = float(np.median(np.abs(predicted(best.x) / seconds - 1)))
-    note = f"{len(products)} products of layers, off by {100 * wrong:.0f} % in the median"
+    note = f"{len(products)} products of layers, off by {percent(wrong)} in the median"
     peak = max(fastest, rate)
     return {
         "fp32-peak-a-core": _figure(peak / cores / 1e9, _spread(products), "the fastest product of a layer"),
@@ -135,8 +136,3 @@ def _pairs(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
         ),
         "pair-of-vectors": _figure(_linear(pairs, "pairs")[0] / NS, _spread(pairs), "taking half of the products, and back"),
     }
-
-
-def errors(timed: Sequence[Timed], predicted: Any) -> Floats:
-    """Return how far predicted seconds of operators are off, relative."""
-    return np.array([predicted(one) / one.timing.seconds - 1 for one in timed])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date
+from math import floor, log10
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,17 @@ def text(kind: str, about: str, measured: Mapping[str, MeasuredFigure]) -> str:
     tables = {key: value for key, value in base.items() if isinstance(value, dict) and key not in ("availability", "price")}
     for key, one in measured.items():
         source = f"measured {date.today().isoformat()} by emberpool measure {release()}"
-        numbers = {name: float(f"{value:.{DIGITS}g}") for name, value in zip(("value", "low", "high"), one[:3], strict=True)}
+        numbers = dict(zip(("value", "low", "high"), map(_rounded, one[:3]), strict=True))
         tables[key] = {**numbers, "unit": units[key], "confidence": "measured", "source": source, "note": one.note}
     lines = [f"{key} = {_value(value)}" for key, value in content.items()]
     for key, table in tables.items():
         lines += ["", f"[{key}]", *(f"{name} = {_value(value)}" for name, value in table.items() if not isinstance(value, dict))]
     return "\n".join(lines) + "\n"
+
+
+def _rounded(value: float) -> float:
+    """Return a number of DIGITS digits."""
+    return round(value, DIGITS - 1 - floor(log10(value))) if value > 0 else 0.0
 
 
 def _value(value: Any) -> str:

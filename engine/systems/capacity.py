@@ -222,7 +222,7 @@ def _stash(s: Scenario) -> str:
             f"policy.stashing={s.policy.stashing} is not possible: tables of unlike rows would stash unlike shares of "
             "themselves; set it to both or off."
         )
-    told = f"{HOST}={_size(s, HOST):g} cannot hold a stash of {_gib(need)}; raise it, or set policy.stashing=off."
+    told = f"{HOST}={figures.exact(_size(s, HOST))} cannot hold a stash of {_gib(need)}; raise it, or set policy.stashing=off."
     return told if need > have else ""
 
 

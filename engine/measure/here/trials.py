@@ -133,7 +133,7 @@ def sentence(found: Predictions, trials: Sequence[Trial]) -> str:
         return f"Too few models were trained for a score.{beside}"
     return (
         f"Of {len(trials)} models the step is predicted within {percent(scored.median)} in the median, "
-        f"{percent(scored.near)} of them within {percent(NEAR)}, in their order by {scored.rank:.3f}; "
+        f"{percent(scored.near)} of them within {percent(NEAR)}, rank correlation {figure(scored.rank)}; "
         f"operations and bytes by peaks alone are off by {percent(scored.by_peaks)}.{beside}"
     )
 
