@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from ...core import catalog
-from ...core.figures import figure, percent
+from ...core.figures import figure, percent, signed
 from ...errors import BadInput
 from ...estimates import estimates
 from ...sweep import links
@@ -119,7 +119,7 @@ def table(trials: Sequence[Trial]) -> str:
     head = f"{'predicted [ms]':>15}{'measured [ms]':>15}{'error [%]':>11}{'by peaks [ms]':>15}  model\n"
     return head + "".join(
         f"{figure(one.predicted / MS):>15}{figure(one.measured / MS) if one.measured else '-':>15}"
-        f"{f'{100 * one.error:+.1f}' if one.measured else '-':>11}{figure(one.by_peaks / MS):>15}  {one.shape.words}\n"
+        f"{signed(100 * one.error) if one.measured else '-':>11}{figure(one.by_peaks / MS):>15}  {one.shape.words}\n"
         for one in trials
     )
 
