@@ -49,7 +49,7 @@ def text(kind: str, about: str, measured: Mapping[str, MeasuredFigure]) -> str:
 
 def _rounded(value: float) -> float:
     """Return a number of DIGITS digits."""
-    return round(value, DIGITS - 1 - floor(log10(value))) if value > 0 else 0.0
+    return round(float(value), DIGITS - 1 - floor(log10(value))) if value > 0 else 0.0
 
 
 def _value(value: Any) -> str:

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.core import catalog, memo
@@ -52,7 +53,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     monkeypatch.setattr(known, "_known", OrderedDict())
 
     def write(**more: Mapping[str, MeasuredFigure]) -> list[Path]:
-        parts = {kind: figures({key: MADE_UP[key] for key in keys}) for kind, keys in KINDS.items()}
+        parts = {kind: figures({key: np.float64(MADE_UP[key]) for key in keys}) for kind, keys in KINDS.items()}
         parts["host"] |= figures(
             {"physical-cores": 2.0, "sockets": 1.0, "DRAM-channels": 1.0, "DRAM-lines-in-flight-a-thread": 20.0}
         )
