@@ -111,6 +111,12 @@ def _in_turn(path: Path, size: int, write: bool) -> float:
         return (perf_counter() - begun) / (size / LONG)
 
 
+def long_accesses(path: Path, size: int) -> tuple[float, float]:
+    """Return the seconds of writing a file of so many bytes anew with the flush, and of reading it, both past the page cache."""
+    whole = size / LONG
+    return whole * _in_turn(path, size, write=True), whole * _in_turn(path, size, write=False)
+
+
 def _at_random(path: Path, size: int, depth: int, write: bool) -> float:
     """Return the seconds between accesses of so many threads, each of which waits for its own."""
     places = np.random.default_rng(depth).integers(0, size // BLOCK, (depth, max(20, ACCESSES // depth))) * BLOCK

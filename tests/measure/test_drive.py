@@ -71,13 +71,15 @@ def test_a_checkpoint_is_written_and_read_back_beside_its_prediction(measured, t
     folder = tmp_path / "state"
     folder.mkdir()
     found = checkpoint_trial(folder, 2**22)
-    assert (found.predicted_write, found.predicted_read) == (2**22 / 2e9, 2**22 / 4e9)
-    assert found.measured_write > 0 and found.measured_read > 0 and not list(folder.iterdir())
-    told = CheckpointTrial(1e9, 0.5, 0.25, 0.4, 0.5).sentence
+    assert found.predicted == (2**22 / 2e9, 2**22 / 4e9)
+    assert min(found.through) > 0 and not list(folder.iterdir())
+    told = CheckpointTrial(1e9, (0.5, 0.25), (0.4, 0.25), (1.0, 0.5)).sentence
     assert told == (
-        "A checkpoint of 1.00 GB: 0.500 s predicted, 0.400 s measured (+25.0 %); "
-        "its restore: 0.250 s predicted, 0.500 s measured (-50.0 %)."
+        "A checkpoint of 1.00 GB: 0.500 s predicted, 0.400 s past the page cache (+25.0 %), "
+        "1.00 s through the page cache (-50.0 %); its restore: 0.250 s predicted, 0.250 s past the page cache (0 %), "
+        "0.500 s through the page cache (-50.0 %)."
     )
+    assert "past the page cache" not in CheckpointTrial(1e9, (0.5, 0.25), None, (1.0, 0.5)).sentence
 
 
 def test_without_a_measured_drive_no_checkpoint_is_tried(measured, tmp_path):

@@ -13,6 +13,7 @@ from ...core.arrays import Ints
 from ...core.figures import figure, signed
 from ...hardware.devices.ssd import DRIVES
 from ...units import GB, MiB
+from ..drive import long_accesses
 from ..part_files import NAME
 
 STATE = 512 * MiB
@@ -20,26 +21,30 @@ LEAST_FREE = 2 * STATE
 
 
 class CheckpointTrial(NamedTuple):
-    """Seconds of writing with the flush, and of reading back, each predicted by the drive's long rates, and measured."""
+    """Seconds of writing with the flush, and of reading back: predicted by the drive's long rates, and measured.
+
+    `past` the page cache, None where that is refused, and `through` it, as most software writes.
+    """
 
     nbytes: float
-    predicted_write: float
-    predicted_read: float
-    measured_write: float
-    measured_read: float
+    predicted: tuple[float, float]
+    past: tuple[float, float] | None
+    through: tuple[float, float]
 
     @property
     def sentence(self) -> str:
         """The trial in a sentence."""
-        pairs = ((self.predicted_write, self.measured_write), (self.predicted_read, self.measured_read))
-        write, read = (
-            f"{figure(ours, 's')} predicted, {figure(theirs, 's')} measured ({_off(ours, theirs)})" for ours, theirs in pairs
-        )
+        write, read = (self._words(way) for way in (0, 1))
         return f"A checkpoint of {figure(self.nbytes / GB, 'GB')}: {write}; its restore: {read}."
+
+    def _words(self, way: int) -> str:
+        ours, through = self.predicted[way], self.through[way]
+        direct = f", {figure(self.past[way], 's')} past the page cache ({_off(ours, self.past[way])})" if self.past else ""
+        return f"{figure(ours, 's')} predicted{direct}, {figure(through, 's')} through the page cache ({_off(ours, through)})"
 
 
 def _off(ours: float, theirs: float) -> str:
-    return f"{signed(100 * (ours / theirs - 1))} %"
+    return signed(100 * (ours / theirs - 1), "%")
 
 
 def checkpoint_trial(folder: Path, nbytes: int = int(STATE)) -> CheckpointTrial | None:
@@ -52,10 +57,18 @@ def checkpoint_trial(folder: Path, nbytes: int = int(STATE)) -> CheckpointTrial 
     state = np.random.default_rng(1).integers(0, 2**63, nbytes // 8, dtype=np.int64)
     path = folder / ".emberpool-checkpoint"
     try:
-        return CheckpointTrial(float(nbytes), *predicted, _written(path, state), _restored(path, state))
+        through = _written(path, state), _restored(path, state)
+        return CheckpointTrial(float(nbytes), predicted, _past(path, nbytes), through)
     finally:
         with suppress(OSError):
             path.unlink(missing_ok=True)
+
+
+def _past(path: Path, nbytes: int) -> tuple[float, float] | None:
+    try:
+        return long_accesses(path, nbytes)
+    except OSError:
+        return None
 
 
 def _written(path: Path, state: Ints) -> float:
