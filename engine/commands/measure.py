@@ -25,7 +25,7 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats: half a minute")
     parser.add_argument(
-        "--no-drive", action="store_true", help="leave out the drive of DIR, which takes a scratch file of 1 GiB there"
+        "--drive", type=written_path, metavar="DIR", help="the drive of DIR too, in a scratch file of 1 GiB there"
     )
     parser.set_defaults(call=call)
 
@@ -35,8 +35,7 @@ def call(arguments: argparse.Namespace) -> int:
     paced = progress_bar.Paced()
     with progress_bar.shown():
         arguments.out.mkdir(parents=True, exist_ok=True)
-        folder = None if arguments.no_drive else arguments.out
-        found = measure_host(arguments.quick, lambda share, what: paced(share, f"measuring {what}"), folder)
+        found = measure_host(arguments.quick, lambda share, what: paced(share, f"measuring {what}"), arguments.drive)
     paths = written(arguments.out, found.about, found.parts)
     lines = [found.about, *found.notes, "", table(found), f"Written: {', '.join(map(str, paths))}."]
     lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]

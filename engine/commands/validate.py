@@ -43,7 +43,7 @@ def add(commands: Subparsers) -> None:
         "--seed", type=partial(whole_number, what="the seed", least=0, most=10**9 - 1), default=1, help="of --here's models (1)"
     )
     parser.add_argument(
-        "--models", type=partial(whole_number, what="models", most=1000), default=40, help="that --here trains (40)"
+        "--shapes", type=partial(whole_number, what="shapes", most=1000), default=40, help="models that --here trains (40)"
     )
     parser.set_defaults(call=call)
 
@@ -79,7 +79,7 @@ def here(arguments: argparse.Namespace) -> int:
     torch = pytorch()
     about = f"{cpu_name()}, {cores()} cores; PyTorch {torch.__version__}"
     print(f"Measured parts {trials.parts_digest()}.", file=sys.stderr)
-    found, paced = trials.predictions(arguments.seed, arguments.models), progress_bar.Paced()
+    found, paced = trials.predictions(arguments.seed, arguments.shapes), progress_bar.Paced()
     done: list[trials.Trial] = []
 
     def keep(some: Sequence[trials.Trial]) -> None:

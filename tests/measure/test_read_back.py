@@ -29,12 +29,14 @@ def test_what_is_written_is_read():
     assert [one.measured for one in again.trials] == pytest.approx([one.measured for one in found.trials])
 
 
-BROKEN = [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, json.dumps({**KEPT, "trials": 3}).encode(), b"x" * 2_000_001]
-BROKEN += [
-    json.dumps({**KEPT, "trials": [{**KEPT["trials"][0], name: bad}]}).encode()
-    for name in ("measured_ms", "bottom", "rows")
-    for bad in (-1, float("nan"), "x", {})
-]
+BROKEN = [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, json.dumps({**KEPT, "rows": 3}).encode(), b"x" * 2_000_001]
+FIRST_ROW = KEPT["rows"][0]
+for bad in (-1, float("nan"), "x", {}):
+    broken = [
+        {**FIRST_ROW, "measured": bad},
+        *({**FIRST_ROW, "shape": {**FIRST_ROW["shape"], name: bad}} for name in ("bottom", "rows")),
+    ]
+    BROKEN += [json.dumps({**KEPT, "rows": [row]}).encode() for row in broken]
 
 
 @each("file", BROKEN)
@@ -44,10 +46,10 @@ def test_what_is_no_such_file_is_refused_with_what_to_upload(file):
 
 
 def test_only_trained_models_are_shown():
-    some = [{**one, "measured_ms": None} for one in KEPT["trials"][:39]]
-    assert len(read("a.json", json.dumps({**KEPT, "trials": [*some, KEPT["trials"][39]]}).encode()).trials) == 1
+    some = [{**one, "measured": None} for one in KEPT["rows"][:39]]
+    assert len(read("a.json", json.dumps({**KEPT, "rows": [*some, KEPT["rows"][39]]}).encode()).trials) == 1
     with pytest.raises(BadFile, match="no model that was trained"):
-        read("a.json", json.dumps({**KEPT, "trials": some}).encode())
+        read("a.json", json.dumps({**KEPT, "rows": some}).encode())
 
 
 def test_the_panel_says_the_finding_and_has_a_row_a_model():

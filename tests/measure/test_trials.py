@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from engine.__main__ import main
@@ -61,16 +62,19 @@ def test_predictions_are_fixed_by_seed_and_written_before_training(measured, mon
 
     monkeypatch.setattr("engine.commands.validate.step_seconds", train)
     monkeypatch.setattr("engine.commands.validate.pytorch", lambda: type("torch", (), {"__version__": "0"}))
-    assert main(["validate", "--here", "--models", "3", "--seed", "9", "--json", str(file)]) == 0
+    assert main(["validate", "--here", "--shapes", "3", "--seed", "9", "--json", str(file)]) == 0
     told, written = capsys.readouterr(), json.loads(file.read_text(encoding="utf-8"))
     assert "Of 3 models the step is predicted within" in told.out and "Measured parts " in told.err
-    assert [one["measured_ms"] for one in seen[0]["trials"]] == [None] * 3 and seen[0]["score"] is None
-    assert [one["predicted_ms"] for one in seen[0]["trials"]] == [one["predicted_ms"] for one in written["trials"]]
-    assert [one["measured_ms"] for one in written["trials"]] == [10, 20, 30]
+    assert [one["measured"] for one in seen[0]["rows"]] == [None] * 3 and seen[0]["rank"] is None
+    assert [one["predicted"] for one in seen[0]["rows"]] == [one["predicted"] for one in written["rows"]]
+    assert [one["measured"] for one in written["rows"]] == [0.01, 0.02, 0.03]
+    errors = [100 * abs(one["predicted"] / one["measured"] - 1) for one in written["rows"]]
+    assert written["median_percent"] == pytest.approx(np.median(errors)) and written["seed"] == 9
+    assert [abs(one["error_percent"]) for one in written["rows"]] == pytest.approx(errors)
     again = trials.predictions(9, 3)
-    assert [one.predicted * 1e3 for one in again.trials] == [one["predicted_ms"] for one in written["trials"]]
-    opened = links.read(written["trials"][0]["link"]).scenario
-    assert estimate(opened).results["Step time [ms]"] == pytest.approx(written["trials"][0]["predicted_ms"])
+    assert [one.predicted for one in again.trials] == [one["predicted"] for one in written["rows"]]
+    opened = links.read(written["rows"][0]["link"]).scenario
+    assert estimate(opened).results["Step time [ms]"] == pytest.approx(1e3 * written["rows"][0]["predicted"])
 
 
 def test_without_measured_parts_or_pytorch_the_remedy_is_said(monkeypatch):

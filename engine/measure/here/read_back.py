@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import BadFile
-from ...units import MS
 from .shapes import ModelShape
 from .trials import Trial
 
@@ -35,7 +34,7 @@ def read(name: str, content: bytes) -> TrialRun:
         raise BadFile(f"{name} is larger than any that `validate --here --json` writes.", kind="too large")
     try:
         found = json.loads(content)
-        trials = tuple(_trial(one) for one in found["trials"][:MOST_TRIALS] if one["measured_ms"] is not None)
+        trials = tuple(_trial(one) for one in found["rows"][:MOST_TRIALS] if one["measured"] is not None)
         machine, seed = str(found["machine"])[:MOST_LETTERS], int(found["seed"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise BadFile(f"{name} is not what `validate --here --json FILE` writes; upload that file.", kind="not a trial") from None
@@ -45,11 +44,12 @@ def read(name: str, content: bytes) -> TrialRun:
 
 
 def _trial(one: dict[str, Any]) -> Trial:
-    tables, rows, dim, pooling, batch = (int(one[name]) for name in ("tables", "rows", "dim", "pooling", "batch"))
-    bottom, top = (tuple(int(width) for width in one[name]) for name in ("bottom", "top"))
-    optimizer = "adagrad" if one["optimizer"] == "adagrad" else "sgd"
+    of = one["shape"]
+    tables, rows, dim, pooling, batch = (int(of[name]) for name in ("tables", "rows", "dim", "pooling", "batch"))
+    bottom, top = (tuple(int(width) for width in of[name]) for name in ("bottom", "top"))
+    optimizer = "adagrad" if of["optimizer"] == "adagrad" else "sgd"
     shape = ModelShape(tables, rows, dim, pooling, batch, bottom, top, optimizer)
-    seconds = [float(one[name]) * MS for name in ("predicted_ms", "by_peaks_ms", "measured_ms")]
+    seconds = [float(one[name]) for name in ("predicted", "by_peaks", "measured")]
     numbers = (tables, rows, dim, pooling, batch, *bottom, *top, *seconds)
     if not (bottom and top and all(isfinite(value) and value > 0 for value in numbers)):
         raise ValueError(one)

@@ -139,22 +139,27 @@ def sentence(found: Predictions, trials: Sequence[Trial]) -> str:
 
 
 def content(found: Predictions, trials: Sequence[Trial], seed: int, about: str) -> dict[str, Any]:
-    """Return all for programs and for the page."""
+    """Return all for programs and for the page; predicted and measured are seconds of a step."""
     scored = score(trials)
     return {
         "machine": about,
         "parts": found.parts,
         "seed": seed,
         "left_out": found.left_out,
-        "trials": [
+        "rows": [
             {
-                **one.shape._asdict(),
-                "predicted_ms": one.predicted / MS,
-                "by_peaks_ms": one.by_peaks / MS,
-                "measured_ms": one.measured / MS if one.measured else None,
+                "shape": one.shape._asdict(),
+                "system": "cpu-only",
+                "predicted": one.predicted,
+                "measured": one.measured,
+                "error_percent": 100 * one.error if one.measured else None,
+                "by_peaks": one.by_peaks,
                 "link": one.link,
             }
             for one in trials
         ],
-        "score": scored._asdict() if scored else None,
+        "median_percent": 100 * scored.median if scored else None,
+        "within_25_percent": 100 * scored.near if scored else None,
+        "rank": scored.rank if scored else None,
+        "by_peaks_percent": 100 * scored.by_peaks if scored else None,
     }
