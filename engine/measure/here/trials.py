@@ -16,6 +16,7 @@ from ...estimates import estimates
 from ...sweep import links
 from ...units import MS
 from ...validation import roofline
+from ...version import PROGRAM
 from ..machine_limits import memory_bytes
 from ..part_files import NAME
 from .shapes import ModelShape, drawn, refused, scenario
@@ -77,7 +78,7 @@ def parts_digest() -> str:
     missing = [kind for kind in OF_TRAINING if NAME not in catalog.names(kind)]
     if missing:
         raise BadInput(
-            f"There is no {missing[0]} called {NAME}; run `emberpool measure --out DIR` first, then add --parts-dir DIR."
+            f"There is no {missing[0]} called {NAME}; run `{PROGRAM} measure --out DIR` first, then add --parts-dir DIR."
         )
     folder = catalog.own_folder().path or Path()
     found = b"".join((folder / kind / f"{NAME}.toml").read_bytes() for kind in sorted(OF_TRAINING))

@@ -10,6 +10,7 @@ from pages.data_page import workload_charts
 from pages.decide_page import decide_charts
 from pages.design_page import every_knob, fault_axis, strips, tornado
 from pages.evidence_page import collectives_panel, scoreboard_panel, study_panel, verdict_charts
+from pages.evidence_page.here import machine_panel
 from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
 from pages.graphics import chart, charts, heat_maps, log_axes
 from pages.memory import memory_charts
@@ -39,6 +40,7 @@ SPECS = {
     "strips.spark": strips.spark(8, True),
     "every_knob.spec": every_knob.spec(),
     "tornado.spec": tornado.spec(STEP),
+    "machine_panel.spec": machine_panel.spec(),
     "collectives_panel.spec": collectives_panel.spec("Bus bandwidth [GB/s]", ("InfiniBand", "RoCE"), True),
     "scoreboard_panel.spec": scoreboard_panel.spec(),
     "study_panel.spec": study_panel.spec(),
