@@ -2,9 +2,11 @@
 
 import argparse
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from ..core import catalog
 from ..core.figures import figure
+from ..errors import BadInput
 from ..measure.host import MeasuredHost, measure_host
 from ..measure.part_files import NAME, NEAREST, written
 from ..paths import written_path
@@ -32,9 +34,11 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Measure, write the files, and say what was found; returns 0."""
+    usable(arguments.out, create=True)
+    if arguments.drive:
+        usable(arguments.drive)
     paced = progress_bar.Paced()
     with progress_bar.shown():
-        arguments.out.mkdir(parents=True, exist_ok=True)
         found = measure_host(arguments.quick, lambda share, what: paced(share, f"measuring {what}"), arguments.drive)
     paths = written(arguments.out, found.about, found.parts)
     lines = [found.about, *found.notes, "", table(found), f"Written: {', '.join(map(str, paths))}."]
@@ -43,6 +47,17 @@ def call(arguments: argparse.Namespace) -> int:
     lines += [f"How good they are: {PROGRAM} validate --here --parts-dir {arguments.out}"]
     output.write(output.STANDARD, "\n".join(lines) + "\n")
     return 0
+
+
+def usable(folder: Path, create: bool = False) -> None:
+    """Raise BadInput where no file can be written in a folder, before minutes are spent on what goes there."""
+    try:
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BadInput(f"No file can be written in {folder} ({error.strerror}); choose another folder.") from None
 
 
 def table(found: MeasuredHost) -> str:

@@ -7,11 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ..campaign.reference_points import published_figures
-from ..core import catalog
 from ..core.figures import exact
 from ..errors import BadInput
 from ..measure.here import trials
@@ -19,12 +17,14 @@ from ..measure.here.checkpoint import checkpoint_trial
 from ..measure.here.training import step_seconds
 from ..measure.host import pytorch
 from ..measure.machine_limits import cores, cpu_name
+from ..paths import written_path
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
 from ..validation.scoreboard import NEAR, PublishedNumber, rows, score_lines, scores
 from ..validation.validate import Gap, gaps, pairs, validate
 from . import output, progress_bar
-from .parser import FAILED, Subparsers, whole_number
+from .measure import usable
+from .parser import FAILED, INTERRUPTED, Subparsers, whole_number
 
 
 def add(commands: Subparsers) -> None:
@@ -44,6 +44,9 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "--shapes", type=partial(whole_number, what="shapes", most=1000), default=40, help="models that --here trains (40)"
+    )
+    parser.add_argument(
+        "--drive", type=written_path, metavar="DIR", help="try a checkpoint in DIR too, whose drive was measured (with --here)"
     )
     parser.set_defaults(call=call)
 
@@ -73,14 +76,17 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def here(arguments: argparse.Namespace) -> int:
-    """Predict, write the predictions, train, and write both; what is done is kept where it is interrupted. Returns 0."""
+    """Predict, write the predictions, train, and write both; keep what is done if interrupted. Returns 0, or that it was."""
     if arguments.names or arguments.gaps or arguments.accept is not None:
         raise BadInput("--here trains models that it draws itself; leave out presets, --gaps and --accept.")
+    if arguments.drive:
+        usable(arguments.drive)
     torch = pytorch()
     about = f"{cpu_name()}, {cores()} cores; PyTorch {torch.__version__}"
     print(f"Measured parts {trials.parts_digest()}.", file=sys.stderr)
     found, paced = trials.predictions(arguments.seed, arguments.shapes), progress_bar.Paced()
     done: list[trials.Trial] = []
+    status = INTERRUPTED
 
     def keep(some: Sequence[trials.Trial]) -> None:
         if arguments.json:
@@ -95,12 +101,13 @@ def here(arguments: argparse.Namespace) -> int:
             paced(len(done) / len(found.trials), f"trained {len(done)} of {len(found.trials)} models")
             if arguments.json != output.STANDARD:
                 keep((*done, *found.trials[len(done) :]))
+        status = 0
     if arguments.json == output.STANDARD:
         keep(done)
-    saved = checkpoint_trial(Path(catalog.own_folder().path or "."))
+    saved = checkpoint_trial(arguments.drive) if arguments.drive and not status else None
     told = f"{saved.sentence}\n" if saved else ""
     output.say(f"{about}\n{trials.table(done)}{trials.sentence(found, done)}\n{told}", arguments.json)
-    return 0
+    return status
 
 
 def scoreboard(found: Sequence[PublishedNumber]) -> str:

@@ -84,8 +84,8 @@ def _layers(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]:
 
 def _calls(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
     """Return what calls cost: a kernel of a layer, forward, backward and update together shared evenly, and the loss."""
-    both, plain = (of_kind(timed, kind)[0] for kind in ("layer calls", "update calls SGD"))
-    layer = both.timing.seconds / both.amounts["layers"] + 2 * plain.timing.seconds / plain.amounts["parameters"]
+    both, update = (of_kind(timed, kind)[0] for kind in ("layer calls", "update calls"))
+    layer = both.timing.seconds / both.amounts["layers"] + 2 * update.timing.seconds / update.amounts["parameters"]
     loss = of_kind(timed, "loss calls")[0]
     return {
         "layer-launch": _figure(
@@ -110,7 +110,7 @@ def _tables(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
     lookup, gradient = (_linear(of_kind(timed, kind), *parts) for kind in ("lookup", "gradient"))
     spread = _spread(of_kind(timed, "lookup", "gradient", "update SGD", "update Adagrad"))
     found = {
-        "lookup-of-a-table": _figure(lookup[0] / US, spread, "lookups of tiny batches"),
+        "lookup-of-a-table": _figure(lookup[0] / US, spread, "lookups of a batch"),
         "embedding-software-per-lookup": _figure(2 * lookup[1] / NS, spread, "lookups, for both halves"),
         "EmbeddingBag-rate": _figure(0.5 / max(lookup[2], 1e-12) / GB, spread, "lookups, for both halves"),
         "lookup-of-a-new-line": _figure(lookup[3] / NS, spread, "lookups of tables that no cache holds"),

@@ -10,11 +10,12 @@ from time import process_time
 from typing import Any
 
 from ..errors import BadInput
+from ..hardware.concurrency import LINE
 from ..units import GB, NS
 from .drive import MeasuredDrive, measure_drive
 from .fitted import MeasuredFigure, Timed, figures
 from .machine_limits import cache_bytes, cores, cpu_name, free_bytes
-from .memory import LINE, memory_kernels
+from .memory import BY_ALL, BY_ONE, CHAIN, memory_kernels
 from .operators import operators
 from .timing import Timing, busy_notes, cpu_times, measured, timing
 
@@ -109,21 +110,20 @@ def measure_host(
 def _memory(rounds: int) -> tuple[dict[str, MeasuredFigure], dict[str, Timing]]:
     """Measure a read that waits, and random rows, and return the constants of memory behind one channel."""
     nbytes = int(min(MEMORY_TIMES * cache_bytes(), free_bytes() / 4))
-    kernels = memory_kernels(nbytes)
+    kernels = memory_kernels(nbytes, cores())
     times = measured({name: kernel for name, (kernel, _) in kernels.items()}, rounds)
     timings = {name: timing(seconds) for name, seconds in times.items()}
-    latency = timings["chain of reads"].seconds / kernels["chain of reads"][1]
-    one = kernels["random rows of 512 B"][1] / timings["random rows of 512 B"].seconds
-    rate = one * cores()
-    spread = timings["random rows of 512 B"].spread
+    by_one, by_all = (kernels[name][1] / timings[name].seconds for name in (BY_ONE, BY_ALL))
+    latency = timings[CHAIN].seconds / kernels[CHAIN][1]
 
-    def figure(value: float, note: str) -> MeasuredFigure:
-        return MeasuredFigure(value, value * (1 - min(spread + 0.02, 0.9)), value * (1 + min(spread + 0.02, 0.9)), note)
+    def figure(value: float, name: str, note: str) -> MeasuredFigure:
+        wide = min(timings[name].spread + 0.02, 0.9)
+        return MeasuredFigure(value, value * (1 - wide), value * (1 + wide), note)
 
-    found = {
-        "channel-peak": figure(rate / GB, "random rows of 512 B by all cores, as one channel"),
+    constants = {
+        "channel-peak": figure(by_all / GB, BY_ALL, "random rows of 512 B by all cores at once, as one channel"),
         "random-line-efficiency": MeasuredFigure(1.0, 0.999, 1.0, "the channel's rate is that of random rows"),
-        "random-latency": figure(latency / NS, "a chain of reads"),
-        "lines": figure(max(1.0, one * latency / LINE), "random rows of 512 B by one core, by the latency"),
+        "random-latency": figure(latency / NS, CHAIN, "a chain of reads over the whole array"),
+        "lines": figure(max(1.0, by_one * latency / LINE), BY_ONE, "random rows of 512 B by one core, by the latency"),
     }
-    return found, timings
+    return constants, timings

@@ -1,4 +1,7 @@
-"""Memory of this host: random rows and a chain of reads, in arrays that no cache holds."""
+"""Memory of this host: random rows by one core and by all, and a chain of reads, in arrays that no cache holds."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
@@ -6,7 +9,8 @@ from ..core.arrays import Floats, Ints
 from ..core.jit import entry
 from .timing import Kernel
 
-LINE = 64
+READS, ROWS, ROW = 200_000, 200_000, 512  # reads of a chain and rows of a call, and a row's bytes
+CHAIN, BY_ONE, BY_ALL = "chain of reads", "random rows by one core", "random rows by all cores"
 
 
 @entry
@@ -28,20 +32,26 @@ def summed_rows(table: Floats, rows: Ints) -> float:
     return total
 
 
-def chain_of(rows: int, seed: int) -> Ints:
-    """Return one cycle through all rows in random order, each 8 elements wide so that it has a line of its own: (8 rows,)."""
-    order = np.random.default_rng(seed).permutation(rows)
-    chain = np.zeros(8 * rows, dtype=np.int64)
+def chain_of(lines: int, seed: int) -> Ints:
+    """Return one cycle through all lines in random order, (8 lines,): each line has 8 elements, of which the first is used."""
+    order = np.random.default_rng(seed).permutation(lines)
+    chain = np.zeros(8 * lines, dtype=np.int64)
     chain[8 * order] = 8 * np.roll(order, -1)
     return chain
 
 
-def memory_kernels(nbytes: int, seed: int = 7) -> dict[str, tuple[Kernel, float]]:
-    """Return kernels of one core by name, with the bytes or reads of a call."""
-    rows = nbytes // LINE
-    chain, table = chain_of(rows, seed), np.ones((nbytes // 512, 64))
-    some = np.random.default_rng(seed).integers(0, len(table), 200_000)
+def memory_kernels(nbytes: int, cores: int, seed: int = 7) -> dict[str, tuple[Kernel, float]]:
+    """Return kernels over arrays of `nbytes` by name, each with the reads of a call, or the bytes of its rows over all cores."""
+    chain, table = chain_of(nbytes // 64, seed), np.ones((nbytes // ROW, ROW // 8))
+    rows = [np.random.default_rng([seed, core]).integers(0, len(table), ROWS) for core in range(cores)]
+    pool, last = ThreadPoolExecutor(cores), 0
+
+    def follow() -> None:
+        nonlocal last  # it goes on where it ended: the same lines again would lie in a cache
+        last = chased(chain, last, READS)
+
     return {
-        "chain of reads": (lambda: chased(chain, 0, 200_000), 200_000.0),
-        "random rows of 512 B": (lambda: summed_rows(table, some), 512.0 * len(some)),
+        CHAIN: (follow, float(READS)),
+        BY_ONE: (partial(summed_rows, table, rows[0]), float(ROW * ROWS)),
+        BY_ALL: (lambda: list(pool.map(partial(summed_rows, table), rows)), float(ROW * ROWS * cores)),
     }

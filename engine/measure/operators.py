@@ -42,7 +42,6 @@ def _products(torch: Any, quick: bool) -> Iterator[Operator]:
         for inputs, outputs in layers:
             x, w, b, g = (torch.randn(*size) for size in ((samples, inputs), (outputs, inputs), (outputs,), (samples, outputs)))
             amounts = {"flop": 2.0 * samples * inputs * outputs, "weights": 1.0 * inputs * outputs}
-            amounts["bytes"] = 4.0 * (samples * (inputs + outputs) + inputs * outputs)
             at = f"{samples} x {inputs} x {outputs}"
             linear = torch.nn.functional.linear
             yield Operator(f"linear {at}", "product", amounts, partial(linear, x, w, b))
@@ -52,28 +51,22 @@ def _products(torch: Any, quick: bool) -> Iterator[Operator]:
 
 def _small_calls(torch: Any) -> Iterator[Operator]:
     """Calls with next to nothing to do: of a layer forward and backward with its gradients' bookkeeping, and of its update."""
-    functional = torch.nn.functional
-    layers = torch.nn.Sequential(*(one for _ in range(8) for one in (torch.nn.Linear(32, 32), torch.nn.ReLU())))
+    pairs = [(torch.nn.Linear(32, 32), torch.nn.ReLU()) for _ in range(8)]
+    layers = torch.nn.Sequential(*(layer for pair in pairs for layer in pair))
     x, ones = torch.randn(64, 32), torch.ones(64, 32)
 
-    def forward() -> Any:
-        return layers(x)
-
-    def both() -> None:
+    def both_ways() -> None:
         layers.zero_grad(set_to_none=True)
-        forward().backward(ones)
+        layers(x).backward(ones)
 
-    yield Operator("layers forward", "layer calls forward", {"layers": 8.0}, forward)
-    yield Operator("layers forward and backward", "layer calls", {"layers": 8.0}, both)
-    for name, kind in (("SGD", torch.optim.SGD), ("Adagrad", torch.optim.Adagrad)):
-        parameters = [torch.zeros(4, requires_grad=True) for _ in range(16)]
-        for one in parameters:
-            one.grad = torch.zeros(4)
-        yield Operator(
-            f"{name} of small parameters", f"update calls {name}", {"parameters": 16.0}, kind(parameters, lr=0.01).step
-        )
+    yield Operator("layers forward and backward", "layer calls", {"layers": 8.0}, both_ways)
+    parameters = [torch.zeros(4, requires_grad=True) for _ in range(16)]
+    for parameter in parameters:
+        parameter.grad = torch.zeros(4)
+    update = torch.optim.SGD(parameters, lr=0.01).step
+    yield Operator("SGD of small parameters", "update calls", {"parameters": 16.0}, update)
     logits, labels = torch.zeros(2, requires_grad=True), torch.zeros(2)
-    loss = functional.binary_cross_entropy_with_logits
+    loss = torch.nn.functional.binary_cross_entropy_with_logits
     yield Operator("loss", "loss calls", {}, lambda: loss(logits, labels).backward())
 
 
@@ -87,8 +80,8 @@ def _tables(torch: Any, random: Any, quick: bool) -> Iterator[list[Operator]]:
 
 def _table(torch: Any, random: Any, rows: int, dim: int, pooling: int, samples: int) -> Iterator[Operator]:
     lookups = samples * pooling
-    amounts = {"calls": 1.0, "lookups": float(lookups), "bytes": 4.0 * lookups * dim, "rows": float(rows), "dim": float(dim)}
-    amounts["new lines"] = (1 + dim / 16) * rows * -float(np.expm1(lookups * np.log1p(-1 / rows)))
+    unique = rows * -float(np.expm1(lookups * np.log1p(-1 / rows)))
+    amounts = {"calls": 1.0, "lookups": float(lookups), "bytes": 4.0 * lookups * dim, "new lines": (1 + dim / 16) * unique}
     ring = int(np.clip(RING_BYTES / (4.0 * (lookups + rows / 4) * dim), *RINGS))
     bags = [torch.nn.EmbeddingBag(rows, dim, mode="sum", sparse=True) for _ in range(ring)]
     weights = [bag.weight for bag in bags]

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ..core import catalog
+from ..core.part_files.tables import MOST_LETTERS
 from ..version import release
 from .fitted import MeasuredFigure
 
 NAME = "measured"
 NEAREST = {"host": "server", "dram": "ddr4-3200", "host-software": "tuned", "framework": "none", "drive": "pm9a3"}
+LEFT_OUT = ("availability", "price")  # of the nearest part
 DIGITS = 6
 
 
@@ -36,7 +38,7 @@ def text(kind: str, about: str, measured: Mapping[str, MeasuredFigure]) -> str:
     if kind == "host":
         content["dram"] = NAME
     units = catalog.units(kind)
-    tables = {key: value for key, value in base.items() if isinstance(value, dict) and key not in ("availability", "price")}
+    tables = {key: _copied(value, kind) for key, value in base.items() if isinstance(value, dict) and key not in LEFT_OUT}
     for key, one in measured.items():
         source = f"measured {date.today().isoformat()} by emberpool measure {release()}"
         numbers = dict(zip(("value", "low", "high"), map(_rounded, one[:3]), strict=True))
@@ -45,6 +47,12 @@ def text(kind: str, about: str, measured: Mapping[str, MeasuredFigure]) -> str:
     for key, table in tables.items():
         lines += ["", f"[{key}]", *(f"{name} = {_value(value)}" for name, value in table.items() if not isinstance(value, dict))]
     return "\n".join(lines) + "\n"
+
+
+def _copied(table: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return a constant of the nearest part as one that nobody has measured here."""
+    source = f"not measured here: that of {NEAREST[kind]}, {table['source']}"
+    return {**table, "confidence": "unsourced", "source": source[:MOST_LETTERS]}
 
 
 def _rounded(value: float) -> float:

@@ -117,21 +117,24 @@ def _needs(s: Scenario, system: System) -> dict[str, float]:
 
 def _gpu_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
     """Return the bytes that the fullest GPU holds between batches: tables or cache with maps, MLPs, a copy."""
-    if "gpu" not in system.devices:
-        return 0.0
+    return _fullest_tables(s, system, balance) + 2 * mlp_bytes(s) if "gpu" in system.devices else 0.0
+
+
+def _fullest_tables(s: Scenario, system: System, balance: Balance | None) -> float:
+    """Return the bytes of tables or cache that the fullest GPU holds."""
     uneven = balance if system.shards in ("gpus", "tiers", "kernels") else None
-    return _even_bytes(s, system, skew(uneven.kept.get("hbm", uneven.held)) if uneven else 1.0)
+    return (skew(uneven.kept.get("hbm", uneven.held)) if uneven else 1.0) * _even_tables(s, system)
 
 
-def _even_bytes(s: Scenario, system: System, times: float = 1.0) -> float:
-    """Return the bytes of a GPU that has so many `times` its even share of tables or cache, between batches."""
-    return times * system.held(s).get("hbm", 0.0) / s.machine.num_gpus + 2 * mlp_bytes(s)
+def _even_tables(s: Scenario, system: System) -> float:
+    """Return the bytes of an even share of tables or cache in HBM."""
+    return system.held(s).get("hbm", 0.0) / s.machine.num_gpus
 
 
 def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
     """Return a refusal if replicated rows do not fit beside the tables of the fullest GPU, else ""."""
-    tables = _gpu_bytes(s, system, placement.balance) - 2 * mlp_bytes(s)
-    free = max(memory_bytes(s.machine) - 2 * mlp_bytes(s) - most_bytes(s, tables), 0.0)
+    taken = 2 * mlp_bytes(s) + most_bytes(s, _fullest_tables(s, system, placement.balance))
+    free = max(memory_bytes(s.machine) - taken, 0.0)
     if s.policy.replicated_rows is None or hottest_bytes(s, placement.replicas.rows) <= free:
         return ""
     setting = write(KNOBS["policy.replicated_rows"], s.policy.replicated_rows)  # as links have it; pages add the unit
@@ -310,7 +313,7 @@ def _gpu(s: Scenario, system: System) -> str:
         return no_host_unit(s.machine)  # the layers are the host's
     if refusal := no_unit(s.machine) or _crowded(s):
         return refusal
-    tables = _even_bytes(s, system) - 2 * mlp_bytes(s)
+    tables = _even_tables(s, system)
     need, have = 2 * mlp_bytes(s) + most_bytes(s, tables), memory_bytes(s.machine)
     if need <= have:
         return ""

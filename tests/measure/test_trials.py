@@ -25,6 +25,32 @@ def test_measured_parts_are_files_of_the_catalogue(measured):
     assert {path.parent.name for path in measured()} == {"host", "dram", "host-software", "framework"}
     assert catalog.content("host", "measured")["fp32-peak-a-core"]["confidence"] == "measured"
     assert catalog.content("host", "measured")["dram"].startswith("measured~")
+    watts = catalog.content("host", "measured")["idle-power"]
+    assert watts["confidence"] == "unsourced" and watts["source"].startswith("not measured here: that of server, ")
+
+
+def test_an_interrupt_keeps_what_was_trained_and_says_so(measured, monkeypatch, tmp_path):
+    measured()
+    file, steps = tmp_path / "here.json", iter((0.01, 0.02))
+
+    def train(shape, seed):
+        try:
+            return next(steps)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr("engine.commands.validate.step_seconds", train)
+    monkeypatch.setattr("engine.commands.validate.pytorch", lambda: type("torch", (), {"__version__": "0"}))
+    assert main(["validate", "--here", "--shapes", "4", "--json", str(file)]) == 130
+    assert [one["measured"] for one in json.loads(file.read_text(encoding="utf-8"))["rows"]] == [0.01, 0.02, None, None]
+
+
+def test_a_folder_that_takes_no_file_is_refused_before_anything_is_measured(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("engine.commands.measure.measure_host", lambda *_: pytest.fail("it was measured"))
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for words in (["--out", str(tmp_path / "file")], ["--out", str(tmp_path), "--drive", str(tmp_path / "none")]):
+        assert main(["measure", *words]) == 2
+        assert "No file can be written in" in capsys.readouterr().err
 
 
 @each("optimizer", ["sgd", "adagrad"])

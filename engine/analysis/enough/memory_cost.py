@@ -20,7 +20,7 @@ from ...systems.steps.stashing import room_for_tables
 from ...systems.system import powered
 from ...systems.traffic import mlp_bytes
 from ...units import MS
-from ..verdict.space import base_of
+from ..verdict.space import SHARE, base_of
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "all rows in HBM": {"system": "all-hbm"},
@@ -30,7 +30,6 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
     "rows in host memory, read by GPUs": {"system": "torchrec-uvm", "policy.kernel": "uvm"},
 }
 COUNTS = (*range(1, 9), *range(16, 129, 8))  # of GPUs: up to a node, then whole ones
-SHARE = "policy.cache_load_factor"
 DIGITS = 1e4  # a share of the rows is written with four decimals
 
 
@@ -38,7 +37,7 @@ DIGITS = 1e4  # a share of the rows is written with four decimals
 class Bought:
     """One way to hold the tables: its GPUs and DRAM over all nodes, what both cost in USD, and how it trains.
 
-    hit_rate: of lookups in HBM, None without a cache; a result that did not run says why.
+    hit_rate: of lookups in HBM, None without a cache.
     """
 
     way: str
@@ -65,7 +64,10 @@ def ways_for(s: Scenario, most: float) -> list[Bought]:
     Caches are as large as HBM lets them. Raises BadKnob where a GPU or DRAM has no price, CannotRun where no way is possible.
     """
     free = base_of(s)
-    asked = [(way, _filled(with_values(free, {**knobs, "machine.num_gpus": gpus}))) for (way, knobs), gpus in _all()]
+    asked = [
+        (way, _filled(with_values(free, {**knobs, "machine.num_gpus": gpus})))
+        for (way, knobs), gpus in product(WAYS.items(), COUNTS)
+    ]
     priced = [(way, one, *_price(one)) for way, one in asked if one is not None]
     some = [(way, one, price, dram) for way, one, price, dram in priced if price <= most]
     found = estimates([one for _, one, _, _ in some])
@@ -80,10 +82,6 @@ def ways_for(s: Scenario, most: float) -> list[Bought]:
         raise CannotRun(f"No way to hold these tables costs {figure(most, dollars(s))} or less in GPUs and host DRAM.{why}")
     best = {one.way: one for one in sorted(ran, key=lambda one: (-one.step, -one.price))}
     return sorted(best.values(), key=lambda one: (one.step, one.price))
-
-
-def _all() -> Iterator[tuple[tuple[str, Mapping[str, Any]], int]]:
-    return product(WAYS.items(), COUNTS)
 
 
 def _filled(s: Scenario) -> Scenario | None:
