@@ -1,6 +1,7 @@
 """What `validate --here` wrote, read back: of the first machine that was measured, which is kept here, or of a visitor's own."""
 
 import json
+from datetime import date
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -16,9 +17,10 @@ MOST_BYTES, MOST_TRIALS, MOST_LETTERS = 2_000_000, 1000, 300
 
 
 class TrialRun(NamedTuple):
-    """The machine in words, the seed, and trials of which each was trained."""
+    """The machine in words, the day, the seed, and trials of which each was trained."""
 
     machine: str
+    day: str
     seed: int
     trials: tuple[Trial, ...]
 
@@ -36,7 +38,7 @@ def read(name: str, content: bytes) -> TrialRun:
     try:
         found = json.loads(content)
         trials = tuple(_trial(one) for one in found["rows"][:MOST_TRIALS] if one["measured"] is not None)
-        machine, seed = str(found["machine"])[:MOST_LETTERS], int(found["seed"])
+        machine, day, seed = str(found["machine"])[:MOST_LETTERS], str(date.fromisoformat(found["date"])), int(found["seed"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise BadFile(
             f"{name} is not what `{PROGRAM} validate --here --json FILE` writes; upload that file.", kind="not a trial"
@@ -45,7 +47,7 @@ def read(name: str, content: bytes) -> TrialRun:
         raise BadFile(
             f"{name} has no model that was trained; let `{PROGRAM} validate --here` run longer.", kind="nothing trained"
         )
-    return TrialRun(machine if machine.isprintable() else "a machine", seed, trials)
+    return TrialRun(machine if machine.isprintable() else "a machine", day, seed, trials)
 
 
 def _trial(one: dict[str, Any]) -> Trial:

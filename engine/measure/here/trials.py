@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,6 +145,7 @@ def content(found: Predictions, trials: Sequence[Trial], seed: int, about: str) 
     scored = score(trials)
     return {
         "machine": about,
+        "date": date.today().isoformat(),
         "parts": found.parts,
         "seed": seed,
         "left_out": found.left_out,

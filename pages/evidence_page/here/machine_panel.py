@@ -42,7 +42,7 @@ def draw() -> None:
         columns=COLUMNS,
         title=finding(found),
         subtitle="Step time of a model [ms], each dot predicted before it was trained; band: within 25 %",
-        source=f"{found.machine}; seed {found.seed}",
+        source=f"{found.machine}, {found.day}; seed {found.seed}",
     )
     downloads.rows(rows(found), "emberpool-here", "Download these models as CSV", COLUMNS)
     st.caption("Measure yours, let it predict, then train for real:")
