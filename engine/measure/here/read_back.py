@@ -34,19 +34,17 @@ def first_machine() -> TrialRun:
 def read(name: str, content: bytes) -> TrialRun:
     """Return the trained trials of a file; raises BadFile where it is not what `validate --here --json` writes."""
     if len(content) > MOST_BYTES:
-        raise BadFile(f"{name} is larger than any that `{PROGRAM} validate --here --json` writes.", kind="too large")
+        raise BadFile(f"{name} is larger than any that {PROGRAM} validate --here --json writes.", kind="too large")
     try:
         found = json.loads(content)
         trials = tuple(_trial(one) for one in found["rows"][:MOST_TRIALS] if one["measured"] is not None)
         machine, day, seed = str(found["machine"])[:MOST_LETTERS], str(date.fromisoformat(found["date"])), int(found["seed"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise BadFile(
-            f"{name} is not what `{PROGRAM} validate --here --json FILE` writes; upload that file.", kind="not a trial"
+            f"{name} is not what {PROGRAM} validate --here --json FILE writes; upload that file.", kind="not a trial"
         ) from None
     if not trials:
-        raise BadFile(
-            f"{name} has no model that was trained; let `{PROGRAM} validate --here` run longer.", kind="nothing trained"
-        )
+        raise BadFile(f"{name} has no model that was trained; let {PROGRAM} validate --here run longer.", kind="nothing trained")
     return TrialRun(machine if machine.isprintable() else "a machine", day, seed, trials)
 
 

@@ -118,7 +118,7 @@ def score(trials: Sequence[Trial]) -> TrialScore | None:
 
 def table(trials: Sequence[Trial]) -> str:
     """Write a line a trial: predicted, measured, how far off, by peaks alone, and the shape."""
-    head = f"{'predicted [ms]':>15}{'measured [ms]':>15}{'error [%]':>11}{'by peaks [ms]':>15}  model\n"
+    head = f"{'predicted [ms]':>15}{'measured [ms]':>15}{'error [%]':>11}{'at peak [ms]':>15}  model\n"
     return head + "".join(
         f"{figure(one.predicted / MS):>15}{figure(one.measured / MS) if one.measured else '-':>15}"
         f"{signed(100 * one.error) if one.measured else '-':>11}{figure(one.by_peaks / MS):>15}  {one.shape.words}\n"
@@ -136,7 +136,7 @@ def sentence(found: Predictions, trials: Sequence[Trial]) -> str:
     return (
         f"Of {len(trials)} models the step is predicted within {percent(scored.median)} in the median, "
         f"{percent(scored.near)} of them within {percent(NEAR)}, rank correlation {figure(scored.rank)}; "
-        f"operations and bytes by peaks alone are off by {percent(scored.by_peaks)}.{beside}"
+        f"operations and bytes over peak rates alone are off by {percent(scored.by_peaks)}.{beside}"
     )
 
 

@@ -22,7 +22,7 @@ COLUMNS = {
     "predicted": "Predicted [ms]",
     "measured": "Measured [ms]",
     "miss": "Predicted against measured [%]",
-    "peaks": "By peaks alone [ms]",
+    "peaks": "At peak rates [ms]",
 }
 
 
@@ -54,7 +54,7 @@ def finding(found: TrialRun) -> str:
     scored = score(found.trials)
     if scored is None:
         return "One model is too few for a score"
-    return f"{_headline(scored)}; operations and bytes by peaks alone are off by {percent(scored.by_peaks)}"
+    return f"{_headline(scored)}; operations and bytes over peak rates alone are off by {percent(scored.by_peaks)}"
 
 
 def _headline(scored: TrialScore) -> str:
