@@ -6,17 +6,27 @@ from tempfile import TemporaryFile
 
 from ..core import catalog
 from ..core.figures import figure
+from ..core.part_files.use import used
 from ..errors import BadInput
+from ..estimates import step_seconds
 from ..measure.host import MeasuredHost, measure_host
 from ..measure.part_files import NAME, NEAREST, written
 from ..paths import written_path
+from ..scenario.presets import DEFAULT, preset
+from ..scenario.scenario import with_values
+from ..units import MS
 from ..version import PROGRAM
 from . import output, progress_bar
 from .parser import Subparsers
 
-USE = " ".join(
-    f"--set {knob}={NAME}" for knob in ("machine.host", "machine.host_dram", "machine.host_software", "machine.framework")
-)
+HOST_KNOBS = {
+    "machine.host": "host",
+    "machine.host_dram": "dram",
+    "machine.host_software": "host-software",
+    "machine.framework": "framework",
+}
+DRIVE_KNOBS = {"machine.ssd": "drive"}
+USE = " ".join(f"--set {knob}={NAME}" for knob in HOST_KNOBS)
 
 
 def add(commands: Subparsers) -> None:
@@ -44,9 +54,27 @@ def call(arguments: argparse.Namespace) -> int:
     lines = [found.about, *found.notes, "", table(found), f"Written: {', '.join(map(str, paths))}."]
     lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]
     lines += ["Add --set machine.ssd=measured for the drive."] * ("drive" in found.parts)
+    lines += [effect(arguments.out, drive="drive" in found.parts)]
     lines += [f"How good they are: {PROGRAM} validate --here --parts-dir {arguments.out}"]
     output.write(output.STANDARD, "\n".join(lines) + "\n")
     return 0
+
+
+def effect(folder: Path, drive: bool) -> str:
+    """Return a sentence: step times of the default model with the measured parts, and with the nearest ones."""
+    systems = {"cpu-only": HOST_KNOBS, "cpu-gpu": HOST_KNOBS, **({"ssd": {**HOST_KNOBS, **DRIVE_KNOBS}} if drive else {})}
+    base = with_values(preset(DEFAULT).scenario, {"run.training": False})
+    with used(folder):
+        scenarios = [
+            with_values(base, {"system": system, **{knob: NAME if ours else NEAREST[kind] for knob, kind in knobs.items()}})
+            for system, knobs in systems.items()
+            for ours in (True, False)
+        ]
+        seconds = step_seconds(scenarios)
+    steps = [figure(second / MS, "ms") for second in seconds]
+    pairs = zip(systems, steps[::2], steps[1::2], strict=True)
+    changes = ", ".join(f"{system} {ours} (nearest parts: {nearest})" for system, ours, nearest in pairs)
+    return f"A step of {DEFAULT} with these parts: {changes}."
 
 
 def usable(folder: Path, create: bool = False) -> None:

@@ -4,19 +4,23 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from time import process_time
 from typing import Any
 
 from ..campaign.reference_points import published_figures
 from ..core.figures import exact
 from ..errors import BadInput
 from ..measure.here import trials
-from ..measure.here.checkpoint import checkpoint_trial
+from ..measure.here.checkpoint import CheckpointTrial, checkpoint_trial
+from ..measure.here.mapped_rows import MappedTrial, mapped_trials
 from ..measure.here.training import step_seconds
 from ..measure.host import pytorch
 from ..measure.machine_limits import cores, cpu_name
+from ..measure.timing import busy_notes, cpu_times
 from ..paths import written_path
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
@@ -25,6 +29,8 @@ from ..validation.validate import Gap, gaps, pairs, validate
 from . import output, progress_bar
 from .measure import usable
 from .parser import FAILED, INTERRUPTED, Subparsers, whole_number
+
+UNTRIED = "The drive was not tried: there is no measured drive, or the folder or memory has less than 2 GiB free."
 
 
 def add(commands: Subparsers) -> None:
@@ -46,7 +52,10 @@ def add(commands: Subparsers) -> None:
         "--shapes", type=partial(whole_number, what="shapes", most=1000), default=40, help="models that --here trains (40)"
     )
     parser.add_argument(
-        "--drive", type=written_path, metavar="DIR", help="try a checkpoint in DIR too, whose drive was measured (with --here)"
+        "--drive",
+        type=written_path,
+        metavar="DIR",
+        help="try a checkpoint and rows in a mapped file in DIR too, whose drive was measured (with --here)",
     )
     parser.set_defaults(call=call)
 
@@ -86,11 +95,13 @@ def here(arguments: argparse.Namespace) -> int:
     print(f"Measured parts {trials.parts_digest()}.", file=sys.stderr)
     found, paced = trials.predictions(arguments.seed, arguments.shapes), progress_bar.Paced()
     done: list[trials.Trial] = []
-    status = INTERRUPTED
+    status, before, own = INTERRUPTED, cpu_times(), process_time()
+    on_drive: list[CheckpointTrial | MappedTrial] = []
 
     def keep(some: Sequence[trials.Trial]) -> None:
         if arguments.json:
             content = trials.content(found, some, arguments.seed, about)
+            content["drive"] = [{"trial": type(trial).__name__, **trial._asdict()} for trial in on_drive]
             output.write(arguments.json, json.dumps(content, indent=1) + "\n")
 
     if arguments.json != output.STANDARD:
@@ -101,13 +112,27 @@ def here(arguments: argparse.Namespace) -> int:
             paced(len(done) / len(found.trials), f"trained {len(done)} of {len(found.trials)} models")
             if arguments.json != output.STANDARD:
                 keep((*done, *found.trials[len(done) :]))
+        for try_out in drive_trials(arguments.drive) if arguments.drive else ():
+            on_drive.append(try_out)
+            paced(1.0, "trying the drive")
         status = 0
-    if arguments.json == output.STANDARD:
+    if arguments.json == output.STANDARD or on_drive:
         keep(done)
-    saved = checkpoint_trial(arguments.drive) if arguments.drive and not status else None
-    told = f"{saved.sentence}\n" if saved else ""
-    output.say(f"{about}\n{trials.table(done)}{trials.sentence(found, done)}\n{told}", arguments.json)
+    busy = busy_notes(before, cpu_times(), process_time() - own, {})
+    untried = (
+        [f"The drive of {arguments.drive} was not tried: {UNTRIED}."] if arguments.drive and not (on_drive or status) else []
+    )
+    sentences = "".join(f"{sentence}\n" for sentence in (*(trial.sentence for trial in on_drive), *untried, *busy))
+    output.say(f"{about}\n{trials.table(done)}{trials.sentence(found, done)}\n{sentences}", arguments.json)
     return status
+
+
+def drive_trials(folder: Path) -> Iterator[CheckpointTrial | MappedTrial]:
+    """Yield a checkpoint and rows in a mapped file, each tried in a folder."""
+    checkpoint = checkpoint_trial(folder)
+    if checkpoint:
+        yield checkpoint
+    yield from mapped_trials(folder)
 
 
 def scoreboard(found: Sequence[PublishedNumber]) -> str:

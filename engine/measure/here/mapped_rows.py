@@ -1,0 +1,215 @@
+"""Rows of an embedding table in a file that is mapped into memory, behind a cache of rows in DRAM: predicted, then measured.
+
+The system is `ssd` with page faults (`machine.ssd_software=mmap`). Bookkeeping of the cache is not timed: the model has none.
+"""
+
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core import catalog
+from ...core.arrays import Ints, Singles
+from ...core.figures import figure, percent, signed
+from ...core.jit import entry
+from ...estimates import estimates, steady_states
+from ...scenario.presets import preset
+from ...scenario.scenario import Scenario, with_values
+from ...schedule.steady_state import Steady
+from ...systems.traffic import cached_rows, num_rows
+from ...units import MS
+from ...workload.source import source
+from ..host import pytorch
+from ..machine_limits import cores, free_bytes
+from ..part_files import NAME
+from .shapes import PARTS
+
+ROWS, DIM, BATCH, POOLING = 2**21, 64, 256, 16
+SHARES = (0.05, 0.2, 0.5)  # of the rows that the cache holds
+FIRST, STEPS, UNTIMED = 100_000, 15, 3  # the first batch, so that rows were used before it; batches that are timed, and before
+CHUNK = 2**14  # rows that are written at a time
+LEAST_FREE = 2 * 2**30  # bytes of the folder, and of memory
+
+
+class MappedTrial(NamedTuple):
+    """One cache size: hit rates as shares of lookups, and seconds of a batch's lookups and updates."""
+
+    share: float
+    predicted_hits: float
+    measured_hits: float
+    predicted: float
+    measured: float
+
+    @property
+    def sentence(self) -> str:
+        """The trial in a sentence."""
+        return (
+            f"Rows in a mapped file, cache of {percent(self.share)}: hits {percent(self.predicted_hits)} predicted, "
+            f"{percent(self.measured_hits)} measured; a batch takes {figure(self.predicted / MS, 'ms')} predicted, "
+            f"{figure(self.measured / MS, 'ms')} measured ({signed(100 * (self.predicted / self.measured - 1), '%')})."
+        )
+
+
+def mapped_scenario(share: float, rows: int = ROWS) -> Scenario:
+    """Return the scenario of a cache that holds a share of the rows, on the measured parts."""
+    knobs: dict[str, Any] = {
+        "system": "ssd",
+        "model.num_tables": 1,
+        "model.num_embeddings": rows,
+        "model.embedding_dim": DIM,
+        "model.pooling": POOLING,
+        "model.bottom_mlp": (13, DIM),
+        "model.top_mlp": (16, 1),
+        "model.optimizer": "sgd",
+        "data.batch_size": BATCH,
+        "data.popularity": "zipf",
+        "data.sample_correlation": 0.0,
+        "run.training": False,
+        "machine.num_gpus": 1,
+        "machine.num_ssds": 1,
+        "machine.ssd": NAME,
+        "machine.ssd_software": "mmap",
+        "policy.cache_load_factor": share,
+    }
+    return with_values(preset("dlrm-kaggle").scenario, {**knobs, **PARTS})
+
+
+def mapped_trials(folder: Path, rows: int = ROWS, steps: int = STEPS) -> Iterator[MappedTrial]:
+    """Yield a trial for each cache size, all predicted first; none without a measured drive, room or memory."""
+    room = os.statvfs(folder)
+    if NAME not in catalog.names("drive") or min(room.f_bavail * room.f_frsize, free_bytes()) < LEAST_FREE:
+        return
+    scenarios = [mapped_scenario(share, rows) for share in SHARES]
+    results, steady = estimates(scenarios), steady_states(scenarios)
+    with _table_file(folder, rows) as table:
+        for scenario, result, state in zip(scenarios, results, steady, strict=True):
+            if not isinstance(state, Steady):
+                continue
+            hits, seconds = _measured(scenario, table, steps)
+            expected = (result.results["Cache hit rate [%]"] or 0.0) / 100
+            yield MappedTrial(cached_rows(scenario) / rows, expected, hits, float(state.stage("Embedding")), seconds)
+
+
+class RowCache:
+    """The rows that a cache holds, least recently used out first: `slot_of` a row, (N,), -1 for none, `row_in` a slot, (C,)."""
+
+    def __init__(self, rows: int, capacity: int) -> None:
+        self.slot_of: Ints = np.full(rows, -1, dtype=np.int64)
+        self.row_in: Ints = np.full(capacity, -1, dtype=np.int64)
+        self._last_use: Ints = np.full(capacity, -1, dtype=np.int64)
+
+    def fill(self, batches: Iterator[tuple[int, Ints]]) -> None:
+        """Hold the rows that batches used, given from the newest back, until the cache is full."""
+        held = 0
+        for batch, unique in batches:
+            new = unique[self.slot_of[unique] < 0][: len(self.row_in) - held]
+            slots = np.arange(held, held + len(new))
+            self.slot_of[new], self.row_in[slots], self._last_use[slots] = slots, new, batch
+            held += len(new)
+            if held == len(self.row_in):
+                return
+
+    def admit(self, batch: int, unique: Ints) -> tuple[Ints, Ints, Ints]:
+        """Give a batch's unique rows a slot; return those that missed, their slots, and the rows evicted there, -1 for none."""
+        slots = self.slot_of[unique]
+        self._last_use[slots[slots >= 0]] = batch
+        missing = unique[slots < 0]
+        freed = np.argpartition(self._last_use, len(missing))[: len(missing)]
+        evicted = self.row_in[freed]
+        self.slot_of[evicted[evicted >= 0]] = -1
+        self.slot_of[missing], self.row_in[freed], self._last_use[freed] = freed, missing, batch
+        return missing, freed, evicted
+
+
+@entry
+def copy_rows(source: Singles, rows: Ints, target: Singles, places: Ints) -> None:
+    """Copy rows of one array to places in another."""
+    for at in range(len(rows)):
+        for column in range(source.shape[1]):
+            target[places[at], column] = source[rows[at], column]
+
+
+def _measured(scenario: Scenario, table: "MappedTable", steps: int) -> tuple[float, float]:
+    """Return the share of lookups that the cache serves, and the median seconds of a batch's lookups and updates."""
+    ids, rows = source(scenario).ids, round(num_rows(scenario))
+    capacity = round(cached_rows(scenario))
+    cache, (cached, train) = RowCache(rows, capacity), _training(capacity)
+    cache.fill((batch, np.unique(ids(batch))) for batch in range(FIRST - 1, -1, -1))
+    hits, times = [], []
+    with ThreadPoolExecutor(cores()) as pool:
+        for batch in range(FIRST, FIRST + UNTIMED + steps):
+            rows_used = ids(batch)
+            hits.append(float((cache.slot_of[rows_used] >= 0).mean()))
+            missing, slots, evicted = cache.admit(batch, np.unique(rows_used))
+            gone = evicted >= 0
+            begun = perf_counter()
+            _by_all(pool, cached, slots[gone], table.rows, evicted[gone])
+            _by_all(pool, table.rows, missing, cached, slots)
+            train(cache.slot_of[rows_used])
+            table.file.flush()
+            times.append(perf_counter() - begun)
+            table.forget()
+    return float(np.mean(hits)), median(times[UNTIMED:])
+
+
+def _by_all(pool: ThreadPoolExecutor, source: Singles, rows: Ints, target: Singles, places: Ints) -> None:
+    """Copy rows by all cores, each of which waits for its own page faults."""
+    parts = (np.array_split(each, cores()) for each in (rows, places))
+    list(pool.map(lambda part: copy_rows(source, part[0], target, part[1]), zip(*parts, strict=True)))
+
+
+def _training(capacity: int) -> tuple[Singles, Callable[[Ints], None]]:
+    """Return the cache's rows, (C, DIM), and what looks up and updates slots of a batch, as a loop of PyTorch does."""
+    torch = pytorch()
+    torch.set_num_threads(cores())
+    bag = torch.nn.EmbeddingBag(capacity, DIM, mode="sum", sparse=True)
+    optimizer, offsets = torch.optim.SGD(bag.parameters(), lr=1e-3), torch.arange(0, BATCH * POOLING, POOLING)
+    gradient = torch.ones(BATCH, DIM)
+
+    def train(slots: Ints) -> None:
+        optimizer.zero_grad(set_to_none=True)
+        bag(torch.from_numpy(slots), offsets).backward(gradient)
+        optimizer.step()
+
+    return bag.weight.detach().numpy(), train
+
+
+class MappedTable(NamedTuple):
+    """A table in a file: its descriptor, its map, and the rows there, (N, DIM)."""
+
+    descriptor: int
+    file: mmap.mmap
+    rows: Singles
+
+    def forget(self) -> None:
+        """Drop the file's pages from memory: the next access goes to the drive."""
+        self.file.madvise(mmap.MADV_DONTNEED)
+        os.posix_fadvise(self.descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+@contextmanager
+def _table_file(folder: Path, rows: int) -> Iterator[MappedTable]:
+    """Give a table in a scratch file of random bytes, and delete it however the block ends."""
+    path, nbytes = folder / ".emberpool-rows", 4 * rows * DIM
+    random = np.random.default_rng(1)
+    try:
+        with path.open("w+b") as file:
+            for begin in range(0, rows, CHUNK):
+                file.write(random.standard_normal((min(CHUNK, rows - begin), DIM), dtype=np.float32).data)
+            file.flush()
+            os.fsync(file.fileno())
+            mapped = mmap.mmap(file.fileno(), nbytes)
+            mapped.madvise(mmap.MADV_RANDOM)  # no pages beyond those that are touched
+            table = MappedTable(file.fileno(), mapped, np.frombuffer(mapped, dtype=np.float32).reshape(rows, DIM))
+            table.forget()
+            yield table
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
