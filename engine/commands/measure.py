@@ -27,6 +27,10 @@ HOST_KNOBS = {
 }
 DRIVE_KNOBS = {"machine.ssd": "drive"}
 USE = " ".join(f"--set {knob}={NAME}" for knob in HOST_KNOBS)
+EXPANDER = (
+    f"Add --set machine.expander={NAME} --set machine.cxl_switch_hops=0 for the NUMA node without cores, in system dram; "
+    "the latency that was measured has the whole way."
+)
 
 
 def add(commands: Subparsers) -> None:
@@ -50,10 +54,11 @@ def call(arguments: argparse.Namespace) -> int:
     paced = progress_bar.Paced()
     with progress_bar.shown():
         found = measure_host(arguments.quick, lambda share, what: paced(share, f"measuring {what}"), arguments.drive)
-    paths = written(arguments.out, found.about, found.parts)
+    paths = written(arguments.out, found.about, found.parts, found.curves)
     lines = [found.about, *found.notes, "", table(found), f"Written: {', '.join(map(str, paths))}."]
     lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]
     lines += ["Add --set machine.ssd=measured for the drive."] * ("drive" in found.parts)
+    lines += [EXPANDER] * ("expander" in found.parts)
     lines += [effect(arguments.out, drive="drive" in found.parts)]
     lines += [f"How good they are: {PROGRAM} validate --here --parts-dir {arguments.out}"]
     output.write(output.STANDARD, "\n".join(lines) + "\n")
@@ -94,6 +99,8 @@ def table(found: MeasuredHost) -> str:
     for kind, figures in found.parts.items():
         units, nearest = catalog.units(kind), catalog.content(kind, NEAREST[kind])
         for key, one in figures.items():
+            if one.confidence == "unsourced":
+                continue
             theirs = figure(nearest[key]["value"]) if key in nearest else "-"
             name = f"{key.replace('-', ' ')} [{units[key]}]"
             lines.append(f"{name:38}{figure(one.value):>12}{theirs:>14}  {NEAREST[kind]}")

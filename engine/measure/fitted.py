@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import minimize, nnls
 
 from ..core.arrays import Floats
+from ..core.constants import Confidence
 from ..core.figures import percent
 from ..units import GB, NS, US
 from .timing import Timing
@@ -24,12 +25,13 @@ class Timed(NamedTuple):
 
 
 class MeasuredFigure(NamedTuple):
-    """A fitted constant: its value, a range by the spread and the fit's own error, and what it was fitted to."""
+    """A fitted constant: its value, a range by the spread and the fit's own error, what it was fitted to, and its confidence."""
 
     value: float
     low: float
     high: float
     note: str
+    confidence: Confidence = "measured"
 
 
 def figures(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]:

@@ -4,24 +4,29 @@ import ctypes
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import process_time
 from typing import Any
 
+from ..core.part_files.curves import LatencyPoints
 from ..errors import BadInput
 from ..hardware.concurrency import LINE
 from ..units import GB, NS
 from .drive import MeasuredDrive, measure_drive
 from .fitted import MeasuredFigure, Timed, figures
 from .machine_limits import cache_bytes, cores, cpu_name, free_bytes
-from .memory import BY_ALL, BY_ONE, CHAIN, memory_kernels
+from .memory import BY_ALL, BY_ONE, CHAIN, MEMORY_TIMES, memory_arrays, memory_kernels
+from .numa_nodes import measure_nodes
 from .operators import operators
+from .part_files import NO_CURVES
+from .power import measure_power
 from .timing import Timing, busy_notes, cpu_times, measured, timing
 
-ROUNDS, PASSES, QUICK_PASSES = 7, 3, 1
+ROUNDS, QUICK_ROUNDS, PASSES, QUICK_PASSES = 7, 3, 3, 1
+POWER_SIZE = 2048  # rows and columns of the matrices that keep all cores busy
 GROUPS = {False: 24, True: 11}  # of operators, by whether the measurement is quick
-MEMORY_TIMES = 8  # the array of random rows over the last cache
 MMAP_MAX, TRIM_THRESHOLD = -4, -1  # of glibc's mallopt
 KINDS: Mapping[str, tuple[str, ...]] = {
     "host": ("fp32-peak-a-core", "embedding-software-per-lookup", "EmbeddingBag-rate"),
@@ -42,12 +47,13 @@ OnProgress = Callable[[float, str], None]  # the share that is done, and of what
 
 @dataclass(frozen=True)
 class MeasuredHost:
-    """What was measured: constants by kind of part and key, each operator's timing, the machine in words, and notes."""
+    """What was measured: constants by kind of part and key, each operator's timing, the machine in words, notes, and curves."""
 
     parts: Mapping[str, Mapping[str, MeasuredFigure]]
     timings: Mapping[str, Timing]
     about: str
     notes: tuple[str, ...]
+    curves: Mapping[str, LatencyPoints] = NO_CURVES
 
 
 def pytorch() -> Any:
@@ -92,25 +98,32 @@ def measure_host(
     timed = [Timed(*about[name], one) for name, one in timings.items()]
     found = figures(timed, many)
     memory, random = _memory(ROUNDS * passes)
+    on_progress(0.96, "NUMA nodes and watts")
+    nodes = measure_nodes(many, QUICK_ROUNDS if quick else ROUNDS)
+    power = measure_power(partial(torch.mm, *(torch.ones(POWER_SIZE, POWER_SIZE),) * 2), quick)
     on_progress(0.97, "drive")
     drive = measure_drive(folder, many) if folder else MeasuredDrive({}, {}, ())
     on_progress(1.0, "drive")
-    notes = tuple(busy_notes(before, cpu_times(), process_time() - own, timings | random))
+    notes = tuple(busy_notes(before, cpu_times(), process_time() - own, timings | random | nodes.timings))
     parts = {kind: {key: found[key] for key in keys} for kind, keys in KINDS.items()}
     parts["host"] |= {
         name: MeasuredFigure(float(value), float(value), float(value), "as this machine says")
         for name, value in (("physical-cores", many), ("sockets", 1), ("DRAM-channels", 1))
     }
     parts["host"]["DRAM-lines-in-flight-a-thread"] = memory.pop("lines")
+    parts["host"] |= power.figures
     machine = f"{cpu_name()}, {many} cores; PyTorch {torch.__version__}"
-    more = {"drive": drive.figures} if drive.figures else {}
-    return MeasuredHost({**parts, "dram": memory, **more}, timings | random | drive.timings, machine, (*notes, *drive.notes))
+    more = {kind: constants for kind, constants in (("drive", drive.figures), ("expander", nodes.figures)) if constants}
+    every = timings | random | nodes.timings | drive.timings
+    curves = {"expander": nodes.curve} if nodes.curve else NO_CURVES
+    notes += (*drive.notes, *nodes.notes, *power.notes)
+    return MeasuredHost({**parts, "dram": memory, **more}, every, machine, notes, curves)
 
 
 def _memory(rounds: int) -> tuple[dict[str, MeasuredFigure], dict[str, Timing]]:
     """Measure a read that waits, and random rows, and return the constants of memory behind one channel."""
     nbytes = int(min(MEMORY_TIMES * cache_bytes(), free_bytes() / 4))
-    kernels = memory_kernels(nbytes, cores())
+    kernels = memory_kernels(memory_arrays(nbytes, cores()))
     times = measured({name: kernel for name, (kernel, _) in kernels.items()}, rounds)
     timings = {name: timing(seconds) for name, seconds in times.items()}
     by_one, by_all = (kernels[name][1] / timings[name].seconds for name in (BY_ONE, BY_ALL))

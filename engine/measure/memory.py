@@ -1,16 +1,29 @@
 """Memory of this host: random rows by one core and by all, and a chain of reads, in arrays that no cache holds."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.arrays import Floats, Ints
 from ..core.jit import entry
 from .timing import Kernel
 
+MEMORY_TIMES = 8  # an array over the last cache
 READS, ROWS, ROW = 200_000, 200_000, 512  # reads of a chain and rows of a call, and a row's bytes
 CHAIN, BY_ONE, BY_ALL = "chain of reads", "random rows by one core", "random rows by all cores"
+Placement = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+class MemoryArrays(NamedTuple):
+    """A chain through all lines of an array, a table of rows, and for each core the numbers of the rows that it reads."""
+
+    chain: Ints
+    table: Floats
+    rows: list[Ints]
 
 
 @entry
@@ -40,11 +53,21 @@ def chain_of(lines: int, seed: int) -> Ints:
     return chain
 
 
-def memory_kernels(nbytes: int, cores: int, seed: int = 7) -> dict[str, tuple[Kernel, float]]:
-    """Return kernels over arrays of `nbytes` by name, each with the reads of a call, or the bytes of its rows over all cores."""
-    chain, table = chain_of(nbytes // 64, seed), np.ones((nbytes // ROW, ROW // 8))
-    rows = [np.random.default_rng([seed, core]).integers(0, len(table), ROWS) for core in range(cores)]
-    pool, last = ThreadPoolExecutor(cores), 0
+def memory_arrays(nbytes: int, cores: int, seed: int = 7, placement: Placement = np.asarray) -> MemoryArrays:
+    """Return a chain and a table of `nbytes` each; `placement` moves an array to the memory that is measured.
+
+    A core's rows are a quarter of the table's or more: read again and again, fewer would stay in a large cache.
+    """
+    chain, table = placement(chain_of(nbytes // 64, seed)), placement(np.ones((nbytes // ROW, ROW // 8)))
+    count = max(ROWS, len(table) // 4)
+    rows = [np.random.default_rng([seed, core]).integers(0, len(table), count) for core in range(cores)]
+    return MemoryArrays(chain, table, rows)
+
+
+def memory_kernels(arrays: MemoryArrays) -> dict[str, tuple[Kernel, float]]:
+    """Return kernels over arrays by name, each with the reads of a call, or the bytes of its rows over all cores."""
+    chain, table, rows = arrays
+    nbytes, pool, last = float(ROW * len(rows[0])), ThreadPoolExecutor(len(rows)), 0
 
     def follow() -> None:
         nonlocal last  # it goes on where it ended: the same lines again would lie in a cache
@@ -52,6 +75,6 @@ def memory_kernels(nbytes: int, cores: int, seed: int = 7) -> dict[str, tuple[Ke
 
     return {
         CHAIN: (follow, float(READS)),
-        BY_ONE: (partial(summed_rows, table, rows[0]), float(ROW * ROWS)),
-        BY_ALL: (lambda: list(pool.map(partial(summed_rows, table), rows)), float(ROW * ROWS * cores)),
+        BY_ONE: (partial(summed_rows, table, rows[0]), nbytes),
+        BY_ALL: (lambda: list(pool.map(partial(summed_rows, table), rows)), nbytes * len(rows)),
     }

@@ -107,6 +107,6 @@ def test_a_chain_goes_through_every_line_once_and_goes_on_where_it_ended():
         seen.add(at)
     assert seen == set(range(0, 800, 8)) and at == 0
     assert memory.chased(chain, 0, 40) != 0 and memory.chased(chain, memory.chased(chain, 0, 40), 60) == 0
-    kernels = memory.memory_kernels(2**20, 2)
+    kernels = memory.memory_kernels(memory.memory_arrays(2**20, 2))
     assert kernels[memory.BY_ALL][1] == 2 * kernels[memory.BY_ONE][1]
     assert kernels[memory.BY_ALL][0]() == [kernels[memory.BY_ONE][0]()] * 2 == [64.0 / 8 * memory.ROWS] * 2

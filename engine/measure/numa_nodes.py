@@ -1,0 +1,278 @@
+"""Memory of NUMA nodes without cores, as CXL expanders are under Linux: latency, rates, and latency under load."""
+
+import ctypes
+import mmap
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from errno import ENOSYS
+from itertools import cycle
+from pathlib import Path
+from platform import machine
+from statistics import median
+from threading import Barrier, Event
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import catalog
+from ..core.figures import figure, percent
+from ..core.part_files.curves import LatencyPoints
+from ..hardware.concurrency import LINE
+from ..units import GB, NS
+from .fitted import MeasuredFigure
+from .machine_limits import cache_bytes, free_bytes
+from .memory import (
+    BY_ALL,
+    BY_ONE,
+    CHAIN,
+    MEMORY_TIMES,
+    READS,
+    ROW,
+    MemoryArrays,
+    chased,
+    memory_arrays,
+    memory_kernels,
+    summed_rows,
+)
+from .part_files import NEAREST
+from .timing import Timing, measured, timing
+
+NODES = Path("/sys/devices/system/node")
+MBIND, MOVE_PAGES = {"x86_64": 237, "aarch64": 235}, {"x86_64": 279, "aarch64": 239}  # system calls by processor
+BIND, MOST_NODES, WORD = 2, 1024, 64  # MPOL_BIND; bits of a mask of nodes, and of one of its words
+PAGES = 64  # that are asked where they lie
+SHARE, LEAST_CACHES = 0.25, 2.0  # of a node's free memory that is taken; the smallest array, over the last cache
+CHUNKS = 10  # of a reader's rows, between which it looks whether the chain has ended
+APART = 1.001  # how much further each point of a curve lies than the one before
+LEAST_NS = 1.0  # of a link
+
+
+class MemoryNode(NamedTuple):
+    """A NUMA node with memory and without cores: its number, all bytes, and free bytes."""
+
+    number: int
+    nbytes: float
+    free: float
+
+
+@dataclass(frozen=True)
+class MeasuredNodes:
+    """Constants of an expander by key, its curve, timings, and notes; no constants where no node could be measured."""
+
+    figures: dict[str, MeasuredFigure]
+    curve: LatencyPoints | None
+    timings: dict[str, Timing]
+    notes: tuple[str, ...]
+
+
+class NodeFigures(NamedTuple):
+    """A node's latency alone [s], best rate [B/s], rates and latencies by readers beside a chain, and all timings by name."""
+
+    latency: float
+    best: float
+    points: list[tuple[float, float]]
+    timings: dict[str, Timing]
+
+
+def memory_nodes() -> list[MemoryNode]:
+    """Return the NUMA nodes that have memory and no cores, by number."""
+    nodes = []
+    for folder in NODES.glob("node[0-9]*"):
+        with suppress(OSError, ValueError, KeyError):
+            lines = (folder / "meminfo").read_text(encoding="ascii").splitlines()
+            sizes = {line.split()[2].rstrip(":"): 1024.0 * int(line.split()[3]) for line in lines if line.endswith("kB")}
+            if sizes["MemTotal"] > 0 and not (folder / "cpulist").read_text(encoding="ascii").strip():
+                nodes.append(MemoryNode(int(folder.name[len("node") :]), sizes["MemTotal"], sizes["MemFree"]))
+    return sorted(nodes)
+
+
+def measure_nodes(cores: int, rounds: int) -> MeasuredNodes:
+    """Measure each node that has memory and no cores; the part is the first such node's, notes say the others."""
+    notes: list[str] = []
+    part = MeasuredNodes({}, None, {}, ())
+    for node in memory_nodes():
+        try:
+            arrays, doubt = node_arrays(node, cores)
+            timed = measured_node(arrays, rounds, f"node {node.number}")
+        except OSError as error:
+            notes.append(f"NUMA node {node.number} has memory and no cores, but it is not measured: {error.strerror}.")
+            continue
+        role = "measured as an expander" if not part.figures else "not written as a part, which is that of the node above"
+        notes += [
+            f"NUMA node {node.number} has {figure(node.nbytes / GB, 'GB')} and no cores; {role}: {_summary(timed)}.",
+            *doubt,
+        ]
+        if not part.figures:
+            part = MeasuredNodes(node_constants(node, timed), latency_curve(node, timed), timed.timings, ())
+    return MeasuredNodes(part.figures, part.curve, part.timings, tuple(notes))
+
+
+def node_arrays(node: MemoryNode, cores: int) -> tuple[MemoryArrays, tuple[str, ...]]:
+    """Return arrays in a node's memory, and doubts about where their pages lie; raises OSError with the reason."""
+    nbytes = int(min(MEMORY_TIMES * cache_bytes(), SHARE / 2 * min(node.free, free_bytes())))
+    if nbytes < LEAST_CACHES * cache_bytes():
+        raise OSError(0, "too little of its memory, or of the host's, is free for arrays that no cache holds")
+    arrays = memory_arrays(nbytes, cores, placement=lambda array: bound(array, node.number))
+    try:
+        places = {place for array in (arrays.chain, arrays.table) for place in page_nodes(array)}
+    except OSError as error:
+        return arrays, (f"Whether its arrays lay there could not be checked ({error.strerror}).",)
+    if places != {node.number}:
+        raise OSError(0, "the system put its arrays elsewhere")
+    return arrays, ()
+
+
+def bound(array: NDArray[Any], node: int) -> NDArray[Any]:
+    """Return a copy of an array whose pages lie on a node; raises OSError where the system refuses."""
+    memory = mmap.mmap(-1, array.nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    copy = np.frombuffer(memory, dtype=array.dtype).reshape(array.shape)
+    bind(copy, node)
+    with suppress(OSError):
+        memory.madvise(mmap.MADV_HUGEPAGE)  # as NumPy asks for its own large arrays
+    copy[:] = array
+    return copy
+
+
+def bind(array: NDArray[Any], node: int) -> None:
+    """Bind the pages of an array that nobody has touched to a node; raises OSError where the system refuses."""
+    mask = (ctypes.c_ulong * (MOST_NODES // WORD))()
+    mask[node // WORD] = 1 << node % WORD
+    address, length = ctypes.c_void_p(array.ctypes.data), ctypes.c_ulong(array.nbytes)
+    _system_call("binding memory to it", MBIND, address, length, BIND, mask, ctypes.c_ulong(MOST_NODES + 1), 0)
+
+
+def page_nodes(array: NDArray[Any]) -> set[int]:
+    """Return the nodes on which pages of an array lie, of PAGES spread over it; raises OSError where the system does not say."""
+    count, page = min(PAGES, -(-array.nbytes // mmap.PAGESIZE)), mmap.PAGESIZE
+    offsets = (array.nbytes // count * number // page * page for number in range(count))
+    pages = (ctypes.c_void_p * count)(*(array.ctypes.data // page * page + offset for offset in offsets))
+    status = (ctypes.c_int * count)()
+    _system_call("asking where pages lie", MOVE_PAGES, 0, ctypes.c_ulong(count), pages, None, status, 0)
+    return set(status)
+
+
+def _system_call(purpose: str, numbers: dict[str, int], *arguments: Any) -> None:
+    """Call the system by the call's number on this processor; raises OSError that names the purpose."""
+    number = numbers.get(machine())
+    if number is None:
+        raise OSError(ENOSYS, f"{purpose} is not known on {machine()}")
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.syscall(ctypes.c_long(number), *arguments):
+        code = ctypes.get_errno()
+        raise OSError(code, f"{purpose} is refused ({os.strerror(code)})")
+
+
+def reader_counts(cores: int) -> list[int]:
+    """Return how many cores read beside a chain, which takes one: 1, 2, 4 and so on, and all others."""
+    return sorted({*(2**power for power in range(cores.bit_length()) if 2**power < cores), cores - 1} - {0})
+
+
+def measured_node(arrays: MemoryArrays, rounds: int, name: str) -> NodeFigures:
+    """Measure a chain alone, rows alone, and a chain beside readers, interleaved over rounds."""
+    kernels = memory_kernels(arrays)
+    seconds: dict[str, list[float]] = {key: [] for key in kernels}
+    waits: dict[int, list[float]] = {readers: [] for readers in reader_counts(len(arrays.rows))}
+    rates: dict[int, list[float]] = {readers: [] for readers in waits}
+    starts = np.random.default_rng(1).integers(0, len(arrays.chain) // 8, (rounds, len(waits))) * 8
+    for number in range(rounds):
+        for key, times in measured({key: kernel for key, (kernel, _) in kernels.items()}, 1).items():
+            seconds[key] += times
+        for start, readers in zip(starts[number], waits, strict=True):
+            wait, rate = beside_readers(arrays, readers, int(start))
+            waits[readers].append(wait)
+            rates[readers].append(rate)
+    alone = {key: timing(times) for key, times in seconds.items()}
+    latency = alone[CHAIN].seconds / kernels[CHAIN][1]
+    points = [(LINE / latency, latency)] + [(median(rates[readers]), median(waits[readers])) for readers in waits]
+    best = max(*(kernels[key][1] / alone[key].seconds for key in (BY_ONE, BY_ALL)), *(rate for rate, _ in points))
+    beside = {f"{name}: chain beside {readers}": timing(times) for readers, times in waits.items()}
+    return NodeFigures(latency, best, points, {f"{name}: {key}": value for key, value in alone.items()} | beside)
+
+
+def beside_readers(arrays: MemoryArrays, readers: int, start: int) -> tuple[float, float]:
+    """Return the seconds of a read in a chain while so many cores read rows, and the bytes a second of all."""
+    ready, ended = Barrier(readers + 1), Event()
+
+    def read(rows: NDArray[np.int64]) -> float:
+        chunks = np.array_split(rows, CHUNKS)
+        ready.wait()
+        nbytes, begun = 0, perf_counter()
+        for chunk in cycle(chunks):
+            summed_rows(arrays.table, chunk)
+            nbytes += ROW * len(chunk)
+            if ended.is_set():
+                break
+        return nbytes / (perf_counter() - begun)
+
+    with ThreadPoolExecutor(readers) as pool:
+        try:
+            work = [pool.submit(read, rows) for rows in arrays.rows[:readers]]
+            ready.wait()
+            begun = perf_counter()
+            chased(arrays.chain, start, READS)
+            wait = (perf_counter() - begun) / READS
+        except BaseException:
+            ready.abort()
+            raise
+        finally:
+            ended.set()
+        return wait, sum(reader.result() for reader in work) + LINE / wait
+
+
+def latency_curve(node: MemoryNode, timed: NodeFigures) -> LatencyPoints | None:
+    """Return the latencies under load, in ns by shares of the best rate; None where fewer than two loads rise."""
+    points = rising([(rate / timed.best, wait / NS) for rate, wait in timed.points])
+    if len(points) < 2:
+        return None
+    source = f"measured {date.today().isoformat()}: a chain of reads on NUMA node {node.number} beside cores that read rows"
+    return LatencyPoints(tuple(load for load, _ in points), tuple(wait for _, wait in points), "measured", source)
+
+
+def rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points of a curve whose load, and whose reads under way, lie above those of the point before."""
+    kept = [points[0]]
+    for load, wait in points[1:]:
+        if load > APART * kept[-1][0] and load * wait > APART * kept[-1][0] * kept[-1][1]:
+            kept.append((load, wait))
+    return kept
+
+
+def node_constants(node: MemoryNode, timed: NodeFigures) -> dict[str, MeasuredFigure]:
+    """Return the constants of an expander; link and memory are measured together, and parted by the nearest part's memory."""
+    nearest = catalog.content("expander", NEAREST["expander"])
+    theirs = float(nearest["memory-latency"]["value"])
+    memory = min(theirs, max(timed.latency / NS - LEAST_NS, LEAST_NS))
+    wide = min(max(operator.spread for operator in timed.timings.values()) + 0.02, 0.9)
+    link = max(timed.latency / NS - memory, LEAST_NS)
+    whole = figure(timed.latency / NS, "ns")
+    capacity, rate = node.nbytes / GB, timed.best / GB
+    watts = [capacity / nearest["capacity"]["value"] * nearest["memory-power"][key] for key in ("value", "low", "high")]
+    together = "random rows of 512 B by cores at once: the slower of link and memory"
+    rates = MeasuredFigure(rate, rate * (1 - wide), rate * (1 + wide), together)
+    part = f"of {whole} in all, less {figure(memory, 'ns')} for the memory; never below {figure(LEAST_NS, 'ns')}"
+    own = f"{NEAREST['expander']}'s is more than the {whole} of memory and link together"
+    clipped = {"memory-latency": MeasuredFigure(memory, memory, memory, own, "unsourced")} if memory < theirs else {}
+    return {
+        "capacity": MeasuredFigure(capacity, capacity, capacity, f"MemTotal of NUMA node {node.number}"),
+        "memory-rate": rates,
+        "link-rate": rates,
+        "link-latency": MeasuredFigure(link, link * (1 - wide), link * (1 + wide), part, "derived"),
+        "memory-power": MeasuredFigure(watts[0], watts[1], watts[2], f"as much a GB as {NEAREST['expander']}", "unsourced"),
+        **clipped,
+    }
+
+
+def _summary(timed: NodeFigures) -> str:
+    """Return a node's rate, its latency, and how far that rises beside readers, in words."""
+    points = rising(timed.points)
+    text = f"{figure(timed.best / GB, 'GB/s')} of random rows, {figure(timed.latency / NS, 'ns')} alone"
+    if len(points) < 2:
+        return text
+    rate, wait = points[-1]
+    return f"{text} and {figure(wait / NS, 'ns')} at {percent(rate / timed.best)} of that rate"

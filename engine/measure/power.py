@@ -1,0 +1,95 @@
+"""Watts of this host's processors, idle and with all cores at work, from the energy counters that Linux shows (RAPL)."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+from time import perf_counter, sleep
+from typing import NamedTuple
+
+from ..core.figures import figure
+from .fitted import MeasuredFigure
+
+COUNTERS = Path("/sys/class/powercap")
+IDLE_SECONDS, ACTIVE_SECONDS, QUICK_SECONDS = 2.0, 3.0, 0.5
+SLICES = 4  # of those seconds, each a figure of its own
+MICROJOULES = 1e6  # in a joule
+WIDE = 0.02  # of a figure, each way, beside what slices spread
+UNREADABLE = "Watts are not measured: this system shows no readable energy counters; they are the nearest part's."
+
+
+class EnergyCounter(NamedTuple):
+    """A processor's counter of microjoules: its file, and where it begins anew at 0."""
+
+    path: Path
+    limit: int
+
+    def reading(self) -> int:
+        """Return the microjoules so far; raises OSError where only others may read them."""
+        return int(self.path.read_text(encoding="ascii"))
+
+
+class MeasuredPower(NamedTuple):
+    """Watts of a host by key, and a note where they cannot be read."""
+
+    figures: dict[str, MeasuredFigure]
+    notes: tuple[str, ...]
+
+
+def energy_counters() -> list[EnergyCounter]:
+    """Return a counter for each processor; none where any of them cannot be read."""
+    counters = []
+    try:
+        for folder in sorted(COUNTERS.glob("intel-rapl:*")):  # AMD's too
+            if (folder / "name").read_text(encoding="ascii").startswith("package-"):
+                limit = int((folder / "max_energy_range_uj").read_text(encoding="ascii"))
+                counters.append(EnergyCounter(folder / "energy_uj", limit))
+                counters[-1].reading()
+    except (OSError, ValueError):
+        return []
+    return counters
+
+
+def measure_power(load: Callable[[], object], quick: bool = False) -> MeasuredPower:
+    """Measure the watts of all processors, asleep and while `load` keeps all cores busy; a note says where that cannot be."""
+    counters = energy_counters()
+    if not counters:
+        return MeasuredPower({}, (UNREADABLE,))
+    load()  # it warms up, and is not idle
+    idle_seconds, active_seconds = (QUICK_SECONDS,) * 2 if quick else (IDLE_SECONDS, ACTIVE_SECONDS)
+    with suppress(OSError, ValueError):
+        idle = [_watts(counters, lambda: sleep(idle_seconds / SLICES)) for _ in range(SLICES)]
+        active = [_watts(counters, lambda: _repeated(load, active_seconds / SLICES)) for _ in range(SLICES)]
+        if min(idle) > 0:
+            return MeasuredPower(_figures(idle, active, idle_seconds, active_seconds), ())
+    return MeasuredPower({}, (UNREADABLE,))
+
+
+def _watts(counters: list[EnergyCounter], work: Callable[[], None]) -> float:
+    """Return the watts of all processors while something works."""
+    before, begun = [counter.reading() for counter in counters], perf_counter()
+    work()
+    after, seconds = [counter.reading() for counter in counters], perf_counter() - begun
+    used = (now - then + (counter.limit if now < then else 0) for counter, now, then in zip(counters, after, before, strict=True))
+    return sum(max(0, energy) for energy in used) / MICROJOULES / seconds
+
+
+def _repeated(load: Callable[[], object], seconds: float) -> None:
+    """Repeat a load for so many seconds."""
+    begun = perf_counter()
+    while perf_counter() - begun < seconds:
+        load()
+
+
+def _figures(idle: list[float], active: list[float], idle_seconds: float, active_seconds: float) -> dict[str, MeasuredFigure]:
+    """Return the medians of slices; active watts are never below idle ones."""
+    notes = (
+        f"all processors over {figure(idle_seconds, 's')} of sleep, with the system's own background work",
+        f"all processors over {figure(active_seconds, 's')} of products of matrices on all cores; a longer load may be throttled",
+    )
+    lowest = median(idle)
+    slices = {"idle-power": idle, "active-power": [max(lowest, watts) for watts in active]}
+    return {
+        key: MeasuredFigure(median(watts), min(watts) * (1 - WIDE), max(watts) * (1 + WIDE), note)
+        for (key, watts), note in zip(slices.items(), notes, strict=True)
+    }
