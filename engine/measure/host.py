@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +20,6 @@ from .machine_limits import cache_bytes, cores, cpu_name, free_bytes
 from .memory import BY_ALL, BY_ONE, CHAIN, MEMORY_TIMES, memory_arrays, memory_kernels
 from .numa_nodes import measure_nodes
 from .operators import operators
-from .part_files import NO_CURVES
 from .power import measure_power
 from .timing import Timing, busy_notes, cpu_times, measured, timing
 
@@ -53,7 +52,7 @@ class MeasuredHost:
     timings: Mapping[str, Timing]
     about: str
     notes: tuple[str, ...]
-    curves: Mapping[str, LatencyPoints] = NO_CURVES
+    curves: Mapping[str, LatencyPoints] = field(default_factory=dict)
 
 
 def pytorch() -> Any:
@@ -115,7 +114,7 @@ def measure_host(
     machine = f"{cpu_name()}, {many} cores; PyTorch {torch.__version__}"
     more = {kind: constants for kind, constants in (("drive", drive.figures), ("expander", nodes.figures)) if constants}
     every = timings | random | nodes.timings | drive.timings
-    curves = {"expander": nodes.curve} if nodes.curve else NO_CURVES
+    curves = {"expander": nodes.curve} if nodes.curve else {}
     notes += (*drive.notes, *nodes.notes, *power.notes)
     return MeasuredHost({**parts, "dram": memory, **more}, every, machine, notes, curves)
 

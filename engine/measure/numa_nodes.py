@@ -99,7 +99,7 @@ def measure_nodes(cores: int, rounds: int) -> MeasuredNodes:
     for node in memory_nodes():
         try:
             arrays, doubt = node_arrays(node, cores)
-            timed = measured_node(arrays, rounds, f"node {node.number}")
+            timed = measured_node(arrays, rounds)
         except OSError as error:
             notes.append(f"NUMA node {node.number} has memory and no cores, but it is not measured: {error.strerror}.")
             continue
@@ -109,7 +109,8 @@ def measure_nodes(cores: int, rounds: int) -> MeasuredNodes:
             *doubt,
         ]
         if not part.figures:
-            part = MeasuredNodes(node_constants(node, timed), latency_curve(node, timed), timed.timings, ())
+            timings = {f"node {node.number}: {name}": value for name, value in timed.timings.items()}
+            part = MeasuredNodes(node_constants(node, timed), latency_curve(node, timed), timings, ())
     return MeasuredNodes(part.figures, part.curve, part.timings, tuple(notes))
 
 
@@ -173,7 +174,7 @@ def reader_counts(cores: int) -> list[int]:
     return sorted({*(2**power for power in range(cores.bit_length()) if 2**power < cores), cores - 1} - {0})
 
 
-def measured_node(arrays: MemoryArrays, rounds: int, name: str) -> NodeFigures:
+def measured_node(arrays: MemoryArrays, rounds: int) -> NodeFigures:
     """Measure a chain alone, rows alone, and a chain beside readers, interleaved over rounds."""
     kernels = memory_kernels(arrays)
     seconds: dict[str, list[float]] = {key: [] for key in kernels}
@@ -191,8 +192,8 @@ def measured_node(arrays: MemoryArrays, rounds: int, name: str) -> NodeFigures:
     latency = alone[CHAIN].seconds / kernels[CHAIN][1]
     points = [(LINE / latency, latency)] + [(median(rates[readers]), median(waits[readers])) for readers in waits]
     best = max(*(kernels[key][1] / alone[key].seconds for key in (BY_ONE, BY_ALL)), *(rate for rate, _ in points))
-    beside = {f"{name}: chain beside {readers}": timing(times) for readers, times in waits.items()}
-    return NodeFigures(latency, best, points, {f"{name}: {key}": value for key, value in alone.items()} | beside)
+    beside = {f"chain beside {readers}": timing(times) for readers, times in waits.items()}
+    return NodeFigures(latency, best, points, alone | beside)
 
 
 def beside_readers(arrays: MemoryArrays, readers: int, start: int) -> tuple[float, float]:
@@ -248,7 +249,7 @@ def node_constants(node: MemoryNode, timed: NodeFigures) -> dict[str, MeasuredFi
     nearest = catalog.content("expander", NEAREST["expander"])
     theirs = float(nearest["memory-latency"]["value"])
     memory = min(theirs, max(timed.latency / NS - LEAST_NS, LEAST_NS))
-    wide = min(max(operator.spread for operator in timed.timings.values()) + 0.02, 0.9)
+    late, wide = (min(timed.timings[name].spread + 0.02, 0.9) for name in (CHAIN, BY_ALL))
     link = max(timed.latency / NS - memory, LEAST_NS)
     whole = figure(timed.latency / NS, "ns")
     capacity, rate = node.nbytes / GB, timed.best / GB
@@ -262,7 +263,7 @@ def node_constants(node: MemoryNode, timed: NodeFigures) -> dict[str, MeasuredFi
         "capacity": MeasuredFigure(capacity, capacity, capacity, f"MemTotal of NUMA node {node.number}"),
         "memory-rate": rates,
         "link-rate": rates,
-        "link-latency": MeasuredFigure(link, link * (1 - wide), link * (1 + wide), part, "derived"),
+        "link-latency": MeasuredFigure(link, link * (1 - late), link * (1 + late), part, "derived"),
         "memory-power": MeasuredFigure(watts[0], watts[1], watts[2], f"as much a GB as {NEAREST['expander']}", "unsourced"),
         **clipped,
     }

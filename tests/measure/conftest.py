@@ -3,15 +3,17 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 
 from engine.core import catalog, memo
 from engine.core.part_files import known
+from engine.core.part_files.curves import LatencyPoints
 from engine.measure.fitted import MeasuredFigure
 from engine.measure.host import KINDS
-from engine.measure.part_files import written
+from engine.measure.part_files import NO_CURVES, written
 
 MADE_UP = {
     "fp32-peak-a-core": 50.0,
@@ -52,7 +54,11 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     monkeypatch.setattr(catalog, "FOLDERS", catalog.FOLDERS[:1])
     monkeypatch.setattr(known, "_known", OrderedDict())
 
-    def write(**more: Mapping[str, MeasuredFigure]) -> list[Path]:
+    def write(
+        curves: Mapping[str, LatencyPoints] = NO_CURVES,
+        host_more: Mapping[str, MeasuredFigure] = MappingProxyType({}),
+        **more: Mapping[str, MeasuredFigure],
+    ) -> list[Path]:
         parts = {kind: figures({key: np.float64(MADE_UP[key]) for key in keys}) for kind, keys in KINDS.items()}
         parts["host"] |= figures(
             {"physical-cores": 2.0, "sockets": 1.0, "DRAM-channels": 1.0, "DRAM-lines-in-flight-a-thread": 20.0}
@@ -61,7 +67,8 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
             key: MeasuredFigure(value, value, value, "")
             for key, value in (("physical-cores", 2.0), ("sockets", 1.0), ("DRAM-channels", 1.0))
         }
-        paths = written(tmp_path / "own", 'A "made-up" CPU, 2 cores', {**parts, "dram": figures(MEMORY), **more})
+        parts["host"] |= host_more
+        paths = written(tmp_path / "own", 'A "made-up" CPU, 2 cores', {**parts, "dram": figures(MEMORY), **more}, curves)
         catalog.FOLDERS = (*catalog.FOLDERS[:1], tmp_path / "own")
         memo.forget()
         catalog.look_again()
