@@ -1,6 +1,7 @@
 """NUMA nodes without cores: are they found, measured where memory can be bound to them, and written as an expander's part?"""
 
 import platform
+import shutil
 
 import numpy as np
 import pytest
@@ -171,7 +172,7 @@ def test_a_node_without_free_memory_is_not_filled(machine, monkeypatch):
     assert not asked and "too little of its memory, or of the host's, is free" in found.notes[0]
 
 
-def test_memory_is_bound_where_the_system_allows_it():
+def test_memory_is_bound_where_the_system_allows_it(machine, monkeypatch):
     array = np.arange(3 * 4096, dtype=np.int64)
     if platform.system() != "Linux":
         pytest.skip("only Linux binds memory so")
@@ -183,3 +184,8 @@ def test_memory_is_bound_where_the_system_allows_it():
     assert places == {0} and (copy == array).all() and copy.flags.writeable
     with pytest.raises(OSError, match="binding memory to it is refused"):
         numa_nodes.bound(array, 1000)
+    monkeypatch.setattr(memory, "ROWS", 2000)
+    shutil.copy(machine / "node1" / "meminfo", machine / "node0" / "meminfo")
+    (machine / "node0" / "cpulist").write_text("\n", encoding="ascii")
+    found = measure_nodes(2, 1)
+    assert found.figures["link-rate"].value > 0 and found.notes[0].startswith("NUMA node 0 has 137 GB and no cores; measured")
