@@ -1,23 +1,28 @@
 """`measure`: this machine's parts as files, measured operator by operator, beside the nearest parts of the catalogue."""
 
 import argparse
+from collections.abc import Container, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from ..core import catalog
-from ..core.figures import figure
+from ..core.figures import exact, figure
 from ..core.part_files.use import used
 from ..errors import BadInput
 from ..estimates import step_seconds
-from ..measure.host import MeasuredHost, measure_host
-from ..measure.part_files import NAME, NEAREST, written
+from ..measure.fitted import MeasuredFigure
+from ..measure.gpu.measured_gpu import MeasuredGpu, gpu_number, measure_gpu
+from ..measure.host import measure_host, pytorch
+from ..measure.part_files import NAME, NEAREST, OF_GPU, rounded, written
 from ..paths import written_path
 from ..scenario.presets import DEFAULT, preset
 from ..scenario.scenario import with_values
 from ..units import MS
 from ..version import PROGRAM
 from . import output, progress_bar
-from .parser import Subparsers
+from .parser import FAILED, Subparsers, whole_number
 
 HOST_KNOBS = {
     "machine.host": "host",
@@ -32,6 +37,8 @@ EXPANDER = (
     "the latency that was measured has the whole way."
 )
 
+gpu_argument = partial(whole_number, what="GPU", least=0, most=63)
+
 
 def add(commands: Subparsers) -> None:
     """Declare the command."""
@@ -43,31 +50,52 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--drive", type=written_path, metavar="DIR", help="the drive of DIR too, in a scratch file of 1 GiB there"
     )
+    parser.add_argument(
+        "--gpu", type=gpu_argument, metavar="N", help="the GPU of this number; without it, GPU 0 where PyTorch sees one"
+    )
     parser.set_defaults(call=call)
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Measure, write the files, and say what was found; returns 0."""
+    """Measure, write the files, and say what was found; returns 3 where a GPU that was asked for is not measured, else 0."""
     usable(arguments.out, create=True)
     if arguments.drive:
         usable(arguments.drive)
-    paced = progress_bar.Paced()
+    paced, torch = progress_bar.Paced(), pytorch()
+    number, failure = gpu_number(torch, arguments.gpu), ""
     with progress_bar.shown():
         found = measure_host(arguments.quick, lambda share, what: paced(share, f"measuring {what}"), arguments.drive)
-    paths = written(arguments.out, found.about, found.parts, found.curves)
-    lines = [found.about, *found.notes, "", table(found), f"Written: {', '.join(map(str, paths))}."]
+        try:
+            device = None if number is None else _gpu(torch, number, arguments.quick)
+        except BadInput as error:  # the host is measured all the same
+            device, failure = None, str(error)
+    of_gpu = device.parts if device else {}
+    paths = written(arguments.out, found.about, found.parts, curves=found.curves, beside=of_gpu)
+    lines = [found.about, *found.notes, *[failure] * bool(failure), "", table(found.parts, NEAREST)]
+    if device:
+        paths += written(arguments.out, device.about, device.parts, device.nearest, OF_GPU, beside=found.parts)
+        lines += [device.about, *device.notes, "", table(device.parts, device.nearest)]
+    lines += [f"Written: {', '.join(map(str, paths))}."]
     lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]
     lines += ["Add --set machine.ssd=measured for the drive."] * ("drive" in found.parts)
     lines += [EXPANDER] * ("expander" in found.parts)
-    lines += [effect(arguments.out, drive="drive" in found.parts)]
+    lines += [_use_gpu(device)] if device else []
+    lines += [effect(arguments.out, found.parts)]
     lines += [f"How good they are: {PROGRAM} validate --here --parts-dir {arguments.out}"]
+    lines += [f"And with the GPU: {PROGRAM} validate --here --gpu {number} --parts-dir {arguments.out}"] if device else []
     output.write(output.STANDARD, "\n".join(lines) + "\n")
-    return 0
+    return FAILED if failure and arguments.gpu is not None else 0
 
 
-def effect(folder: Path, drive: bool) -> str:
-    """Return a sentence: step times of the default model with the measured parts, and with the nearest ones."""
-    systems = {"cpu-only": HOST_KNOBS, "cpu-gpu": HOST_KNOBS, **({"ssd": {**HOST_KNOBS, **DRIVE_KNOBS}} if drive else {})}
+def _gpu(torch: Any, number: int, quick: bool) -> MeasuredGpu:
+    paced = progress_bar.Paced()
+    return measure_gpu(torch, number, quick, lambda share, what: paced(share, f"measuring {what}"))
+
+
+def effect(folder: Path, kinds: Container[str]) -> str:
+    """Return a sentence: step times of the default model with the measured kinds of parts, and with the nearest ones."""
+    host = {knob: kind for knob, kind in HOST_KNOBS.items() if kind in kinds}
+    systems = {"cpu-only": host, "cpu-gpu": host, **({"ssd": {**host, **DRIVE_KNOBS}} if "drive" in kinds else {})}
     base = with_values(preset(DEFAULT).scenario, {"run.training": False})
     with used(folder):
         scenarios = [
@@ -93,15 +121,22 @@ def usable(folder: Path, create: bool = False) -> None:
         raise BadInput(f"No file can be written in {folder} ({error.strerror}); choose another folder.") from None
 
 
-def table(found: MeasuredHost) -> str:
+def _use_gpu(device: MeasuredGpu) -> str:
+    """Return the sentence on the settings that take the parts of a GPU."""
+    rate = exact(rounded(device.parts["copy-path"]["pinned-copy-rate"].value))
+    parts = f"--set machine.gpu={NAME} --set machine.framework={OF_GPU['framework']} --set machine.pcie_bandwidth_GBps={rate}"
+    return f"For systems with the GPU add {parts}; that framework stands in place of the host's."
+
+
+def table(parts: Mapping[str, Mapping[str, MeasuredFigure]], nearest: Mapping[str, str]) -> str:
     """Write each constant beside that of the catalogue's nearest part."""
     lines = [f"{'':38}{'measured':>12}{'nearest part':>14}  of"]
-    for kind, figures in found.parts.items():
-        units, nearest = catalog.units(kind), catalog.content(kind, NEAREST[kind])
+    for kind, figures in parts.items():
+        units, near = catalog.units(kind), catalog.content(kind, nearest[kind])
         for key, one in figures.items():
             if one.confidence == "unsourced":
                 continue
-            theirs = figure(nearest[key]["value"]) if key in nearest else "-"
+            theirs = figure(near[key]["value"]) if key in near else "-"
             name = f"{key.replace('-', ' ')} [{units[key]}]"
-            lines.append(f"{name:38}{figure(one.value):>12}{theirs:>14}  {NEAREST[kind]}")
+            lines.append(f"{name:38}{figure(one.value):>12}{theirs:>14}  {nearest[kind]}")
     return "\n".join(lines) + "\n"

@@ -14,9 +14,11 @@ from typing import Any
 from ..campaign.reference_points import published_figures
 from ..core.figures import exact
 from ..errors import BadInput
+from ..measure.gpu.measured_gpu import NOT_YET, gpu_number
 from ..measure.here import trials
 from ..measure.here.checkpoint import CheckpointTrial, checkpoint_trial
 from ..measure.here.mapped_rows import MappedTrial, mapped_trials
+from ..measure.here.shapes import CPU_ONLY, GPU_SYSTEMS
 from ..measure.here.training import step_seconds
 from ..measure.host import pytorch
 from ..measure.machine_limits import cores, cpu_name
@@ -27,7 +29,7 @@ from ..validation.accepted import accept, read, worse
 from ..validation.scoreboard import NEAR, PublishedNumber, rows, score_lines, scores
 from ..validation.validate import Gap, gaps, pairs, validate
 from . import output, progress_bar
-from .measure import usable
+from .measure import gpu_argument, usable
 from .parser import FAILED, INTERRUPTED, Subparsers, whole_number
 
 UNTRIED = "The drive was not tried: there is no measured drive, or the folder or memory has less than 2 GiB free."
@@ -57,6 +59,12 @@ def add(commands: Subparsers) -> None:
         metavar="DIR",
         help="try a checkpoint and rows in a mapped file in DIR too, whose drive was measured (with --here)",
     )
+    parser.add_argument(
+        "--gpu",
+        type=gpu_argument,
+        metavar="N",
+        help="train with the GPU of this number instead, by all-hbm and cpu-gpu (with --here)",
+    )
     parser.set_defaults(call=call)
 
 
@@ -66,6 +74,8 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadInput("--accept writes the record of every claim; leave out the presets and --gaps.")
     if arguments.here:
         return here(arguments)
+    if arguments.gpu is not None:
+        raise BadInput("--gpu says which GPU models are trained with; add --here, or leave out --gpu.")
     for name in arguments.names:
         preset(name)  # raises for one that is not known, before the first of them is run
     if arguments.gaps:  # facts about the estimate, which fail nothing
@@ -91,9 +101,9 @@ def here(arguments: argparse.Namespace) -> int:
     if arguments.drive:
         usable(arguments.drive)
     torch = pytorch()
-    about = f"{cpu_name()}, {cores()} cores; PyTorch {torch.__version__}"
-    print(f"Measured parts {trials.parts_digest()}.", file=sys.stderr)
-    found, paced = trials.predictions(arguments.seed, arguments.shapes), progress_bar.Paced()
+    systems, device, about = _trained_on(torch, arguments.gpu)
+    print(f"Measured parts {trials.parts_digest(systems)}.", file=sys.stderr)
+    found, paced = trials.predictions(arguments.seed, arguments.shapes, systems), progress_bar.Paced()
     done: list[trials.Trial] = []
     status, before, own = INTERRUPTED, cpu_times(), process_time()
     on_drive: list[CheckpointTrial | MappedTrial] = []
@@ -107,7 +117,7 @@ def here(arguments: argparse.Namespace) -> int:
     if arguments.json != output.STANDARD:
         keep(found.trials)  # before anything is trained
     with progress_bar.shown(), suppress(KeyboardInterrupt):
-        for trial in trials.trained(found, arguments.seed, step_seconds):
+        for trial in trials.trained(found, arguments.seed, step_seconds, device):
             done.append(trial)
             paced(len(done) / len(found.trials), f"trained {len(done)} of {len(found.trials)} models")
             if arguments.json != output.STANDARD:
@@ -118,13 +128,21 @@ def here(arguments: argparse.Namespace) -> int:
         status = 0
     if arguments.json == output.STANDARD or on_drive:
         keep(done)
+    about += f"\n{NOT_YET}" if device else ""
     busy = busy_notes(before, cpu_times(), process_time() - own, {})
-    untried = (
-        [f"The drive of {arguments.drive} was not tried: {UNTRIED}."] if arguments.drive and not (on_drive or status) else []
-    )
+    untried = [UNTRIED] if arguments.drive and not (on_drive or status) else []
     sentences = "".join(f"{sentence}\n" for sentence in (*(trial.sentence for trial in on_drive), *untried, *busy))
     output.say(f"{about}\n{trials.table(done)}{trials.sentence(found, done)}\n{sentences}", arguments.json)
     return status
+
+
+def _trained_on(torch: Any, gpu: int | None) -> tuple[tuple[str, ...], str, str]:
+    """Return the systems that are trained, the GPU's device or "", and the machine in words."""
+    about = f"{cpu_name()}, {cores()} cores; PyTorch {torch.__version__}"
+    if gpu is None:
+        return (CPU_ONLY,), "", about
+    device = f"cuda:{gpu_number(torch, gpu)}"
+    return GPU_SYSTEMS, device, f"{torch.cuda.get_device_name(device)}, {about}"
 
 
 def drive_trials(folder: Path) -> Iterator[CheckpointTrial | MappedTrial]:

@@ -100,6 +100,10 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         """Return the constants of a device that a file of this kind has."""
         return tuple(self._fields.values())
 
+    def units(self) -> dict[str, str]:
+        """Return the unit of each constant that a file of this kind may have, by its key."""
+        return {one.key: one.unit for one in (*self._fields.values(), *self._aside)}
+
     def check(self, path: Path | str, content: Table) -> None:
         """Raise BadFile where a content is no part of this kind."""
         self._parsed(path, content)
@@ -238,7 +242,7 @@ def check_part(kind: str, path: Path | str, content: Table) -> None:
 def units(kind: str) -> dict[str, str]:
     """Return the unit of each constant of a kind of part, by its key in a file."""
     every("devices")  # which declare the kinds
-    return {one.key: one.unit for one in KINDS[kind].quantities()}
+    return KINDS[kind].units()
 
 
 def summaries() -> Iterator[tuple[str, str, str, str]]:

@@ -44,13 +44,14 @@ def of_kind(timed: Sequence[Timed], *kinds: str) -> list[Timed]:
     return [one for one in timed if one.kind in kinds]
 
 
-def _figure(value: float, error: float, note: str) -> MeasuredFigure:
+def uncertain(value: float, error: float, note: str) -> MeasuredFigure:
     """Return a constant that may be wrong by a share `error`, both ways."""
     error = min(max(error, 0.02), 0.9)
     return MeasuredFigure(value, value * (1 - error), value * (1 + error), note)
 
 
-def _spread(found: Sequence[Timed]) -> float:
+def median_spread(found: Sequence[Timed]) -> float:
+    """Return the median spread of some operators, as a share."""
     return float(np.median([one.timing.spread for one in found])) if found else 0.0
 
 
@@ -78,9 +79,9 @@ def _layers(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]:
     note = f"{len(products)} products of layers, off by {percent(wrong)} in the median"
     peak = max(fastest, rate)
     return {
-        "fp32-peak-a-core": _figure(peak / cores / 1e9, _spread(products), "the fastest product of a layer"),
-        "GEMM-share-of-peak": _figure(rate / peak, min(wrong, 1 - 1e-9), note),
-        "GEMM-extra-samples": _figure(samples, wrong, note),
+        "fp32-peak-a-core": uncertain(peak / cores / 1e9, median_spread(products), "the fastest product of a layer"),
+        "GEMM-share-of-peak": uncertain(rate / peak, min(wrong, 1 - 1e-9), note),
+        "GEMM-extra-samples": uncertain(samples, wrong, note),
     }
 
 
@@ -90,14 +91,16 @@ def _calls(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
     layer = both.timing.seconds / both.amounts["layers"] + 2 * update.timing.seconds / update.amounts["parameters"]
     loss = of_kind(timed, "loss calls")[0]
     return {
-        "layer-launch": _figure(
+        "layer-launch": uncertain(
             layer / LAYER_KERNELS / US, both.timing.spread, "tiny layers, forward, backward and update by SGD"
         ),
-        "training-loop": _figure(loss.timing.seconds / 1e-3, loss.timing.spread, "the loss of two samples, forward and backward"),
+        "training-loop": uncertain(
+            loss.timing.seconds / 1e-3, loss.timing.spread, "the loss of two samples, forward and backward"
+        ),
     }
 
 
-def _linear(found: Sequence[Timed], *amounts: str) -> Floats:
+def unit_costs(found: Sequence[Timed], *amounts: str) -> Floats:
     """Return what a unit of each amount costs in seconds, none below 0: the least relative errors."""
     matrix = np.array([[one.amounts[name] for name in amounts] for one in found])
     seconds = np.array([one.timing.seconds for one in found])
@@ -109,23 +112,23 @@ def _linear(found: Sequence[Timed], *amounts: str) -> Floats:
 def _tables(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
     """Fit lookups and updates of tables: a call, a lookup, a byte, and a line of a row that the batch has not touched yet."""
     parts = "calls", "lookups", "bytes", "new lines"
-    lookup, gradient = (_linear(of_kind(timed, kind), *parts) for kind in ("lookup", "gradient"))
-    spread = _spread(of_kind(timed, "lookup", "gradient", "update SGD", "update Adagrad"))
+    lookup, gradient = (unit_costs(of_kind(timed, kind), *parts) for kind in ("lookup", "gradient"))
+    spread = median_spread(of_kind(timed, "lookup", "gradient", "update SGD", "update Adagrad"))
     found = {
-        "lookup-of-a-table": _figure(lookup[0] / US, spread, "lookups of a batch"),
-        "embedding-software-per-lookup": _figure(2 * lookup[1] / NS, spread, "lookups, for both halves"),
-        "EmbeddingBag-rate": _figure(0.5 / max(lookup[2], 1e-12) / GB, spread, "lookups, for both halves"),
-        "lookup-of-a-new-line": _figure(lookup[3] / NS, spread, "lookups of tables that no cache holds"),
+        "lookup-of-a-table": uncertain(lookup[0] / US, spread, "lookups of a batch"),
+        "embedding-software-per-lookup": uncertain(2 * lookup[1] / NS, spread, "lookups, for both halves"),
+        "EmbeddingBag-rate": uncertain(0.5 / max(lookup[2], 1e-12) / GB, spread, "lookups, for both halves"),
+        "lookup-of-a-new-line": uncertain(lookup[3] / NS, spread, "lookups of tables that no cache holds"),
     }
     for name, kind in (("plain", "SGD"), ("stateful", "Adagrad")):
-        costs = gradient + _linear(of_kind(timed, f"update {kind}"), *parts)
+        costs = gradient + unit_costs(of_kind(timed, f"update {kind}"), *parts)
         more = np.maximum(costs - (0.0, *lookup[1:3], 0.0), 0.0)
         note = f"gradient and {kind} of tables, less a lookup"
         found |= {
-            f"{name}-update-of-a-table": _figure(more[0] / US, spread, note),
-            f"{name}-update-of-a-lookup": _figure(more[1] / NS, spread, note),
-            f"{name}-update-of-a-byte": _figure(more[2] / NS, spread, note),
-            f"{name}-update-of-a-new-line": _figure(more[3] / NS, spread, note),
+            f"{name}-update-of-a-table": uncertain(more[0] / US, spread, note),
+            f"{name}-update-of-a-lookup": uncertain(more[1] / NS, spread, note),
+            f"{name}-update-of-a-byte": uncertain(more[2] / NS, spread, note),
+            f"{name}-update-of-a-new-line": uncertain(more[3] / NS, spread, note),
         }
     return found
 
@@ -133,8 +136,10 @@ def _tables(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
 def _pairs(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
     products, pairs = of_kind(timed, "vector products"), of_kind(timed, "pairs")
     return {
-        "vector-products": _figure(
-            _linear(products, "flop")[0] / NS, _spread(products), "products of all pairs of vectors, three a batch"
+        "vector-products": uncertain(
+            unit_costs(products, "flop")[0] / NS, median_spread(products), "products of all pairs of vectors, three a batch"
         ),
-        "pair-of-vectors": _figure(_linear(pairs, "pairs")[0] / NS, _spread(pairs), "taking half of the products, and back"),
+        "pair-of-vectors": uncertain(
+            unit_costs(pairs, "pairs")[0] / NS, median_spread(pairs), "taking half of the products, and back"
+        ),
     }

@@ -30,7 +30,7 @@ def operators(torch: Any, cores: int, quick: bool = False) -> Iterator[list[Oper
     torch.set_num_threads(cores)
     random = np.random.default_rng(SEED)
     yield list(_products(torch, quick))
-    yield list(_small_calls(torch))
+    yield list(small_calls(torch))
     yield from _tables(torch, random, quick)
     yield list(_interaction(torch, quick))
 
@@ -49,23 +49,23 @@ def _products(torch: Any, quick: bool) -> Iterator[Operator]:
             yield Operator(f"inputs' gradient {at}", "product", amounts, partial(torch.mm, g, w))
 
 
-def _small_calls(torch: Any) -> Iterator[Operator]:
+def small_calls(torch: Any, device: str = "cpu") -> Iterator[Operator]:
     """Calls with next to nothing to do: of a layer forward and backward with its gradients' bookkeeping, and of its update."""
     pairs = [(torch.nn.Linear(32, 32), torch.nn.ReLU()) for _ in range(8)]
-    layers = torch.nn.Sequential(*(layer for pair in pairs for layer in pair))
-    x, ones = torch.randn(64, 32), torch.ones(64, 32)
+    layers = torch.nn.Sequential(*(layer for pair in pairs for layer in pair)).to(device)
+    x, ones = torch.randn(64, 32, device=device), torch.ones(64, 32, device=device)
 
     def both_ways() -> None:
         layers.zero_grad(set_to_none=True)
         layers(x).backward(ones)
 
     yield Operator("layers forward and backward", "layer calls", {"layers": 8.0}, both_ways)
-    parameters = [torch.zeros(4, requires_grad=True) for _ in range(16)]
+    parameters = [torch.zeros(4, requires_grad=True, device=device) for _ in range(16)]
     for parameter in parameters:
-        parameter.grad = torch.zeros(4)
+        parameter.grad = torch.zeros(4, device=device)
     update = torch.optim.SGD(parameters, lr=0.01).step
     yield Operator("SGD of small parameters", "update calls", {"parameters": 16.0}, update)
-    logits, labels = torch.zeros(2, requires_grad=True), torch.zeros(2)
+    logits, labels = torch.zeros(2, requires_grad=True, device=device), torch.zeros(2, device=device)
     loss = torch.nn.functional.binary_cross_entropy_with_logits
     yield Operator("loss", "loss calls", {}, lambda: loss(logits, labels).backward())
 
@@ -75,19 +75,22 @@ def _tables(torch: Any, random: Any, quick: bool) -> Iterator[list[Operator]]:
     shapes = [(16, 1, 64), (32, 30, 128), (64, 5, 128), (16, 20, 512), (32, 5, 4096), (128, 2, 2048), (128, 20, 512)]
     for rows in (1000, 200_000) if quick else (1000, 30_000, 200_000):
         for dim, pooling, samples in shapes[::2] if quick else shapes:
-            yield list(_table(torch, random, rows, dim, pooling, samples))
+            yield list(table_operators(torch, random, rows, dim, pooling, samples))
 
 
-def _table(torch: Any, random: Any, rows: int, dim: int, pooling: int, samples: int) -> Iterator[Operator]:
+def table_operators(
+    torch: Any, random: Any, rows: int, dim: int, pooling: int, samples: int, device: str = "cpu"
+) -> Iterator[Operator]:
+    """Operators of one table by uniform ids: its lookup, the sparse gradient, and each optimizer's row update."""
     lookups = samples * pooling
     unique = rows * -float(np.expm1(lookups * np.log1p(-1 / rows)))
     amounts = {"calls": 1.0, "lookups": float(lookups), "bytes": 4.0 * lookups * dim, "new lines": (1 + dim / 16) * unique}
     ring = int(np.clip(RING_BYTES / (4.0 * (lookups + rows / 4) * dim), *RINGS))
-    bags = [torch.nn.EmbeddingBag(rows, dim, mode="sum", sparse=True) for _ in range(ring)]
+    bags = [torch.nn.EmbeddingBag(rows, dim, mode="sum", sparse=True, device=device) for _ in range(ring)]
     weights = [bag.weight for bag in bags]
-    ids = [torch.from_numpy(random.integers(0, rows, lookups)) for _ in range(ring)]
-    offsets = torch.arange(0, lookups, pooling)
-    gradient = torch.randn(samples, dim)
+    ids = [torch.from_numpy(random.integers(0, rows, lookups)).to(device) for _ in range(ring)]
+    offsets = torch.arange(0, lookups, pooling, device=device)
+    gradient = torch.randn(samples, dim, device=device)
     looked = cycle(zip(bags, ids, strict=True))
 
     def lookup() -> Any:
@@ -112,7 +115,7 @@ def _table(torch: Any, random: Any, rows: int, dim: int, pooling: int, samples: 
 def _row_update(torch: Any, kind: Any, weights: list[Any], ids: list[Any], dim: int) -> Kernel:
     """Return the update of a table's rows by a sparse gradient that repeats them, as it comes from a lookup."""
     gradients = [
-        torch.sparse_coo_tensor(own[None], torch.randn(len(own), dim), weight.shape, check_invariants=False)
+        torch.sparse_coo_tensor(own[None], torch.randn(len(own), dim, device=own.device), weight.shape, check_invariants=False)
         for own, weight in zip(ids, weights, strict=True)
     ]
     turn = cycle(zip(weights, gradients, [kind([weight], lr=1e-3).step for weight in weights], strict=True))

@@ -57,6 +57,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     def write(
         curves: Mapping[str, LatencyPoints] = NO_CURVES,
         host_more: Mapping[str, MeasuredFigure] = MappingProxyType({}),
+        beside: tuple[str, ...] = (),
         **more: Mapping[str, MeasuredFigure],
     ) -> list[Path]:
         parts = {kind: figures({key: np.float64(MADE_UP[key]) for key in keys}) for kind, keys in KINDS.items()}
@@ -68,7 +69,8 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
             for key, value in (("physical-cores", 2.0), ("sockets", 1.0), ("DRAM-channels", 1.0))
         }
         parts["host"] |= host_more
-        paths = written(tmp_path / "own", 'A "made-up" CPU, 2 cores', {**parts, "dram": figures(MEMORY), **more}, curves)
+        every = {**parts, "dram": figures(MEMORY), **more}
+        paths = written(tmp_path / "own", 'A "made-up" CPU, 2 cores', every, curves=curves, beside=beside)
         catalog.FOLDERS = (*catalog.FOLDERS[:1], tmp_path / "own")
         memo.forget()
         catalog.look_again()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.figures import exact
-from ...core.part_files.tables import quantity
+from ...core.part_files.tables import Quantity, quantity
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
@@ -24,7 +24,8 @@ class CopyPath:
     direct: Constant = quantity("zero-copy share", "of copy rate")
 
 
-PATHS = Catalogue("copy-path", CopyPath, of=("host",))
+PINNED = Quantity("pinned copy rate", "GB/s")  # of a measured path, for machine.pcie_bandwidth_GBps, which is what counts
+PATHS = Catalogue("copy-path", CopyPath, of=("host",), aside=(PINNED,))
 
 
 class CopyRates(NamedTuple):
@@ -49,6 +50,12 @@ def link_joules(path: CopyRates, work: Copy | Direct) -> Any:
 
 SECONDS: Mapping[type, Cost] = {Direct: lambda path, work: work.nbytes / path.direct, Copy: copy_seconds}
 JOULES: Mapping[type, Cost] = {Copy: link_joules, Direct: link_joules}
+
+
+def measured_rate(host: str) -> float | None:
+    """Return the GB/s of pinned copies that the copy path of a host has been measured with, None where none is said."""
+    said = PATHS.aside(host).get(PINNED.name)
+    return said.value if said else None
 
 
 def build(machine: MachineKnobs) -> Device:

@@ -1,6 +1,7 @@
 """What `validate --here` wrote, read back: of the first machine that was measured, which is kept here, or of a visitor's own."""
 
 import json
+import re
 from datetime import date
 from functools import cache
 from math import isfinite
@@ -9,10 +10,11 @@ from typing import Any, NamedTuple
 
 from ...errors import BadFile
 from ...version import PROGRAM
-from .shapes import ModelShape
+from .shapes import CPU_ONLY, ModelShape
 from .trials import Trial
 
 FIRST = Path(__file__).with_name("first_machine.json")
+SYSTEM = re.compile("[a-z0-9-]{1,40}")
 MOST_BYTES, MOST_TRIALS, MOST_LETTERS = 2_000_000, 1000, 300
 
 
@@ -58,4 +60,7 @@ def _trial(one: dict[str, Any]) -> Trial:
     numbers = (tables, rows, dim, pooling, batch, *bottom, *top, *seconds)
     if not (bottom and top and all(isfinite(value) and value > 0 for value in numbers)):
         raise ValueError(one)
-    return Trial(shape, seconds[0], seconds[1], "", seconds[2])
+    system = str(one.get("system", CPU_ONLY))
+    if not SYSTEM.fullmatch(system):
+        raise ValueError(one)
+    return Trial(shape, seconds[0], seconds[1], "", seconds[2], system)

@@ -4,8 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...hardware.devices.pcie import measured_rate
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
+from ..part_files import NAME, OF_GPU
 
 OPTIMIZERS = ("sgd", "adagrad")
 DENSE = 13
@@ -16,6 +18,10 @@ PARTS = {
     "machine.host_software": "measured",
     "machine.framework": "measured",
 }
+NO_INPUT = (("host.input-a-value", 0.0),)  # batches lie where they are used before a step begins
+NO_COPIES = 1000.0  # GB/s, the most that the knob takes
+CPU_ONLY, ALL_HBM, CPU_GPU = "cpu-only", "all-hbm", "cpu-gpu"
+GPU_SYSTEMS = (ALL_HBM, CPU_GPU)
 MOST_SECONDS, SHARE_OF_MEMORY = 5.0, 0.5
 
 
@@ -60,10 +66,11 @@ def drawn(seed: int, number: int) -> ModelShape:
     return ModelShape(tables, rows, dim, pooling, batch, (DENSE, *bottom, dim), (*top, 1), optimizer)
 
 
-def scenario(shape: ModelShape, parts: dict[str, Any] = PARTS) -> Scenario:
-    """Return a shape as a scenario of cpu-only on the measured parts, with uniform lookups."""
+def scenario(shape: ModelShape, system: str = CPU_ONLY) -> Scenario:
+    """Return a shape as a scenario of a system on the measured parts, with uniform lookups."""
+    parts = _gpu_parts(system) if system in GPU_SYSTEMS else PARTS
     knobs = {
-        "system": "cpu-only",
+        "system": system,
         "model.num_tables": shape.tables,
         "model.num_embeddings": shape.rows,
         "model.embedding_dim": shape.dim,
@@ -82,8 +89,15 @@ def scenario(shape: ModelShape, parts: dict[str, Any] = PARTS) -> Scenario:
     return with_values(preset("dlrm-kaggle").scenario, {**knobs, **parts})
 
 
-def refused(shape: ModelShape, memory: float, predicted: float) -> str:
+def _gpu_parts(system: str) -> dict[str, Any]:
+    """Return the measured parts where a GPU computes, with the rate of copies: of all-hbm nothing crosses during a step."""
+    parts = {**PARTS, "machine.gpu": NAME, "machine.framework": OF_GPU["framework"], "machine.assume": NO_INPUT}
+    rate = NO_COPIES if system == ALL_HBM else measured_rate(NAME)
+    return {**parts, "machine.pcie_bandwidth_GBps": rate} if rate else parts
+
+
+def refused(shape: ModelShape, memory: float, predicted: float, of: str = "memory") -> str:
     """Return why a shape is left out, "" for none: it exceeds memory, or is predicted to take too long a step."""
     if shape.nbytes > SHARE_OF_MEMORY * memory:
-        return "memory"
+        return of
     return "time" if predicted > MOST_SECONDS else ""

@@ -1,4 +1,8 @@
-"""Real training of a shape in PyTorch on this machine: a plain loop of embedding bags, dense layers and sparse gradients."""
+"""Real training of a shape in PyTorch on this machine: a plain loop of embedding bags, dense layers and sparse gradients.
+
+`all-hbm` has all on a device. `cpu-gpu` has tables on the host and layers on the device: pooled vectors and their gradients
+cross in pinned memory.
+"""
 
 from itertools import pairwise
 from statistics import median
@@ -9,63 +13,95 @@ import numpy as np
 
 from ..host import pytorch, steady_memory
 from ..machine_limits import cores
-from .shapes import ModelShape
+from .shapes import ALL_HBM, CPU_GPU, CPU_ONLY, ModelShape
 
 BATCHES = 4  # drawn before: bringing data in is no part of a step
 WARM, LEAST, MOST, SECONDS = 2, 5, 200, 1.5  # steps that warm up, that are timed, and the seconds for these
 
 
-def step_seconds(shape: ModelShape, seed: int) -> float:
-    """Train a shape for a while; return the median seconds of a step."""
+def step_seconds(shape: ModelShape, seed: int, system: str = CPU_ONLY, device: str = "cpu") -> float:
+    """Train a shape for a while as a system does, with a device as its GPU; return the median seconds of a step."""
     torch = pytorch()
     steady_memory()
     torch.set_num_threads(cores())
     torch.manual_seed(seed)
-    step, batches = _loop(torch, shape), _batches(torch, shape, seed)
+    dense, tables = device if system != CPU_ONLY else "cpu", device if system == ALL_HBM else "cpu"
+    step, batches = _loop(torch, shape, dense, tables, system == CPU_GPU), _batches(torch, shape, seed, dense, tables)
     times: list[float] = []
     begun = perf_counter()
     while len(times) < WARM + LEAST or (perf_counter() - begun < SECONDS and len(times) < MOST):
         start = perf_counter()
         step(*batches[len(times) % BATCHES])
+        _await(torch, dense)
         times.append(perf_counter() - start)
     return median(times[WARM:])
 
 
-def _loop(torch: Any, shape: ModelShape) -> Any:
+def _await(torch: Any, device: str) -> None:
+    """Wait until a GPU has done what is queued; a CPU has."""
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+
+
+def _loop(torch: Any, shape: ModelShape, dense_on: str, tables_on: str, crosses: bool) -> Any:
     """Return what trains a batch."""
     nn = torch.nn
-    tables = [nn.EmbeddingBag(shape.rows, shape.dim, mode="sum", sparse=True) for _ in range(shape.tables)]
-    bottom, vectors = _layers(nn, shape.bottom), shape.tables + 1
-    rows, columns = torch.tril_indices(vectors, vectors, -1)
-    top = _layers(nn, (shape.dim + len(rows), *shape.top))[:-1]
+    tables = [nn.EmbeddingBag(shape.rows, shape.dim, mode="sum", sparse=True, device=tables_on) for _ in range(shape.tables)]
+    bottom, vectors = _layers(nn, shape.bottom).to(dense_on), shape.tables + 1
+    rows, columns = torch.tril_indices(vectors, vectors, -1, device=dense_on)
+    top = _layers(nn, (shape.dim + len(rows), *shape.top))[:-1].to(dense_on)
     parameters = [one for module in (*tables, bottom, top) for one in module.parameters()]
     kinds = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad}
     optimizer, loss = kinds[shape.optimizer](parameters, lr=0.01), nn.functional.binary_cross_entropy_with_logits
+    crossing = _crossing(torch, shape, dense_on) if crosses else None
 
     def step(dense: Any, ids: list[Any], offsets: Any, labels: Any) -> None:
         optimizer.zero_grad(set_to_none=True)
         below = bottom(dense)
-        pooled = torch.stack([below, *(table(own, offsets) for table, own in zip(tables, ids, strict=True))], 1)
+        looked_up = [table(own, offsets) for table, own in zip(tables, ids, strict=True)]
+        arrived, back = crossing(looked_up) if crossing else (looked_up, None)
+        pooled = torch.stack([below, *arrived], 1)
         products = torch.bmm(pooled, pooled.transpose(1, 2))[:, rows, columns]
         loss(top(torch.cat([below, products], 1))[:, 0], labels).backward()
+        if back:
+            back()
         optimizer.step()
 
     return step
+
+
+def _crossing(torch: Any, shape: ModelShape, device: str) -> Any:
+    """Return what brings looked-up vectors to a device, and gives what brings their gradients back, each as one pinned copy."""
+    size, pinned = (shape.tables, shape.batch, shape.dim), device.startswith("cuda")
+    away, home = (torch.empty(size, pin_memory=pinned) for _ in range(2))
+
+    def cross(looked_up: list[Any]) -> Any:
+        torch.stack([vectors.detach() for vectors in looked_up], out=away)
+        arrived = away.to(device, non_blocking=True).detach().requires_grad_()
+
+        def back() -> None:
+            home.copy_(arrived.grad, non_blocking=True)
+            _await(torch, device)
+            torch.autograd.backward(looked_up, list(home.unbind()))
+
+        return arrived.unbind(), back
+
+    return cross
 
 
 def _layers(nn: Any, widths: tuple[int, ...]) -> Any:
     return nn.Sequential(*(part for k, n in pairwise(widths) for part in (nn.Linear(k, n), nn.ReLU())))
 
 
-def _batches(torch: Any, shape: ModelShape, seed: int) -> list[tuple[Any, ...]]:
+def _batches(torch: Any, shape: ModelShape, seed: int, dense_on: str, tables_on: str) -> list[tuple[Any, ...]]:
     random, lookups = np.random.default_rng(seed), shape.batch * shape.pooling
-    offsets = torch.arange(0, lookups, shape.pooling)
+    offsets = torch.arange(0, lookups, shape.pooling, device=tables_on)
     return [
         (
-            torch.from_numpy(random.random((shape.batch, shape.bottom[0]), dtype=np.float32)),
-            [torch.from_numpy(random.integers(0, shape.rows, lookups)) for _ in range(shape.tables)],
+            torch.from_numpy(random.random((shape.batch, shape.bottom[0]), dtype=np.float32)).to(dense_on),
+            [torch.from_numpy(random.integers(0, shape.rows, lookups)).to(tables_on) for _ in range(shape.tables)],
             offsets,
-            torch.from_numpy((random.random(shape.batch) < 0.25).astype(np.float32)),
+            torch.from_numpy((random.random(shape.batch) < 0.25).astype(np.float32)).to(dense_on),
         )
         for _ in range(BATCHES)
     ]

@@ -14,13 +14,14 @@ from ...core import catalog
 from ...core.figures import figure, percent, signed
 from ...errors import BadInput
 from ...estimates import estimates
+from ...hardware.devices.gpu import ACCELERATORS
 from ...sweep import links
-from ...units import MS
+from ...units import GB, MS
 from ...validation import roofline
 from ...version import PROGRAM
 from ..machine_limits import memory_bytes
-from ..part_files import NAME
-from .shapes import ModelShape, drawn, refused, scenario
+from ..part_files import NAME, OF_GPU
+from .shapes import ALL_HBM, CPU_ONLY, ModelShape, drawn, refused, scenario
 
 NEAR = 0.25
 OF_TRAINING = ("host", "dram", "host-software", "framework")  # kinds of parts that a step depends on
@@ -29,13 +30,19 @@ MOST_DRAWN = 50  # times as many as are asked for: beyond, this machine is too s
 
 @dataclass(frozen=True)
 class Trial:
-    """One shape: seconds of a step as predicted, by operations and bytes alone, and as measured, None before it is trained."""
+    """One shape and system: seconds of a step as predicted, by operations and bytes alone, and as measured, None before."""
 
     shape: ModelShape
     predicted: float
     by_peaks: float
     link: str
     measured: float | None = None
+    system: str = CPU_ONLY
+
+    @property
+    def words(self) -> str:
+        """The model in words, after its system where that has a GPU."""
+        return self.shape.words if self.system == CPU_ONLY else f"{self.system}: {self.shape.words}"
 
     @property
     def error(self) -> float:
@@ -51,45 +58,59 @@ class Predictions(NamedTuple):
     left_out: dict[str, int]
 
 
-def predictions(seed: int, count: int) -> Predictions:
-    """Draw shapes by a seed and predict each from the measured parts; raises BadInput where there are none."""
-    digest = parts_digest()
+def predictions(seed: int, count: int, systems: Sequence[str] = (CPU_ONLY,)) -> Predictions:
+    """Draw shapes by a seed and predict each by systems from the measured parts; raises BadInput where there are none."""
+    digest = parts_digest(systems)
     trials: list[Trial] = []
     left_out: dict[str, int] = {}
-    memory = memory_bytes()
     for number in range(count * MOST_DRAWN):
-        if len(trials) == count:
+        if len(trials) >= count * len(systems):
             break
-        shape = drawn(seed, number)
-        why = refused(shape, memory, 0.0)
-        if not why:
-            asked = scenario(shape)
-            (result,) = estimates([asked])
-            step = result.results["Step time [ms]"] if result.ran else None
-            why = "not possible" if step is None else refused(shape, memory, step * MS)
-        if why:
-            left_out[why] = left_out.get(why, 0) + 1
-        else:
-            trials.append(Trial(shape, float(step or 0.0) * MS, roofline.seconds(asked), links.link(asked)))
-    return Predictions(digest, tuple(trials), left_out)
+        for system in systems:
+            trial = _predicted(drawn(seed, number), system)
+            if isinstance(trial, Trial):
+                trials.append(trial)
+            else:
+                left_out[trial] = left_out.get(trial, 0) + 1
+    return Predictions(digest, tuple(trials[: count * len(systems)]), left_out)
 
 
-def parts_digest() -> str:
-    """Return the digest of the measured parts' files; raises BadInput where one is missing."""
-    missing = [kind for kind in OF_TRAINING if NAME not in catalog.names(kind)]
+def _predicted(shape: ModelShape, system: str) -> Trial | str:
+    """Return the prediction for a shape, or why it is left out: the tables' memory is the GPU's or the host's."""
+    memory, of = (float(ACCELERATORS[NAME].memory.value * GB), "GPU memory") if system == ALL_HBM else (memory_bytes(), "memory")
+    if why := refused(shape, memory, 0.0, of):
+        return why
+    asked = scenario(shape, system)
+    (result,) = estimates([asked])
+    step = result.results["Step time [ms]"] if result.ran else None
+    if step is None:
+        return "not possible"
+    if why := refused(shape, memory, step * MS, of):
+        return why
+    return Trial(shape, float(step) * MS, roofline.seconds(asked), links.link(asked), system=system)
+
+
+def parts_digest(systems: Sequence[str] = (CPU_ONLY,)) -> str:
+    """Return the digest of the measured parts' files that systems need; raises BadInput where one is missing."""
+    parts = [(kind, NAME) for kind in OF_TRAINING]
+    gpu = [(kind, OF_GPU.get(kind, NAME)) for kind in ("copy-path", "framework", "gpu")] if systems != (CPU_ONLY,) else []
+    missing = [part for part in (*parts, *gpu) if part[1] not in catalog.names(part[0])]
     if missing:
+        kind, name = missing[0]
+        more = " --gpu 0" if missing[0] in gpu else ""
         raise BadInput(
-            f"There is no {missing[0]} called {NAME}; run `{PROGRAM} measure --out DIR` first, then add --parts-dir DIR."
+            f"There is no {kind} called {name}; run `{PROGRAM} measure --out DIR{more}` first, then add --parts-dir DIR."
         )
     folder = catalog.own_folder().path or Path()
-    found = b"".join((folder / kind / f"{NAME}.toml").read_bytes() for kind in sorted(OF_TRAINING))
+    found = b"".join((folder / kind / f"{name}.toml").read_bytes() for kind, name in (*sorted(parts), *gpu))
     return blake2b(found, digest_size=8).hexdigest()
 
 
-def trained(found: Predictions, seed: int, step_seconds: Callable[[ModelShape, int], float]) -> Iterator[Trial]:
-    """Yield each trial with its measured step, trained one after the other."""
+def trained(found: Predictions, seed: int, step_seconds: Callable[..., float], device: str = "") -> Iterator[Trial]:
+    """Yield each trial with its measured step, trained one after the other; those of a GPU on a device."""
     for number, trial in enumerate(found.trials):
-        yield replace(trial, measured=step_seconds(trial.shape, seed + number))
+        on = (trial.system, device) if device else ()
+        yield replace(trial, measured=step_seconds(trial.shape, seed + number, *on))
 
 
 class TrialScore(NamedTuple):
@@ -121,7 +142,7 @@ def table(trials: Sequence[Trial]) -> str:
     head = f"{'predicted [ms]':>15}{'measured [ms]':>15}{'error [%]':>11}{'at peak [ms]':>15}  model\n"
     return head + "".join(
         f"{figure(one.predicted / MS):>15}{figure(one.measured / MS) if one.measured else '-':>15}"
-        f"{signed(100 * one.error) if one.measured else '-':>11}{figure(one.by_peaks / MS):>15}  {one.shape.words}\n"
+        f"{signed(100 * one.error) if one.measured else '-':>11}{figure(one.by_peaks / MS):>15}  {one.words}\n"
         for one in trials
     )
 
@@ -152,7 +173,7 @@ def content(found: Predictions, trials: Sequence[Trial], seed: int, about: str) 
         "rows": [
             {
                 "shape": one.shape._asdict(),
-                "system": "cpu-only",
+                "system": one.system,
                 "predicted": one.predicted,
                 "measured": one.measured,
                 "error_percent": 100 * one.error if one.measured else None,

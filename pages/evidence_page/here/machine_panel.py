@@ -67,7 +67,7 @@ def rows(found: TrialRun) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "model": one.shape.words,
+                "model": one.words,
                 "predicted": one.predicted / MS,
                 "measured": (one.measured or 0.0) / MS,
                 "miss": 100 * one.error,

@@ -1,0 +1,1 @@
+"""Measuring a GPU: its operators timed one by one, and constants of parts fitted to them."""

@@ -1,0 +1,167 @@
+"""Measuring a GPU that PyTorch sees: its operators timed in turn, and the constants of its parts with the nearest ones' names."""
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from math import log
+from time import sleep
+from typing import Any, NamedTuple
+
+from ...core import catalog
+from ...core.figures import percent
+from ...errors import BadInput
+from ...hardware.devices.gpu import ACCELERATORS
+from ...units import GB
+from ..fitted import MeasuredFigure, Timed, median_spread, of_kind
+from ..host import OnProgress
+from ..operators import Operator
+from ..timing import timing
+from .device_constants import QUEUED, Constants, device_constants
+from .device_operators import FULL, QUICK, OperatorSizes, device_operators, precisions
+from .device_timing import DeviceTimer, cuda_timer
+
+ROUNDS, PASSES, QUICK_PASSES = 7, 3, 1
+HOST_CALLS = ("layer calls", "update calls", "loss calls")  # kinds of operators whose queueing alone is timed
+BOTH = ("lookup", "gradient", "update SGD")  # and those timed on the device too
+NOT_YET = "The GPU path of this command has not yet run on silicon: check its figures against another tool's."
+NO_ZERO_COPY = "Zero-copy reads of host memory are not measured: plain PyTorch has none."
+NO_GRAPH = "No graph could be captured: a kernel in a graph takes what the nearest part says."
+NO_WATTS = "nvidia-smi gives no watts: those of the GPU are the nearest part's."
+SETTLING = 2.0  # seconds before the watts of an idle context are read
+
+
+class MeasuredGpu(NamedTuple):
+    """Constants by kind of part and key, the nearest part by kind, the device in words, and notes."""
+
+    parts: Mapping[str, Mapping[str, MeasuredFigure]]
+    nearest: Mapping[str, str]
+    about: str
+    notes: tuple[str, ...]
+
+
+def gpu_number(torch: Any, number: int | None) -> int | None:
+    """Return which GPU to measure: the one asked for, else the first; None without any. Raises BadInput for one not there."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if number is None:
+        return 0 if count else None
+    if number < count:
+        return number
+    seen = f"PyTorch sees GPUs 0 to {count - 1}" if count > 1 else "PyTorch sees GPU 0 alone" if count else "PyTorch sees no GPU"
+    raise BadInput(f"{seen}, and --gpu {number} asks for one; leave it out, or install a driver and a PyTorch for that GPU.")
+
+
+def measure_gpu(torch: Any, number: int, quick: bool = False, on_progress: OnProgress = lambda share, what: None) -> MeasuredGpu:
+    """Measure a GPU by its number; raises BadInput where PyTorch cannot, or its timings make no sense."""
+    device, sizes, passes = f"cuda:{number}", QUICK if quick else FULL, QUICK_PASSES if quick else PASSES
+    try:
+        torch.cuda.set_device(device)
+        properties = torch.cuda.get_device_properties(device)
+        torch.zeros(1, device=device)
+        torch.cuda.synchronize(device)
+        sleep(SETTLING)
+        watts, timer, gpus = _watts(properties, number), cuda_timer(torch, device), torch.cuda.device_count()
+        timed = timed_operators(torch, device, sizes, timer, passes=passes, gpus=gpus, on_progress=on_progress)
+        memory = properties.total_memory / GB
+        own = {"memory": MeasuredFigure(memory, memory, memory, "as the device says"), **watts}
+        return described(properties.name, f"{properties.name}; PyTorch {torch.__version__}", timed, own)
+    except torch.cuda.OutOfMemoryError:
+        why, remedy = "it has too little free memory", "end what else uses it, or add --quick"
+    except (RuntimeError, ValueError) as error:
+        why, remedy = str(error).partition("\n")[0].rstrip("."), "measure again, or go on without its parts"
+    raise BadInput(f"GPU {number} is not measured ({why}); {remedy}.")
+
+
+def described(name: str, about: str, timed: Sequence[Timed], own: Mapping[str, MeasuredFigure]) -> MeasuredGpu:
+    """Return the parts of a device by its name, timings, and what it says itself."""
+    parts: dict[str, Constants] = device_constants(timed)
+    parts["gpu"] |= own
+    near = nearest_gpu(name, parts["gpu"])
+    fabric = str(catalog.content("gpu", near)["fabric"])
+    nearest = {"gpu": near, "framework": "pytorch", "copy-path": "server", "fabric": fabric}
+    return MeasuredGpu(parts, nearest, about, (NOT_YET, *_notes(timed, parts["gpu"])))
+
+
+def timed_operators(
+    torch: Any,
+    device: str,
+    sizes: OperatorSizes,
+    timer: DeviceTimer,
+    rounds: int = ROUNDS,
+    passes: int = 1,
+    gpus: int = 1,
+    on_progress: OnProgress = lambda share, what: None,
+) -> list[Timed]:
+    """Return every operator of a device with its timing, each over some passes some time apart."""
+    times: dict[str, tuple[str, dict[str, float], list[float]]] = {}
+    groups = passes * (len(precisions(torch, device)) + 2 * len(sizes.tables) + 5)
+    for group in range(passes):
+        for done, operators in enumerate(device_operators(torch, device, sizes, gpus)):
+            for operator in operators:
+                for kind, seconds in _timed(operator, timer, rounds):
+                    times.setdefault(f"{operator.name} {kind}", (kind, operator.amounts, []))[2].extend(seconds)
+            on_progress(min(1.0, (group * groups / passes + done + 1) / groups), operators[0].kind if operators else "copies")
+    return [Timed(kind, amounts, timing(seconds)) for kind, amounts, seconds in times.values()]
+
+
+def _timed(operator: Operator, timer: DeviceTimer, rounds: int) -> Iterator[tuple[str, list[float]]]:
+    """Yield an operator's kind with the seconds of each round, by the clock that its kind is about."""
+    if operator.kind == "hand-off":
+        yield operator.kind, timer.waiting(operator, rounds)
+    elif operator.kind in HOST_CALLS:
+        yield operator.kind, timer.queueing(operator, rounds)
+    else:
+        yield operator.kind, timer.working(operator, rounds)
+        if operator.kind in BOTH:
+            yield f"{operator.kind} {QUEUED}", timer.queueing(operator, rounds)
+
+
+def nearest_gpu(name: str, constants: Mapping[str, MeasuredFigure]) -> str:
+    """Return the catalogue's GPU of a device's name, of several the one whose memory and rates are nearest; else by these."""
+    words = re.split("[^a-z0-9]+", name.lower())
+
+    def distance(part: str) -> float:
+        gpu = ACCELERATORS[part]
+        theirs = {"memory": gpu.memory, "memory-bandwidth": gpu.bandwidth, "fp32-peak": gpu.peak}
+        apart = sum(abs(log(constants[key].value / constant.value)) for key, constant in theirs.items() if key in constants)
+        unlike = part.split("-")[0] not in words, ("mig" in part.split("-")) != ("mig" in words)
+        return apart + 100.0 * sum(unlike)
+
+    return min((part for part in catalog.names("gpu") if part in catalog.shipped("gpu")), key=distance)
+
+
+def _watts(properties: Any, number: int) -> dict[str, MeasuredFigure]:
+    """Return the watts of the idle context and the board's limit as nvidia-smi says them; nothing where it does not."""
+    which = f"GPU-{properties.uuid}" if hasattr(properties, "uuid") else str(number)
+    command = ["nvidia-smi", "--query-gpu=power.draw,power.limit", "--format=csv,noheader,nounits", "-i", which]
+    with suppress(OSError, ValueError, subprocess.SubprocessError):
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+        draw, limit = (float(word) for word in answer.strip().split(","))
+        return {
+            "power-with-a-context-held": MeasuredFigure(
+                draw, 0.9 * draw, 1.1 * draw, "nvidia-smi, two seconds after it was made"
+            ),
+            "board-limit": MeasuredFigure(limit, limit, limit, "nvidia-smi"),
+        }
+    return {}
+
+
+def _notes(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Iterator[str]:
+    """Yield sentences on what was not measured, and on what lookups reach of the bandwidth that the model assumes for them."""
+    yield NO_ZERO_COPY
+    if "kernel-in-a-graph" not in gpu:
+        yield NO_GRAPH
+    if "board-limit" not in gpu:
+        yield NO_WATTS
+    bandwidth = gpu["memory-bandwidth"].value * GB
+    uniform, skewed = (max(_byte_rates(of_kind(timed, kind)), default=0.0) for kind in ("lookup", "Zipf lookup"))
+    yield (
+        f"Lookups reach {percent(uniform / bandwidth)} of the memory bandwidth by uniform ids and {percent(skewed / bandwidth)} "
+        f"by Zipf ids; the model takes {percent(gpu['GEMM-share-of-bandwidth'].value)}."
+    )
+    if (spread := median_spread(timed)) > 0.1:
+        yield f"The timings spread by {percent(spread)} in the median: measure again when nothing else uses the GPU."
+
+
+def _byte_rates(lookups: Sequence[Timed]) -> list[float]:
+    return [lookup.amounts["bytes"] / lookup.timing.seconds for lookup in lookups]
