@@ -11,6 +11,7 @@ COPY --chown=emberpool app.py explorer.py LICENSE CITATION.cff pyproject.toml ./
 COPY --chown=emberpool engine engine
 COPY --chown=emberpool pages pages
 COPY --chown=emberpool presets presets
+COPY --chown=emberpool docs/glossary.md docs/glossary.md
 COPY --chown=emberpool scripts scripts
 COPY --chown=emberpool .streamlit .streamlit
 RUN .venv/bin/python scripts/compile.py

@@ -1,4 +1,4 @@
-"""The question mark: how to get about, what the fields on top ask, and all the field's words."""
+"""The glossary: how to get about, what the fields on top ask, and all the field's words."""
 
 import streamlit as st
 
@@ -7,19 +7,21 @@ from engine.scenario.scenario import KNOBS
 from pages.shell import projector
 from pages.ui import session
 from pages.ui.plain import plain
-from pages.ui.words import WORDS, line
+from pages.ui.words import line, sections
 
 
 def draw() -> None:
-    """Draw the question mark: how to get about, and all words."""
-    with st.popover("?", help="Words and keys"):
+    """Draw the glossary: how to get about, and all words."""
+    with st.popover("Glossary"):  # without help=: its tooltip swallows the click of a mouse
         st.markdown(
             "**Keys** Tab goes from field to field, arrows move a slider, Enter takes a typed value, Space presses a button. "
             "A number beside a slider takes any exact value."
         )
         projector.draw()
         st.markdown(_bar())
-        st.markdown("\n\n".join(map(line, WORDS)))
+        for heading, words in sections().items():
+            with st.expander(heading):
+                st.markdown("\n\n".join(line(word, meaning) for word, meaning in words.items()))
 
 
 def _bar() -> str:

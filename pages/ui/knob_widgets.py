@@ -77,7 +77,7 @@ def _choice(knob: Knob) -> None:
         options,
         session.place(options, key),
         key=key,
-        help=None if knob.path == "system" else _help(knob),  # stands in the bar, whose words are behind the question mark
+        help=None if knob.path == "system" else _help(knob),  # stands in the bar, whose words are in the glossary
         on_change=changed,
         format_func=title if knob.path == "system" else str,
     )
