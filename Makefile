@@ -22,7 +22,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: help setup run test test-one check house slow study bench golden
+DOCS := .venv/.ready-docs
+.PHONY: help setup run test test-one check house slow study bench golden docs
 
 help: # list these targets
 	@awk -F ':.*# ' '/^[a-z-]+:.*# / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +40,9 @@ $(TEST): $(RUN) requirements-dev.txt
 $(SLOW): $(TEST) requirements-slow.txt requirements-dask.txt requirements-torchrec.txt
 	@sh scripts/setup.sh requirements-slow.txt requirements-dask.txt
 	@ALONE=yes sh scripts/setup.sh requirements-torchrec.txt && touch $@
+
+$(DOCS): $(RUN) requirements-docs.txt
+	$(INSTALL)
 
 $(COMPILED): $(RUN) $(shell find engine -name '*.py')
 	@echo "Compiling the engine's kernels; some twenty seconds, once."
@@ -76,6 +80,10 @@ study: $(COMPILED) # the accuracy studies anew, 55 minutes on two free cores; th
 
 bench: $(TEST) # speed beside whichever peers are installed (benchmarks/requirements.txt)
 	@$(BIN)/python -m engine bench
+
+docs: $(DOCS) # the documentation as a site in site/, without a network
+	@$(BIN)/mkdocs build --quiet
+	@echo "Open site/tour/index.html"
 
 golden: $(TEST) # rewrite the golden files and print what changed
 	@$(BIN)/python -m pytest -m "not slow and not browser" --golden -k golden

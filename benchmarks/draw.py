@@ -9,13 +9,19 @@ DOCS = Path(__file__).parent.parent / "docs"
 KEPT, PAGE = DOCS / "performance.json", DOCS / "performance.md"
 HEAD = """# Performance: how fast, beside whom
 
-`make bench` measures every row on this computer in one run; peers that are not installed (`benchmarks/requirements.txt`)
-stay empty. `python -m engine bench --json docs/performance.json && python -m benchmarks.draw` keeps the rows and draws this
-page from them. Both sides do the same work in turns in one process, results are compared before
-time counts, and a row counts as passed only if they are equal (P10 also asks that a run that is followed takes at most half
-as long again). Seconds are of the processor, of P13 to P16 of the clock, of P18 with Python's start and imports; they
-differ between computers, ratios less so. On the scale `|` is what must be reached, `●` what is; each mark left or right is
-a quarter of a power of ten.
+`make bench` measures every row on this computer in one run. Peers that are not installed (`benchmarks/requirements.txt`) stay empty.
+`python -m engine bench --json docs/performance.json && python -m benchmarks.draw` keeps the rows and draws this page from them.
+
+## How rows are measured
+
+- Both sides do the same work in turns, in one process.
+- Results are compared before time counts. A row passes only if they are equal.
+- P10 also asks that a run that is followed takes at most half as long again.
+- Seconds are of the processor; those of P13 to P16 are of the clock; those of P18 contain Python's start and imports.
+- Seconds differ between computers, ratios less so.
+- On the scale, `|` is what must be reached and `●` what is. Each mark left or right is a quarter of a power of ten.
+
+## Rows
 
 | # | what | beside | ours [s] | theirs [s] | ratio | must | stretch | scale | results |
 |---|---|---|---:|---:|---:|---:|---:|---|---|
@@ -23,12 +29,17 @@ a quarter of a power of ten.
 FOOT = """
 ## What stands between P14 and its must
 
-One worker takes 6.2 to 6.4 s, of which 5.4 are its own; half of that would be 3.1 to 3.2, two take 4.0 to 4.2. Listing the
-points in the store takes 0.46 s (each one's texts, key, row), starting the workers 0.35, which import the engine each, loading
-what a first estimate needs 0.13, the backup at the end 0.13: a second that both runs wait for, of which a second worker halves
-nothing. The rest of the difference is the owner's 0.2 s, for which one worker leaves a processor free, and what two workers
-wait for each other's writes. What is saved in all of these alike moves times, not the ratio: pages of 8 KiB and an owner that
-looks round less often took 0.4 s off the one and 0.17 off the other.
+One worker takes 6.2 to 6.4 s, of which 5.4 are its own. Two take 4.0 to 4.2 s, and half of one would be 3.1 to 3.2.
+
+| what both runs wait for | s |
+|---|---:|
+| listing the points in the store: texts, key and row of each | 0.46 |
+| starting the workers, which import the engine each | 0.35 |
+| loading what a first estimate needs | 0.13 |
+| the backup at the end | 0.13 |
+
+A second worker halves nothing of that second. The owner takes 0.2 s more, and two workers wait for each other's writes.
+Savings that help one worker and two alike move times, not the ratio.
 """
 MARKS, HALF = 4, 8  # marks to a power of ten; marks on either side of what must be reached
 
