@@ -9,7 +9,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 KEPT, PAGE = DOCS / "performance.json", DOCS / "performance.md"
 HEAD = """# Performance: how fast, beside whom
 
-`make bench` measures every row on this computer in one run. Peers that are not installed (`benchmarks/requirements.txt`) stay empty.
+`make bench` measures every row on this computer in one run.
+Peers that are not installed (`benchmarks/requirements.txt`) stay empty.
 `python -m engine bench --json docs/performance.json && python -m benchmarks.draw` keeps the rows and draws this page from them.
 
 ## How rows are measured
