@@ -60,11 +60,11 @@ test-one: $(TEST) $(COMPILED) # what concerns one system, device, fault, metric,
 	@[ -n "$$NAME" ] || { echo "make test-one needs a name; try make test-one NAME=cxl." >&2; exit 2; }
 	@$(PYTEST) --about "$$NAME" -m "not slow and not browser" $(PARALLEL)
 
-check: $(TEST) # format, lint, types, import layers, limits of size
+check: $(TEST) # format, lint, types, import layers, limits of size, names, documents
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest tests/fences/test_house.py tests/fences/test_typed.py
+	@$(BIN)/python -m pytest tests/fences/test_house.py tests/fences/test_typed.py tests/fences/test_names.py tests/fences/test_documents.py
 
 house: $(TEST) # print the table of rooms: files, lines, lines of code
 	@$(BIN)/python -m tests.house
