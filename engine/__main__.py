@@ -31,6 +31,7 @@ COMMANDS = (
     "crashcheck",
     "bench",
     "measure",
+    "verify",
     "serve",
 )
 MODULES = {"list": "listing"}  # where a command's module is called otherwise

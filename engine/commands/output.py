@@ -16,7 +16,7 @@ from ..paths import written_path
 from ..results.csv_table import check_writable, write_atomically
 
 STANDARD = "-"
-TARGETS = ("csv", "json", "trace", "bib", "toml", "plan")  # arguments of commands that name one
+TARGETS = ("csv", "json", "trace", "artefact", "bib", "toml", "plan")  # arguments of commands that name one
 # A unit must stay legible where the terminal's encoding lacks its sign: "?s" may be any second.
 SIGNS = {"µ": "u", "μ": "u", "×": "x", "±": "+-", "≤": "<=", "≥": ">=", "\N{MINUS SIGN}": "-", "·": ".", "█": "#", "∞": "inf"}
 SIGNS |= dict.fromkeys("\N{EN DASH}\N{EM DASH}\N{HYPHEN}", "-")
@@ -51,6 +51,8 @@ def check(arguments: argparse.Namespace) -> None:
     """Refuse a command's targets that cannot be written, before anything long begins; raises BadInput."""
     given = [vars(arguments).get(name) for name in TARGETS]
     targets = [target for target in given if isinstance(target, str)]
+    if vars(arguments).get("artefact") == STANDARD:
+        raise BadInput("An artefact is no text for standard output; name a file.")
     if targets.count(STANDARD) > 1:
         raise BadInput("Only one output can be - (standard output); name a file for the other.")
     for target in targets:
@@ -58,11 +60,12 @@ def check(arguments: argparse.Namespace) -> None:
             check_writable(written_path(target))
 
 
-def write(target: str, text: str | Iterable[str]) -> None:
-    """Write the text, whole or in pieces, to the target; raises BadFile."""
+def write(target: str, text: str | bytes | Iterable[str]) -> None:
+    """Write the text, whole or in pieces, or bytes, to the target; raises BadFile."""
     if target != STANDARD:
         write_atomically(written_path(target), text)
         return
+    assert not isinstance(text, bytes)  # `check` has refused it
     if isinstance(sys.stdout, process.ClosedStream):
         raise BadFile("Standard output is closed; name a file instead.")
     try:

@@ -10,6 +10,7 @@ from functools import partial
 from threadpoolctl import threadpool_limits
 
 from ..analysis.objective import formatted, short
+from ..artefact import packed
 from ..core.figures import count, figure
 from ..embedding_tables.table_rows import table_rows
 from ..errors import BadInput
@@ -33,6 +34,9 @@ def add(commands: Subparsers) -> None:
     scenario_arguments.add(parser)
     add_outputs(parser)
     parser.add_argument("--json", metavar="FILE", help="write the whole result here; - is standard output")
+    parser.add_argument(
+        "--artefact", metavar="FILE.zip", help="write result, link, table, charts and versions in one zip, for `verify`"
+    )
     parser.add_argument("--trace", metavar="FILE", help="write the timeline as Chrome trace JSON")
     parser.set_defaults(call=call)
 
@@ -44,7 +48,7 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
     how: How = "estimate" if arguments.estimate else "full"
     with progress_bar.shown(), threadpool_limits(1), at_once():
-        result = computed(chosen.scenario, how, chosen.data, partial(_shown, progress_bar.Paced()))
+        result = computed(chosen.scenario, how, chosen.data, partial(shown_progress, progress_bar.Paced()))
     if arguments.csv:
         output.write(arguments.csv, csv_text([result], how))
     if arguments.json:
@@ -52,11 +56,14 @@ def call(arguments: argparse.Namespace) -> int:
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     if arguments.trace:
         output.write(arguments.trace, chrome_trace(result))
-    output.say(summary(result), arguments.csv, arguments.json, arguments.trace)
+    if arguments.artefact:
+        output.write(arguments.artefact, packed(result, how))
+    output.say(summary(result), arguments.csv, arguments.json, arguments.trace, arguments.artefact)
     return 0 if result.ran else FAILED
 
 
-def _shown(draw: progress_bar.Paced, progress: Progress) -> bool:
+def shown_progress(draw: progress_bar.Paced, progress: Progress) -> bool:
+    """Draw how far a run is; return False, as nothing stops it."""
     reads = progress.note.startswith(("reading", "sorting"))
     draw(progress.share, progress.note if reads else f"batch {count(progress.done)} of {count(progress.total)} {progress.note}")
     return False

@@ -169,24 +169,29 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def write_atomically(path: Path, text: str | Iterable[str]) -> None:
+def write_atomically(path: Path, text: str | bytes | Iterable[str]) -> None:
     """Write a file whole or not at all, durably; a pipe or a device is written as it is. Raises BadFile."""
+    pieces = [text] if isinstance(text, str | bytes) else text
     try:
         path = path.resolve()
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            with path.open("w", encoding="utf-8", newline="") as file:
-                file.writelines([text] if isinstance(text, str) else text)
+            with path.open("wb") as file:
+                file.writelines(map(_encoded, pieces))
         else:
-            _replace(path, [text] if isinstance(text, str) else text)
+            _replace(path, map(_encoded, pieces))
     except OSError as error:
         raise BadFile(f"{path} cannot be written: {error.strerror}; choose another file or free some space.") from error
 
 
-def _replace(path: Path, text: Iterable[str]) -> None:
+def _encoded(piece: str | bytes) -> bytes:
+    return piece if isinstance(piece, bytes) else piece.encode("utf-8")
+
+
+def _replace(path: Path, pieces: Iterable[bytes]) -> None:
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with fresh.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(text)
+        with fresh.open("wb") as file:
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)

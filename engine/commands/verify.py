@@ -1,0 +1,61 @@
+"""`verify`: a run's artefact, computed again and compared number by number."""
+
+import argparse
+from functools import partial
+
+from threadpoolctl import threadpool_limits
+
+from ..analysis import linked
+from ..artefact import Artefact, differences, unpacked
+from ..core.figures import count
+from ..errors import BadFile
+from ..paths import written_path
+from ..service.worker import computed
+from ..version import MODEL
+from ..workload.readers.formats import digest_of
+from . import output, progress_bar
+from .parser import FAILED, Subparsers
+from .run import at_once, shown_progress
+
+MOST_LINES = 20
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("verify", help="compute an artefact of run --artefact again, and say what differs")
+    parser.add_argument("artefact", type=written_path, metavar="ARTEFACT.zip")
+    parser.add_argument("--data", type=written_path, metavar="FILE", help="the data file that the run was trained on")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Compute the artefact's run again; returns 0 where all is equal, 3 where something differs."""
+    artefact = unpacked(arguments.artefact)
+    digest = artefact.environment.get("data_sha256", "")
+    if digest and arguments.data is None:
+        raise BadFile(f"The run was trained on a data file whose SHA-256 is {digest}; give it with --data FILE.")
+    if arguments.data is not None and digest_of(arguments.data) != digest:
+        raise BadFile(f"{arguments.data} is not the run's data file, whose SHA-256 is {digest or 'none'}; give that file.")
+    opened = linked.read(artefact.link)
+    with progress_bar.shown(), threadpool_limits(1), at_once():
+        again = computed(opened.scenario, artefact.how, arguments.data, partial(shown_progress, progress_bar.Paced()))
+    lines = list(differences(artefact, again))
+    output.write(output.STANDARD, "\n".join([*_about(artefact, opened.banner), *_verdict(artefact, lines)]) + "\n")
+    return FAILED if lines else 0
+
+
+def _about(artefact: Artefact, banner: str) -> list[str]:
+    """Return sentences on versions that have changed since."""
+    then = artefact.environment.get("model_version", "unknown")
+    sentences = [banner] if banner else []
+    if then != MODEL:
+        sentences.append(f"The artefact is of model version {then}, this is {MODEL}: CHANGELOG.md says what moved.")
+    return sentences
+
+
+def _verdict(artefact: Artefact, lines: list[str]) -> list[str]:
+    numbers = count(sum(value is not None for value in artefact.content["results"].values()))
+    if not lines:
+        return [f"Equal: {numbers} results and all tables are as they were."]
+    more = [f"... and {count(len(lines) - MOST_LINES)} more"] if len(lines) > MOST_LINES else []
+    return [f"{count(len(lines))} numbers differ:", *lines[:MOST_LINES], *more]

@@ -1,0 +1,119 @@
+"""Artefacts: does a run come back equal, is any change of a number found, and is a broken or hostile zip refused?"""
+
+import json
+from io import BytesIO
+from zipfile import ZipFile
+
+import pytest
+
+from engine import artefact
+from engine.__main__ import main
+from engine.artefact import differences, packed, unpacked
+from engine.errors import BadFile
+from engine.estimate import estimate
+from engine.scenario.presets import preset
+
+
+@pytest.fixture
+def made(tmp_path):
+    result = estimate(preset("tiny").scenario)
+    path = tmp_path / "run.zip"
+    path.write_bytes(packed(result, "estimate"))
+    return path, result
+
+
+def rewritten(path, name, change):
+    with ZipFile(path) as archive:
+        members = {member: archive.read(member) for member in archive.namelist()}
+    members[name] = change(members[name])
+    whole = BytesIO()
+    with ZipFile(whole, "w") as archive:
+        for member, content in members.items():
+            archive.writestr(member, content)
+    path.write_bytes(whole.getvalue())
+
+
+def test_an_estimate_and_a_full_run_come_back_equal(tmp_path, capsys):
+    for number, more in enumerate((["--estimate"], ["--set", "run.batches=20"])):
+        path = tmp_path / f"{number}.zip"
+        assert main(["run", "--preset", "tiny", *more, "--artefact", str(path)]) == 0
+        capsys.readouterr()
+        assert main(["verify", str(path)]) == 0
+        assert capsys.readouterr().out.startswith("Equal: ")
+    with ZipFile(path) as archive:
+        names = set(archive.namelist())
+        assert {"result.json", "result.csv", "link.txt", "environment.json", "charts/training.vl.json"} <= names
+        assert json.loads(archive.read("environment.json"))["how"] == "full"
+
+
+def test_equal_runs_make_equal_files(made):
+    path, result = made
+    assert path.read_bytes() == packed(result, "estimate") and not list(differences(unpacked(path), result))
+
+
+@pytest.mark.parametrize("table", ["results", "breakdown"])
+def test_any_other_number_is_found(made, table, capsys):
+    path, _ = made
+
+    def change(content):
+        read = json.loads(content)
+        if table == "results":
+            read["results"]["Step time [ms]"] *= 1 + 1e-15
+        else:
+            read["breakdown"][0]["Busy [s]"] *= 1 + 1e-15
+        return json.dumps(read).encode()
+
+    rewritten(path, "result.json", change)
+    assert main(["verify", str(path)]) == 3
+    said = capsys.readouterr().out
+    assert said.startswith("1 numbers differ:") and ("Step time [ms]: " in said or "breakdown, row 1, Busy [s]: " in said)
+
+
+def test_training_may_be_close_on_another_kind_of_processor_alone(made):
+    path, result = made
+    content = json.loads(json.dumps(result.as_json()))
+    read = unpacked(path)
+
+    def found(**more):
+        return list(differences(read._replace(content={**content, **more}), result))
+
+    other = {**content["results"], "Loss": 0.5}
+    now = {**result.results, "Loss": 0.5001}
+    result = result.__class__(**{**vars(result), "results": now})
+    assert found(results=other) and not found(results=other, arithmetic="another")
+    assert found(results={**other, "Loss": 0.6}, arithmetic="another")
+    assert found(results={**other, "Elapsed [s]": 1.0}, arithmetic="another")
+
+
+def test_a_model_version_that_has_changed_is_said(made, capsys):
+    path, _ = made
+    rewritten(path, "environment.json", lambda content: content.replace(b'"model_version": "', b'"model_version": "0.0'))
+    assert main(["verify", str(path)]) == 0 and "The artefact is of model version 0.0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("change", [lambda _: b"{}", lambda _: b"[" * 100_000, lambda _: b"\xff", lambda _: b'{"how": "else"}'])
+@pytest.mark.parametrize("name", ["environment.json", "result.json"])
+def test_broken_members_are_refused(made, name, change):
+    path, _ = made
+    rewritten(path, name, change)
+    with pytest.raises(BadFile, match="is not an artefact"):
+        unpacked(path)
+
+
+def test_what_is_no_artefact_is_refused(tmp_path, monkeypatch, made, capsys):
+    (tmp_path / "no.zip").write_bytes(b"PK nothing")
+    assert main(["verify", str(tmp_path / "no.zip")]) == 2 and "is not an artefact" in capsys.readouterr().err
+    assert main(["verify", str(tmp_path / "none.zip")]) == 2 and "cannot be read" in capsys.readouterr().err
+    assert main(["run", "--preset", "tiny", "--estimate", "--artefact", "-"]) == 2
+    assert "name a file" in capsys.readouterr().err
+    monkeypatch.setattr(artefact, "MOST_BYTES", 10)
+    with pytest.raises(BadFile):
+        unpacked(made[0])
+
+
+def test_a_run_on_a_file_asks_for_that_file(made, tmp_path, capsys):
+    path, _ = made
+    rewritten(path, "environment.json", lambda content: content.replace(b'"data_sha256": ""', b'"data_sha256": "abc"'))
+    assert main(["verify", str(path)]) == 2 and "give it with --data FILE" in capsys.readouterr().err
+    (tmp_path / "x.csv").write_text("click,user\n1,2\n")
+    assert main(["verify", str(path), "--data", str(tmp_path / "x.csv")]) == 2 and "abc" in capsys.readouterr().err
