@@ -1,4 +1,7 @@
-"""The page Design: the speed and cost of this machine for this model, and whether that is enough."""
+"""The page Design: the speed and cost of this machine for this model.
+
+The answer on top says whether the machine is enough.
+"""
 
 import streamlit as st
 

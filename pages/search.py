@@ -82,7 +82,10 @@ def progress(status: Status | None) -> None:
 
 
 def results(status: Status | None) -> None:
-    """Draw finished points; a changed filter, pin, metric or view redraws the page, as its link changes."""
+    """Draw finished points.
+
+    A changed filter, pin, metric or view redraws the page, as its link changes.
+    """
     if search_link.to_link() != part:
         st.rerun()
     table = sweep_runs.table(sweep, mode, status)

@@ -1,5 +1,6 @@
-"""Bars of step time and energy for the chosen system and the baseline, or for a whole family.
+"""Bars of step time and energy, by system.
 
+Systems are the chosen one and the baseline, or a whole family.
 Each bar's range is computed in another process and drawn later.
 """
 
@@ -33,7 +34,10 @@ def wanted(scenario: Scenario) -> tuple[str, ...]:
 
 
 def shown(scenario: Scenario, baseline_system: str, results: Mapping[str, Result]) -> dict[str, Result]:
-    """Return the results that have a bar, by system: the baseline's and the scenario's, or all of `results`."""
+    """Return the results that have a bar, by system.
+
+    These are the baseline's and the scenario's results, or all of `results`.
+    """
     two = dict.fromkeys((baseline_system, scenario.system))
     return {name: results[name] for name in (results if st.session_state.get(FAMILY) else two)}
 

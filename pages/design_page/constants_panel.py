@@ -1,4 +1,7 @@
-"""The table of all constants of the devices in use, with a note if some are calibrated."""
+"""The table of all constants of the devices in use.
+
+A note on the page says if some are calibrated.
+"""
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +17,10 @@ CALIBRATED = "calibrated"
 
 
 def note(*scenarios: Scenario) -> None:
-    """Draw a note that names the source of calibrated constants, with a link to Evidence; nothing without such constants."""
+    """Draw a note on calibrated constants, with a link to Evidence.
+
+    The note is left out without such constants.
+    """
     if calibration := calibrated_to(*scenarios):
         words, link = st.columns((5, 1), vertical_alignment="center")
         words.caption(plain(f"Some constants here are calibrated ({calibration});"))

@@ -1,4 +1,7 @@
-"""The part of Design below its first screen: two timelines on one clock, then a closed section a question."""
+"""The part of Design below its first screen.
+
+The part has two timelines on one clock, then a closed section a question.
+"""
 
 from collections.abc import Callable
 
@@ -22,7 +25,10 @@ TABLES = "tables section"
 
 
 def draw(scenario: Scenario, result: Result, base: Result) -> None:
-    """Draw the timelines, and a closed section a question; a section is computed once it is opened."""
+    """Draw the timelines, and a closed section a question.
+
+    A section is computed once it is opened.
+    """
     results_by_system = {estimate.scenario.system: estimate for estimate in (result, base) if estimate.ran}
     if results_by_system:
         _clock(results_by_system)

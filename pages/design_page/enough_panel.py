@@ -1,4 +1,7 @@
-"""The inverse question: the smallest machine that meets the target, its bands, and a button that takes this machine."""
+"""The inverse question: the smallest machine that meets the target.
+
+The panel has its bands, and a button that takes this machine.
+"""
 
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor, Future
@@ -41,7 +44,7 @@ def asked(scenario: Scenario) -> tuple[Future[Enough], Future[Bands]]:
 def cheaper(scenario: Scenario, answer: Future[Enough]) -> Future[str] | None:
     """Return the future of the sentence on a cheaper system that meets the target.
 
-    None before the answer is known, after an error, and for a paper's own prices.
+    The future is None before the answer is known, after an error, and for a paper's own prices.
     """
     if scenario.machine.prices == RECORDED or not answer.done() or answer.exception():
         return None
@@ -51,7 +54,10 @@ def cheaper(scenario: Scenario, answer: Future[Enough]) -> Future[str] | None:
 
 
 def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands], cheaper_system: Future[str] | None) -> None:
-    """Draw the recommended machine once it is known; its bands and the cheaper system follow later."""
+    """Draw the recommended machine once it is known.
+
+    Its bands and the cheaper system follow later.
+    """
     with st.container(border=True, key="recommended"):
         _draw(scenario, answer, sure)
         if (

@@ -1,4 +1,7 @@
-"""Step time over each knob that acts, one lane a knob, the strongest first; a dot marks the value in force."""
+"""Step time over each knob that acts, one lane a knob.
+
+The strongest knob is first; a dot marks the value in force.
+"""
 
 from functools import cache
 from math import inf, nan
@@ -40,7 +43,10 @@ def draw(scenario: Scenario) -> None:
 
 
 def reach(strip: Strip) -> float:
-    """Return the longest step time over a knob divided by its shortest; -inf where no stop runs."""
+    """Return the longest step time over a knob divided by its shortest.
+
+    The ratio is -inf if no stop runs.
+    """
     steps = np.array([stop.seconds for stop in strip.stops] or [nan])
     return float(np.nanmax(steps) / np.nanmin(steps)) if np.isfinite(steps).any() else -inf
 
@@ -64,7 +70,10 @@ def rows(knob_strips: list[Strip]) -> pd.DataFrame:
 
 @cache
 def spec() -> Spec:
-    """Return a chart with one lane a knob, each with its own scale from zero; needs the columns of `rows`."""
+    """Return a chart with one lane a knob, each with its own scale from zero.
+
+    The chart needs the columns of `rows`.
+    """
     lane = nominal("knob", sort={"field": "nth", "op": "min"}, axis=axis("", labelFontSize=12, labelLimit=150, domain=False))
     x = quantity("place", axis=None, scale=ending("up to 0.123 ms", 11))
     y = quantity("level", scale={"domain": [0, 1], "range": [LANE - 6, 6]})

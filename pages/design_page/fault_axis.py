@@ -1,5 +1,6 @@
-"""Faults on an axis of the run's progress; a click or a number adds a fault.
+"""Faults on an axis of the run's progress.
 
+A click or a number adds a fault.
 Knobs hold simulated instants, outages included, so that a link reproduces the run. The axis leaves outages out.
 """
 
@@ -48,7 +49,10 @@ class Placed:
 
 
 def draw(scenario: Scenario, result: Result) -> None:
-    """Draw the axis, with a number field for the keyboard; `result` is an estimate or a run of the scenario."""
+    """Draw the axis of faults, with a number field for the keyboard.
+
+    result: an estimate or a run of the scenario.
+    """
     step, batches = (result.results.get(STEP) or 0.0) / 1e3, scenario.run.batches
     if step <= 0 or batches < 2:
         return
@@ -138,7 +142,10 @@ def _recovery(scenario: Scenario, share: float) -> tuple[float, int | None]:
 
 
 def instant(scenario: Scenario, step: float, batch: int) -> float:
-    """Return the simulated instant [s] at which the run, with its faults, first ends so many batches."""
+    """Return the simulated instant [s] at which the run first ends so many batches.
+
+    The scenario's faults are included.
+    """
     run_seconds, offset = batch * step, 0.0
     for strike in islice(places(scenario, step), MOST_FAULTS):
         if strike.own >= run_seconds - NEAR * step:
@@ -191,7 +198,10 @@ def rows(placed_strikes: list[Placed], step: float, batches: int) -> pd.DataFram
 
 @cache
 def spec() -> Spec:
-    """Return a chart of progress from 0 to 100 %: numbered faults and places to click; needs the columns of `rows`."""
+    """Return a chart of progress from 0 to 100 %.
+
+    The chart has numbered faults and places to click, and needs the columns of `rows`.
+    """
     x = quantity("share", scale={"domain": [0, 100]}, axis=axis("Progress of the run, outages apart [%]"))
     tick = {"type": "tick", "color": INK, "opacity": 0.35, "cursor": "pointer", "height": 14, "y": 70}
     place = {

@@ -1,5 +1,6 @@
-"""Slow questions of the page Design, run in worker processes: the smallest machine and each number's uncertainty.
+"""Slow questions of the page Design, run in worker processes.
 
+The questions are for the smallest machine and each number's uncertainty.
 The band, the constant that moves a number most, and published numbers about it take some hundred estimates.
 """
 
@@ -35,7 +36,10 @@ COMPARED = (STEP, "Energy per batch [J]")
 
 @dataclass(frozen=True)
 class Sure:
-    """The uncertainty of a number: its band in a few words, and the sentences that explain it."""
+    """The uncertainty of a number on the page.
+
+    band: the number's band in a few words. story: the sentences that explain it.
+    """
 
     band: str
     story: tuple[str, ...]
@@ -45,9 +49,10 @@ NOTHING: Mapping[str, Sure] = MappingProxyType({})
 
 
 def sure(scenario: Scenario, baseline: Scenario | None = None) -> dict[str, Sure]:
-    """Return each result's uncertainty by name, with the constants that turn its comparison with the baseline.
+    """Return each result's uncertainty by name.
 
-    Empty if the machine cannot run at an end of some constant's range.
+    A sentence names the constants that turn a result's comparison with the baseline.
+    The mapping is empty if the machine cannot run at an end of some constant's range.
     """
     try:
         bands_by_name = {name: _sure(scenario, name, low, high) for name, (low, high) in uncertainty.bands(scenario).items()}
@@ -105,7 +110,10 @@ def _hangs_on(swing: uncertainty.Swing, number_unit: str) -> str:
 
 
 def every_knob(scenario: Scenario, baseline: Scenario) -> tuple[tuple[Strip, ...], int]:
-    """Return the strips of all knobs that act on the estimate, and the number of these knobs."""
+    """Return the strips of all knobs that act on the estimate.
+
+    The second value is the number of these knobs.
+    """
     paths = [path for path, knob in KNOBS.items() if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" and "." in path]
     acting = [path for path in paths if effect(scenario, path).acts]
     return strips(scenario, acting, baseline), len(acting)
@@ -126,8 +134,9 @@ def smallest_bands(scenario: Scenario, baseline: Scenario, slowdown: float) -> d
 
 
 def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return the range of step time and energy in 9 of 10 draws, by metric and system.
+    """Return ranges of step time and energy in 9 of 10 draws.
 
+    The keys are the metric, then the system.
     A system that cannot run in some draw is left out.
     """
     ranges_by_metric: dict[str, dict[str, tuple[float, float]]] = {STEP: {}, ENERGY: {}}
@@ -142,7 +151,10 @@ def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, flo
 
 
 def cheaper_system(scenario: Scenario, goal: float, dollars: float) -> str:
-    """Return a sentence on a cheaper system with steps of at most `goal` seconds, "" without one."""
+    """Return a sentence on a cheaper system with steps of at most `goal` seconds.
+
+    The sentence is "" without such a system.
+    """
     verdict_question = VerdictQuestion(scenario, Requirement(step_ms=goal / MS), "capital")
     try:
         cheapest_row = next(decisions(verdict_question)).best

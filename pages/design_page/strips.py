@@ -1,4 +1,7 @@
-"""Knob strips: each main knob with its useful values, the value in force, those of products, and the step time."""
+"""Knob strips of the page Design, one for each main knob.
+
+A strip has the knob's useful values, the value in force, those of products, and the step time.
+"""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -31,7 +34,10 @@ KINDS = (*NUMBERS, "choice", "switch")
 
 
 def shown() -> tuple[str, ...]:
-    """Return the knobs that have a strip: main knobs, relaxed lookup if the system has one, and added knobs."""
+    """Return the knobs that have a strip.
+
+    These are main knobs, relaxed lookup if the system has this choice, and added knobs.
+    """
     # The answer next to the strips switches relaxed lookup too.
     relaxed = [RELAXED] * load("systems", session.scenario().system).relaxes
     main = [*(knob.path for knob in knob_widgets.MAIN if knob.path not in knob_widgets.BAR_KNOBS), *relaxed]
@@ -39,7 +45,10 @@ def shown() -> tuple[str, ...]:
 
 
 def found(scenario: Scenario) -> dict[str, Strip]:
-    """Return the strips by knob; knobs without a strip, such as those of full runs only, are left out."""
+    """Return the strips by knob.
+
+    Knobs without a strip, such as those of full runs only, are left out.
+    """
     arguments = scenario, tuple(path for path in shown() if KNOBS[path].kind in KINDS), question.baseline_scenario(scenario)
     sized = scenario.machine.target_throughput is not None  # each stop tries many counts of nodes
     strip_list = later.cached_result(knob_strips.strips, *arguments) if sized else _cached_strips(own_folder(), *arguments)
@@ -106,7 +115,10 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
 
 
 def sentence(strip: Strip) -> str:
-    """Return where the knob stops to matter; for a knob of words, also the step time of each word."""
+    """Return where the knob stops to matter.
+
+    The sentence of a knob of words has the step time of each word, too.
+    """
     if KNOBS[strip.path].kind in NUMBERS:
         return strip.sentence
     steps = (f"{stop.text} {'cannot run' if isnan(stop.seconds) else readable(stop.seconds * 1e3, 'ms')}" for stop in strip.stops)
@@ -159,7 +171,10 @@ def _place_among(mark_value: float, stops: list[float]) -> float | None:
 
 
 def marked(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
-    """Return a line and its dots; the dot of the value in force (`here`) is large and coloured."""
+    """Return a line and its dots.
+
+    The dot of the value in force (`here`) is large and coloured.
+    """
     line = layer({"type": "line", "color": LINE, "strokeWidth": 2}, x=x, y=y)
     dot_style = {"size": when("datum.here", size, size / 6), "color": when("datum.here", CURVE, LINE)}
     dots = {"type": "point", "aria": False, "filled": True, "opacity": 1}  # without a dot its group would have no name
@@ -168,8 +183,9 @@ def marked(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
 
 @cache
 def spark(many_stops: bool, products: bool) -> Spec:
-    """Return a chart of step time over evenly spaced stops, as on the slider; the value in force is marked.
+    """Return a chart of step time over evenly spaced stops, as on the slider.
 
+    The value in force is marked.
     The number of stops is in the data only: a changed specification would make the browser rebuild the chart, which is slower.
     """
     domain = {} if many_stops else {"domain": [0, 1]}

@@ -31,7 +31,10 @@ STRUCK = f"{RATIO}: of this run alone, its outages included, under the system's 
 
 
 def of_estimate(result: Result, results_by_system: Mapping[str, Result], sure: Future[Mapping[str, Sure]]) -> None:
-    """Draw the tiles of an estimate; the band of each number follows once it is computed."""
+    """Draw the tiles of an estimate.
+
+    The band of each number follows once it is computed.
+    """
     tile_names = OF_AN_ESTIMATE if result.scenario.machine.target_throughput is None else OF_NODES
     bands = None if not sure.done() else questions.NOTHING if sure.exception() else sure.result()
     draw(result, results_by_system, tile_names, sure=bands)
@@ -43,7 +46,10 @@ def draw(
     tile_names: Sequence[str] = OF_AN_ESTIMATE,
     sure: Mapping[str, Sure] | None = questions.NOTHING,
 ) -> None:
-    """Draw one tile a number, compared with the baseline system on the same machine, with its band if known."""
+    """Draw one tile a number, with its band if known.
+
+    Numbers are compared with the baseline system on the same machine.
+    """
     baseline_system = question.baseline_system(result.scenario)
     baseline_figures = (
         figures(results_by_system[baseline_system])

@@ -1,4 +1,7 @@
-"""The uncertainty of the estimate: the constants that move it most, and the band of all constants together."""
+"""The uncertainty of the estimate by its constants.
+
+A chart shows the constants that move a result most, and the band of all constants together.
+"""
 
 from functools import cache
 from typing import Any
@@ -57,7 +60,10 @@ def draw(scenario: Scenario, result: Result) -> None:
 
 
 def rows(swings: tuple[Swing, ...], estimate: float) -> pd.DataFrame:
-    """Return one row a constant: the result at both ends of its range, the range, confidence and source."""
+    """Return one row a constant.
+
+    A row has the result at both ends of the constant's range, the range, confidence and source.
+    """
     return pd.DataFrame(
         [
             {
@@ -77,7 +83,10 @@ def rows(swings: tuple[Swing, ...], estimate: float) -> pd.DataFrame:
 
 @cache
 def spec(metric: str) -> dict[str, Any]:
-    """Return a chart with a bar a constant, from its low end's result to its high end's, and a rule at the estimate."""
+    """Return a chart with a bar a constant.
+
+    A bar goes from the low end's result to the high end's; a rule stands at the estimate.
+    """
     bar = layer(
         {"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"},
         y=nominal("name", sort=None, axis=charts.axis("Constant", labelLimit=260)),

@@ -1,4 +1,7 @@
-"""The full run on the page Design: a button, the live curves, and the finished run next to two yardsticks."""
+"""The full run on the page Design.
+
+The panel has a button, the live curves, and the finished run next to two yardsticks.
+"""
 
 from concurrent.futures import BrokenExecutor, Future
 from dataclasses import replace
@@ -38,12 +41,15 @@ TIMED = "nothing is trained, so all batches are timed anew"
 
 
 def strike(scenario: Scenario) -> None:
-    """Let a run of the scenario that is under way go on with an added fault; only in a callback."""
+    """Let a run under way go on with an added fault; only in a callback."""
     st.session_state[STRUCK] = scenario
 
 
 def _go_on(scenario: Scenario) -> None:
-    """Start the run with the added fault; it shares the training under way unless the fault may change what is learned."""
+    """Start the run with the added fault.
+
+    The run shares the training under way unless the fault may change the learned weights.
+    """
     unstruck_scenario: Scenario | None = st.session_state.pop(STRUCK, None)
     status = runs.request([unstruck_scenario], "full") if unstruck_scenario and unstruck_scenario != scenario else None
     if unstruck_scenario is None or status is None or status.ended:
@@ -124,7 +130,7 @@ def _so_far(scenario: Scenario, progress: Progress, live: bool) -> None:
 
 
 def _cancelled(scenario: Scenario, status: Status, reached: Progress | None, batch: int | None) -> None:
-    """Draw the batch at which a training was cancelled, the batch from which it goes on, and its curves."""
+    """Draw where a training was cancelled and goes on, and its curves."""
     if live_progress := [point.progress for point in status.running if point.progress]:
         st.info("Cancelled: the training stops after the batch under way, unless another page waits for it.")
         _so_far(scenario, live_progress[0], live=True)
@@ -211,7 +217,7 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
 
 
 def fallen(series: pd.Series, curve_name: str) -> str:
-    """Return the title of a curve: its mean at the start and at the end so far."""
+    """Return the title of a curve: its first and last means so far."""
     numbers = series.dropna().astype(float)
     if numbers.empty:
         return f"{curve_name} is not known yet"
@@ -221,7 +227,10 @@ def fallen(series: pd.Series, curve_name: str) -> str:
 
 
 def auc_title(frame: pd.DataFrame) -> str:
-    """Return the title of the AUC curve: its last value, and an earlier higher value if AUC fell."""
+    """Return the title of the AUC curve.
+
+    The title names the last value, and an earlier higher value if AUC fell.
+    """
     evaluations = frame.dropna(subset=["auc"])
     if evaluations.empty:
         return "AUC on held-out samples is not known yet"
@@ -239,7 +248,10 @@ def _ask(scenario: Scenario) -> Future[Yardsticks]:
 
 
 def with_yardsticks(frame: pd.DataFrame, yardsticks_future: Future[Yardsticks]) -> pd.DataFrame:
-    """Return the frame with a column a yardstick, filled at evaluated batches; the frame itself until they are known."""
+    """Return the frame with a column a yardstick, filled at evaluated batches.
+
+    The frame has no such column until the yardsticks are known.
+    """
     if not _yardsticks_known(yardsticks_future):
         return frame
     yardstick_lines, evaluated = yardsticks_future.result(), frame["auc"].notna()
@@ -312,7 +324,10 @@ def apart(estimate: Result, full_run: Result) -> str:
 
 
 def gap(estimate: Result, full_run: Result) -> pd.DataFrame:
-    """Return one row a result: estimated, measured in the full run, and the estimate's error; None if unknown."""
+    """Return one row a result: estimated, measured in the full run, and the error.
+
+    An unknown value is None.
+    """
     rows = [
         {
             "Result": name,

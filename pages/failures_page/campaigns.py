@@ -1,4 +1,7 @@
-"""Campaigns of a scenario, cached: all protections under the same faults, and one protection over checkpoint periods."""
+"""Campaigns of a scenario, cached.
+
+Campaigns are those of all protections under the same faults, and of one protection over checkpoint periods.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,9 +33,11 @@ PERIODS = 25
 class Protected:
     """One protection's campaigns, one a seed.
 
-    name: the protection's name. title: the name for readers.
+    name: the protection's name.
+    title: the name for readers.
     refused: the sentence why this protection is not possible here, "" if it is.
-    runs: the campaigns, empty if refused. means: mean results by column title.
+    runs: the campaigns, empty if refused.
+    means: mean results by column title.
     """
 
     name: str
@@ -64,7 +69,10 @@ class Campaigns:
 
 
 def own(scenario: Scenario) -> str:
-    """Return the protection of the system's own log, as estimates and full runs have it; "none" without a log."""
+    """Return the protection of the system's own log, as estimates and full runs have it.
+
+    The protection is "none" without a log.
+    """
     policy = log_policy(scenario, load("systems", scenario.system))
     if policy.log == "undo":
         return "relaxed" if policy.mlp_staleness_bound else "undo"
@@ -72,9 +80,9 @@ def own(scenario: Scenario) -> str:
 
 
 def supposed(scenario: Scenario) -> Scenario:
-    """Return the scenario, with an example fault if none can strike: power is lost once a day.
+    """Return the scenario, with an example fault if no fault can strike.
 
-    The example has the system's own log as protection if the user chose none.
+    Power is then lost once a day. The example has the system's own log as protection if the user chose none.
     """
     if hazards_of(scenario):
         return scenario
@@ -130,20 +138,29 @@ def _protected(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], cou
 
 
 def _period(scenario: Scenario, name: str) -> float | None:
-    """Return the checkpoint period [s] that a knob sets for the chosen protection, None for each one's best."""
+    """Return the checkpoint period [s] that a knob sets for the chosen protection.
+
+    The period is None for other protections, which have their best period.
+    """
     minutes = scenario.policy.checkpoint_minutes
     return minutes * MINUTE if minutes and name == scenario.policy.protection else None
 
 
 def curved(scenario: Scenario) -> str:
-    """Return the protection whose periods are drawn: the chosen one, or full checkpoints if that has no period."""
+    """Return the protection whose periods are drawn.
+
+    This is the chosen protection, or full checkpoints if that has no period.
+    """
     protection = scenario.policy.protection
     return protection if load("protections", protection).periodic else CURVE
 
 
 @lru_cache(maxsize=64)
 def curve(scenario: Scenario, name: str) -> PeriodCurve | str:
-    """Return useful time over checkpoint periods around the best one, or the sentence that refuses the curve."""
+    """Return useful time over checkpoint periods around the best one.
+
+    If the curve is refused, the sentence of the refusal is returned.
+    """
     hazards = hazards_of(scenario)
     try:
         middle = _middle(period_curve(scenario, name, hazards, [10 * MINUTE]))

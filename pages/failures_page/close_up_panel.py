@@ -1,4 +1,7 @@
-"""One power loss batch by batch: batches that the system's own log committed, that are lost, torn, or run again."""
+"""One power loss batch by batch, under the system's own log.
+
+A batch was committed, or is lost, torn, or run again.
+"""
 
 from functools import cache, lru_cache
 
@@ -44,7 +47,10 @@ def _detail_or_refusal(scenario: Scenario, share: float) -> PowerLossDetail | st
 
 
 def outage_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
-    """Return a sentence on the parts of an outage, and why an outage is long compared with a short run."""
+    """Return a sentence on the parts of an outage.
+
+    The sentence also says why an outage is long compared with a short run.
+    """
     faults, outage = scenario.faults, detail.crash.outage
     outage_seconds = outage.resumed - outage.at
     knob_seconds = faults.detect_seconds + faults.restart_seconds
@@ -60,7 +66,7 @@ def outage_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
 
 
 def told(detail: PowerLossDetail, scenario: Scenario) -> str:
-    """Return a sentence on the power loss: the lost batches and the batch at which training goes on."""
+    """Return a sentence on the lost batches and the batch where training goes on."""
     crash, resumed = detail.crash, detail.crash.resumption
     outage_text = figure(crash.outage.resumed - crash.outage.at, "s")
     if resumed.embedding_batch == 0:
@@ -94,7 +100,10 @@ def frame(detail: PowerLossDetail) -> pd.DataFrame:
 
 @cache
 def spec() -> Spec:
-    """Return a chart with a lane for batches and each kind of log write; needs the columns of `frame`."""
+    """Return a chart with a lane for batches and each kind of log write.
+
+    The chart needs the columns of `frame`.
+    """
     bars = layer(
         {"type": "bar", "height": {"band": 0.74}, "stroke": "#80808080", "strokeWidth": 0.5},
         x=quantity("start", axis=axis("Time from the power loss, the outage shortened [ms]", grid=False), scale={"nice": False}),

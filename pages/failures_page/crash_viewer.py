@@ -1,4 +1,7 @@
-"""A power loss at each persist of one small run: the state that the medium can hold, and the recovery from that state."""
+"""A power loss at each persist of one small run.
+
+The page shows the state that the medium can hold, and the recovery from that state.
+"""
 
 from functools import cache
 
@@ -29,7 +32,10 @@ MEANS = {"nothing": "Nothing of it", "everything": "All of it", "some": "Some of
 
 
 def draw() -> None:
-    """Draw the state of the opened link, or else the controls; then the medium's map and the verdict."""
+    """Draw the state of the opened link, or else the controls.
+
+    Below stand the medium's map and the verdict.
+    """
     if session.crash():
         show(view(session.crash()))
         st.button("Look at other states", on_click=lambda: st.session_state.pop(session.CRASH))
@@ -83,7 +89,10 @@ def frame(crash_view: CrashView) -> pd.DataFrame:
 
 @cache
 def spec() -> Spec:
-    """Return a chart with a square a line of the medium, and a lane for the table and each log slot."""
+    """Return a chart with a square a line of the medium.
+
+    Lanes are the table and each log slot.
+    """
     lanes = nominal("lane", sort=["Table", *SLOTS], axis=axis("", labelFontSize=13))
     x = {"field": "line", "type": "ordinal", "axis": axis("Line of 64 B", labelAngle=0)}
     text = layer(

@@ -1,4 +1,7 @@
-"""The accuracy that one recovery by a protection costs, as stored studies measured it, with 95 % intervals."""
+"""The accuracy that one recovery by a protection costs.
+
+Stored studies measured it, with 95 % intervals.
+"""
 
 from functools import cache
 from statistics import fmean
@@ -50,7 +53,10 @@ def draw(protection: Protected) -> None:
 
 
 def many_recoveries(protection: Protected) -> str:
-    """Return a sentence on the summed effect of a mean campaign's recoveries to older MLPs, "" without any."""
+    """Return a sentence on the summed effect of recoveries to older MLPs.
+
+    The recoveries are those of a mean campaign; the sentence is "" without such recoveries.
+    """
     runs, lossy = protection.runs, protection.name in ("relaxed", "relaxed-backup")
     if not (runs and lossy):
         return ""
@@ -60,7 +66,7 @@ def many_recoveries(protection: Protected) -> str:
 
 
 def told(title: str, effect: AccuracyEffect) -> str:
-    """Return a sentence on the accuracy that a recovery of the chosen protection costs at the end."""
+    """Return a sentence on the accuracy that the chosen protection's recovery costs."""
     if effect.exact:
         return f"{title}: {effect.sentence[0].lower()}{effect.sentence[1:].rstrip('.')}"
     auc_effect = next(
@@ -97,7 +103,10 @@ def drawn(frame: pd.DataFrame) -> pd.DataFrame:
 
 @cache
 def spec() -> Spec:
-    """Return a chart of means with intervals, a row a protection; needs recovery, measure, difference, low, high."""
+    """Return a chart of means with intervals, a row a protection.
+
+    The chart needs recovery, measure, difference, low, high.
+    """
     x = {"type": "quantitative", "axis": axis("Difference at the end [percentage points]")}
     measure = nominal("measure", sort=list(DRAWN))
     encoding = {

@@ -1,4 +1,7 @@
-"""The settings row of the page Failures: a sentence whose fields set failures, machine, checkpoints and power losses."""
+"""The settings row of the page Failures, a sentence with fields.
+
+The fields set failures, machine, checkpoints and power losses.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -49,7 +52,7 @@ ACTS = (
 def draw(scenario: Scenario, shown_scenario: Scenario) -> None:
     """Draw the row of fields with their refusal and notes.
 
-    scenario: the session's. shown_scenario: the same, with an example fault if none can strike.
+    scenario: the session's scenario. shown_scenario: the same, with an example fault if none can strike.
     """
     row = held(shown_scenario)
     refused = _refused(shown_scenario)
@@ -85,7 +88,10 @@ def refusal(shown_scenario: Scenario) -> str:
 def draw_presses(
     shown_scenario: Scenario, best_period: losses.ProtectionLoss | None, best_protection: losses.ProtectionLoss | None
 ) -> None:
-    """Draw buttons for the best period, the best protection, the system's own log, and usual failure rates."""
+    """Draw buttons that set several knobs at once.
+
+    The buttons set the best period, the best protection, the system's own log, and usual failure rates.
+    """
     with st.container(horizontal=True, key="failure-presses"):
         if best_period and best_period.period:
             minutes = float(f"{best_period.period / MINUTE:.3g}")
@@ -101,7 +107,10 @@ def draw_presses(
 
 
 def held(shown_scenario: Scenario) -> FailureRow:
-    """Return the row of the knobs' values, per the unit of time that was chosen last or else reads best."""
+    """Return the row of the knobs' values.
+
+    Failures are per the unit of time that was chosen last, or else the one that reads best.
+    """
     time_text = str(st.session_state.get(BETWEEN, ""))
     return failure_row.row_of(shown_scenario, time_text.removesuffix(A_NODE), time_text.endswith(A_NODE))
 
@@ -112,7 +121,10 @@ def place_name(protection: str) -> str:
 
 
 def notes(scenario: Scenario, shown_scenario: Scenario, row: FailureRow) -> list[str]:
-    """Return notes below the row: the example, replicas, other kinds of failures, and where its knobs act."""
+    """Return the notes below the row.
+
+    Notes name the example, replicas, other kinds of failures, and where the row's knobs act.
+    """
     sentences = []
     if scenario is not shown_scenario:
         sentences.append(
@@ -169,7 +181,10 @@ def _choice(
 
 
 def _fill(row: FailureRow, shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Scenario] | None) -> None:
-    """Set the fields to the knobs' values; fields of a refused change keep the written text."""
+    """Set the fields to the knobs' values.
+
+    Fields of a refused change keep the written text.
+    """
     minutes = shown_scenario.policy.checkpoint_minutes
     time_text = row.period + A_NODE * row.each_node
     st.session_state.update({
@@ -204,8 +219,9 @@ def _refused(shown_scenario: Scenario) -> tuple[Mapping[str, str], str, Scenario
 
 
 def _change(base: Scenario, fields: tuple[str, ...], apply_change: Callable[[Scenario], Scenario]) -> None:
-    """Apply a change to the session's scenario, or keep the written text with the sentence that refuses the change.
+    """Apply a change to the session's scenario.
 
+    A refused change stays written, with the sentence that refuses it.
     Refused texts of other fields stay written and refused.
     """
     earlier_refusal: tuple[Mapping[str, str], str, Scenario] | None = st.session_state.pop(REFUSED, None)
@@ -278,7 +294,10 @@ def _minutes_changed() -> None:
 
 
 def _periodic(scenario: Scenario) -> str:
-    """Return the protection that minutes apply to: the chosen one, or full checkpoints if that has no period."""
+    """Return the protection that minutes apply to.
+
+    This is the chosen protection, or full checkpoints if that has no period.
+    """
     for name in (supposed(scenario).policy.protection, scenario.policy.protection):
         if load("protections", name).periodic:
             return name

@@ -60,8 +60,9 @@ ONCE: Spec = {"values": [{}]}  # data of one row, for a mark that is drawn once
 
 @cache
 def periods(marked: tuple[Marked, ...], low: float, shortest: float, longest: float) -> Spec:
-    """Return a chart of lost time over the checkpoint period, both logarithmic; needs period, gone, how.
+    """Return a chart of lost time over the checkpoint period, both logarithmic.
 
+    The chart needs period, gone, how.
     marked: named periods, such as the best by formula, the lowest loss, and the user's own.
     low: the least percentage drawn. shortest, longest: the range of periods [min].
     """
@@ -100,7 +101,10 @@ def pixel(lost_percent: float, low: float) -> float:
 
 
 def apart(ideal_pixels: list[float], used_pixels: list[float]) -> list[float]:
-    """Return a pixel row for each label, near its ideal one, at least LINE from every other label."""
+    """Return a pixel row for each label, near its ideal one.
+
+    A label is at least LINE from every other label.
+    """
     occupied_pixels, label_pixels = list(used_pixels), []
     for y in ideal_pixels:
         tries = (y + side * step for step in range(HEIGHT) for side in (-1, 1))
@@ -122,7 +126,10 @@ def _yardstick(name: str, lost_percent: float, y_label: float, scale: Spec) -> S
 
 
 def _period_mark(period: Marked, y_label: float, scale: Spec, label_on_left: bool) -> Spec:
-    """Return a rule or a point at a period, with its name in a row of its own at the bottom."""
+    """Return a rule or a point at a named period.
+
+    Its name stands in a row of its own at the bottom.
+    """
     x_encoding = {"x": {"datum": period.minutes, "type": "quantitative", "scale": LOG}}
     point = {"type": "point", "aria": False, "filled": True, "size": 130, "shape": "diamond", "color": OWN, "opacity": 1}
     mark = layer(ruled(color=INK, strokeDash=[6, 3] if period.gone is None else [1, 0], opacity=0.7), **x_encoding)
@@ -140,7 +147,10 @@ def _period_mark(period: Marked, y_label: float, scale: Spec, label_on_left: boo
 
 @cache
 def around() -> Spec:
-    """Return a chart of the phases around one fault; needs lane, what, start, end [s from the fault]."""
+    """Return a chart of the phases around one fault.
+
+    The chart needs lane, what, start, end [s from the fault].
+    """
     bars = layer(
         {"type": "bar", "height": {"band": 0.7}, "clip": True},
         x=quantity("start", axis=axis("Seconds from the fault"), scale={"nice": False}),

@@ -36,7 +36,7 @@ FORMATS = {
 class Marked(NamedTuple):
     """A named checkpoint period.
 
-    minutes: the period [min]. gone: lost time [%] at which it is drawn as a point, None for a rule.
+    minutes: the period [min]. gone: lost time [%] of a point, None for a rule.
     """
 
     name: str
@@ -92,19 +92,28 @@ def periods(curve: PeriodCurve) -> pd.DataFrame:
 
 
 def yardsticks() -> tuple[str, str]:
-    """Return two sentences: the sources of the dotted lines, and the result of Llama 3's public numbers."""
+    """Return a sentence on the dotted lines, and one on Llama 3.
+
+    The first sentence names the lines' sources, the second one the result of Llama 3's public numbers.
+    """
     sources = "; ".join(f"{yardstick.name} ({yardstick.source})" for yardstick in YARDSTICKS)
     return f"Dotted: what others publish of their own machines, to compare with, not to reach: {sources}.", llama().sentence
 
 
 def lowest(frame: pd.DataFrame) -> float:
-    """Return the chart's lower end [%]: a power of ten below the best period's loss, with room for names."""
+    """Return the lower end [%] of the chart of periods.
+
+    The end is a power of ten below the best period's loss, with room for names.
+    """
     lowest_percent = max(frame["gone"].min(), 1e-4)
     return float(10 ** floor(log10(lowest_percent / ROOM)))
 
 
 def marked(curve: PeriodCurve, best_loss: ProtectionLoss | None, chosen_loss: ProtectionLoss | None) -> tuple[Marked, ...]:
-    """Return a curve's named periods: lowest loss, the user's own, and the optima of Daly and Young."""
+    """Return a curve's named periods.
+
+    These are the period of the lowest loss, the user's own, and the optima of Daly and Young.
+    """
     named_periods = [Marked("lowest loss", *lowest_loss(curve, best_loss))]
     if chosen_loss and chosen_loss.period and chosen_loss.share:
         named_periods.append(Marked("yours", chosen_loss.period / MINUTE, 100 * chosen_loss.share.total))
@@ -116,7 +125,10 @@ def marked(curve: PeriodCurve, best_loss: ProtectionLoss | None, chosen_loss: Pr
 
 
 def lowest_loss(curve: PeriodCurve, best_loss: ProtectionLoss | None) -> tuple[float, float]:
-    """Return minutes and lost percentage of the best period, by the closed form or else as simulated."""
+    """Return minutes and lost percentage of the best period.
+
+    Both are by the closed form, or else as simulated.
+    """
     if best_loss and best_loss.period and best_loss.share:
         return best_loss.period / MINUTE, 100 * best_loss.share.total
     point = max(curve.points, key=lambda curve_point: curve_point.simulated)

@@ -1,4 +1,7 @@
-"""The answer of the page Failures: hours and USD lost a month by protection, in a box, a chart and a table."""
+"""The answer of the page Failures: losses of a month by protection.
+
+A box, a chart and a table show hours and USD.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -135,7 +138,10 @@ def finding(month: MonthlyLosses, example: bool = False) -> str:
 
 
 def reasons(month: MonthlyLosses) -> list[str]:
-    """Return sentences on the loss's parts, the best period, the best protection, and why a log is slow."""
+    """Return sentences that explain the loss and its remedies.
+
+    The sentences name the loss's parts, the best period, the best protection, and why a log is slow.
+    """
     chosen_loss, least_loss = month.chosen, month.least
     if chosen_loss.share is None:
         return [chosen_loss.refused]
@@ -160,13 +166,19 @@ def reasons(month: MonthlyLosses) -> list[str]:
 
 
 def _model(scenario: Scenario) -> str:
-    """Return the model's name with the size of its tables, which determines the time of a checkpoint."""
+    """Return the model's name with the size of its tables.
+
+    The size determines the time of a checkpoint.
+    """
     name, size = model_name(scenario), figure(table_bytes(scenario), "B")
     return name if size in name else f"{name} ({size} of tables)"
 
 
 def _as_good(month: MonthlyLosses) -> str:
-    """Return words on the number of protections that lose about as little as the best, "" for none."""
+    """Return words on other protections that lose about as little as the best.
+
+    The text is "" for none.
+    """
     limit = _total(month.least) * (1 + ALIKE)
     equal_count = sum(loss.share is not None and _total(loss) <= limit for loss in month.protections) - 1
     return f" and {equal_count} more" if equal_count else ""
@@ -255,7 +267,10 @@ def frame_limit(frame: pd.DataFrame) -> float:
 
 
 def table(month: MonthlyLosses) -> pd.DataFrame:
-    """Return one row a protection: hours and USD a month, their parts, period, hardware price, and refusal."""
+    """Return one row a protection, as downloaded.
+
+    Columns are hours and USD a month, their parts, period, hardware price, and refusal.
+    """
     chosen_name = month.scenario.policy.protection
     return pd.DataFrame([
         {

@@ -1,4 +1,7 @@
-"""A chart of lost time over the checkpoint period, with the lowest loss and the user's own period."""
+"""A chart of lost time over the checkpoint period.
+
+The chart marks the lowest loss and the user's own period.
+"""
 
 from functools import lru_cache
 

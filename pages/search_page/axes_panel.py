@@ -1,4 +1,7 @@
-"""The panel of a sweep's axes and sampling: knobs with their values, and the choice of points. The session keeps both."""
+"""The panel of a sweep's axes and sampling, which the session keeps.
+
+An axis is a knob with its values; the sampling chooses the points.
+"""
 
 from functools import lru_cache
 
@@ -96,7 +99,10 @@ def draw(axes: tuple[str, ...]) -> None:
 
 
 def _put_suggested() -> None:
-    """Set the panel to suggested axes: the family's systems and knobs that change time or cost here."""
+    """Set the panel to suggested axes.
+
+    These are the family's systems and the knobs that change the scenario's time or cost.
+    """
     put(tuple(map(str, suggested_axes.axes(session.scenario())))[:MOST_AXES], "")
     st.session_state[OPEN] = True
 
@@ -129,7 +135,10 @@ def _suggest(knob_key: str, values_key: str) -> None:
 
 
 def suggestion(knob: Knob, base: Scenario) -> str:
-    """Return sensible values for a knob: the family's systems, all choices, or round numbers near its value."""
+    """Return sensible values for a knob.
+
+    These are the family's systems, all choices, or round numbers near its value.
+    """
     if knob.path == "system":
         return ",".join(palette.family(base.system))
     if knob.kind == "switch":
@@ -155,7 +164,10 @@ def _refusal(text: str) -> None:
 
 
 def summary(swept: Sweep) -> str:
-    """Return a sweep in a few words, such as "21 points: CXL bandwidth (7) × Training system (3)"."""
+    """Return a sweep in a few words.
+
+    An example is "21 points: CXL bandwidth (7) × Training system (3)".
+    """
     names = " × ".join(f"{KNOBS[axis.path].label} ({len(axis.values) or 'range'})" for axis in swept.axes)
     sampling_text = "" if swept.sampling.kind == "grid" else f", {KINDS[swept.sampling.kind]}"
     return f"{counted(len(swept), 'point')}: {names}{sampling_text}"

@@ -1,4 +1,7 @@
-"""The results of a sweep: the finding, filters, one view at a time, the best points, and the files."""
+"""The results of a sweep on the page Search.
+
+From top to bottom: the finding, filters, one view at a time, the best points, and the files.
+"""
 
 from typing import Literal
 
@@ -57,7 +60,10 @@ def draw(sweep: Sweep, table: pd.DataFrame, mode: How, link: str, base: Result |
 
 
 def answer(sweep: Sweep, table: pd.DataFrame, base: Result | None, run_ended: bool) -> tuple[str, str]:
-    """Return a sentence on the best finished point, and one on the knobs that matter; "" without results."""
+    """Return a sentence on the best finished point, and one on the knobs that matter.
+
+    Both sentences are "" without results.
+    """
     limits = sweep_filters.held()
     table, _ = sweep_weeks.joined(sweep, table, limits)
     names = sweep_table.metric_names(table)

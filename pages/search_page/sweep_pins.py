@@ -28,7 +28,10 @@ MAIN = (
 
 
 def card(sweep: Sweep, table: pd.DataFrame) -> None:
-    """Draw the clicked point: its knobs, its main results, a link to Design, and the pin button."""
+    """Draw the clicked point as a card.
+
+    The card has its knobs, its main results, a link to Design, and the pin button.
+    """
     point = pinned.picked(sweep)
     point_rows = table[table[POINT] == point] if point is not None else table.iloc[:0]
     if point_rows.empty:
@@ -73,7 +76,10 @@ def compare(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
 
 
 def beside(rows: pd.DataFrame, names: Sequence[str], sweep: Sweep) -> pd.DataFrame:
-    """Return one column a point: knobs of the axes, then results with their change against the first point."""
+    """Return one column a point, to compare pinned points.
+
+    Rows are the knobs of the axes, then results with their change against the first point.
+    """
     first_row = rows.iloc[0]
     lines = [{"": KNOBS[axis.path].title, **dict(zip(names, map(str, rows[axis.path]), strict=True))} for axis in sweep.axes]
     for metric in sweep_table.metric_names(rows):

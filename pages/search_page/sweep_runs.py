@@ -1,5 +1,6 @@
-"""The run of a sweep for its page: its request, found by link or points, and its results in one growing table.
+"""The run of a sweep: its request, and its results in one growing table.
 
+A request is found by its link or its points.
 Tables are cached by the request's number, which no other request ever has.
 """
 
@@ -44,7 +45,7 @@ AT_ONCE_SECONDS = 1.0  # sweeps that take at most this long are estimated withou
 class Shelf:
     """The table of one request as last read.
 
-    found: the columns as last read, None before. table: the frame of finished points.
+    found: the columns as last read, None before the first read. table: the frame of finished points.
     lock: for several visitors of one request. at: time of the last look-up [s, monotonic].
     """
 
@@ -84,12 +85,18 @@ def status(sweep: Sweep, mode: How, link: str) -> Status | None:
 
 
 def table(sweep: Sweep, mode: How, status: Status | None) -> pd.DataFrame:
-    """Return the finished points of a sweep, a row a point; only new results of a request are read."""
+    """Return the finished points of a sweep, a row a point.
+
+    Only new results of a request are read.
+    """
     return _read_shelf(sweep, mode, status).table
 
 
 def _read_shelf(sweep: Sweep, mode: How, status: Status | None) -> Shelf:
-    """Return the shelf of a request; without a request, points are looked up every REDRAW_SECONDS at most."""
+    """Return the shelf of a request.
+
+    Without a request, points are looked up every REDRAW_SECONDS at most.
+    """
     shelf = _shelf(runs.STORE.resolve(), status.request if status else 0, f"{sweep.digest} {mode}")
     with shelf.lock:
         if status is not None:
@@ -104,14 +111,20 @@ def _read_shelf(sweep: Sweep, mode: How, status: Status | None) -> Shelf:
 
 
 def _known_columns(sweep: Sweep, mode: How) -> Columns:
-    """Return the stored results of points without a request; more than MANY points are not looked up."""
+    """Return the stored results of points without a request.
+
+    More than MANY points are not looked up.
+    """
     if len(sweep) > MANY:
         return Columns({}, np.full(len(sweep), columns.UNFINISHED, np.uint8))
     return columns.known(runs.STORE, keys(sweep, mode))
 
 
 def at_once(sweep: Sweep, mode: How) -> bool:
-    """Estimate and store a sweep that takes less than a second; return True if that was done."""
+    """Estimate and store a sweep that takes less than a second.
+
+    Return True if that was done.
+    """
     if mode == "full" or seconds(sweep, mode, len(sweep), 1) > AT_ONCE_SECONDS or version.code_has_changed():
         return False
     _estimated(runs.STORE.resolve(), sweep)
@@ -120,7 +133,10 @@ def at_once(sweep: Sweep, mode: How) -> bool:
 
 @lru_cache(maxsize=256)
 def _estimated(store: Path, sweep: Sweep) -> None:
-    """Estimate and store missing points, once; a point in error, such as one without its file, is left to a run."""
+    """Estimate and store missing points, once.
+
+    A point in error, such as one without its file, is left to a run.
+    """
     shelf, names = _read_shelf(sweep, "estimate", None), keys(sweep, "estimate")
     unfinished = np.flatnonzero(shelf.found.state == columns.UNFINISHED).tolist() if shelf.found else []
     rows = []
@@ -143,13 +159,19 @@ def missing(sweep: Sweep, mode: How, status: Status | None) -> int:
 
 
 def seconds(sweep: Sweep, mode: How, point_count: int, cores: int) -> float:
-    """Return the forecast time [s] of so many points of a sweep, made from a sample of its points."""
+    """Return the forecast time [s] of so many points of a sweep.
+
+    The forecast is made from a sample of its points.
+    """
     sample = _sample_points(sweep)
     return forecast.sweep_seconds(sample, mode, cores) * point_count / len(sample)
 
 
 def shared(sweep: Sweep, mode: How) -> str:
-    """Return a sentence on the trainings that the sweep's full runs share, "" if they share none."""
+    """Return a sentence on the trainings that the sweep's full runs share.
+
+    The sentence is "" if they share none.
+    """
     return forecast.sharing(_sample_points(sweep)) if mode == "full" and len(sweep) <= TRIED else ""
 
 
@@ -159,9 +181,10 @@ def _sample_points(sweep: Sweep) -> tuple[Scenario, ...]:
 
 
 def follow(find: Callable[[], Status | None], size: int, progress: Draw, results: Draw) -> None:
-    """Draw progress and results; while a request runs, progress each second and results every few seconds.
+    """Draw progress and results.
 
-    Each is a fragment, so that an open list or a half-drawn box outlives a redraw. The page is drawn anew when the request
+    While a request runs, progress is redrawn each second and results every few seconds.
+    Both are fragments, so that an open list or a half-drawn box outlives a redraw. The page is drawn anew when the request
     that `find` looks up begins or ends.
     """
     first_status = find()
@@ -181,7 +204,10 @@ def follow(find: Callable[[], Status | None], size: int, progress: Draw, results
 
 
 def _with_error_shown(draw: Callable[[], None]) -> Callable[[], None]:
-    """Return `draw` with errors shown as sentences, as a fragment that redraws has no page around it."""
+    """Return `draw` with errors shown as sentences.
+
+    A fragment that redraws has no page around the fragment to show errors.
+    """
 
     def draw_or_error() -> None:
         try:

@@ -1,4 +1,7 @@
-"""A search beyond a sweep's points: the Pareto front anywhere on its axes, estimated, then confirmed by full runs."""
+"""A search beyond a sweep's points: the Pareto front anywhere on its axes.
+
+Points are estimated first, then confirmed by full runs.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -38,7 +41,7 @@ MOST_OBJECTIVES = 3
 class Found:
     """A search's answer.
 
-    asked: the question, to tell whether it is still the page's. wanted: the objectives.
+    asked: the question, compared with the page's present one. wanted: the objectives.
     front: results of the Pareto front. sentence: the finding.
     """
 

@@ -1,4 +1,7 @@
-"""Metrics over weeks of faults for a sweep's points, by campaigns of milliseconds each, if a filter asks for such metrics."""
+"""Metrics over weeks of faults for a sweep's points, by simulated campaigns.
+
+The metrics are computed if a filter needs them; a campaign takes milliseconds.
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,4 +1,7 @@
-"""The clicked point and the pinned points of a sweep, stored in the session; the link carries the pins."""
+"""The clicked point and the pinned points of a sweep, stored in the session.
+
+The link carries the pins.
+"""
 
 from collections.abc import Sequence
 
@@ -16,7 +19,10 @@ def pick(point: int) -> None:
 
 
 def picked(sweep: Sweep) -> int | None:
-    """Return the clicked point of this sweep, None without one; a new sweep forgets the point of the last."""
+    """Return the clicked point of this sweep, None without one.
+
+    A new sweep forgets the point of the last.
+    """
     if st.session_state.get(OF, sweep.digest) != sweep.digest:
         st.session_state.pop(PICKED, None)
     st.session_state[OF] = sweep.digest
@@ -37,10 +43,16 @@ def turn(digest: str, point: int) -> None:
 
 
 def text(digest: str) -> str:
-    """Return the pinned points of a sweep as its link writes them, counted from 1; "" for none."""
+    """Return the pinned points of a sweep as its link writes them, counted from 1.
+
+    The text is "" for none.
+    """
     return ",".join(str(point + 1) for point in st.session_state.get(PINS, {}).get(digest, ()))
 
 
 def put(digest: str, points: Sequence[int]) -> None:
-    """Set the pinned points of a sweep to those of a link; before the page is drawn."""
+    """Set the pinned points of a sweep to those of a link.
+
+    Call this before the page is drawn.
+    """
     st.session_state[PINS] = {**st.session_state.get(PINS, {}), digest: [*points]}

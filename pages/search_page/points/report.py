@@ -1,4 +1,7 @@
-"""A sweep's report as one HTML file without scripts or requests; the same input gives the same bytes."""
+"""A sweep's report as one HTML file without scripts or requests.
+
+The same input gives the same bytes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,8 +36,12 @@ CLOSED = "default-src 'none'; style-src 'unsafe-inline'"  # the reader's browser
 class Report:
     """The content of a report.
 
-    sweep: the sweep. how: estimates or full runs. rows: the finished points that pass the filters.
-    metric: the result that is judged. link: reproduces the sweep. date: day of the report, from the caller.
+    sweep: the sweep.
+    how: estimates or full runs.
+    rows: the finished points that pass the filters.
+    metric: the result that is judged.
+    link: the link that reproduces the sweep.
+    date: the day of the report, given by the caller.
     filters: the filters in words.
     """
 
@@ -166,7 +173,10 @@ def _constants(report: Report) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], words: int) -> str:
-    """Return an HTML table; its first row is the head, its first `words` columns are text."""
+    """Return an HTML table.
+
+    Its first row is the head, its first `words` columns are text.
+    """
 
     def line(cells: Sequence[str], kind: str) -> str:
         texts = (f"<{kind}{' class=text' if column < words else ''}>{escape(cell)}</{kind}>" for column, cell in enumerate(cells))

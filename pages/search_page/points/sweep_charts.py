@@ -1,5 +1,6 @@
-"""Charts of a sweep as specifications: lines with bands, a scatter with its front, and bars of importance.
+"""Charts of a sweep as specifications.
 
+The charts are lines with bands, a scatter with its front, and bars of importance.
 Fields have fixed names; the visitor's names appear in titles only. `point` is the number of the point of a mark.
 """
 
@@ -42,7 +43,7 @@ def lines(
     log_y: bool = False,
     words: Words = (),
 ) -> Spec:
-    """Return a chart of the metric over one axis, with a line a value of a second axis.
+    """Return a chart of the metric over one axis, a line for each of `series`.
 
     Other knobs are reduced and drawn as a band. An axis of `words` has points and bars instead of lines and bands, as nothing
     lies between two words.
@@ -104,8 +105,9 @@ def scatter(
     low_x: bool = True,
     dense: bool = False,
 ) -> Spec:
-    """Return a scatter of two metrics, with the front as steps, beaten points faded, and a box to drag.
+    """Return a scatter of two metrics, with the front as steps.
 
+    Beaten points are faded; a box can be dragged.
     Needs x, y, colour, front, point, count. If `dense`, marks of more points are darker.
     """
     encoding = {

@@ -1,4 +1,7 @@
-"""Figures of a sweep as values, so that the page, a picture and the report show the same."""
+"""Figures of a sweep as values.
+
+The page, a picture and the report draw the same figure.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +27,10 @@ FEW = 500  # points up to which each is a large dot
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A chart's specification, the rows that it draws (`marks`), its title in words (`alt`), and a note."""
+    """A figure of a sweep.
+
+    spec: the chart's specification. marks: the rows that it draws. alt: the chart's title in words. note: a hint for the reader.
+    """
 
     spec: Spec
     marks: pd.DataFrame
@@ -53,7 +59,10 @@ def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, reduction
 
 
 def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, reduction: str) -> Figure:
-    """Return lines of the metric over one axis, one a value of a second axis; other knobs are reduced."""
+    """Return lines of the metric over one axis, one a value of a second axis.
+
+    Other knobs are reduced.
+    """
     first_axis, *rest = axes
     line_points, line_count = sweep_marks.reduced(rows, [axis.path for axis in axes], metric, reduction), 0
     series: tuple[str, ...] = ()

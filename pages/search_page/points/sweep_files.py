@@ -1,4 +1,4 @@
-"""Downloads of a sweep: CSV, Parquet, the HTML report, and the chart in view as a picture."""
+"""Downloads of a sweep: CSV, Parquet, the HTML report, and the chart's picture."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -53,7 +53,10 @@ def _button(label: str, make_file: Callable[[], str | bytes], name: str, kind: s
 
 
 def csv(view: View, mode: How) -> str:
-    """Return the finished points as CSV, with the columns and order of `python -m engine sweep --csv`."""
+    """Return the finished points as CSV.
+
+    Columns and order are those of `python -m engine sweep --csv`.
+    """
     accepted_places = view.sweep.fine
     finished = np.isin(np.cumsum(accepted_places) - 1, view.table[POINT].to_numpy())
     places = np.flatnonzero(finished | ~accepted_places).tolist()

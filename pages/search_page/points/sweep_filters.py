@@ -1,4 +1,7 @@
-"""Filters over a sweep's points, drawn as chips; any view can add one, and a click removes one."""
+"""Filters over a sweep's points, drawn as chips.
+
+Any view can add one, and a click removes one.
+"""
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
@@ -58,7 +61,10 @@ def _filtered_axis(axis: Axis, words: Sequence[str]) -> Axis:
 
 
 def add(limits: Iterable[Limit]) -> None:
-    """Add filters; a new one replaces an older one of the same column and direction. In a callback."""
+    """Add filters.
+
+    A new filter replaces an older one of the same column and direction. Call this in a callback.
+    """
     filters = [*held()]
     for limit in limits:
         filters = [*(earlier_limit for earlier_limit in filters if _sense(earlier_limit) != _sense(limit)), limit]
@@ -85,7 +91,10 @@ def _form(frame: pd.DataFrame) -> None:
 
 
 def bound(name: str, sign: str, text: str) -> Constraint | None:
-    """Return a bound with the written number; without a number, show a caption and return None."""
+    """Return a bound with the written number.
+
+    Without a number, show a caption and return None.
+    """
     try:
         number = float(text)
     except ValueError:
@@ -97,7 +106,10 @@ def bound(name: str, sign: str, text: str) -> Constraint | None:
 
 
 def questions(sample: str, pins: str, mode: How, first_view: str) -> Questions:
-    """Return the page's filters, pins, mode, metric and view for its link; defaults are left out."""
+    """Return the page's filters, pins, mode, metric and view for its link.
+
+    Defaults are left out.
+    """
     bounds = tuple(str(limit) for limit in held() if isinstance(limit, Constraint))
     words = tuple(f"{limit.name}:{','.join(limit.words)}" for limit in held() if isinstance(limit, Words) and limit.words)
     metric, view = session.choice(METRIC), session.choice(VIEW)
@@ -126,7 +138,10 @@ def put(link_questions: Questions) -> None:
 
 
 def refusal(link_questions: Questions, axes: Sequence[str]) -> str:
-    """Return the refusal of a link's unknown view, or words of a knob without word axis; "" for neither."""
+    """Return the sentence that refuses a link's view or filters of words.
+
+    A view must be known, and the words' knob must be an axis of words; the sentence is "" if both are so.
+    """
     views = tuple(map(slug, VIEWS))
     if link_questions.view not in ("", *views):
         return f"The link's view={link_questions.view} is not known; {nearest(link_questions.view, views)}"

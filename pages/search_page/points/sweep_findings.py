@@ -1,4 +1,7 @@
-"""Findings of a sweep in sentences: its best point, that point's gain and cost, and the knobs that matter."""
+"""Findings of a sweep in sentences.
+
+Findings name the best point, that point's gain and cost, and the knobs that matter.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,9 +41,10 @@ def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result 
 
 
 def plateaus(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
-    """Return a sentence on each numeric axis's range in which the metric stays within 1 % of its best.
+    """Return a sentence on the values with which the metric stays near its best.
 
-    Other knobs have the best point's values. "" if every step leaves that range.
+    The sentence names each numeric axis's range within 1 % of the best metric.
+    Other knobs have the best point's values. The sentence is "" if every step leaves that range.
     """
     best_row = sweep_table.best(rows, metric)
     if best_row is None:
@@ -77,7 +81,10 @@ def _change_words(best_row: "pd.Series", metric: str, base: Result | None) -> st
 
 @dataclass(frozen=True)
 class Known:
-    """A metric at each point of a sweep, NaN if unknown or filtered out; compared by the digest of its bytes."""
+    """A metric at each point of a sweep, NaN if unknown or filtered out.
+
+    Two of them are equal if their bytes have the same digest.
+    """
 
     digest: bytes
     values: np.ndarray = field(compare=False, repr=False)

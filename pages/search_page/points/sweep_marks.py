@@ -1,4 +1,7 @@
-"""The few rows that a chart draws of a sweep's table: reduced, binned or thinned, with the counts of each."""
+"""The few rows that a chart draws of a sweep's table.
+
+Points are reduced, binned or thinned; `count` is the number of points in a mark.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,8 +35,9 @@ def steps(axis_values: pd.Series, log: bool) -> pd.Series:
 
 
 def reduced(frame: pd.DataFrame, axis_paths: Sequence[str], metric: str, reduction: str) -> pd.DataFrame:
-    """Return one row for each place on the axes, with the metric's best or median, spread and count.
+    """Return one row for each place on the axes.
 
+    A row has the metric's best or median, its spread and its count.
     axis_paths: one or two axes. `point` is the best point of a place for either reduction.
     """
     keys = {name: steps(frame[name], KNOBS[name].log) for name in axis_paths}
@@ -50,7 +54,10 @@ def reduced(frame: pd.DataFrame, axis_paths: Sequence[str], metric: str, reducti
 
 
 def grid(frame: pd.DataFrame, axis_paths: tuple[str, str], metric: str, reduction: str) -> pd.DataFrame:
-    """Return `reduced` with a row for each cell, empty ones too, in the order of both axes; `best` marks the best cell."""
+    """Return `reduced` with a row for each cell of two axes, in their order.
+
+    Empty cells have rows, too; `best` marks the best cell.
+    """
     places = reduced(frame, axis_paths, metric, reduction)
     if places.empty:
         return places
@@ -66,12 +73,18 @@ def grid(frame: pd.DataFrame, axis_paths: tuple[str, str], metric: str, reductio
 
 
 def _sort_key(column: pd.Series) -> Callable[[Any], Any]:
-    """Return the sort key of a column's values: the axis's order for words, the size for numbers."""
+    """Return the sort key of a column's values.
+
+    Words have the axis's order, numbers their size.
+    """
     return list(column.cat.categories).index if isinstance(column.dtype, pd.CategoricalDtype) else lambda number: number
 
 
 def few_lines(line_points: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return the rows of at most MOST_LINES evenly chosen values of the second axis, and the number of values."""
+    """Return the rows of at most MOST_LINES values of the second axis.
+
+    The values are evenly chosen. The second value is the number of all values.
+    """
     values = sorted(line_points["second"].unique(), key=_sort_key(line_points["second"]))
     if len(values) <= MOST_LINES:
         return line_points, len(values)
@@ -80,7 +93,10 @@ def few_lines(line_points: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 
 def front(x: np.ndarray, y: np.ndarray, lower: tuple[bool, bool]) -> np.ndarray:
-    """Return a mask of the points that no other point beats in both metrics; equal points are all on the front."""
+    """Return a mask of the points that no other point beats in both metrics.
+
+    Equal points are all on the front.
+    """
     a, b = (metric_values if low else -metric_values for metric_values, low in zip((x, y), lower, strict=True))
     order = np.lexsort((b, a))
     best_so_far = np.minimum.accumulate(b[order])
@@ -95,13 +111,17 @@ def front(x: np.ndarray, y: np.ndarray, lower: tuple[bool, bool]) -> np.ndarray:
 
 
 def lower_is_better(metric: str) -> bool:
-    """Return True if less of a metric is better; a metric without direction counts as such."""
+    """Return True if less of a metric is better.
+
+    A metric without direction counts as such.
+    """
     return numbers.better(metric) != "higher"
 
 
 def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, bool]) -> pd.DataFrame:
-    """Return a scatter's points with the front marked: all points, or one a cell if there are many.
+    """Return the points of a scatter with the front marked.
 
+    The points are all, or one a cell if there are many.
     The front and both metrics' extremes are always kept. `count` is the number of points in a mark's cell.
     """
     known_rows = frame.dropna(subset=[x, y])

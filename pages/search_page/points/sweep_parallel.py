@@ -1,4 +1,7 @@
-"""Parallel coordinates in a few thousand marks: ribbons for the paths of all points, lines for the best points."""
+"""Parallel coordinates of any number of points in a few thousand marks.
+
+Ribbons are the paths of all points, lines those of the best.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,9 +32,12 @@ LETTER, SMALLEST, HEADER, LONG = 11, 8, 12, 12  # pixels of label and title lett
 class Scale:
     """One vertical scale of parallel coordinates.
 
-    name: the column. heights: each row's height, 0 to 1.
+    name: the column.
+    heights: each row's height, 0 to 1.
     words: the column's words from bottom to top, empty for numbers.
-    low, high: numbers at heights 0 and 1. log: True if the scale is logarithmic.
+    low: the number at height 0.
+    high: the number at height 1.
+    log: True if the scale is logarithmic.
     """
 
     name: str
@@ -83,7 +89,10 @@ def scale(frame: pd.DataFrame, name: str) -> Scale:
 
 
 def marks(frame: pd.DataFrame, scales: Sequence[Scale], metric: str) -> pd.DataFrame:
-    """Return rows for ribbons between neighbouring scales, lines of the best rows, and labels of the scales."""
+    """Return the rows of the chart's marks.
+
+    These are ribbons between neighbouring scales, lines of the best rows, and labels of the scales.
+    """
     rows = [
         row
         for scale_number, (left_scale, right_scale) in enumerate(pairwise(scales))
@@ -125,7 +134,10 @@ def first_length(rows: pd.DataFrame) -> float:
 
 
 def _ribbons(scale_number: int, left_scale: Scale, right_scale: Scale) -> list[Mapping[str, object]]:
-    """Return one row for each pair of heights that points connect; ribbons of more points are wider."""
+    """Return one row for each pair of heights that points connect.
+
+    Ribbons of more points are wider.
+    """
     pairs = [
         np.round(axis_scale.heights * BINS).astype(int) if not axis_scale.words else axis_scale.heights
         for axis_scale in (left_scale, right_scale)
@@ -149,7 +161,10 @@ def _ribbons(scale_number: int, left_scale: Scale, right_scale: Scale) -> list[M
 
 
 def brushed(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> tuple[Constraint | Words, ...]:
-    """Return the filters of a box on the chart: its heights on each scale inside, or on the nearest one."""
+    """Return the filters of a box on the chart.
+
+    The filters keep the box's heights on each scale inside the box, or on the nearest scale.
+    """
     (left_edge, right_edge), (low, high) = sorted(box["at"]), sorted(box["y"])
     scales_inside = [scale_number for scale_number in range(len(scales)) if left_edge <= scale_number <= right_edge]
     nearest = min(range(len(scales)), key=lambda scale_number: abs(scale_number - (left_edge + right_edge) / 2))
@@ -158,9 +173,9 @@ def brushed(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> tupl
 
 @lru_cache(maxsize=64)
 def spec(titles: tuple[str, ...], metric: str, longest_label: float = 0.0) -> Spec:
-    """Return a chart with a vertical scale a title: grey ribbons for all points, lines for the best.
+    """Return a chart with a vertical scale a title.
 
-    Needs the columns of `marks`. Dragging along a scale adds a filter.
+    Grey ribbons are all points, lines the best. The chart needs the columns of `marks`. Dragging along a scale adds a filter.
     longest_label: length of the first scale's longest label, in units of its letters' size.
     """
     slanted = f"width < {ROOM * len(titles)}"  # on a narrow screen, where level titles would overlap
@@ -181,8 +196,9 @@ def spec(titles: tuple[str, ...], metric: str, longest_label: float = 0.0) -> Sp
 
 
 def _label(label_room: str, halo: Spec) -> Spec:
-    """Return a layer of the scales' labels, with a `halo` in the page's colour that keeps ribbons off the letters.
+    """Return a layer of the scales' labels.
 
+    A `halo` in the page's colour keeps ribbons off the letters.
     label_room: an expression for the pixels between two scales. Labels shrink to fit, and vanish below SMALLEST pixels.
     """
     size = f"(datum.at === 0 ? {LETTER} : min({LETTER}, ({label_room}) / datum.long))"

@@ -1,4 +1,7 @@
-"""The table of a sweep, a row a point: values on the axes, results and outcome; with filters and the best row."""
+"""The table of a sweep, a row a point, with filters.
+
+A row has the point's values on the axes, its results and its outcome.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +57,10 @@ def unit(name: str, sweep: Sweep) -> str:
 
 
 def numeric(axis: Axis) -> bool:
-    """Return True if an axis is a scale of numbers; one with "auto" or values per table is a list of words."""
+    """Return True if an axis is a scale of numbers.
+
+    An axis with "auto" or values per table is a list of words.
+    """
     return KNOBS[axis.path].kind in ("float", "int") and not any(
         axis_value is None or isinstance(axis_value, tuple) for axis_value in axis.values
     )
@@ -81,7 +87,10 @@ def places(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> pd.Data
 
 
 def joined(point_places: pd.DataFrame, finished_columns: Columns) -> pd.DataFrame:
-    """Return the finished points in the sweep's order: axis values, results, outcome; the note is in `attrs`."""
+    """Return the finished points in the order of the sweep.
+
+    Columns are the axes, results and outcome; the note is in `attrs`.
+    """
     finished_points = np.flatnonzero(finished_columns.state)
     outcomes = {OUTCOME: [finished_columns.reasons.get(point, "") for point in finished_points.tolist()]}
     metrics = {name: metric_values[finished_points] for name, metric_values in finished_columns.metrics.items()}
@@ -104,7 +113,10 @@ def differing(frame: pd.DataFrame) -> list[str]:
 
 
 def kept(frame: pd.DataFrame, limits: Sequence[Constraint | Words]) -> pd.DataFrame:
-    """Return the rows that meet every filter; a row without a number meets no bound on it."""
+    """Return the rows that meet every filter.
+
+    A row without a number meets no bound on it.
+    """
     for limit in limits:
         if isinstance(limit, Words):
             frame = frame[frame[limit.name].astype(str).isin(limit.words)] if limit.name in frame else frame
@@ -116,7 +128,10 @@ def kept(frame: pd.DataFrame, limits: Sequence[Constraint | Words]) -> pd.DataFr
 
 
 def ranked(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return the rows with the metric, best first; ties go by cost, then by the order of the sweep."""
+    """Return the rows with the metric, best first.
+
+    Ties go by cost, then by the order of the sweep.
+    """
     if metric not in frame:
         return frame.iloc[:0]
     sign = -1.0 if numbers.better(metric) == "higher" else 1.0
@@ -132,7 +147,10 @@ def best(frame: pd.DataFrame, metric: str) -> pd.Series | None:
 
 
 def where(row: pd.Series, axes: Sequence[Axis]) -> str:
-    """Return a point's axis values in words, such as "CXL bandwidth [GB/s] = 8, Training system = CXL"."""
+    """Return a point's axis values in words.
+
+    An example is "CXL bandwidth [GB/s] = 8, Training system = CXL"; numbers have at most five digits.
+    """
     return ", ".join(f"{KNOBS[axis.path].title} = {shown(row[axis.path], axis.path)}" for axis in axes)
 
 

@@ -36,7 +36,10 @@ CANVAS = {"usermeta": {"embedOptions": {"renderer": "canvas"}}, "config": {"mark
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The input of every view: the sweep, all finished rows (`table`), filtered rows (`rows`), and the metric."""
+    """The input of every view.
+
+    sweep: the sweep. table: all finished rows. rows: the rows that pass the filters. metric: the result in question.
+    """
 
     sweep: Sweep
     table: pd.DataFrame
@@ -62,7 +65,10 @@ def _pick(key: str) -> None:
 def _draw_figure(
     figure: Figure, key: str, view: View, hint: str = "", on_select: Callable[[], None] | None = None, title: str = ""
 ) -> Figure:
-    """Draw a figure whose points can be picked, titled with the finding or `title`, and a hint below."""
+    """Draw a figure whose points can be picked.
+
+    Its title is the finding or `title`; `hint` stands below.
+    """
     if figure.marks.empty:
         st.caption("No point here has this result.")
         return figure
@@ -83,7 +89,7 @@ def _draw_figure(
 
 
 def _choose_axes(view: View) -> tuple[Axis, ...]:
-    """Return the two axes that the visitor chose; the only axis if the sweep has one."""
+    """Return the two axes that the visitor chose, or the only axis of the sweep."""
     titles = {axis.path: axis for axis in view.axes}
     if len(titles) == 1:
         return view.axes
@@ -131,7 +137,10 @@ def lines(view: View) -> Figure | None:
 
 
 def pareto(view: View) -> Figure | None:
-    """Draw a scatter of two metrics with the front; a box keeps its points in the table."""
+    """Draw a scatter of two metrics with the front.
+
+    A box keeps its points in the table.
+    """
     names, default_pair = sweep_table.differing(view.rows), sweep_figures.traded(view.rows, view.metric)
     if default_pair is None:
         st.caption("Fewer than two results differ between the points, so there is nothing to trade.")
@@ -162,7 +171,10 @@ def _boxed(key: str, x: str, y: str) -> None:
 
 
 def boxed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows inside the box on the Pareto chart in view, all rows without a box."""
+    """Return the rows inside the box on the Pareto chart in view.
+
+    Without a box all rows are returned.
+    """
     if st.session_state.get(sweep_filters.VIEW) != "Pareto":
         return rows
     for name, (low, high) in st.session_state.get(BOX, {}).items():
