@@ -1,4 +1,7 @@
-"""What does this machine do for this model, and is it enough?"""
+"""The page Design: the speed and cost of this machine for this model.
+
+The answer on top says whether the machine is enough.
+"""
 
 import streamlit as st
 
@@ -12,14 +15,14 @@ from pages.ui.plain import plain
 frame.guard()
 scenario = session.scenario()
 address.bar("design", caution.sequence_caution(scenario))
-against = question.baseline_system(scenario)
+baseline_system = question.baseline_system(scenario)
 with st.spinner("Estimating; the very first time takes some seconds more"):
     results = dict(estimates.estimates_by_system(scenario, bars.wanted(scenario)))
-    if against != scenario.system:  # a system beside itself keeps its knobs
-        results[against] = estimates.estimate_of(question.baseline_scenario(scenario))
-result, base = results[scenario.system], results[against]
-beside = bars.shown(scenario, against, results)
-sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline_scenario(scenario)), bars.ranges(beside)
+    if baseline_system != scenario.system:  # a system compared with itself keeps its knobs
+        results[baseline_system] = estimates.estimate_of(question.baseline_scenario(scenario))
+result, base = results[scenario.system], results[baseline_system]
+bar_results = bars.shown(scenario, baseline_system, results)
+sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline_scenario(scenario)), bars.ranges(bar_results)
 smallest, its_bands = enough_panel.asked(scenario)
 cheaper = enough_panel.cheaper(scenario, smallest)
 
@@ -31,7 +34,7 @@ with machine:  # before the strips, which take longer: the browser draws one whi
     if result.ran:
         tiles.of_estimate(result, results, sure)
         training_panel.draw(scenario, result)
-    bars.draw(scenario, against, beside, ranges)
+    bars.draw(scenario, baseline_system, bar_results, ranges)
     if result.ran:
         fault_axis.draw(scenario, result)
 with knobs:

@@ -1,4 +1,4 @@
-"""What will failures cost?"""
+"""The page Failures: the time and money that failures cost, and what protects against them."""
 
 import streamlit as st
 
@@ -23,15 +23,15 @@ from pages.ui import answer, downloads, session
 from pages.ui.plain import plain
 
 frame.guard()
-asked = session.scenario()
-address.bar("failures", caution.sequence_caution(asked))
-scenario = campaigns.supposed(asked)
-refused, found, running = failure_settings.refusal(scenario), None, None
+session_scenario = session.scenario()
+address.bar("failures", caution.sequence_caution(session_scenario))
+scenario = campaigns.supposed(session_scenario)
+refused, simulated_campaigns, running = failure_settings.refusal(scenario), None, None
 month, crowded = None, ""
 if refused:  # the numbers of another machine would be taken for those of the one that is written
     finding, _, remedy = refused.partition(". ")
     answer.show(finding, [remedy or losses_panel.REMEDY])
-    failure_settings.draw(asked, scenario)
+    failure_settings.draw(session_scenario, scenario)
     panel.draw_apart(leading.FAILURES, "failures")
     st.stop()
 try:
@@ -39,8 +39,8 @@ try:
     month = losses_panel.of(scenario)
     if month is None and not crowded:
         running = later.answer("campaigns", campaigns.of, scenario, long=True)
-        found = running.result() if running.done() else None
-        month = losses_panel.of_campaigns(scenario, found) if found else None
+        simulated_campaigns = running.result() if running.done() else None
+        month = losses_panel.of_campaigns(scenario, simulated_campaigns) if simulated_campaigns else None
     refused = crowded if month is None else losses_panel.nowhere(month)
 except EmberpoolError as error:
     refused, month, running = str(error), None, None
@@ -50,13 +50,13 @@ if month is None or refused:
         later.redraw_after((running,))
     else:
         answer.show(refused, [losses_panel.REMEDY])
-    failure_settings.draw(asked, scenario)
+    failure_settings.draw(session_scenario, scenario)
     failure_settings.draw_presses(scenario, None, None)
     panel.draw_apart(leading.FAILURES, "failures")
     st.stop()
 
-losses_panel.draw_answer(month, scenario is not asked)
-failure_settings.draw(asked, scenario)
+losses_panel.draw_answer(month, scenario is not session_scenario)
+failure_settings.draw(session_scenario, scenario)
 failure_settings.draw_presses(scenario, losses_panel.better_period(month), losses_panel.better_protection(month))
 losses_panel.draw(month)
 
@@ -64,23 +64,23 @@ st.subheader("How often should it be checkpointed?", anchor=False)
 period_panel.draw(scenario, month.chosen)
 
 st.subheader("What do the same weeks look like, fault by fault?", anchor=False)
-if found is None and not crowded:
+if simulated_campaigns is None and not crowded:
     with st.spinner("Training for weeks, once with every protection"):
-        found = later.cached_result(campaigns.of, scenario)
-chosen = found.of(scenario.policy.protection) if found else None
-if found is None:
+        simulated_campaigns = later.cached_result(campaigns.of, scenario)
+chosen_campaigns = simulated_campaigns.of(scenario.policy.protection) if simulated_campaigns else None
+if simulated_campaigns is None:
     st.info(plain(crowded))
 else:
     ratio = estimates.estimate_of(scenario).results.get("Effective training time ratio")
-    st.caption(plain(fault_tables.simulated(found, scenario, ratio), most=1000))
+    st.caption(plain(fault_tables.simulated(simulated_campaigns, scenario, ratio), most=1000))
     with st.expander("Every protection in simulated numbers"):
-        means = fault_tables.means(found)
+        means = fault_tables.means(simulated_campaigns)
         downloads.show(means, fault_tables.FORMATS, pinned="Protection")
         downloads.rows(means, "emberpool-protections", "Download the protections as CSV")
         st.caption("What comes back when a fault destroys what the column names; of several at once, the worst counts.")
         downloads.show(fault_tables.survives(), pinned="Protection")
-run = chosen.runs[0] if chosen and chosen.runs else None
-if found is not None and (run is None or not run.recoveries):
+run = chosen_campaigns.runs[0] if chosen_campaigns and chosen_campaigns.runs else None
+if simulated_campaigns is not None and (run is None or not run.recoveries):
     st.info("No fault struck this protection's first campaign." if run else "Choose a protection that is possible here.")
 elif run is not None:
     number = 1
@@ -89,9 +89,9 @@ elif run is not None:
             f"Fault, of {count(len(run.recoveries))} in the first campaign", 1, len(run.recoveries), key="fault number"
         )
     recovery = run.recoveries[number - 1]
-    around = fault_tables.around(run, recovery)
+    timeline = fault_tables.around(run, recovery)
     chart.draw(
-        around,
+        timeline,
         fault_charts.around(),
         key="around",
         title=fault_tables.on_recovery(run, recovery),
@@ -99,9 +99,9 @@ elif run is not None:
         columns={"lane": "Lane", "what": "What", "start": "Start [s]", "end": "End [s]"},
     )
 
-if chosen is not None:
+if chosen_campaigns is not None:
     st.subheader("What does a recovery cost in accuracy?", anchor=False)
-    effects_panel.draw(chosen)
+    effects_panel.draw(chosen_campaigns)
 
 st.subheader("What does the system's own log save?", anchor=False)
 close_up_panel.draw(scenario)

@@ -1,4 +1,4 @@
-"""Which design?"""
+"""The page Search: many design points, and the best of them."""
 
 import streamlit as st
 from joblib import cpu_count
@@ -21,11 +21,11 @@ scenario = session.scenario()
 address_bar, top = st.container(), st.container()
 axes, sample = axes_panel.asked()
 outcome = axes_panel.swept_or_error(scenario, axes, sample)
-how = axes_panel.how()
+mode = axes_panel.how()
 
 
 def draw_axes(label: str, unfolded: bool, caution: str) -> None:
-    """Draw what is swept, at first folded or `unfolded`, and above it the link that says so."""
+    """Draw the axes of the sweep, at first folded or `unfolded`, and the page's link above."""
     st.session_state.setdefault(axes_panel.OPEN, unfolded)
     with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
         st.caption("Some knobs run against each other; everything else stays as the bar and the drawer say.")
@@ -44,66 +44,81 @@ if isinstance(outcome, BadInput):
     st.stop()
 sweep = outcome
 link = links.link(scenario, session.base(), "search", axes, questions=Questions(sample))
-done = sweep_runs.status(sweep, how, link) is not None or sweep_runs.at_once(sweep, how)
-draw_axes(axes_panel.summary(sweep), not done, sweep.sequence_note)
+results_exist = sweep_runs.status(sweep, mode, link) is not None or sweep_runs.at_once(sweep, mode)
+draw_axes(axes_panel.summary(sweep), not results_exist, sweep.sequence_note)
 part = search_link.to_link()
 
 
 def start() -> None:
-    """Ask for what is missing of the sweep, and fold away what is swept."""
+    """Start a run of the sweep's missing points, and fold the axes away."""
     st.session_state[axes_panel.OPEN] = False
     title = f"{axes_panel.summary(sweep)}, preset {session.base()}"
     if len(sweep) > sweep_runs.MANY:
-        runs.start(sweep, how, title, link, later.worker_result)
+        runs.start(sweep, mode, title, link, later.worker_result)
     else:
-        runs.start(sweep, how, title, link)
+        runs.start(sweep, mode, title, link)
 
 
 def base() -> Result | None:
-    """Return the result of the scenario of the bar, as exact as the sweep's."""
-    return estimates.estimate_of(scenario) if how == "estimate" else runs.results([scenario], how)[0]
+    """Return the result of the scenario in the bar, computed in the sweep's mode."""
+    return estimates.estimate_of(scenario) if mode == "estimate" else runs.results([scenario], mode)[0]
 
 
 def progress(status: Status | None) -> None:
-    """Draw how far the run is, or the button that starts what is missing."""
+    """Draw the run's progress, or the button that starts the missing points."""
     if status and not status.ended:
         sweep_runs.draw_progress(status)
         return
-    missing = sweep_runs.missing(sweep, how, status)
-    left = duration(sweep_runs.seconds(sweep, how, missing, cpu_count())) if missing else ""
-    wait = f"{'about ' * left[0].isdecimal()}{left} to go" if missing else "all done"
-    shared = sweep_runs.shared(sweep, how)
-    st.markdown(f"{count(len(sweep) - missing)} of **{count(len(sweep), 'point')}** finished, {wait}. {plain(shared)}")
-    if missing:
-        st.button(f"Run {count(missing, 'point')}", type="primary", key="run", on_click=start)
+    missing_points = sweep_runs.missing(sweep, mode, status)
+    time_left = duration(sweep_runs.seconds(sweep, mode, missing_points, cpu_count())) if missing_points else ""
+    wait = f"{'about ' * time_left[0].isdecimal()}{time_left} to go" if missing_points else "all done"
+    sharing_sentence = sweep_runs.shared(sweep, mode)
+    st.markdown(
+        f"{count(len(sweep) - missing_points)} of **{count(len(sweep), 'point')}** finished, {wait}. {plain(sharing_sentence)}"
+    )
+    if missing_points:
+        st.button(f"Run {count(missing_points, 'point')}", type="primary", key="run", on_click=start)
         runs.note(status)
 
 
 def results(status: Status | None) -> None:
-    """Draw what is finished; a filter, a pin, a metric or a view that was changed here changes the link above, too."""
+    """Draw finished points.
+
+    A changed filter, pin, metric or view redraws the page, as its link changes.
+    """
     if search_link.to_link() != part:
         st.rerun()
-    table = sweep_runs.table(sweep, how, status)
-    seen = links.link(scenario, session.base(), "search", axes, questions=part.questions)
-    sweep_panel.draw(sweep, table, how, seen, base(), ended=status is None or status.ended)
+    table = sweep_runs.table(sweep, mode, status)
+    results_link = links.link(scenario, session.base(), "search", axes, questions=part.questions)
+    sweep_panel.draw(sweep, table, mode, results_link, base(), run_ended=status is None or status.ended)
 
 
 def draw_answer(status: Status | None) -> None:
-    """Draw the best point so far, or what is still to be done."""
-    missing = sweep_runs.missing(sweep, how, status)
-    finding, why = sweep_panel.answer(sweep, sweep_runs.table(sweep, how, status), base(), missing == 0)
+    """Draw the best point so far, or the state of the sweep without one."""
+    missing_points = sweep_runs.missing(sweep, mode, status)
+    finding, reason = sweep_panel.answer(sweep, sweep_runs.table(sweep, mode, status), base(), missing_points == 0)
     running = status is not None and not status.ended
-    whole = count(len(sweep), "point")
+    size_text = count(len(sweep), "point")
     if not finding:
-        said = "are being computed" if running else "are not computed yet" if missing else "are computed: none of them could run"
-        answer.show(f"{whole} {said}", ["The best point stands here as soon as points are finished."] if missing else [])
+        state_text = (
+            "are being computed"
+            if running
+            else "are not computed yet"
+            if missing_points
+            else "are computed: none of them could run"
+        )
+        answer.show(
+            f"{size_text} {state_text}", ["The best point stands here as soon as points are finished."] if missing_points else []
+        )
     else:
         so_far = (
-            f"{'Best so far' if running else 'Of the finished points'}, {count(missing)} of {whole} to go. " if missing else ""
+            f"{'Best so far' if running else 'Of the finished points'}, {count(missing_points)} of {size_text} to go. "
+            if missing_points
+            else ""
         )
-        answer.show(finding, [so_far + why])
+        answer.show(finding, [so_far + reason])
 
 
 with top:
-    draw_answer(sweep_runs.status(sweep, how, link))
-sweep_runs.follow(lambda: sweep_runs.status(sweep, how, link), len(sweep), progress, results)
+    draw_answer(sweep_runs.status(sweep, mode, link))
+sweep_runs.follow(lambda: sweep_runs.status(sweep, mode, link), len(sweep), progress, results)

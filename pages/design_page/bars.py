@@ -1,4 +1,8 @@
-"""The bars of step time and energy, chosen beside baseline or all of a family; the range of each follows."""
+"""Bars of step time and energy, by system.
+
+Systems are the chosen one and the baseline, or a whole family.
+Each bar's range is computed in another process and drawn later.
+"""
 
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -22,38 +26,50 @@ Ranges = Mapping[str, Mapping[str, tuple[float, float]]]
 
 
 def wanted(scenario: Scenario) -> tuple[str, ...]:
-    """Return the systems to estimate beside the baseline: the scenario's own, or all of its family where these are asked for."""
+    """Return the systems to estimate besides the baseline.
+
+    These are the scenario's own system, or all of its family once the toggle is on.
+    """
     return tuple(palette.family(scenario.system)) if st.session_state.get(FAMILY) else (scenario.system,)
 
 
-def shown(scenario: Scenario, against: str, results: Mapping[str, Result]) -> dict[str, Result]:
-    """Return what has a bar, of the results of the family and of the baseline `against`, by system."""
-    two = dict.fromkeys((against, scenario.system))
+def shown(scenario: Scenario, baseline_system: str, results: Mapping[str, Result]) -> dict[str, Result]:
+    """Return the results that have a bar, by system.
+
+    These are the baseline's and the scenario's results, or all of `results`.
+    """
+    two = dict.fromkeys((baseline_system, scenario.system))
     return {name: results[name] for name in (results if st.session_state.get(FAMILY) else two)}
 
 
-def ranges(beside: Mapping[str, Result]) -> Future[Ranges]:
-    """Ask for the range of each bar."""
-    return later.answer("ranges", questions.ranges, tuple(result.scenario for result in beside.values() if result.ran))
+def ranges(results_by_system: Mapping[str, Result]) -> Future[Ranges]:
+    """Return the future of each bar's range, of all systems that ran."""
+    return later.answer("ranges", questions.ranges, tuple(result.scenario for result in results_by_system.values() if result.ran))
 
 
-def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: Future[Ranges]) -> None:
-    """Draw both charts of `beside`, what is `shown`, with the ranges once they are found."""
-    two = (against, scenario.system)
-    known: Ranges = found.result() if found.done() and not found.exception() else {}
-    stages = tables.by_stage(beside, scenario.system, known.get(questions.STEP))
-    parts = tables.by_component(beside, scenario.system, known.get(questions.ENERGY))
+def draw(
+    scenario: Scenario, baseline_system: str, results_by_system: Mapping[str, Result], ranges_future: Future[Ranges]
+) -> None:
+    """Draw the charts of step time and energy, with the ranges once they are computed."""
+    two = (baseline_system, scenario.system)
+    bar_ranges: Ranges = ranges_future.result() if ranges_future.done() and not ranges_future.exception() else {}
+    stages = tables.by_stage(results_by_system, scenario.system, bar_ranges.get(questions.STEP))
+    parts = tables.by_component(results_by_system, scenario.system, bar_ranges.get(questions.ENERGY))
     # The words hold no number: a browser makes a chart anew where they change.
-    whose = " and ".join(dict.fromkeys(title_of(result.scenario) for result in (beside[against], beside[scenario.system])))
+    system_titles = " and ".join(
+        dict.fromkeys(
+            title_of(result.scenario) for result in (results_by_system[baseline_system], results_by_system[scenario.system])
+        )
+    )
     lines = "lines: the range in 9 of 10 draws of all constants"
-    title = f"Where a batch's time goes: {whose}"
+    title = f"Where a batch's time goes: {system_titles}"
     chart.draw(stages, stack_charts.step_time(), key="stages", title=title, subtitle=f"Step time by exposed stage [ms], {lines}")
-    title = f"Where the run's energy goes: {whose}"
+    title = f"Where the run's energy goes: {system_titles}"
     spec = stack_charts.energy(tables.drawn(parts))
     run = scenario.run
     batches = f" of {count(run.batches, 'batch', 'batches')}, the knob Batches; Passes does not count here" if run.passes else ""
     chart.draw(parts, spec, key="energy", title=title, subtitle=f"Energy by component [J]{batches}, {lines}")
     if {*palette.family(scenario.system)} - {*two}:
         st.toggle(f"All systems of the family {load('systems', scenario.system).family}", key=FAMILY)
-    for outcome, names in tables.not_shown(beside).items():
+    for outcome, names in tables.not_shown(results_by_system).items():
         st.caption(f"Not shown: {', '.join(palette.system_titles()[name] for name in names)}. {plain(outcome)}")

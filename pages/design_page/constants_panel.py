@@ -1,4 +1,7 @@
-"""Where the numbers come from: every constant of the devices in use, and whether one of them was calibrated."""
+"""The table of all constants of the devices in use.
+
+A note on the page says if some are calibrated.
+"""
 
 import pandas as pd
 import streamlit as st
@@ -14,10 +17,13 @@ CALIBRATED = "calibrated"
 
 
 def note(*scenarios: Scenario) -> None:
-    """Say to what the constants in use were calibrated, where any were, and lead to the evidence."""
-    if to := calibrated_to(*scenarios):
+    """Draw a note on calibrated constants, with a link to Evidence.
+
+    The note is left out without such constants.
+    """
+    if calibration := calibrated_to(*scenarios):
         words, link = st.columns((5, 1), vertical_alignment="center")
-        words.caption(plain(f"Some constants here are calibrated ({to});"))
+        words.caption(plain(f"Some constants here are calibrated ({calibration});"))
         link.page_link(script("evidence"), label="see Evidence")
 
 
@@ -27,27 +33,39 @@ def draw(scenario: Scenario) -> None:
         "Device constants of this training system; knobs are not repeated here. "
         "Constant is the name by which Assumptions, under Machine, gives it another value."
     )
-    found = table(scenario)
-    downloads.show(found)
-    downloads.rows(found, "emberpool-constants", "Download the constants as CSV")
+    constants_table = table(scenario)
+    downloads.show(constants_table)
+    downloads.rows(constants_table, "emberpool-constants", "Download the constants as CSV")
 
 
 def table(scenario: Scenario) -> pd.DataFrame:
-    """Return one row a constant: device, name, value, unit, ends of its range, how sure, source, note."""
+    """Return one row a constant: device, name, value, unit, range, confidence, source, note."""
     columns = ["Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"]
     titles = {name: device.title for name, device in powered(scenario.system, scenario.machine).items()}
     rows = [
-        (titles[name.partition(".")[0]], name, one.value, one.unit, one.low, one.high, one.confidence, one.source, _note(one))
-        for name, one in constants(scenario).items()
+        (
+            titles[name.partition(".")[0]],
+            name,
+            constant.value,
+            constant.unit,
+            constant.low,
+            constant.high,
+            constant.confidence,
+            constant.source,
+            _note(constant),
+        )
+        for name, constant in constants(scenario).items()
     ]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _note(one: Constant) -> str:
-    return "; ".join(filter(None, (one.note, f"others differ: machine.{one.switch}" if one.switch else "")))
+def _note(constant: Constant) -> str:
+    return "; ".join(filter(None, (constant.note, f"others differ: machine.{constant.switch}" if constant.switch else "")))
 
 
 def calibrated_to(*scenarios: Scenario) -> str:
-    """Return what the calibrated constants in use were fitted to, or "" where there are none."""
-    used = (one for scenario in scenarios for one in constants(scenario).values() if one.confidence == CALIBRATED)
-    return "; ".join(dict.fromkeys(one.source for one in used))
+    """Return the sources that calibrated constants were fitted to, "" without such constants."""
+    calibrated_constants = (
+        constant for scenario in scenarios for constant in constants(scenario).values() if constant.confidence == CALIBRATED
+    )
+    return "; ".join(dict.fromkeys(constant.source for constant in calibrated_constants))

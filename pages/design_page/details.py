@@ -1,4 +1,7 @@
-"""What stands below Design's first screen: both timelines on one clock, and each further question one click down."""
+"""The part of Design below its first screen.
+
+The part has two timelines on one clock, then a closed section a question.
+"""
 
 from collections.abc import Callable
 
@@ -22,10 +25,13 @@ TABLES = "tables section"
 
 
 def draw(scenario: Scenario, result: Result, base: Result) -> None:
-    """Draw the timelines, and a closed section a question: what is in it is computed once it is opened."""
-    both = {one.scenario.system: one for one in (result, base) if one.ran}
-    if both:
-        _clock(both)
+    """Draw the timelines, and a closed section a question.
+
+    A section is computed once it is opened.
+    """
+    results_by_system = {estimate.scenario.system: estimate for estimate in (result, base) if estimate.ran}
+    if results_by_system:
+        _clock(results_by_system)
     _section("Why is it so fast, or slow? Each step from PMEM to CXL", WHY, lambda: why_panel.draw(scenario))
     _section("Tables one by one: edit them, paste a list, save it as CSV", TABLES, lambda: _tables(scenario))
     if result.ran:
@@ -44,24 +50,24 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
         _section("Which knob matters? Step time over every one that acts", "knobs section", lambda: every_knob.draw(scenario))
         _section("How sure is this? Every constant over its plausible range", "sure", lambda: tornado.draw(scenario, result))
         _section("A few batches in time, and how busy each device is", "batches section", lambda: _batches(result))
-        _section("All results, and where the numbers come from", "numbers section", lambda: _numbers(scenario, both))
+        _section("All results, and where the numbers come from", "numbers section", lambda: _numbers(scenario, results_by_system))
 
 
 def _tables(scenario: Scenario) -> None:
     table_editor.draw("design", scenario, "Apply these tables", session.show)
 
 
-def _clock(both: dict[str, Result]) -> None:
-    names = " and ".join(title_of(result.scenario) for result in both.values())
+def _clock(results_by_system: dict[str, Result]) -> None:
+    names = " and ".join(title_of(result.scenario) for result in results_by_system.values())
     subtitle = "A batch of each on one clock [ms], a lane a device; pale: beside the batch"
-    lanes, title = compare_tables.timelines(both), f"What hides what: {names}"
+    lanes, title = compare_tables.timelines(results_by_system), f"What hides what: {names}"
     chart.draw(lanes, compare_charts.timelines(), key="clock", title=title, subtitle=subtitle)
 
 
 def _section(label: str, key: str, fill: Callable[[], None]) -> None:
-    found = st.expander(label, key=key, on_change="rerun")
-    if found.open:
-        with found:
+    expander = st.expander(label, key=key, on_change="rerun")
+    if expander.open:
+        with expander:
             fill()
 
 
@@ -76,22 +82,22 @@ def _batches(result: Result) -> None:
     )
     downloads.trace(result)
     busy = tables.renamed(result.devices, tables.DEVICES)
-    most = busy.loc[busy["busy"].astype(float).idxmax()]
+    busiest_device = busy.loc[busy["busy"].astype(float).idxmax()]
     chart.draw(
         busy,
         compare_charts.utilisation(),
         key="busy",
-        title=f"The busiest device is {most['device']}, {percent(most['busy'] / 100)} of the time",
+        title=f"The busiest device is {busiest_device['device']}, {percent(busiest_device['busy'] / 100)} of the time",
         subtitle="Busy share of each device in steady state [%]",
     )
-    downloads.show(busy.rename(columns={new: old for old, new in tables.DEVICES.items()}))
+    downloads.show(busy.rename(columns={field: column_title for column_title, field in tables.DEVICES.items()}))
 
 
 def _numbers(scenario: Scenario, results: dict[str, Result]) -> None:
     downloads.show(tables.beside(results))
-    left, right = st.columns(2)
-    with left:
+    csv_column, citations_column = st.columns(2)
+    with csv_column:
         downloads.csv(list(results.values()), "estimate", "emberpool-estimates", "Download these estimates as CSV")
-    with right:
+    with citations_column:
         downloads.citations(scenario)
     constants_panel.draw(scenario)

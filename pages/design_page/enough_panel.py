@@ -1,4 +1,7 @@
-"""The inverse question: the smallest machine that meets the target, how sure that is, and a press that takes it."""
+"""The inverse question: the smallest machine that meets the target.
+
+The panel has its bands, and a button that takes this machine.
+"""
 
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor, Future
@@ -31,27 +34,40 @@ STEP, COST = "Step time [ms]", "Capital cost [USD]"
 
 
 def asked(scenario: Scenario) -> tuple[Future[Enough], Future[Bands]]:
-    """Ask for the answer, and for its bands."""
-    of = scenario, question.baseline_scenario(scenario), question.slowdown_target()
-    return later.answer("smallest", questions.smallest, *of), later.answer("its bands", questions.smallest_bands, *of)
+    """Return the futures of the smallest machine and of its bands."""
+    arguments = scenario, question.baseline_scenario(scenario), question.slowdown_target()
+    return later.answer("smallest", questions.smallest, *arguments), later.answer(
+        "its bands", questions.smallest_bands, *arguments
+    )
 
 
 def cheaper(scenario: Scenario, answer: Future[Enough]) -> Future[str] | None:
-    """Ask which other system meets the target for less, once the answer is there; None for a paper's own prices."""
+    """Return the future of the sentence on a cheaper system that meets the target.
+
+    The future is None before the answer is known, after an error, and for a paper's own prices.
+    """
     if scenario.machine.prices == RECORDED or not answer.done() or answer.exception():
         return None
-    found = answer.result()
-    price = found.both.machine.dollars if found.both.meets else inf
-    return later.answer("cheaper", questions.cheaper_system, scenario, found.question.goal, price, long=True)
+    smallest_machine = answer.result()
+    price = smallest_machine.both.machine.dollars if smallest_machine.both.meets else inf
+    return later.answer("cheaper", questions.cheaper_system, scenario, smallest_machine.question.goal, price, long=True)
 
 
-def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands], other: Future[str] | None) -> None:
-    """Draw what is recommended as soon as it is found; its bands, and which other system does it for less, follow."""
+def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands], cheaper_system: Future[str] | None) -> None:
+    """Draw the recommended machine once it is known.
+
+    Its bands and the cheaper system follow later.
+    """
     with st.container(border=True, key="recommended"):
         _draw(scenario, answer, sure)
-        if other and other.done() and not other.exception() and (told := other.result()):
+        if (
+            cheaper_system
+            and cheaper_system.done()
+            and not cheaper_system.exception()
+            and (cheaper_sentence := cheaper_system.result())
+        ):
             with st.container(horizontal=True, vertical_alignment="center", key="says-verdict"):
-                st.markdown(f"**Cheaper:** {plain(told)}", width="stretch")
+                st.markdown(f"**Cheaper:** {plain(cheaper_sentence)}", width="stretch")
                 st.page_link(script("decide"), label="What should I build?")
 
 
@@ -63,21 +79,34 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> No
     if error := answer.exception():
         st.markdown(f"**Cheapest machine {aim}:** {plain(_sentence(error))}")
         return
-    found = answer.result()
-    known = sure.done() and not sure.exception()
-    says = told(found, sure.result() if known else NO_BANDS)
-    taken = _taken(scenario, found.both.machine.changes)
+    smallest_machine = answer.result()
+    bands_ready = sure.done() and not sure.exception()
+    sentences = told(smallest_machine, sure.result() if bands_ready else NO_BANDS)
+    cheapest_scenario = _scenario_with(scenario, smallest_machine.both.machine.changes)
     with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
-        verdict = "Yes, as it is." if _meets(found) else "Yes, with another machine." if found.both.meets else "No."
-        st.markdown(f"**{verdict}** {plain(says.both)}", width="stretch")
-        st.button("Take it", on_click=_take, args=(taken,), disabled=taken in (None, scenario), key="take")
-    base = found.question.baseline
+        verdict = (
+            "Yes, as it is."
+            if _meets(smallest_machine)
+            else "Yes, with another machine."
+            if smallest_machine.both.meets
+            else "No."
+        )
+        st.markdown(f"**{verdict}** {plain(sentences.both)}", width="stretch")
+        st.button(
+            "Take it", on_click=_take, args=(cheapest_scenario,), disabled=cheapest_scenario in (None, scenario), key="take"
+        )
+    base = smallest_machine.question.baseline
     itself = f"{system_title(base.scenario.system)} itself: {readable(base.results.get(STEP), 'ms')}, {_price(base)}."
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
-        said = (_other(found), _first(says.near_data), _first(says.staleness), itself if base.ran else "")
-        st.caption(" ".join(plain(one) for one in said if one), width="stretch")
+        caption_sentences = (
+            _switched_choices(smallest_machine),
+            _first_sentence(sentences.near_data),
+            _first_sentence(sentences.staleness),
+            itself if base.ran else "",
+        )
+        st.caption(" ".join(plain(sentence) for sentence in caption_sentences if sentence), width="stretch")
         with st.popover("Why" if sure.done() else "Why (bands follow)", type="tertiary"):
-            _more(says)
+            _draw_reasons(sentences)
 
 
 def _price(base: Result) -> str:
@@ -85,33 +114,41 @@ def _price(base: Result) -> str:
     return NO_PRICE if cost is None else f"{count(cost)} {dollars(base.scenario)}"
 
 
-def _other(found: Enough) -> str:
-    """Return what the answer switches otherwise than the strips and charts beside it hold."""
-    changes, own = found.both.machine.changes, found.question.scenario
-    moved = [path for path in found.toggled if changes[path] != in_force(own, path)]
-    told = " and ".join(f"{lowered(path)} {'on' if changes[path] else 'off'}" for path in moved)
-    return f"This holds with {told}, unlike strips, tiles and bars." if moved else ""
+def _switched_choices(smallest_machine: Enough) -> str:
+    """Return the sentence on switches that the answer sets otherwise than the scenario, "" without any."""
+    changes, scenario = smallest_machine.both.machine.changes, smallest_machine.question.scenario
+    switched_knobs = [path for path in smallest_machine.toggled if changes[path] != in_force(scenario, path)]
+    settings = " and ".join(f"{lowered(path)} {'on' if changes[path] else 'off'}" for path in switched_knobs)
+    return f"This holds with {settings}, unlike strips, tiles and bars." if switched_knobs else ""
 
 
-def _meets(found: Enough) -> bool:
+def _meets(smallest_machine: Enough) -> bool:
     """Return whether the scenario's own machine meets the target."""
-    own = found.question.own
-    return own.ran and (own.results[STEP] or inf) / 1e3 <= found.question.goal
+    estimate = smallest_machine.question.own
+    return estimate.ran and (estimate.results[STEP] or inf) / 1e3 <= smallest_machine.question.goal
 
 
-def _more(says: Told) -> None:
-    shown = [
-        one
-        for one in (says.now, says.chassis, says.why, says.capacity, says.bandwidth, says.near_data, says.relaxed_lookup)
-        if one
+def _draw_reasons(sentences: Told) -> None:
+    paragraphs = [
+        paragraph
+        for paragraph in (
+            sentences.now,
+            sentences.chassis,
+            sentences.why,
+            sentences.capacity,
+            sentences.bandwidth,
+            sentences.near_data,
+            sentences.relaxed_lookup,
+        )
+        if paragraph
     ]
-    for one in shown:
-        st.markdown(plain(one, most=2000))
-    if meanings := words.used(" ".join(shown)):
+    for paragraph in paragraphs:
+        st.markdown(plain(paragraph, most=2000))
+    if meanings := words.used(" ".join(paragraphs)):
         st.caption(meanings)
 
 
-def _first(text: str) -> str:
+def _first_sentence(text: str) -> str:
     """Return the first sentence of a text."""
     head, dot, _ = text.partition(". ")
     return head + "." * bool(dot)
@@ -123,13 +160,13 @@ def _sentence(error: BaseException) -> str:
     raise error
 
 
-def _taken(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario | None:
+def _scenario_with(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario | None:
     try:
         return with_values(scenario, dict(changes))
     except EmberpoolError:
         return None
 
 
-def _take(taken: Scenario) -> None:
+def _take(cheapest_scenario: Scenario) -> None:
     st.toast("Taken: the knobs are those of the cheapest machine; Undo takes them back.")
-    session.show(taken)
+    session.show(cheapest_scenario)

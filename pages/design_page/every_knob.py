@@ -1,4 +1,7 @@
-"""The step time over each knob that acts here, a lane each, those that change it most first; a dot is the value in force."""
+"""Step time over each knob that acts, one lane a knob.
+
+The strongest knob is first; a dot marks the value in force.
+"""
 
 from functools import cache
 from math import inf, nan
@@ -15,55 +18,69 @@ from pages.design_page import questions, strips
 from pages.graphics import chart
 from pages.graphics.charts import CURVE, FIT, GAP, INK, Spec, axis, ending, hover, layer, nominal, quantity, when
 
-SHOWN, TELLING, LANE = 20, 1.005, 40  # knobs; times by which one must change the step to be drawn; pixels of each
+SHOWN, TELLING, LANE = 20, 1.005, 40  # lanes at most; least ratio of longest to shortest step of a drawn knob; pixels of a lane
 
 
 def draw(scenario: Scenario) -> None:
     """Draw a lane for each knob that changes the step time, at most SHOWN of them."""
-    every, acting = later.cached_result(questions.every_knob, scenario, question.baseline_scenario(scenario))
-    found = sorted(every, key=reach, reverse=True)
-    telling = [strip for strip in found if reach(strip) > TELLING][:SHOWN]
+    all_strips, acting = later.cached_result(questions.every_knob, scenario, question.baseline_scenario(scenario))
+    strips_by_reach = sorted(all_strips, key=reach, reverse=True)
+    telling = [strip for strip in strips_by_reach if reach(strip) > TELLING][:SHOWN]
     if not telling:
         st.caption("No knob changes the step time here.")
         return
-    most = telling[0]
+    strongest_strip = telling[0]
     chart.draw(
         rows(telling),
         spec(),
         key="every knob",
-        title=f"{KNOBS[most.path].label} changes the step most: its longest is {factor(reach(most))} its shortest",
+        title=(
+            f"{KNOBS[strongest_strip.path].label} changes the step most: "
+            f"its longest is {factor(reach(strongest_strip))} its shortest"
+        ),
         subtitle=f"Step time over each knob [ms], {len(telling)} of {acting} that act; a dot is your value",
     )
 
 
 def reach(strip: Strip) -> float:
-    """Return how many times as long the longest step over a knob is as the shortest."""
+    """Return the longest step time over a knob divided by its shortest.
+
+    The ratio is -inf if no stop runs.
+    """
     steps = np.array([stop.seconds for stop in strip.stops] or [nan])
     return float(np.nanmax(steps) / np.nanmin(steps)) if np.isfinite(steps).any() else -inf
 
 
-def rows(found: list[Strip]) -> pd.DataFrame:
-    """Return one row a stop of each strip: knob, nth, level and says, then the columns of `strips.curve`, `place` from 0 to 1."""
-    curves = [(strip, strips.curve(strip)) for strip in found]
+def rows(knob_strips: list[Strip]) -> pd.DataFrame:
+    """Return one row a stop of each strip.
+
+    Columns: knob, nth, level, says, and those of `strips.curve` with `place` scaled to 0 to 1.
+    """
+    curves = [(strip, strips.curve(strip)) for strip in knob_strips]
     frames = [
         frame[frame["product"] == ""].assign(knob=KNOBS[strip.path].label, nth=nth) for nth, (strip, frame) in enumerate(curves)
     ]
-    placed = pd.concat([frame.assign(place=frame["place"] / max(len(frame) - 1, 1)) for frame in frames], ignore_index=True)
-    most = placed.groupby("knob")["step"].transform("max")
-    says = [f"up to {figure(ms, 'ms')}" if at == 1.0 else "" for ms, at in zip(most, placed["place"], strict=True)]
-    return placed.assign(level=placed["step"] / most, says=says)
+    stops = pd.concat([frame.assign(place=frame["place"] / max(len(frame) - 1, 1)) for frame in frames], ignore_index=True)
+    longest_steps = stops.groupby("knob")["step"].transform("max")
+    end_labels = [
+        f"up to {figure(ms, 'ms')}" if place == 1.0 else "" for ms, place in zip(longest_steps, stops["place"], strict=True)
+    ]
+    return stops.assign(level=stops["step"] / longest_steps, says=end_labels)
 
 
 @cache
 def spec() -> Spec:
-    """A lane a knob, its step time as a line on a scale of its own from zero; needs the columns of `rows`."""
+    """Return a chart with one lane a knob, each with its own scale from zero.
+
+    The chart needs the columns of `rows`.
+    """
     lane = nominal("knob", sort={"field": "nth", "op": "min"}, axis=axis("", labelFontSize=12, labelLimit=150, domain=False))
     x = quantity("place", axis=None, scale=ending("up to 0.123 ms", 11))
     y = quantity("level", scale={"domain": [0, 1], "range": [LANE - 6, 6]})
     tip = hover(("knob", "Knob"), ("value", "Value"), ("step", "Step time [ms]", ",.4~r"), ("refused", "Cannot run"))
     line = layer({"type": "line", "color": strips.LINE, "strokeWidth": 2}, x=x, yOffset=y, detail=nominal("knob"))
-    here = {"size": when("datum.here", 90, 15), "color": when("datum.here", CURVE, strips.LINE)}
-    dots = layer({"type": "point", "aria": False, "filled": True, "opacity": 1}, x=x, yOffset=y, tooltip=tip, **here)
-    last = {"filter": "datum.says !== ''"}
-    text = layer({"type": "text", "align": "left", "dx": GAP, "color": INK}, last, x=x, text={"field": "says"})
+    dot_style = {"size": when("datum.here", 90, 15), "color": when("datum.here", CURVE, strips.LINE)}
+    dots = layer({"type": "point", "aria": False, "filled": True, "opacity": 1}, x=x, yOffset=y, tooltip=tip, **dot_style)
+    end_filter = {"filter": "datum.says !== ''"}
+    text = layer({"type": "text", "align": "left", "dx": GAP, "color": INK}, end_filter, x=x, text={"field": "says"})
     return {**FIT, "height": {"step": LANE, "for": "position"}, "encoding": {"y": lane}, "layer": [line, dots, text]}

@@ -1,6 +1,7 @@
-"""Faults in the run's own time: an axis of its progress on which each is drawn, and a click or a number drops another.
+"""Faults on an axis of the run's progress.
 
-The knobs hold simulated instants, outages included, so that a link reproduces the run; here they are seen from the run.
+A click or a number adds a fault.
+Knobs hold simulated instants, outages included, so that a link reproduces the run. The axis leaves outages out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,13 +30,17 @@ from pages.ui.plain import plain
 
 STEP = "Step time [ms]"
 CLASS, SHARE, TURN = "fault to drop", "share of the run", "fault axis turn"
-NEAR = 0.01  # batches before its end at which a batch counts as done
+NEAR = 0.01  # of a batch: a batch counts as done when only this part is left
 FIRST, MOST_PLACES, MOST_FAULTS = "power-loss", 200, 50
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A strike in s: its simulated instant, where the run stands then, and how far apart both clocks are once it goes on."""
+    """A fault's strike on the simulated clock and on the run's own clock [s].
+
+    at: simulated instant, outages included. own: the run's progress then, outages left out.
+    fault: the fault's name. offset: difference of both clocks once the run goes on.
+    """
 
     at: float
     own: float
@@ -44,11 +49,14 @@ class Placed:
 
 
 def draw(scenario: Scenario, result: Result) -> None:
-    """Draw the axis, and beside it the number for the keyboard; `result` is an estimate or a run of the scenario."""
+    """Draw the axis of faults, with a number field for the keyboard.
+
+    result: an estimate or a run of the scenario.
+    """
     step, batches = (result.results.get(STEP) or 0.0) / 1e3, scenario.run.batches
     if step <= 0 or batches < 2:
         return
-    placed = list(islice(places(scenario, step), MOST_FAULTS))
+    placed_strikes = list(islice(places(scenario, step), MOST_FAULTS))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Fault", classes(), key=CLASS, format_func=lambda name: load("faults", name).title, width=220)
         st.number_input("At [% of the run]", 0.0, 100.0, 50.0, 1.0, key=SHARE, width=150)
@@ -57,16 +65,16 @@ def draw(scenario: Scenario, result: Result) -> None:
     key = f"fault axis {st.session_state.setdefault(TURN, 0)}"
 
     def clicked() -> None:
-        found = st.session_state[key].selection.get("drop") or []
-        if found:
+        clicked_points = st.session_state[key].selection.get("drop") or []
+        if clicked_points:
             st.session_state[TURN] += 1  # a fresh chart, without the choice
-            _drop(scenario, step, int(found[0]["batch"]))
+            _drop(scenario, step, int(clicked_points[0]["batch"]))
 
     alt = "Faults over the progress of the run; the number beside it drops one, too"
-    struck = [one for one in placed if one.own < batches * step]
+    struck = [strike for strike in placed_strikes if strike.own < batches * step]
     run = f"{count(batches, 'batch', 'batches')}, {figure(batches * step, 's')} without outages"
     chart.draw(
-        rows(placed, step, batches),
+        rows(placed_strikes, step, batches),
         spec(),
         key=key,
         title=f"{count(len(struck), 'fault') if struck else 'No fault'} in the run: {run}",
@@ -76,25 +84,25 @@ def draw(scenario: Scenario, result: Result) -> None:
     )
     if outages := outage_words(struck, batches * step):
         st.caption(outages)
-    for told in too_late(scenario, batches * step):
-        st.warning(plain(told))
+    for sentence in too_late(scenario, batches * step):
+        st.warning(plain(sentence))
 
 
 def outage_words(struck: Sequence[Placed], seconds: float) -> str:
-    """Return why outages dwarf a short run, where they do: "" otherwise."""
-    down = struck[-1].offset if struck else 0.0
-    if down <= seconds:
+    """Return the sentence on outages that last longer than the run of `seconds`, "" otherwise."""
+    outage_seconds = struck[-1].offset if struck else 0.0
+    if outage_seconds <= seconds:
         return ""
     return (
-        f"Outages last {figure(down, 's')} in all, the run {figure(seconds, 's')}: noticing a fault and starting again "
+        f"Outages last {figure(outage_seconds, 's')} in all, the run {figure(seconds, 's')}: noticing a fault and starting again "
         "take minutes, however short a run is. The page Failures weighs them over weeks."
     )
 
 
 def classes() -> tuple[str, ...]:
     """Return the faults that have a list of instants, power loss first."""
-    listed = [name for name in every("faults") if knob(name) in KNOBS and name != "fault-in-recovery"]
-    return tuple(sorted(listed, key=lambda name: name != FIRST))
+    fault_names = [name for name in every("faults") if knob(name) in KNOBS and name != "fault-in-recovery"]
+    return tuple(sorted(fault_names, key=lambda name: name != FIRST))
 
 
 def knob(name: str) -> str:
@@ -103,50 +111,56 @@ def knob(name: str) -> str:
 
 
 def places(scenario: Scenario, step: float) -> Iterator[Placed]:
-    """Yield the strikes in order, maybe without end; one during an outage stands where the run stopped, and prolongs it."""
-    offset = resumed = own = 0.0
+    """Yield the strikes in order, possibly without end.
+
+    A strike during an outage has the progress at which the run stopped, and prolongs the outage.
+    """
+    offset = resumed = run_seconds = 0.0
     for strike in strikes(scenario):
         if strike.at >= resumed:
-            own = strike.at - offset
+            run_seconds = strike.at - offset
         if strike.kind.stops:
-            whole = floor(own / step + NEAR)
-            restore, back = _recovery(scenario, max(round(own / step - whole, 1), 0.0))
+            whole_batches = floor(run_seconds / step + NEAR)
+            restore, batches_back = _recovery(scenario, max(round(run_seconds / step - whole_batches, 1), 0.0))
             resumed = strike.at + strike.detect + strike.repair + scenario.faults.restart_seconds + restore
-            offset = resumed - (0.0 if back is None else max(whole - back, 0) * step)
-        yield Placed(strike.at, own, strike.fault, offset)
+            offset = resumed - (0.0 if batches_back is None else max(whole_batches - batches_back, 0) * step)
+        yield Placed(strike.at, run_seconds, strike.fault, offset)
 
 
 @lru_cache(maxsize=64)
 def _recovery(scenario: Scenario, share: float) -> tuple[float, int | None]:
-    """Return the seconds of a restore and how many whole batches it goes back, None for all of them.
+    """Return a restore's seconds and the whole batches that it goes back, None for all batches.
 
-    As a power loss shows it that strikes when `share` of a batch has passed.
+    Both are those of a power loss that strikes when `share` of a batch has passed.
     """
     try:
         crash = power_loss_detail(scenario, share).crash
     except EmberpoolError:
         return 0.0, 0
-    first = crash.resumption.embedding_batch
-    return crash.outage.restore, STRUCK - first if first else None
+    first_batch = crash.resumption.embedding_batch
+    return crash.outage.restore, STRUCK - first_batch if first_batch else None
 
 
 def instant(scenario: Scenario, step: float, batch: int) -> float:
-    """Return the simulated instant, in s, at which a run with the scenario's faults ends so many batches for the first time."""
-    own, offset = batch * step, 0.0
-    for one in islice(places(scenario, step), MOST_FAULTS):
-        if one.own >= own - NEAR * step:
+    """Return the simulated instant [s] at which the run first ends so many batches.
+
+    The scenario's faults are included.
+    """
+    run_seconds, offset = batch * step, 0.0
+    for strike in islice(places(scenario, step), MOST_FAULTS):
+        if strike.own >= run_seconds - NEAR * step:
             break
-        offset = one.offset
-    return round(own + offset, 3 - floor(log10(step)))
+        offset = strike.offset
+    return round(run_seconds + offset, 3 - floor(log10(step)))
 
 
 def _drop(scenario: Scenario, step: float, batch: int) -> None:
     path = knob(st.session_state[CLASS])
-    at, held = instant(scenario, step, min(max(batch, 1), scenario.run.batches - 1)), values(scenario)[path]
-    if at in held:
+    strike_instant, instants = instant(scenario, step, min(max(batch, 1), scenario.run.batches - 1)), values(scenario)[path]
+    if strike_instant in instants:
         st.toast("Such a fault strikes there already; choose another batch.")
     training_panel.strike(scenario)
-    _set(path, tuple(sorted({*held, at})))
+    _set(path, tuple(sorted({*instants, strike_instant})))
 
 
 def _clear() -> None:
@@ -158,30 +172,36 @@ def _set(path: str, instants: tuple[float, ...]) -> None:
     st.session_state[session.widget(path)] = knobs.write(KNOBS[path], instants)
 
 
-def rows(placed: list[Placed], step: float, batches: int) -> pd.DataFrame:
-    """Return a row for each place to click, and for each fault before the end: kind, batch, share, at, fault, number, row."""
+def rows(placed_strikes: list[Placed], step: float, batches: int) -> pd.DataFrame:
+    """Return a row for each place to click and for each fault before the run's end.
+
+    Columns: kind, batch, share [%], at [s], fault, number, row.
+    """
     every_few = -(-batches // MOST_PLACES)
-    found: list[dict[str, object]] = [
+    chart_rows: list[dict[str, object]] = [
         {"kind": "place", "batch": n, "share": 100 * n / batches} for n in range(every_few, batches, every_few)
     ]
-    within = [one for one in placed if one.own < batches * step]
-    found += [
+    struck = [strike for strike in placed_strikes if strike.own < batches * step]
+    chart_rows += [
         {
             "kind": "fault",
-            "share": 100 * one.own / (batches * step),
-            "at": one.at,
-            "fault": load("faults", one.fault).title,
+            "share": 100 * strike.own / (batches * step),
+            "at": strike.at,
+            "fault": load("faults", strike.fault).title,
             "number": number,
             "row": (number - 1) % ROWS,
         }
-        for number, one in enumerate(within, 1)
+        for number, strike in enumerate(struck, 1)
     ]
-    return pd.DataFrame(found, columns=["kind", "batch", "share", "at", "fault", "number", "row"])
+    return pd.DataFrame(chart_rows, columns=["kind", "batch", "share", "at", "fault", "number", "row"])
 
 
 @cache
 def spec() -> Spec:
-    """Progress from 0 to 100 %, a numbered rule at each fault, places to click; needs the columns of `rows`."""
+    """Return a chart of progress from 0 to 100 %.
+
+    The chart has numbered faults and places to click, and needs the columns of `rows`.
+    """
     x = quantity("share", scale={"domain": [0, 100]}, axis=axis("Progress of the run, outages apart [%]"))
     tick = {"type": "tick", "color": INK, "opacity": 0.35, "cursor": "pointer", "height": 14, "y": 70}
     place = {

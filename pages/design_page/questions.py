@@ -1,6 +1,7 @@
-"""What Design finds beside the page, in a process that knows nothing of pages: its answer, and how sure each number is.
+"""Slow questions of the page Design, run in worker processes.
 
-The band, the constant it hangs on most, and the published numbers about it take a good hundred estimates.
+The questions are for the smallest machine and each number's uncertainty.
+The band, the constant that moves a number most, and published numbers about it take some hundred estimates.
 """
 
 from collections.abc import Mapping
@@ -29,13 +30,16 @@ from engine.validation import known_error
 from pages.ui.numbers import readable, unit
 
 STEP, ENERGY = "Step time [ms]", "Energy [J]"
-SAME = 0.98  # of a price: less is as dear
+SAME = 0.98  # of a price: a system that costs more than this share is not cheaper
 COMPARED = (STEP, "Energy per batch [J]")
 
 
 @dataclass(frozen=True)
 class Sure:
-    """The band in a few words to stand under a number, and the sentences behind it."""
+    """The uncertainty of a number on the page.
+
+    band: the number's band in a few words. story: the sentences that explain it.
+    """
 
     band: str
     story: tuple[str, ...]
@@ -45,36 +49,40 @@ NOTHING: Mapping[str, Sure] = MappingProxyType({})
 
 
 def sure(scenario: Scenario, baseline: Scenario | None = None) -> dict[str, Sure]:
-    """Return how sure each result is, by its name, and where its verdict against the baseline turns.
+    """Return each result's uncertainty by name.
 
-    Nothing where an end of some range cannot run.
+    A sentence names the constants that turn a result's comparison with the baseline.
+    The mapping is empty if the machine cannot run at an end of some constant's range.
     """
     try:
-        found = {name: _sure(scenario, name, low, high) for name, (low, high) in uncertainty.bands(scenario).items()}
+        bands_by_name = {name: _sure(scenario, name, low, high) for name, (low, high) in uncertainty.bands(scenario).items()}
     except EmberpoolError:
         return {}
     for name in COMPARED if baseline and baseline.system != scenario.system else ():
-        if baseline and name in found:
-            found[name] = replace(found[name], story=(*found[name].story, _verdict(scenario, baseline, name)))
-    return found
+        if baseline and name in bands_by_name:
+            bands_by_name[name] = replace(
+                bands_by_name[name], story=(*bands_by_name[name].story, _verdict(scenario, baseline, name))
+            )
+    return bands_by_name
 
 
 def _verdict(scenario: Scenario, baseline: Scenario, name: str) -> str:
-    """Return while what a number stays on its side of the baseline's, as a sentence."""
+    """Return a sentence with the conditions under which a number stays above or below the baseline's."""
     title = title_of(baseline)
     try:
-        found = uncertainty.turns(scenario, baseline, name)
+        turning_points = uncertainty.turns(scenario, baseline, name)
     except EmberpoolError:
         return f"Not all machines within the constants' ranges run under {title}."
-    against = f"That it is more, or less, than under {title} holds"
-    if not found:
-        return f"{against} over each constant's whole range."
-    told = [
-        f"{one.name} is {'above' if one.above else 'below'} {figure(one.at)} {one.constant.unit} "
-        f"(range: {exact(one.constant.low)} to {exact(one.constant.high)})"
-        for one in found
+    claim = f"That it is more, or less, than under {title} holds"
+    if not turning_points:
+        return f"{claim} over each constant's whole range."
+    conditions = [
+        f"{turning_point.name} is {'above' if turning_point.above else 'below'} "
+        f"{figure(turning_point.at)} {turning_point.constant.unit} "
+        f"(range: {exact(turning_point.constant.low)} to {exact(turning_point.constant.high)})"
+        for turning_point in turning_points
     ]
-    return f"{against} while {', and while '.join(told)}."
+    return f"{claim} while {', and while '.join(conditions)}."
 
 
 def _sure(scenario: Scenario, name: str, low: float, high: float) -> Sure:
@@ -82,63 +90,83 @@ def _sure(scenario: Scenario, name: str, low: float, high: float) -> Sure:
     published = known_error.sentence(scenario, name)
     if not swings:
         return Sure("no constant moves it", ("No constant with a range moves it.", published))
-    of = _unit(scenario, name)
-    words = f"{readable(low)} to {readable(high, of)}"
+    number_unit = _unit(scenario, name)
+    words = f"{readable(low)} to {readable(high, number_unit)}"
     band = f"9 of 10 draws of all constants from their ranges give {words}."
-    return Sure(f"{readable(low)} to {readable(high)}", (band, _hangs_on(swings[0], of), published))
+    return Sure(f"{readable(low)} to {readable(high)}", (band, _hangs_on(swings[0], number_unit), published))
 
 
 def _unit(scenario: Scenario, name: str) -> str:
     return dollars(scenario) if unit(name) == "USD" else unit(name)
 
 
-def _hangs_on(swing: uncertainty.Swing, of: str) -> str:
-    one = swing.constant
+def _hangs_on(swing: uncertainty.Swing, number_unit: str) -> str:
+    constant = swing.constant
     return (
-        f"It hangs most on {swing.name} ({one.confidence}): {readable(swing.at_low)} at {exact(one.low)} {one.unit}, "
-        f"{readable(swing.at_high, of)} at {exact(one.high)} {one.unit}."
+        f"It hangs most on {swing.name} ({constant.confidence}): "
+        f"{readable(swing.at_low)} at {exact(constant.low)} {constant.unit}, "
+        f"{readable(swing.at_high, number_unit)} at {exact(constant.high)} {constant.unit}."
     )
 
 
 def every_knob(scenario: Scenario, baseline: Scenario) -> tuple[tuple[Strip, ...], int]:
-    """Return the strips of all knobs that act on the estimate, and how many these are."""
+    """Return the strips of all knobs that act on the estimate.
+
+    The second value is the number of these knobs.
+    """
     paths = [path for path, knob in KNOBS.items() if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" and "." in path]
     acting = [path for path in paths if effect(scenario, path).acts]
     return strips(scenario, acting, baseline), len(acting)
 
 
 @lru_cache(maxsize=4)
-def smallest(scenario: Scenario, baseline: Scenario, within: float) -> Enough:
-    """Return the smallest machines that are at most so much slower than the baseline; raises CannotRun."""
-    return enough(ask(scenario, baseline, Target(within)))
+def smallest(scenario: Scenario, baseline: Scenario, slowdown: float) -> Enough:
+    """Return the smallest machines that are at most `slowdown` slower than the baseline.
+
+    slowdown: a share, 0.1 for 10 %. Raises CannotRun.
+    """
+    return enough(ask(scenario, baseline, Target(slowdown)))
 
 
-def smallest_bands(scenario: Scenario, baseline: Scenario, within: float) -> drawn.Bands:
-    """Return how sure `smallest` is."""
-    return drawn.bands(smallest(scenario, baseline, within))
+def smallest_bands(scenario: Scenario, baseline: Scenario, slowdown: float) -> drawn.Bands:
+    """Return the bands of the answer of `smallest`."""
+    return drawn.bands(smallest(scenario, baseline, slowdown))
 
 
 def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return between what step time and energy lie in 9 of 10 draws, by system; without those that some draw cannot run."""
-    found: dict[str, dict[str, tuple[float, float]]] = {STEP: {}, ENERGY: {}}
+    """Return ranges of step time and energy in 9 of 10 draws.
+
+    The keys are the metric, then the system.
+    A system that cannot run in some draw is left out.
+    """
+    ranges_by_metric: dict[str, dict[str, tuple[float, float]]] = {STEP: {}, ENERGY: {}}
     for point in points:
         try:
             bands = uncertainty.bands(point)
         except EmberpoolError:
             continue
-        for name, of in found.items():
-            of[point.system] = bands[name]
-    return found
+        for name, system_ranges in ranges_by_metric.items():
+            system_ranges[point.system] = bands[name]
+    return ranges_by_metric
 
 
 def cheaper_system(scenario: Scenario, goal: float, dollars: float) -> str:
-    """Return in a sentence which other system meets a step of `goal` seconds for less; "" where none does."""
-    asked = VerdictQuestion(scenario, Requirement(step_ms=goal / MS), "capital")
+    """Return a sentence on a cheaper system with steps of at most `goal` seconds.
+
+    The sentence is "" without such a system.
+    """
+    verdict_question = VerdictQuestion(scenario, Requirement(step_ms=goal / MS), "capital")
     try:
-        best = next(decisions(asked)).best
+        cheapest_row = next(decisions(verdict_question)).best
     except EmberpoolError:
         return ""
-    if best is None or best.capital is None or best.system == scenario.system or best.capital >= SAME * dollars:
+    if (
+        cheapest_row is None
+        or cheapest_row.capital is None
+        or cheapest_row.system == scenario.system
+        or cheapest_row.capital >= SAME * dollars
+    ):
         return ""
-    title = load("systems", best.system).title
-    return f"{title} does it for {count(best.capital)} USD ({asked.base.machine.prices}), on {machine_words(best)}."
+    title = load("systems", cheapest_row.system).title
+    prices = verdict_question.base.machine.prices
+    return f"{title} does it for {count(cheapest_row.capital)} USD ({prices}), on {machine_words(cheapest_row)}."

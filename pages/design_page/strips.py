@@ -1,4 +1,7 @@
-"""Knob strips: each main knob with its useful values, the one in force, what products have, and the step time over it."""
+"""Knob strips of the page Design, one for each main knob.
+
+A strip has the knob's useful values, the value in force, those of products, and the step time.
+"""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -24,44 +27,53 @@ from pages.ui import beside_knob, knob_widgets, session
 from pages.ui.numbers import readable
 
 LINE = "#5b7bb4"
-APART = 0.16  # of a strip: labels nearer to each other would overlap
+APART = 0.16  # of a strip: labels closer than this would overlap
 ADDED, NEXT, MOST = "strips added", "strip to add", 4
 NUMBERS = ("float", "int")
 KINDS = (*NUMBERS, "choice", "switch")
 
 
 def shown() -> tuple[str, ...]:
-    """Return the knobs that have a strip: the main ones, relaxed lookup where there is one, and those that were added."""
-    relaxed = [RELAXED] * load("systems", session.scenario().system).relaxes  # which the answer beside the strips switches too
+    """Return the knobs that have a strip.
+
+    These are main knobs, relaxed lookup if the system has this choice, and added knobs.
+    """
+    # The answer next to the strips switches relaxed lookup too.
+    relaxed = [RELAXED] * load("systems", session.scenario().system).relaxes
     main = [*(knob.path for knob in knob_widgets.MAIN if knob.path not in knob_widgets.BAR_KNOBS), *relaxed]
     return (*main, *(path for path in st.session_state.get(ADDED, ()) if path in KNOBS and path not in main))
 
 
 def found(scenario: Scenario) -> dict[str, Strip]:
-    """Return the strips by knob; a knob that has none here, such as one that acts in full runs alone, is left out."""
-    of = scenario, tuple(path for path in shown() if KNOBS[path].kind in KINDS), question.baseline_scenario(scenario)
+    """Return the strips by knob.
+
+    Knobs without a strip, such as those of full runs only, are left out.
+    """
+    arguments = scenario, tuple(path for path in shown() if KNOBS[path].kind in KINDS), question.baseline_scenario(scenario)
     sized = scenario.machine.target_throughput is not None  # each stop tries many counts of nodes
-    made = later.cached_result(knob_strips.strips, *of) if sized else _known(own_folder(), *of)
-    return {strip.path: strip for strip in made}
+    strip_list = later.cached_result(knob_strips.strips, *arguments) if sized else _cached_strips(own_folder(), *arguments)
+    return {strip.path: strip for strip in strip_list}
 
 
 @lru_cache(maxsize=64)  # a page is drawn several times as its answers come
-def _known(parts: PartsFolder, *of: Any) -> tuple[Strip, ...]:
-    """Return the strips while the folder of one's own parts, which are stops, is as it is."""
-    return knob_strips.strips(*of)
+def _cached_strips(parts: PartsFolder, *arguments: Any) -> tuple[Strip, ...]:
+    """Return the strips, cached by the folder of the user's parts, as parts are stops."""
+    return knob_strips.strips(*arguments)
 
 
 def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:
-    """Draw all strips, and the way to one more."""
-    strips, own = found(scenario), shown()
-    for path in own:
+    """Draw all strips, and a list from which to add one."""
+    strips, strip_paths = found(scenario), shown()
+    for path in strip_paths:
         with st.container(key=f"strip-{path.replace('.', '-')}"):
             _strip(scenario, path, strips.get(path), refused.get(path, ""))
-    others = [path for path, knob in KNOBS.items() if path not in own and knob.kind in KINDS and knob.acts == "always"]
+    addable_paths = [
+        path for path, knob in KNOBS.items() if path not in strip_paths and knob.kind in KINDS and knob.acts == "always"
+    ]
     st.session_state[NEXT] = None
     st.selectbox(
         "One more knob",
-        [path for path in others if path not in knob_widgets.BAR_KNOBS and "." in path],
+        [path for path in addable_paths if path not in knob_widgets.BAR_KNOBS and "." in path],
         key=NEXT,
         index=None,
         placeholder="+ a knob ... (write its name)",
@@ -77,33 +89,36 @@ def _add() -> None:
 
 
 def _drop(path: str) -> None:
-    st.session_state[ADDED] = tuple(one for one in st.session_state.get(ADDED, ()) if one != path)
+    st.session_state[ADDED] = tuple(added_path for added_path in st.session_state.get(ADDED, ()) if added_path != path)
 
 
 def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> None:
-    knob, acts = KNOBS[path], KnobEffect(True) if strip and strip.acts else effect(scenario, path)  # which takes estimates
-    idle, more = "" if acts.acts else acts.sentence, sentence(strip) if strip and acts.acts else ""
+    knob, acts = KNOBS[path], KnobEffect(True) if strip and strip.acts else effect(scenario, path)  # `effect` needs estimates
+    idle, step_sentence = "" if acts.acts else acts.sentence, sentence(strip) if strip and acts.acts else ""
     if strip and knob.kind in NUMBERS:
-        below, beside = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
-        with below:
+        words_area, button_area = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
+        with words_area:
             alt = f"Step time over {knob.label}, as the sentence below says"
             st.vega_lite_chart(curve(strip), spark(len(strip.stops) > 1, bool(strip.marks)), key=f"spark {path}", alt=alt)
     else:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container(width="stretch"):
                 knob_widgets.draw_alone(knob)
-            beside = st.container(width="content")
-        below = st.container()
-    with below:
-        knob_widgets.say(knob, refusal, idle, more)
-    with beside:
+            button_area = st.container(width="content")
+        words_area = st.container()
+    with words_area:
+        knob_widgets.say(knob, refusal, idle, step_sentence)
+    with button_area:
         beside_knob.draw(path, scenario, brief=True)
         if path in st.session_state.get(ADDED, ()):
             st.button("× remove", key=f"drop {path}", on_click=_drop, args=(path,), type="tertiary", help="Back to the drawer.")
 
 
 def sentence(strip: Strip) -> str:
-    """Return where the knob stops to matter; for words, the step time under each of them."""
+    """Return where the knob stops to matter.
+
+    The sentence of a knob of words has the step time of each word, too.
+    """
     if KNOBS[strip.path].kind in NUMBERS:
         return strip.sentence
     steps = (f"{stop.text} {'cannot run' if isnan(stop.seconds) else readable(stop.seconds * 1e3, 'ms')}" for stop in strip.stops)
@@ -111,7 +126,10 @@ def sentence(strip: Strip) -> str:
 
 
 def curve(strip: Strip) -> pd.DataFrame:
-    """Return a row for each stop: place, value, step [ms], here (in force); and for each product: place, product."""
+    """Return a row for each stop and for each product.
+
+    A stop has place, value, step [ms] and here (True for the value in force); a product has place and product.
+    """
     rows: list[dict[str, object]] = [
         {
             "place": place,
@@ -125,42 +143,52 @@ def curve(strip: Strip) -> pd.DataFrame:
         for place, stop in enumerate(strip.stops)
     ]
     numbers = [stop.value for stop in strip.stops]
-    at, free = {mark.text: _between(mark.value, numbers) for mark in strip.marks}, -1.0
-    for text, place in sorted(((text, place) for text, place in at.items() if place is not None), key=itemgetter(1)):
-        room = place - free > APART * len(numbers)
-        free = place if room else free
+    place_by_product, last_label_place = {mark.text: _place_among(mark.value, numbers) for mark in strip.marks}, -1.0
+    for text, place in sorted(
+        ((text, place) for text, place in place_by_product.items() if place is not None), key=itemgetter(1)
+    ):
+        room = place - last_label_place > APART * len(numbers)
+        last_label_place = place if room else last_label_place
         rows.append({"place": place, "product": text, "label": text.partition(",")[0] * room})
     frame = pd.DataFrame(rows)
     return frame.assign(baseline=strip.baseline.seconds * 1e3 if strip.baseline else None)
 
 
-def _between(value: float, stops: list[float]) -> float | None:
-    """Return where a value lies among stops that are evenly spaced on the slider; None outside them."""
-    if not stops[0] <= value <= stops[-1]:
+def _place_among(mark_value: float, stops: list[float]) -> float | None:
+    """Return the place of a value among evenly spaced stops, None outside them."""
+    if not stops[0] <= mark_value <= stops[-1]:
         return None
-    after = max(bisect_left(stops, value), 1)
-    low, high = stops[after - 1], stops[min(after, len(stops) - 1)]
+    upper = max(bisect_left(stops, mark_value), 1)
+    low, high = stops[upper - 1], stops[min(upper, len(stops) - 1)]
     part = (
-        (log(value / low) / log(high / low)) if low > 0 and high > low else 0.0 if high == low else (value - low) / (high - low)
+        (log(mark_value / low) / log(high / low))
+        if low > 0 and high > low
+        else 0.0
+        if high == low
+        else (mark_value - low) / (high - low)
     )
-    return after - 1 + part
+    return upper - 1 + part
 
 
 def marked(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
-    """Return a line and its dots, of which the one in force, `here`, is large and in the accent."""
+    """Return a line and its dots.
+
+    The dot of the value in force (`here`) is large and coloured.
+    """
     line = layer({"type": "line", "color": LINE, "strokeWidth": 2}, x=x, y=y)
-    here = {"size": when("datum.here", size, size / 6), "color": when("datum.here", CURVE, LINE)}
+    dot_style = {"size": when("datum.here", size, size / 6), "color": when("datum.here", CURVE, LINE)}
     dots = {"type": "point", "aria": False, "filled": True, "opacity": 1}  # without a dot its group would have no name
-    return line, layer(dots, x=x, y=y, tooltip=tip, **here)
+    return line, layer(dots, x=x, y=y, tooltip=tip, **dot_style)
 
 
 @cache
-def spark(several: bool, products: bool) -> Spec:
-    """The step time over the stops, evenly spaced as they are on the slider above; the one in force is marked.
+def spark(many_stops: bool, products: bool) -> Spec:
+    """Return a chart of step time over evenly spaced stops, as on the slider.
 
-    How many there are only the data say: a browser makes a chart anew when its specification changes, which takes longer.
+    The value in force is marked.
+    The number of stops is in the data only: a changed specification would make the browser rebuild the chart, which is slower.
     """
-    domain = {} if several else {"domain": [0, 1]}
+    domain = {} if many_stops else {"domain": [0, 1]}
     x = quantity("place", axis=None, scale={"zero": False, "nice": False, **domain})
     y = quantity("step", axis=None, scale={"zero": True, "nice": False, "range": [32, 4]})
     tip = hover(
@@ -170,10 +198,10 @@ def spark(several: bool, products: bool) -> Spec:
         ("product", "Product"),
         ("refused", "Cannot run"),
     )
-    line, dots = ({**where("datum.product == ''"), **one} for one in marked(x, y, tip, 110))
+    line, dots = ({**where("datum.product == ''"), **layer_spec} for layer_spec in marked(x, y, tip, 110))
     sold, product = hover(("product", "Product")), {"filter": "datum.product != ''"}
     ticks = layer(ruled(strokeWidth=2, color=INK), product, x=x, y={"value": 36}, y2={"value": 42}, tooltip=sold)
-    named = layer(
+    product_labels = layer(
         {"type": "text", "baseline": "top", "fontSize": 10, "color": INK},
         {"filter": "datum.label != ''"},
         x=x,
@@ -182,4 +210,8 @@ def spark(several: bool, products: bool) -> Spec:
         tooltip=sold,
     )
     padding = {"left": 8, "right": 8, "top": 2, "bottom": 2}
-    return {"height": 56 if products else 36, "padding": padding, "layer": [line, dots, *([ticks, named] if products else [])]}
+    return {
+        "height": 56 if products else 36,
+        "padding": padding,
+        "layer": [line, dots, *([ticks, product_labels] if products else [])],
+    }

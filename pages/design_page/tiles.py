@@ -1,4 +1,4 @@
-"""The tiles: the five numbers that answer "how good is it, and what does it cost", with the change against the baseline."""
+"""Tiles with five numbers on speed and cost, each with its change against the baseline."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -30,31 +30,41 @@ HELD_OUT = {"AUC": "Held-out AUC", "Loss": "Held-out loss"}  # beside curves of 
 STRUCK = f"{RATIO}: of this run alone, its outages included, under the system's own log."
 
 
-def of_estimate(result: Result, others: Mapping[str, Result], sure: Future[Mapping[str, Sure]]) -> None:
-    """Draw the tiles of an estimate; how sure each one is follows once that is found."""
-    shown = OF_AN_ESTIMATE if result.scenario.machine.target_throughput is None else OF_NODES
-    known = None if not sure.done() else questions.NOTHING if sure.exception() else sure.result()
-    draw(result, others, shown, sure=known)
+def of_estimate(result: Result, results_by_system: Mapping[str, Result], sure: Future[Mapping[str, Sure]]) -> None:
+    """Draw the tiles of an estimate.
+
+    The band of each number follows once it is computed.
+    """
+    tile_names = OF_AN_ESTIMATE if result.scenario.machine.target_throughput is None else OF_NODES
+    bands = None if not sure.done() else questions.NOTHING if sure.exception() else sure.result()
+    draw(result, results_by_system, tile_names, sure=bands)
 
 
 def draw(
     result: Result,
-    others: Mapping[str, Result],
-    shown: Sequence[str] = OF_AN_ESTIMATE,
+    results_by_system: Mapping[str, Result],
+    tile_names: Sequence[str] = OF_AN_ESTIMATE,
     sure: Mapping[str, Sure] | None = questions.NOTHING,
 ) -> None:
-    """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
-    against = question.baseline_system(result.scenario)
-    before = figures(others[against]) if against in others and result.scenario.system != against else {}
-    own, money = figures(result), units(result.scenario)
-    with st.container(key=f"tiles-{'estimate' if BILLION in shown else 'run'}"):
-        columns = st.columns(len(shown))
-    for column, name in zip(columns, shown, strict=True):
-        value = own.get(name)
-        delta = change(value, before.get(name))
+    """Draw one tile a number, with its band if known.
+
+    Numbers are compared with the baseline system on the same machine.
+    """
+    baseline_system = question.baseline_system(result.scenario)
+    baseline_figures = (
+        figures(results_by_system[baseline_system])
+        if baseline_system in results_by_system and result.scenario.system != baseline_system
+        else {}
+    )
+    scenario_figures, money = figures(result), units(result.scenario)
+    with st.container(key=f"tiles-{'estimate' if BILLION in tile_names else 'run'}"):
+        columns = st.columns(len(tile_names))
+    for column, name in zip(columns, tile_names, strict=True):
+        number = scenario_figures.get(name)
+        delta = change(number, baseline_figures.get(name))
         column.metric(
             HELD_OUT.get(name, label(name)),
-            readable(value, money.get(name, unit(name)), error_of(name, own)),
+            readable(number, money.get(name, unit(name)), error_of(name, scenario_figures)),
             delta or None,
             delta_color="off" if delta == "same" else COLOUR["lower" if name in RUNNING else better(name)],
             delta_arrow="off" if delta == "same" else "auto",
@@ -63,17 +73,22 @@ def draw(
             column.caption(WAITING)
         elif sure and name in sure:
             column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
-    if BILLION in shown:
-        with st.container(key="summary"):  # a phone has it for the tiles
-            told = (
-                f"{label(name)} {readable(own[name], money.get(name, unit(name)))}" for name in shown if own.get(name) is not None
+    if BILLION in tile_names:
+        with st.container(key="summary"):  # a phone shows this line instead of the tiles
+            summary_parts = (
+                f"{label(name)} {readable(scenario_figures[name], money.get(name, unit(name)))}"
+                for name in tile_names
+                if scenario_figures.get(name) is not None
             )
-            st.caption(plain(", ".join(told)))
-    notes = [f"Against {system_title(against)} with its own link and policies."] if before else []
+            st.caption(plain(", ".join(summary_parts)))
+    notes = [f"Against {system_title(baseline_system)} with its own link and policies."] if baseline_figures else []
     notes += ["Under a number: its range in 9 of 10 draws of all constants."] if sure else []
-    notes += [STRUCK] if RATIO in shown else []
-    more = [COUNTED[result.scenario.machine.energy_level], *([assumptions(result.scenario)] if BILLION in shown else [])]
-    st.caption(" ".join(notes), help=" ".join(more))
+    notes += [STRUCK] if RATIO in tile_names else []
+    help_sentences = [
+        COUNTED[result.scenario.machine.energy_level],
+        *([assumptions(result.scenario)] if BILLION in tile_names else []),
+    ]
+    st.caption(" ".join(notes), help=" ".join(help_sentences))
 
 
 def units(scenario: Scenario) -> Mapping[str, str]:

@@ -1,4 +1,7 @@
-"""How sure is the estimate: which constant moves it most, and the band that all of them give together."""
+"""The uncertainty of the estimate by its constants.
+
+A chart shows the constants that move a result most, and the band of all constants together.
+"""
 
 from functools import cache
 from typing import Any
@@ -33,10 +36,10 @@ TABLE = {
 
 
 def draw(scenario: Scenario, result: Result) -> None:
-    """Draw the tornado of one result and the bands of the main ones."""
-    known = [name for name in METRICS if result.results[name] is not None]
-    metric = st.segmented_control("Result", known, default=known[0], required=True, key="tornado of")
-    own = result.results[metric] or 0.0
+    """Draw the tornado of one result, with its band in the title."""
+    metrics = [name for name in METRICS if result.results[name] is not None]
+    metric = st.segmented_control("Result", metrics, default=metrics[0], required=True, key="tornado of")
+    estimate = result.results[metric] or 0.0
     year = f", {dollars(scenario)}" if metric == COST else ""
     low, high = later.cached_result(bands, scenario)[metric]
     kind, name = metric_unit(metric), label(metric)
@@ -45,26 +48,29 @@ def draw(scenario: Scenario, result: Result) -> None:
     if not swings:
         st.caption("No constant with a range moves this result.")
         return
-    frame = rows(swings, own)
+    frame = rows(swings, estimate)
     chart.draw(
         frame,
         spec(metric),
         key="tornado",
-        title=f"{name}: {figure(own, kind)}{year}, and {band}",
+        title=f"{name}: {figure(estimate, kind)}{year}, and {band}",
         subtitle=f"{metric} at each constant's lowest and highest value, the {len(frame)} that move it most",
     )
     downloads.show(frame[list(TABLE)].rename(columns=TABLE))
 
 
-def rows(swings: tuple[Swing, ...], own: float) -> pd.DataFrame:
-    """Return one row a constant: what the result becomes at its ends, with range, confidence and source."""
+def rows(swings: tuple[Swing, ...], estimate: float) -> pd.DataFrame:
+    """Return one row a constant.
+
+    A row has the result at both ends of the constant's range, the range, confidence and source.
+    """
     return pd.DataFrame(
         [
             {
                 "name": swing.name,
                 "at_low": swing.at_low,
                 "at_high": swing.at_high,
-                "own": own,
+                "own": estimate,
                 "ends": f"{exact(swing.constant.low)} to {exact(swing.constant.high, swing.constant.unit)}",
                 "value": swing.constant.value,
                 "confidence": swing.constant.confidence,
@@ -77,7 +83,10 @@ def rows(swings: tuple[Swing, ...], own: float) -> pd.DataFrame:
 
 @cache
 def spec(metric: str) -> dict[str, Any]:
-    """A bar a constant from the result at its low end to that at its high end, and a rule at the result itself."""
+    """Return a chart with a bar a constant.
+
+    A bar goes from the low end's result to the high end's; a rule stands at the estimate.
+    """
     bar = layer(
         {"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"},
         y=nominal("name", sort=None, axis=charts.axis("Constant", labelLimit=260)),

@@ -1,4 +1,7 @@
-"""The full run on the page Design: start it, watch it, read it, its AUC beside two yardsticks."""
+"""The full run on the page Design.
+
+The panel has a button, the live curves, and the finished run next to two yardsticks.
+"""
 
 from concurrent.futures import BrokenExecutor, Future
 from dataclasses import replace
@@ -28,8 +31,8 @@ from pages.ui import downloads, session, tables
 from pages.ui.numbers import change, duration, percent
 from pages.ui.plain import plain
 
-FEW = 20  # batches whose mean begins and ends a title
-MOST_EVENTS = 8  # more have a box to scroll
+FEW = 20  # batches in the means that a title names at the start and the end
+MOST_EVENTS = 8  # a longer list gets a box that scrolls
 BESIDE = REGRESSION, TEACHER = "logistic regression", "model that clicks"
 STRUCK, GOES_ON = "run struck", "run that goes on"
 SHARED = "recovery gives back every batch to the bit, so the training under way goes on"
@@ -38,23 +41,29 @@ TIMED = "nothing is trained, so all batches are timed anew"
 
 
 def strike(scenario: Scenario) -> None:
-    """Let a run of the scenario, if one is under way, go on with a fault that is being dropped; only in a callback."""
+    """Let a run under way go on with an added fault; only in a callback."""
     st.session_state[STRUCK] = scenario
 
 
 def _go_on(scenario: Scenario) -> None:
-    """Ask for the run with the fault: it shares the training under way, unless the fault may change what is learned."""
-    before: Scenario | None = st.session_state.pop(STRUCK, None)
-    now = runs.request([before], "full") if before and before != scenario else None
-    if before is None or now is None or now.ended:
+    """Start the run with the added fault.
+
+    The run shares the training under way unless the fault may change the learned weights.
+    """
+    unstruck_scenario: Scenario | None = st.session_state.pop(STRUCK, None)
+    status = runs.request([unstruck_scenario], "full") if unstruck_scenario and unstruck_scenario != scenario else None
+    if unstruck_scenario is None or status is None or status.ended:
         return
-    shared = functional_class(scenario)
-    alike = shared is not None and shared == functional_class(before)
-    if not alike:
-        runs.cancel(now.request)
+    training_class = functional_class(scenario)
+    same_training = training_class is not None and training_class == functional_class(unstruck_scenario)
+    if not same_training:
+        runs.cancel(status.request)
     runs.start([scenario], "full")
     earlier, trains = st.session_state.get(GOES_ON, (None, None))
-    st.session_state[GOES_ON] = scenario, ((trains if earlier == before and trains else before) if alike else None)
+    st.session_state[GOES_ON] = (
+        scenario,
+        ((trains if earlier == unstruck_scenario and trains else unstruck_scenario) if same_training else None),
+    )
 
 
 def draw(scenario: Scenario, estimate: Result) -> None:
@@ -71,15 +80,15 @@ def draw(scenario: Scenario, estimate: Result) -> None:
 
 
 def _start(scenario: Scenario) -> None:
-    """Run a scenario, which from now on is the session's; only in a callback."""
+    """Run a scenario and make it the session's; only in a callback."""
     session.show(scenario)
     runs.start([scenario], "full")
 
 
 def _unfinished(scenario: Scenario, status: Status | None) -> None:
     if status is None or status.ended:
-        given, scenario = scenario.run.step_budget_GFLOP, with_larger_budget(scenario)
-        if (budget := scenario.run.step_budget_GFLOP) != given:
+        knob_budget, scenario = scenario.run.step_budget_GFLOP, with_larger_budget(scenario)
+        if (budget := scenario.run.step_budget_GFLOP) != knob_budget:
             st.caption(f"A step of this model takes more than the step budget; it is raised to {exact(budget)} GFLOP.")
         reached, batch = runs.stopped(scenario)
         wait = duration(forecast.seconds(scenario))
@@ -91,16 +100,22 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
         else:
             runs.note(status)
         return
-    struck, shared = st.session_state.get(GOES_ON, (None, None))
+    struck, trained_scenario = st.session_state.get(GOES_ON, (None, None))
     if struck == scenario:
-        st.info(f"The fault strikes in the run: {SHARED if shared else ANEW if scenario.run.training else TIMED}.")
-    if struck == scenario and shared and not status.running and (trains := runs.request([shared], "full")) and not trains.ended:
+        st.info(f"The fault strikes in the run: {SHARED if trained_scenario else ANEW if scenario.run.training else TIMED}.")
+    if (
+        struck == scenario
+        and trained_scenario
+        and not status.running
+        and (trains := runs.request([trained_scenario], "full"))
+        and not trains.ended
+    ):
         runs.keep_going(trains)
-        status = replace(trains, request=status.request)  # Cancel is of the run with the fault
+        status = replace(trains, request=status.request)  # the Cancel button stops the run with the fault
     runs.progress(status)
-    if seen := [point.progress for point in status.running if point.progress]:
-        _so_far(scenario, seen[0], live=True)
-        st.caption(plain(seen[0].note))
+    if live_progress := [point.progress for point in status.running if point.progress]:
+        _so_far(scenario, live_progress[0], live=True)
+        st.caption(plain(live_progress[0].note))
 
 
 def _so_far(scenario: Scenario, progress: Progress, live: bool) -> None:
@@ -110,26 +125,28 @@ def _so_far(scenario: Scenario, progress: Progress, live: bool) -> None:
     frame = tables.curve(progress.training, (), tables.pace(estimates.estimate_of(scenario)))
     if scenario.faults == type(scenario.faults)():
         curves(frame, live=live)
-    else:  # outages are told once the run is over, and on an axis of time they would flatten all else
+    else:  # outages are drawn once the run is over; on an axis of time they would flatten the curves
         _pair(frame, "batch", live=live)
 
 
 def _cancelled(scenario: Scenario, status: Status, reached: Progress | None, batch: int | None) -> None:
-    """Say at which batch a training was cancelled and from which it goes on, and draw its curves so far."""
-    if seen := [point.progress for point in status.running if point.progress]:
+    """Draw where a training was cancelled and goes on, and its curves."""
+    if live_progress := [point.progress for point in status.running if point.progress]:
         st.info("Cancelled: the training stops after the batch under way, unless another page waits for it.")
-        _so_far(scenario, seen[0], live=True)
+        _so_far(scenario, live_progress[0], live=True)
         return
     if reached is None or not reached.training:
         st.info("Cancelled before the first batch was trained; running again starts from the first batch.")
         return
-    at, total = reached.training[-1]["Batch"] + 1, reached.total
-    where = f"Cancelled at batch {count(at)} of {count(total)}"
+    batches_done, total = reached.training[-1]["Batch"] + 1, reached.total
+    stop_sentence = f"Cancelled at batch {count(batches_done)} of {count(total)}"
     if batch is None:
-        st.info(plain(f"{where}; running again starts from the first batch: {reached.note}."))
+        st.info(plain(f"{stop_sentence}; running again starts from the first batch: {reached.note}."))
     else:
-        left = forecast.training_seconds(scenario) * (1 - batch / total) + forecast.counting_seconds(scenario)
-        st.info(f"{where}; the rest takes about {duration(left)} and gives the same result as a run without a stop.")
+        seconds_left = forecast.training_seconds(scenario) * (1 - batch / total) + forecast.counting_seconds(scenario)
+        st.info(
+            f"{stop_sentence}; the rest takes about {duration(seconds_left)} and gives the same result as a run without a stop."
+        )
     _so_far(scenario, reached, live=False)
 
 
@@ -142,11 +159,11 @@ def _finished(result: Result, estimate: Result) -> None:
     tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
     if result.training:
         frame = tables.curve(result.training, result.events, tables.pace(result))
-        breaks, found = tables.breaks(frame, result.events), _ask(result.scenario)
-        curves(with_yardsticks(frame, found), breaks)
+        breaks, yardsticks_future = tables.breaks(frame, result.events), _ask(result.scenario)
+        curves(with_yardsticks(frame, yardsticks_future), breaks)
         st.caption(plain(f"{HELD_OUT_ERROR} {samples_note(result)}"))
-        last = frame.dropna(subset=["auc"]).iloc[-1]
-        _note(found, float(last["auc"]), bool(falls), last["error"])
+        last_evaluation = frame.dropna(subset=["auc"]).iloc[-1]
+        _note(yardsticks_future, float(last_evaluation["auc"]), bool(falls), last_evaluation["error"])
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
@@ -160,142 +177,164 @@ def _finished(result: Result, estimate: Result) -> None:
 
 
 def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> None:
-    """Draw loss and AUC beside each other; an outage lasts so much longer than a run that time is drawn without or broken."""
+    """Draw loss and AUC side by side.
+
+    An outage lasts so much longer than a run that the axis of time leaves outages out or is broken there.
+    """
     offered = [name for name in charts.CHOICES if breaks or name != "broken"]
     key = f"against{' broken' * bool(breaks)}"
-    against = st.segmented_control(
+    x_axis = st.segmented_control(
         "Against", offered, default="running", required=True, format_func=charts.CHOICES.__getitem__, key=key
     )
-    if against == "joules":
+    if x_axis == "joules":
         st.caption("Each batch counts with the joules of a mean one, and what the machine draws all the time with its seconds.")
-    _pair(frame, against, breaks, live)
+    _pair(frame, x_axis, breaks, live)
 
 
-def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> None:
-    """Draw both curves; a `live` one has no number in its title, as a browser makes a chart anew where its words change."""
-    known = tuple(name for name in BESIDE if name in frame)
-    left, right = st.columns(2)
-    with left:
+def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> None:
+    """Draw both curves; the titles of `live` ones hold no number.
+
+    A browser rebuilds a chart whenever its words change.
+    """
+    yardstick_columns = tuple(name for name in BESIDE if name in frame)
+    loss_column, auc_column = st.columns(2)
+    with loss_column:
         chart.draw(
             frame,
-            charts.curve("loss", "Loss", against, breaks),
+            charts.curve("loss", "Loss", x_axis, breaks),
             key="loss",
             title="Training loss, batch by batch" if live else fallen(frame["loss"], "Training loss"),
-            subtitle=f"Loss of each batch over {charts.AGAINST[against]}; bold: the mean of the batches around it",
+            subtitle=f"Loss of each batch over {charts.AGAINST[x_axis]}; bold: the mean of the batches around it",
         )
-    with right:
+    with auc_column:
         chart.draw(
             frame,
-            charts.curve("auc", "AUC", against, breaks, known),
+            charts.curve("auc", "AUC", x_axis, breaks, yardstick_columns),
             key="auc",
             title="AUC on held-out samples" if live else auc_title(frame),
-            subtitle=f"AUC ± a standard error over {charts.AGAINST[against]}; dashed: what else would reach",
+            subtitle=f"AUC ± a standard error over {charts.AGAINST[x_axis]}; dashed: what else would reach",
         )
 
 
-def fallen(series: pd.Series, what: str) -> str:
-    """Return the title of a curve: from what to what it has gone so far."""
-    known = series.dropna().astype(float)
-    if known.empty:
-        return f"{what} is not known yet"
-    few = min(FEW, max(len(known) // 2, 1))
-    head, tail = float(known[:few].mean()), float(known[-few:].mean())
-    return f"{what} goes from {figure(head)} to {figure(tail)}"
+def fallen(series: pd.Series, curve_name: str) -> str:
+    """Return the title of a curve: its first and last means so far."""
+    numbers = series.dropna().astype(float)
+    if numbers.empty:
+        return f"{curve_name} is not known yet"
+    window = min(FEW, max(len(numbers) // 2, 1))
+    head, tail = float(numbers[:window].mean()), float(numbers[-window:].mean())
+    return f"{curve_name} goes from {figure(head)} to {figure(tail)}"
 
 
 def auc_title(frame: pd.DataFrame) -> str:
-    """Return the title of the curve of AUC: where it ends, and where it was higher before."""
-    known = frame.dropna(subset=["auc"])
-    if known.empty:
+    """Return the title of the AUC curve.
+
+    The title names the last value, and an earlier higher value if AUC fell.
+    """
+    evaluations = frame.dropna(subset=["auc"])
+    if evaluations.empty:
         return "AUC on held-out samples is not known yet"
-    end, best = known.iloc[-1], known.loc[known["auc"].astype(float).idxmax()]
-    reached, highest = (with_error(float(row["auc"]), row["error"]) for row in (end, best))
-    if not falling_auc.is_fall(float(best["auc"]), float(end["auc"]), best["error"]):
+    end, best_row = evaluations.iloc[-1], evaluations.loc[evaluations["auc"].astype(float).idxmax()]
+    reached, highest = (with_error(float(row["auc"]), row["error"]) for row in (end, best_row))
+    if not falling_auc.is_fall(float(best_row["auc"]), float(end["auc"]), best_row["error"]):
         return f"AUC on held-out samples reaches {reached}"
-    when = count(best["batch"] + 1, "batch", "batches")
-    return f"AUC on held-out samples ends at {reached}; {highest} after {when}"
+    best_batch = count(best_row["batch"] + 1, "batch", "batches")
+    return f"AUC on held-out samples ends at {reached}; {highest} after {best_batch}"
 
 
 def _ask(scenario: Scenario) -> Future[Yardsticks]:
-    """Ask for both beside the page, which takes seconds."""
+    """Return the future of both yardsticks, which take seconds in a worker process."""
     return later.answer("yardsticks", yardsticks, scenario, data_file.path_for(scenario), long=True)
 
 
-def with_yardsticks(frame: pd.DataFrame, asked: Future[Yardsticks]) -> pd.DataFrame:
-    """Return a curve's frame with a column a line, where they are known: after each number of batches that was evaluated."""
-    if not _known(asked):
+def with_yardsticks(frame: pd.DataFrame, yardsticks_future: Future[Yardsticks]) -> pd.DataFrame:
+    """Return the frame with a column a yardstick, filled at evaluated batches.
+
+    The frame has no such column until the yardsticks are known.
+    """
+    if not _yardsticks_known(yardsticks_future):
         return frame
-    found, evaluated = asked.result(), frame["auc"].notna()
-    frame = frame.assign(**{REGRESSION: (frame["batch"] + 1).map(dict(found.regression)).where(evaluated)})
-    return frame if found.teacher is None else frame.assign(**{TEACHER: pd.Series(found.teacher, frame.index).where(evaluated)})
+    yardstick_lines, evaluated = yardsticks_future.result(), frame["auc"].notna()
+    frame = frame.assign(**{REGRESSION: (frame["batch"] + 1).map(dict(yardstick_lines.regression)).where(evaluated)})
+    return (
+        frame
+        if yardstick_lines.teacher is None
+        else frame.assign(**{TEACHER: pd.Series(yardstick_lines.teacher, frame.index).where(evaluated)})
+    )
 
 
-def _note(asked: Future[Yardsticks], auc: float, falls: bool, error: float | None = None) -> None:
-    """Say what the lines are and how the run's last AUC stands to them, or that they follow."""
-    if not asked.done() or isinstance(asked.exception(), later.NobodyWaits):
+def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error: float | None = None) -> None:
+    """Draw what the yardsticks are and how the run's last AUC compares, or that they follow."""
+    if not yardsticks_future.done() or isinstance(yardsticks_future.exception(), later.NobodyWaits):
         st.caption("A logistic regression on the same batches follows ...")
-        later.redraw_after((asked,))
+        later.redraw_after((yardsticks_future,))
         return
-    if failure := asked.exception():
+    if failure := yardsticks_future.exception():
         if not isinstance(failure, EmberpoolError | BrokenExecutor):
             raise failure
         st.caption(plain(data_file.sentence(failure, session.scenario())))
         return
-    found = asked.result()
-    line = found.regression[-1][1]
+    yardstick_lines = yardsticks_future.result()
+    line = yardstick_lines.regression[-1][1]
     st.markdown(plain(learned(auc, line, falls, error)))
-    teacher = with_error(found.teacher, found.teacher_error)
-    most = f" The model that decides who clicks reaches {teacher}; nothing learned can beat it." if found.teacher else ""
+    teacher = with_error(yardstick_lines.teacher, yardstick_lines.teacher_error)
+    teacher_sentence = (
+        f" The model that decides who clicks reaches {teacher}; nothing learned can beat it." if yardstick_lines.teacher else ""
+    )
     st.caption(
-        f"A logistic regression on the same batches, with a weight a row, ends at {with_error(line, found.regression_error)} (by "
-        f"Adagrad at the best of four rates, {exact(found.rate)}): what lies above it is learned from products of features.{most}"
+        "A logistic regression on the same batches, with a weight a row, ends at "
+        f"{with_error(line, yardstick_lines.regression_error)} (by Adagrad at the best of four rates, "
+        f"{exact(yardstick_lines.rate)}): what lies above it is learned from products of features.{teacher_sentence}"
         " All are judged on the same held-out samples, so much of their errors is common to them."
     )
 
 
 def learned(auc: float, line: float, falls: bool = False, error: float | None = None) -> str:
-    """Return the sentence that compares a run's last AUC ± its error with that of the logistic regression, and what to change.
+    """Return a sentence that compares a run's last AUC with the regression's, and names a remedy.
 
-    Where held-out AUC falls while training goes on, more batches would not help: a sentence above says what does.
+    If held-out AUC falls (`falls`), more batches would not help, and another sentence on the page names the remedy.
     """
     ends = f"This run ends at an AUC of {with_error(auc, error)}"
     if auc >= line:
         return f"{ends}, {figure(auc - line)} above a logistic regression on the same batches."
-    below = f"{ends}, {figure(line - auc)} below a logistic regression on the same batches"
-    return f"{below}." if falls else f"{below}: train more batches, or change Optimizer, Learning rate or Top MLP."
+    sentence = f"{ends}, {figure(line - auc)} below a logistic regression on the same batches"
+    return f"{sentence}." if falls else f"{sentence}: train more batches, or change Optimizer, Learning rate or Top MLP."
 
 
-def _known(asked: Future[Yardsticks]) -> bool:
-    return asked.done() and asked.exception() is None
+def _yardsticks_known(yardsticks_future: Future[Yardsticks]) -> bool:
+    return yardsticks_future.done() and yardsticks_future.exception() is None
 
 
 def happened(event: Row) -> str:
-    """Return an event as a line of a list: when, in which batch, and what."""
-    what = f"{event['Kind']} at {figure(event['Elapsed [s]'], 's')}, batch {count(event['Batch'])}: {event['What']}"
-    return f"- {plain(what)}"
+    """Return an event as a line of a list: its kind, time, batch and text."""
+    event_line = f"{event['Kind']} at {figure(event['Elapsed [s]'], 's')}, batch {count(event['Batch'])}: {event['What']}"
+    return f"- {plain(event_line)}"
 
 
-def apart(estimate: Result, full: Result) -> str:
-    """Return the sentence that compares the two step times, or "" where there is none."""
-    guess, run = estimate.results.get(STEP), full.results.get(STEP)
+def apart(estimate: Result, full_run: Result) -> str:
+    """Return a sentence that compares estimated and measured step time, "" if one is unknown."""
+    guess, run = estimate.results.get(STEP), full_run.results.get(STEP)
     if not guess or not run:
         return ""
-    bar = error_bar(full.scenario)[STEP]
+    bar = error_bar(full_run.scenario)[STEP]
     return (
         f"The full run took {figure(run)} ms a batch, the estimate said {figure(guess)}: {percent(abs(guess / run - 1))} apart. "
         f"The estimate's own error bar is ±{figure(bar)} %: what the chance in so many batches can do, and the estimate's form."
     )
 
 
-def gap(estimate: Result, full: Result) -> pd.DataFrame:
-    """Return each result as estimated and as run, with the estimate's error; None where there is none."""
+def gap(estimate: Result, full_run: Result) -> pd.DataFrame:
+    """Return one row a result: estimated, measured in the full run, and the error.
+
+    An unknown value is None.
+    """
     rows = [
         {
             "Result": name,
             "Estimate": estimate.results.get(name),
-            "Full run": value,
-            "Gap": change(estimate.results.get(name), value),
+            "Full run": run_value,
+            "Gap": change(estimate.results.get(name), run_value),
         }
-        for name, value in full.results.items()
+        for name, run_value in full_run.results.items()
     ]
     return pd.DataFrame(rows, columns=["Result", "Estimate", "Full run", "Gap"])

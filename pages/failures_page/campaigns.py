@@ -1,4 +1,7 @@
-"""Campaigns of the scenario in the bar, kept while scenarios repeat: all protections under the same faults, one over periods."""
+"""Campaigns of a scenario, cached.
+
+Campaigns are those of all protections under the same faults, and of one protection over checkpoint periods.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ from engine.units import DAY, HOUR, MINUTE
 
 SEEDS = 8
 MOST_FAULTS = 2000
-MOST_STRIKES = 1000  # of one protection over all seeds, at some 40 us: of many faults fewer seeds say as much
+MOST_STRIKES = 1000  # of one protection over all seeds, some 40 us each; with many faults fewer seeds suffice
 CURVE = "periodic-full"
 POWER_LOSS = "faults.power_loss_mtbf_hours"
 PERIODS = 25
@@ -28,7 +31,14 @@ PERIODS = 25
 
 @dataclass(frozen=True)
 class Protected:
-    """One protection's campaigns, one a seed, and their means; or the sentence that says why it cannot be had here."""
+    """One protection's campaigns, one a seed.
+
+    name: the protection's name.
+    title: the name for readers.
+    refused: the sentence why this protection is not possible here, "" if it is.
+    runs: the campaigns, empty if refused.
+    means: mean results by column title.
+    """
 
     name: str
     title: str
@@ -38,13 +48,16 @@ class Protected:
 
     @property
     def share(self) -> float:
-        """Mean share of the time that was useful."""
+        """Mean share of useful time, -1 if refused."""
         return float(self.means["Effective training time ratio"]) if self.runs else -1.0
 
 
 @dataclass(frozen=True)
 class Campaigns:
-    """All protections, the best first, and the seconds between faults of the whole machine, None without random ones."""
+    """The campaigns of all protections, the best first.
+
+    mtbf: seconds between faults of the whole machine, None without random faults.
+    """
 
     protected: tuple[Protected, ...]
     hazards: Mapping[str, Hazard]
@@ -52,11 +65,14 @@ class Campaigns:
 
     def of(self, name: str) -> Protected:
         """Return one protection's campaigns."""
-        return next(one for one in self.protected if one.name == name)
+        return next(protection for protection in self.protected if protection.name == name)
 
 
 def own(scenario: Scenario) -> str:
-    """Return the protection that is the system's own log, under which estimates and full runs train; "none" without one."""
+    """Return the protection of the system's own log, as estimates and full runs have it.
+
+    The protection is "none" without a log.
+    """
     policy = log_policy(scenario, load("systems", scenario.system))
     if policy.log == "undo":
         return "relaxed" if policy.mlp_staleness_bound else "undo"
@@ -64,23 +80,26 @@ def own(scenario: Scenario) -> str:
 
 
 def supposed(scenario: Scenario) -> Scenario:
-    """Return what is shown: where no fault can strike, power is lost daily, and who chose no protection has the own log."""
+    """Return the scenario, with an example fault if no fault can strike.
+
+    Power is then lost once a day. The example has the system's own log as protection if the user chose none.
+    """
     if hazards_of(scenario):
         return scenario
     hours = DAY / HOUR
     seldom = DAY / (hazards_of(with_values(scenario, {POWER_LOSS: hours}))["power-loss"].mtbf or DAY)  # once a day in all
-    kept = scenario.policy.protection
-    protection = own(scenario) if kept == KNOBS["policy.protection"].default else kept
+    chosen_protection = scenario.policy.protection
+    protection = own(scenario) if chosen_protection == KNOBS["policy.protection"].default else chosen_protection
     return with_values(scenario, {POWER_LOSS: hours * seldom, "policy.protection": protection})
 
 
 def faults_expected(hazards: Mapping[str, Hazard], seconds: float) -> float:
-    """Return how many faults are to be expected in so many seconds."""
+    """Return the expected number of faults in so many seconds."""
     return sum((seconds / hazard.mtbf if hazard.mtbf else 0.0) + len(hazard.at) for hazard in hazards.values())
 
 
 def too_many(scenario: Scenario) -> str:
-    """Return the sentence for a campaign of more faults than a page can wait for, or ""."""
+    """Return the refusal of a campaign with too many faults for a page, "" otherwise."""
     expected = faults_expected(hazards_of(scenario), scenario.faults.campaign_days * DAY)
     if expected <= MOST_FAULTS:
         return ""
@@ -93,25 +112,25 @@ def too_many(scenario: Scenario) -> str:
 
 @lru_cache(maxsize=64)
 def of(scenario: Scenario) -> Campaigns:
-    """Return the campaigns of a scenario, the same faults for every protection, one a seed."""
+    """Return the campaigns of every protection under the same faults, one campaign a seed."""
     hazards = hazards_of(scenario)
     count = seeds(hazards, scenario.faults.campaign_days * DAY)
-    found = [_protected(scenario, name, hazards, count) for name in names("protections")]
+    protections = [_protected(scenario, name, hazards, count) for name in names("protections")]
     rate = sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
-    return Campaigns(tuple(sorted(found, key=lambda one: -one.share)), hazards, 1 / rate if rate else None)
+    return Campaigns(tuple(sorted(protections, key=lambda protection: -protection.share)), hazards, 1 / rate if rate else None)
 
 
 def seeds(hazards: Mapping[str, Hazard], seconds: float) -> int:
-    """Return how many campaigns of each protection the page can wait for."""
+    """Return the number of campaigns of each protection that the page simulates."""
     return max(1, min(SEEDS, int(MOST_STRIKES / max(faults_expected(hazards, seconds), 1.0))))
 
 
 def _protected(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], count: int) -> Protected:
-    title, first = load("protections", name).title, scenario.faults.seed
+    title, first_seed = load("protections", name).title, scenario.faults.seed
     try:
         runs = tuple(
             campaign(scenario, name, hazards, scenario.faults.campaign_days * DAY / HOUR, seed, _period(scenario, name))
-            for seed in range(first, first + count)
+            for seed in range(first_seed, first_seed + count)
         )
     except EmberpoolError as error:
         return Protected(name, title, str(error), (), {})
@@ -119,20 +138,29 @@ def _protected(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], cou
 
 
 def _period(scenario: Scenario, name: str) -> float | None:
-    """Return the checkpoint period asked for; it is for the chosen protection alone, the others keep their best."""
-    asked = scenario.policy.checkpoint_minutes
-    return asked * MINUTE if asked and name == scenario.policy.protection else None
+    """Return the checkpoint period [s] that a knob sets for the chosen protection.
+
+    The period is None for other protections, which have their best period.
+    """
+    minutes = scenario.policy.checkpoint_minutes
+    return minutes * MINUTE if minutes and name == scenario.policy.protection else None
 
 
 def curved(scenario: Scenario) -> str:
-    """Return the protection whose periods are drawn: the chosen one, or full checkpoints where it has none."""
-    chosen = scenario.policy.protection
-    return chosen if load("protections", chosen).periodic else CURVE
+    """Return the protection whose periods are drawn.
+
+    This is the chosen protection, or full checkpoints if that has no period.
+    """
+    protection = scenario.policy.protection
+    return protection if load("protections", protection).periodic else CURVE
 
 
 @lru_cache(maxsize=64)
 def curve(scenario: Scenario, name: str) -> PeriodCurve | str:
-    """Return useful time over the checkpoint period, around the best one; or the sentence that says why not."""
+    """Return useful time over checkpoint periods around the best one.
+
+    If the curve is refused, the sentence of the refusal is returned.
+    """
     hazards = hazards_of(scenario)
     try:
         middle = _middle(period_curve(scenario, name, hazards, [10 * MINUTE]))
@@ -142,5 +170,5 @@ def curve(scenario: Scenario, name: str) -> PeriodCurve | str:
         return str(error)
 
 
-def _middle(first: PeriodCurve) -> float:
-    return first.daly or 10 * MINUTE
+def _middle(coarse_curve: PeriodCurve) -> float:
+    return coarse_curve.daly or 10 * MINUTE

@@ -1,4 +1,7 @@
-"""One power loss batch by batch: what the system's own log had committed, what is lost, torn and run again."""
+"""One power loss batch by batch, under the system's own log.
+
+A batch was committed, or is lost, torn, or run again.
+"""
 
 from functools import cache, lru_cache
 
@@ -20,60 +23,65 @@ FATES = {"counts": "#4fa64a", "lost": "#c23b3b", "torn": "#7a1f1f", "run again":
 def draw(scenario: Scenario) -> None:
     """Draw the slider, the sentence and the chart."""
     share = st.slider("Power is lost when so much of a batch has passed [%]", 1, 99, 60, key="struck at")
-    found = _of(scenario, share / 100)
-    if isinstance(found, str):
-        st.info(plain(found))
+    detail = _detail_or_refusal(scenario, share / 100)
+    if isinstance(detail, str):
+        st.info(plain(detail))
         return
     chart.draw(
-        frame(found),
+        frame(detail),
         spec(),
         key="close up",
-        title=told(found, scenario),
+        title=told(detail, scenario),
         subtitle="Batches and log writes around one power loss, expected accesses in the steady state; the outage is cut short",
         columns={"lane": "Lane", "batch": "Batch", "fate": "Fate", "start": "Start [ms]", "end": "End [ms]"},
     )
-    st.caption(plain(outage_sentence(found, scenario)))
+    st.caption(plain(outage_sentence(detail, scenario)))
 
 
 @lru_cache(maxsize=128)
-def _of(scenario: Scenario, share: float) -> PowerLossDetail | str:
+def _detail_or_refusal(scenario: Scenario, share: float) -> PowerLossDetail | str:
     try:
         return power_loss_detail(scenario, share)
     except EmberpoolError as error:
         return str(error)
 
 
-def outage_sentence(found: PowerLossDetail, scenario: Scenario) -> str:
-    """Return what an outage is made of, and why it is long beside a short run."""
-    faults, outage = scenario.faults, found.crash.outage
-    down = outage.resumed - outage.at
-    asked = faults.detect_seconds + faults.restart_seconds
+def outage_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
+    """Return a sentence on the parts of an outage.
+
+    The sentence also says why an outage is long compared with a short run.
+    """
+    faults, outage = scenario.faults, detail.crash.outage
+    outage_seconds = outage.resumed - outage.at
+    knob_seconds = faults.detect_seconds + faults.restart_seconds
     trained = count(scenario.run.batches, "batch", "batches")
     return (
-        f"The outage of {figure(down, 's')}: {exact(faults.detect_seconds, 's')} until it is noticed (faults.detect_seconds), "
+        f"The outage of {figure(outage_seconds, 's')}: "
+        f"{exact(faults.detect_seconds, 's')} until it is noticed (faults.detect_seconds), "
         f"{exact(faults.restart_seconds, 's')} until processes run again (faults.restart_seconds), "
-        f"{figure(max(down - asked, 0.0), 's')} for repair and restore. It does not shrink with the run: a full run of {trained} "
+        f"{figure(max(outage_seconds - knob_seconds, 0.0), 's')} for repair and restore. "
+        f"It does not shrink with the run: a full run of {trained} "
         "trains for seconds and may stand for minutes; in a month of training it counts little."
     )
 
 
-def told(found: PowerLossDetail, scenario: Scenario) -> str:
-    """Return what happened, as a sentence."""
-    crash, resumed = found.crash, found.crash.resumption
-    down = figure(crash.outage.resumed - crash.outage.at, "s")
+def told(detail: PowerLossDetail, scenario: Scenario) -> str:
+    """Return a sentence on the lost batches and the batch where training goes on."""
+    crash, resumed = detail.crash, detail.crash.resumption
+    outage_text = figure(crash.outage.resumed - crash.outage.at, "s")
     if resumed.embedding_batch == 0:
         title = title_of(scenario)
-        return f"Power fails in batch {crash.batch}: {title} keeps no log, and training starts again after {down}"
+        return f"Power fails in batch {crash.batch}: {title} keeps no log, and training starts again after {outage_text}"
     stale = resumed.embedding_batch - resumed.mlp_batch
     mlps = f", the MLPs {count(stale, 'batch', 'batches')} older" if stale else ""
-    again = f"{count(crash.lost, 'batch', 'batches')} {'is' if crash.lost == 1 else 'are'}"
+    rerun_words = f"{count(crash.lost, 'batch', 'batches')} {'is' if crash.lost == 1 else 'are'}"
     return (
-        f"Power fails in batch {crash.batch}: {down} later training goes on at the start of batch "
-        f"{resumed.embedding_batch}{mlps}; {again} run again"
+        f"Power fails in batch {crash.batch}: {outage_text} later training goes on at the start of batch "
+        f"{resumed.embedding_batch}{mlps}; {rerun_words} run again"
     )
 
 
-def frame(found: PowerLossDetail) -> pd.DataFrame:
+def frame(detail: PowerLossDetail) -> pd.DataFrame:
     """Return the chart's rows: lane, batch, fate, start, end in ms from the fault."""
     return pd.DataFrame(
         [
@@ -85,14 +93,17 @@ def frame(found: PowerLossDetail) -> pd.DataFrame:
                 "end": row["End [ms]"],
                 "label": str(row["Batch"]) if row["Lane"] == "Batch" else "",
             }
-            for row in found.rows
+            for row in detail.rows
         ]
     )
 
 
 @cache
 def spec() -> Spec:
-    """A lane for batches and for each kind of log write; needs lane, batch, fate, start, end, label."""
+    """Return a chart with a lane for batches and each kind of log write.
+
+    The chart needs the columns of `frame`.
+    """
     bars = layer(
         {"type": "bar", "height": {"band": 0.74}, "stroke": "#80808080", "strokeWidth": 0.5},
         x=quantity("start", axis=axis("Time from the power loss, the outage shortened [ms]", grid=False), scale={"nice": False}),

@@ -1,4 +1,7 @@
-"""Steps through one small run's persists: what a power loss there can leave, and what recovery makes of it."""
+"""A power loss at each persist of one small run.
+
+The page shows the state that the medium can hold, and the recovery from that state.
+"""
 
 from functools import cache
 
@@ -29,7 +32,10 @@ MEANS = {"nothing": "Nothing of it", "everything": "All of it", "some": "Some of
 
 
 def draw() -> None:
-    """Draw the state that a link asked for, else the controls; then the map of the medium and the verdict."""
+    """Draw the state of the opened link, or else the controls.
+
+    Below stand the medium's map and the verdict.
+    """
     if session.crash():
         show(view(session.crash()))
         st.button("Look at other states", on_click=lambda: st.session_state.pop(session.CRASH))
@@ -37,7 +43,7 @@ def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         protocol = st.selectbox("Protocol", tuple(PROTOCOLS), key="crash protocol", width=300)
         model = st.selectbox("Persistence model", domain_names(), key="crash model", width=200)
-        kept = st.segmented_control(
+        survivors = st.segmented_control(
             "What survives of the writes on their way?",
             tuple(KEPT),
             default="some",
@@ -46,38 +52,47 @@ def draw() -> None:
             key="kept",
         )
     st.caption(plain(f"{domain(model).title}: {domain(model).summary}"))
-    of = PROTOCOLS[protocol]
-    last = len(moments(of, model))
+    configuration = PROTOCOLS[protocol]
+    moment_count = len(moments(configuration, model))
     with st.container(horizontal=True):
-        number = st.slider(f"Moment of {last} at which power is lost", 1, last, min(6, last), key=f"moment {of.name} {model}")
-        turn = st.number_input("Another choice", 0, 999, 0, key="draw", width=160) if kept == "some" else 0
-    show(view(line_of(of, model, number - 1, kept, int(turn))))
+        number = st.slider(
+            f"Moment of {moment_count} at which power is lost",
+            1,
+            moment_count,
+            min(6, moment_count),
+            key=f"moment {configuration.name} {model}",
+        )
+        turn = st.number_input("Another choice", 0, 999, 0, key="draw", width=160) if survivors == "some" else 0
+    show(view(line_of(configuration, model, number - 1, survivors, int(turn))))
 
 
-def show(found: CrashView) -> None:
-    """Draw a state."""
+def show(crash_view: CrashView) -> None:
+    """Draw a state of the medium with its recovery and its link."""
     chart.draw(
-        frame(found),
+        frame(crash_view),
         spec(),
         key="medium",
-        title=recovery_sentence(found),
+        title=recovery_sentence(crash_view),
         subtitle="Lines of the medium after the power loss, 64 B each",
         columns={"lane": "Where", "line": "Line", "state": "Writes on their way", "holds": "Holds"},
     )
     st.caption("Each square is a line of 64 B; the first of a log is its flag. Point at one to read what the log holds.")
-    st.code(f'python -m engine crashcheck --replay "{found.line}"', language=None)
+    st.code(f'python -m engine crashcheck --replay "{crash_view.line}"', language=None)
     with st.popover("Share this state"):
-        st.code(host() + links.link(session.scenario(), session.base(), "failures", crash=found.line), language=None)
+        st.code(host() + links.link(session.scenario(), session.base(), "failures", crash=crash_view.line), language=None)
 
 
-def frame(found: CrashView) -> pd.DataFrame:
+def frame(crash_view: CrashView) -> pd.DataFrame:
     """Return a row a line: lane, line, state, holds."""
-    return pd.DataFrame([cell._asdict() for cell in found.cells])
+    return pd.DataFrame([cell._asdict() for cell in crash_view.cells])
 
 
 @cache
 def spec() -> Spec:
-    """A square a line of the medium, a lane for the table and for each log slot."""
+    """Return a chart with a square a line of the medium.
+
+    Lanes are the table and each log slot.
+    """
     lanes = nominal("lane", sort=["Table", *SLOTS], axis=axis("", labelFontSize=13))
     x = {"field": "line", "type": "ordinal", "axis": axis("Line of 64 B", labelAngle=0)}
     text = layer(
@@ -93,12 +108,12 @@ def spec() -> Spec:
 
 
 def to_link() -> LinkPart:
-    """Return the state that a link asked for and that is still looked at."""
+    """Return the part of the page's link that holds the state in view."""
     return LinkPart(crash=session.crash())
 
 
 def from_link(link: Opened) -> None:
-    """Look at the state that a link asks for."""
+    """Show the state of an opened link."""
     st.session_state[session.CRASH] = link.crash
 
 

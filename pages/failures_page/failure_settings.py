@@ -1,4 +1,7 @@
-"""The row of the page Failures: failures, machine, checkpoints and power losses in a sentence whose fields set the knobs."""
+"""The settings row of the page Failures, a sentence with fields.
+
+The fields set failures, machine, checkpoints and power losses.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -46,11 +49,14 @@ ACTS = (
 )
 
 
-def draw(asked: Scenario, shown: Scenario) -> None:
-    """Draw the row with what the knobs of the shown scenario hold, what was refused of it, and the usual settings."""
-    row = held(shown)
-    refused = _refused(shown)
-    _fill(row, shown, refused)
+def draw(scenario: Scenario, shown_scenario: Scenario) -> None:
+    """Draw the row of fields with their refusal and notes.
+
+    scenario: the session's scenario. shown_scenario: the same, with an example fault if none can strike.
+    """
+    row = held(shown_scenario)
+    refused = _refused(shown_scenario)
+    _fill(row, shown_scenario, refused)
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="failure-row"):
         _field(FAILURES, "Failures", 52, _failures_changed)
         _words("failures a")
@@ -60,88 +66,107 @@ def draw(asked: Scenario, shown: Scenario) -> None:
         _words("nodes of")
         _field(GPUS, "GPUs of a node", 46, _failures_changed)
         _words("GPUs; checkpoint every")
-        periodic = load("protections", shown.policy.protection).periodic
+        periodic = load("protections", shown_scenario.policy.protection).periodic
         _field(MINUTES, "Checkpoint period [min]", 56, _minutes_changed, "best" if periodic else "—")
         _words("min to")
         _choice(PROTECTION, "Checkpoint to", names("protections"), 172, _protection_changed, place_name)
         _words("; power lost")
-        _choice(POWER, "Power lost", _powers(shown), 122, _power_changed)
-    if refused and not refusal(shown):
+        _choice(POWER, "Power lost", _powers(shown_scenario), 122, _power_changed)
+    if refused and not refusal(shown_scenario):
         st.caption(f":red[{plain(refused[1])}]")
-    for sentence in notes(asked, shown, row):
+    for sentence in notes(scenario, shown_scenario, row):
         st.caption(plain(sentence))
-    _offers(shown, refused)
+    _offers(shown_scenario, refused)
 
 
-def refusal(shown: Scenario) -> str:
-    """Return why the failures or the machine that are written are not computed, "" where they are."""
-    refused = _refused(shown)
+def refusal(shown_scenario: Scenario) -> str:
+    """Return the sentence that refuses the written failures or machine, "" if they are accepted."""
+    refused = _refused(shown_scenario)
     return refused[1] if refused and refused[0].keys() & {*ROW} else ""
 
 
-def draw_presses(shown: Scenario, best: losses.ProtectionLoss | None, least: losses.ProtectionLoss | None) -> None:
-    """Draw the buttons: the best period, the protection that loses least, the system's own log, and usual rates."""
+def draw_presses(
+    shown_scenario: Scenario, best_period: losses.ProtectionLoss | None, best_protection: losses.ProtectionLoss | None
+) -> None:
+    """Draw buttons that set several knobs at once.
+
+    The buttons set the best period, the best protection, the system's own log, and usual failure rates.
+    """
     with st.container(horizontal=True, key="failure-presses"):
-        if best and best.period:
-            minutes = float(f"{best.period / MINUTE:.3g}")
-            told = f"Take the best period, {figure(best.period, 's')}"
-            st.button(told, on_click=_set, args=({MINUTES_KNOB: minutes},), key="take period")
-        if least:
-            press = {PROTECTION_KNOB: least.name, MINUTES_KNOB: None}
-            st.button(f"Take {losses.inside(least.title)}", on_click=_set, args=(press,), key="take protection")
-        log = {PROTECTION_KNOB: own(shown)}
+        if best_period and best_period.period:
+            minutes = float(f"{best_period.period / MINUTE:.3g}")
+            label = f"Take the best period, {figure(best_period.period, 's')}"
+            st.button(label, on_click=_set, args=({MINUTES_KNOB: minutes},), key="take period")
+        if best_protection:
+            press = {PROTECTION_KNOB: best_protection.name, MINUTES_KNOB: None}
+            st.button(f"Take {losses.inside(best_protection.title)}", on_click=_set, args=(press,), key="take protection")
+        log = {PROTECTION_KNOB: own(shown_scenario)}
         st.button("The system's own log", on_click=_set, args=(log,), help="As estimates and full runs have it.", key="own log")
         for name, pressed in RATES.items():
             st.button(name, on_click=_set, args=(pressed,))
 
 
-def held(shown: Scenario) -> FailureRow:
-    """Return the row that the knobs hold, in the time that was chosen last, or else in the one that reads best."""
-    between = str(st.session_state.get(BETWEEN, ""))
-    return failure_row.row_of(shown, between.removesuffix(A_NODE), between.endswith(A_NODE))
+def held(shown_scenario: Scenario) -> FailureRow:
+    """Return the row of the knobs' values.
+
+    Failures are per the unit of time that was chosen last, or else the one that reads best.
+    """
+    time_text = str(st.session_state.get(BETWEEN, ""))
+    return failure_row.row_of(shown_scenario, time_text.removesuffix(A_NODE), time_text.endswith(A_NODE))
 
 
 def place_name(protection: str) -> str:
-    """Return where a protection keeps the state, as the row says it."""
+    """Return the place where a protection keeps the state, in the row's words."""
     return PLACES.get(protection) or losses.inside(load("protections", protection).title)
 
 
-def notes(asked: Scenario, shown: Scenario, row: FailureRow) -> list[str]:
-    """Return what the row cannot say by itself: an example, replicas, other classes of failures, and where its knobs act."""
-    found = []
-    if asked is not shown:
-        found.append(
+def notes(scenario: Scenario, shown_scenario: Scenario, row: FailureRow) -> list[str]:
+    """Return the notes below the row.
+
+    Notes name the example, replicas, other kinds of failures, and where the row's knobs act.
+    """
+    sentences = []
+    if scenario is not shown_scenario:
+        sentences.append(
             "No fault that can strike is asked for: as an example, power is lost once a day; failures written here replace it."
         )
-    if shown.faults.machines > 1:
-        title = load("systems", shown.system).title
-        found.append(
-            f"{count(shown.faults.machines, 'replica')} of {title}'s machine train together; a failure of one stops all of them."
+    if shown_scenario.faults.machines > 1:
+        title = load("systems", shown_scenario.system).title
+        sentences.append(
+            f"{count(shown_scenario.faults.machines, 'replica')} of {title}'s machine train together; "
+            "a failure of one stops all of them."
         )
-    if not failure_row.as_row_says(shown):
-        mix = sorted(failure_row.failing(hazards_of(shown)).items(), key=lambda one: one[1].mtbf or 0.0)
-        told = ", ".join(f"{load('faults', name).name} every {figure(one.mtbf, 's')}" for name, one in mix if one.mtbf)
-        found.append(f"Failures are {told}; a number written here makes all of them node crashes.")
-    listed = sum(len(hazard.at) for hazard in hazards_of(shown).values())
-    if listed:
-        found.append(f"Besides, {count(listed, 'fault')} at listed instants.")
-    if not load("protections", shown.policy.protection).periodic:
-        to = place_name(_periodic(asked))
-        title = load("protections", shown.policy.protection).title
-        found.append(f"{title} has no period; minutes written here checkpoint to {to}.")
-    return [" ".join([*found, ACTS])]
+    if not failure_row.as_row_says(shown_scenario):
+        mix = sorted(failure_row.failing(hazards_of(shown_scenario)).items(), key=lambda pair: pair[1].mtbf or 0.0)
+        rates_text = ", ".join(
+            f"{load('faults', name).name} every {figure(hazard.mtbf, 's')}" for name, hazard in mix if hazard.mtbf
+        )
+        sentences.append(f"Failures are {rates_text}; a number written here makes all of them node crashes.")
+    listed_faults = sum(len(hazard.at) for hazard in hazards_of(shown_scenario).values())
+    if listed_faults:
+        sentences.append(f"Besides, {count(listed_faults, 'fault')} at listed instants.")
+    if not load("protections", shown_scenario.policy.protection).periodic:
+        place = place_name(_periodic(scenario))
+        title = load("protections", shown_scenario.policy.protection).title
+        sentences.append(f"{title} has no period; minutes written here checkpoint to {place}.")
+    return [" ".join([*sentences, ACTS])]
 
 
 def _words(text: str) -> None:
     st.caption(text, width="content")
 
 
-def _field(key: str, label: str, width: int, changed: Callable[[], None], placeholder: str = "") -> None:
-    st.text_input(label, key=key, width=width, on_change=changed, label_visibility="collapsed", placeholder=placeholder)
+def _field(key: str, label: str, width: int, on_change: Callable[[], None], placeholder: str = "") -> None:
+    st.text_input(label, key=key, width=width, on_change=on_change, label_visibility="collapsed", placeholder=placeholder)
 
 
 def _choice(
-    key: str, label: str, options: tuple[str, ...], width: int, changed: Callable[[], None], shown: Callable[[str], str] = str
+    key: str,
+    label: str,
+    options: tuple[str, ...],
+    width: int,
+    on_change: Callable[[], None],
+    format_option: Callable[[str], str] = str,
 ) -> None:
     st.selectbox(
         label,
@@ -149,101 +174,106 @@ def _choice(
         session.place(options, key),
         key=key,
         width=width,
-        on_change=changed,
+        on_change=on_change,
         label_visibility="collapsed",
-        format_func=shown,
+        format_func=format_option,
     )
 
 
-def _fill(row: FailureRow, shown: Scenario, refused: tuple[Mapping[str, str], str, Scenario] | None) -> None:
-    """Set the fields to what the knobs hold, those of a refused change to what was written."""
-    minutes = shown.policy.checkpoint_minutes
-    between = row.period + A_NODE * row.each_node
+def _fill(row: FailureRow, shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Scenario] | None) -> None:
+    """Set the fields to the knobs' values.
+
+    Fields of a refused change keep the written text.
+    """
+    minutes = shown_scenario.policy.checkpoint_minutes
+    time_text = row.period + A_NODE * row.each_node
     st.session_state.update({
         FAILURES: exact(row.failures).replace(",", ""),
-        PERIOD: between,
+        PERIOD: time_text,
         NODES: str(row.nodes),
         GPUS: str(row.gpus),
         MINUTES: "" if minutes is None else exact(minutes),
-        PROTECTION: shown.policy.protection,
-        POWER: power_name(shown.faults.power_loss_mtbf_hours),
+        PROTECTION: shown_scenario.policy.protection,
+        POWER: power_name(shown_scenario.faults.power_loss_mtbf_hours),
         **(refused[0] if refused else {}),
     })  # fmt: skip
 
 
 def power_name(hours: float | None) -> str:
-    """Return how often power is lost, as the row says it."""
-    known = {seconds and seconds / HOUR: name for name, seconds in POWERS.items()}
-    return known.get(hours) or f"every {figure((hours or 0.0) * HOUR, 's')}"
+    """Return the frequency of power losses in the row's words."""
+    names_by_hours = {seconds and seconds / HOUR: name for name, seconds in POWERS.items()}
+    return names_by_hours.get(hours) or f"every {figure((hours or 0.0) * HOUR, 's')}"
 
 
-def _powers(shown: Scenario) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*POWERS, power_name(shown.faults.power_loss_mtbf_hours))))
+def _powers(shown_scenario: Scenario) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*POWERS, power_name(shown_scenario.faults.power_loss_mtbf_hours))))
 
 
-def _refused(shown: Scenario) -> tuple[Mapping[str, str], str, Scenario] | None:
-    """Return what was written and refused, with its sentence, while the scenario is still the one it was refused for."""
-    found: tuple[Mapping[str, str], str, Scenario] | None = st.session_state.get(REFUSED)
-    if found and found[2] != shown:
+def _refused(shown_scenario: Scenario) -> tuple[Mapping[str, str], str, Scenario] | None:
+    """Return a refused change: written fields, sentence, scenario; None once the scenario has changed."""
+    refused_change: tuple[Mapping[str, str], str, Scenario] | None = st.session_state.get(REFUSED)
+    if refused_change and refused_change[2] != shown_scenario:
         del st.session_state[REFUSED]
         return None
-    return found
+    return refused_change
 
 
-def _change(base: Scenario, fields: tuple[str, ...], changed: Callable[[Scenario], Scenario]) -> None:
-    """Take a change over into the scenario, or keep what was written beside the sentence that refuses it.
+def _change(base: Scenario, fields: tuple[str, ...], apply_change: Callable[[Scenario], Scenario]) -> None:
+    """Apply a change to the session's scenario.
 
-    What was refused of other fields stays written and refused.
+    A refused change stays written, with the sentence that refuses it.
+    Refused texts of other fields stay written and refused.
     """
-    before: tuple[Mapping[str, str], str, Scenario] | None = st.session_state.pop(REFUSED, None)
+    earlier_refusal: tuple[Mapping[str, str], str, Scenario] | None = st.session_state.pop(REFUSED, None)
     try:
-        session.show(changed(base))
+        session.show(apply_change(base))
     except EmberpoolError as error:
-        written = {key: str(st.session_state[key]) for key in fields}
-        st.session_state[REFUSED] = written, str(error), supposed(session.scenario())
+        field_texts = {key: str(st.session_state[key]) for key in fields}
+        st.session_state[REFUSED] = field_texts, str(error), supposed(session.scenario())
     else:
-        if before and before[0] and not before[0].keys() & {*fields}:
-            st.session_state[REFUSED] = before[0], before[1], supposed(session.scenario())
+        if earlier_refusal and earlier_refusal[0] and not earlier_refusal[0].keys() & {*fields}:
+            st.session_state[REFUSED] = earlier_refusal[0], earlier_refusal[1], supposed(session.scenario())
 
 
 def _failures_changed() -> None:
-    asked = session.scenario()
-    kept = {PROTECTION_KNOB: supposed(asked).policy.protection}  # an example's power loss goes, its protection stays
+    scenario = session.scenario()
+    # The example's power loss goes, its protection stays.
+    protection_knob = {PROTECTION_KNOB: supposed(scenario).policy.protection}
 
-    def changed(base: Scenario) -> Scenario:
+    def with_written_row(base: Scenario) -> Scenario:
         row = _written_row()
-        told, before = replace(row, nodes=1, gpus=1), replace(held(base), nodes=1, gpus=1)
-        if told == before and not failure_row.as_row_says(base):
-            return failure_row.with_machine(base, row)  # published rates are those of a GPU and a node: they stay
+        written_rates, knob_rates = replace(row, nodes=1, gpus=1), replace(held(base), nodes=1, gpus=1)
+        if written_rates == knob_rates and not failure_row.as_row_says(base):
+            return failure_row.with_machine(base, row)  # published rates are per GPU and per node, so they stay
         return failure_row.with_row(base, row)
 
-    _change(with_values(asked, kept), ROW, changed)
+    _change(with_values(scenario, protection_knob), ROW, with_written_row)
     st.session_state[BETWEEN] = st.session_state[PERIOD]
 
 
 def _written_row() -> FailureRow:
-    between = str(st.session_state[PERIOD])
+    time_text = str(st.session_state[PERIOD])
     return FailureRow(
         failures=_number(FAILURES, "Failures", 0, MOST),
-        period=between.removesuffix(A_NODE),
-        each_node=between.endswith(A_NODE),
-        nodes=_whole(NODES, "Nodes", KNOBS["faults.machines"].high or 1),
-        gpus=_whole(GPUS, "GPUs of a node", KNOBS["machine.gpus_per_node"].high or 1),
+        period=time_text.removesuffix(A_NODE),
+        each_node=time_text.endswith(A_NODE),
+        nodes=_whole_number(NODES, "Nodes", KNOBS["faults.machines"].high or 1),
+        gpus=_whole_number(GPUS, "GPUs of a node", KNOBS["machine.gpus_per_node"].high or 1),
     )
 
 
 def _number(key: str, name: str, low: float, high: float) -> float:
     text = str(st.session_state[key]).strip().replace(",", "")
     try:
-        value = float(text)
+        number = float(text)
     except ValueError:
-        value = -1.0
-    if not low <= value <= high:
+        number = -1.0
+    if not low <= number <= high:
         raise BadKnob(f"{name}: {text[:40]!r} is no number from {exact(low)} to {exact(high)}; write one such as 2.")
-    return value
+    return number
 
 
-def _whole(key: str, name: str, high: float) -> int:
+def _whole_number(key: str, name: str, high: float) -> int:
     text = str(st.session_state[key]).strip().replace(",", "")
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= high):
         raise BadKnob(f"{name}: {text[:40]!r} is no whole number from 1 to {exact(high)}; write one such as 8.")
@@ -251,21 +281,24 @@ def _whole(key: str, name: str, high: float) -> int:
 
 
 def _minutes_changed() -> None:
-    asked, text = session.scenario(), str(st.session_state[MINUTES]).strip()
+    scenario, text = session.scenario(), str(st.session_state[MINUTES]).strip()
 
-    def changed(base: Scenario) -> Scenario:
+    def with_written_minutes(base: Scenario) -> Scenario:
         knob = KNOBS[MINUTES_KNOB]
         minutes = (
             _number(MINUTES, "Checkpoint period", knob.low or 0, knob.high or MOST) if text not in ("", "best", "auto") else None
         )
-        return with_values(base, {MINUTES_KNOB: minutes, PROTECTION_KNOB: _periodic(asked)})
+        return with_values(base, {MINUTES_KNOB: minutes, PROTECTION_KNOB: _periodic(scenario)})
 
-    _change(supposed(asked), (MINUTES,), changed)
+    _change(supposed(scenario), (MINUTES,), with_written_minutes)
 
 
-def _periodic(asked: Scenario) -> str:
-    """Return the protection that minutes are for: the chosen one, or full checkpoints where that has none."""
-    for name in (supposed(asked).policy.protection, asked.policy.protection):
+def _periodic(scenario: Scenario) -> str:
+    """Return the protection that minutes apply to.
+
+    This is the chosen protection, or full checkpoints if that has no period.
+    """
+    for name in (supposed(scenario).policy.protection, scenario.policy.protection):
         if load("protections", name).periodic:
             return name
     return CURVE
@@ -283,39 +316,42 @@ def _power_changed() -> None:
 
 
 def _set(pressed: Mapping[str, Any]) -> None:
-    base = supposed(session.scenario())  # what was shown by itself is chosen from now on
+    base = supposed(session.scenario())  # an example that was only shown becomes the choice
     _change(base, (), lambda scenario: with_values(scenario, pressed))
 
 
-def _offers(shown: Scenario, refused: tuple[Mapping[str, str], str, Scenario] | None) -> None:
-    """Draw the systems that can have a machine that was refused for the system's sake, one press each."""
-    if not refused or NODES not in refused[0] or load("systems", shown.system).scales:
+def _offers(shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Scenario] | None) -> None:
+    """Draw a button for each system that can have the machine that this system was refused."""
+    if not refused or NODES not in refused[0] or load("systems", shown_scenario.system).scales:
         return
     try:
         row = _written_row()
     except BadKnob:
         return
-    title, shape = load("systems", shown.system).title, f"{count(row.nodes, 'node')} of {count(row.gpus, 'GPU')}"
+    title, shape = load("systems", shown_scenario.system).title, f"{count(row.nodes, 'node')} of {count(row.gpus, 'GPU')}"
     with st.container(horizontal=True, key="failure-offers"):
-        for offer in failure_row.offers(shown, row):
-            protection = _possible(with_values(shown, offer.knobs))
-            to = "" if protection == shown.policy.protection else f", checkpoint to {place_name(protection)}"
-            told = f"Take {offer.title} instead of {title}: {shape}{to}"
+        for offer in failure_row.offers(shown_scenario, row):
+            protection = _possible(with_values(shown_scenario, offer.knobs))
+            place_text = "" if protection == shown_scenario.policy.protection else f", checkpoint to {place_name(protection)}"
+            label = f"Take {offer.title} instead of {title}: {shape}{place_text}"
             pressed = {**offer.knobs, PROTECTION_KNOB: protection}
-            st.button(told, on_click=_take, args=(pressed, row), key=f"offer {offer.system}")
-        alone = FailureRow(row.failures, row.period, row.each_node, row.nodes, 1)
+            st.button(label, on_click=_take, args=(pressed, row), key=f"offer {offer.system}")
+        one_gpu_row = FailureRow(row.failures, row.period, row.each_node, row.nodes, 1)
         st.button(
-            f"Keep {title}: {count(row.nodes, 'node')} of 1 GPU, replicas", on_click=_take, args=({}, alone), key="offer replicas"
+            f"Keep {title}: {count(row.nodes, 'node')} of 1 GPU, replicas",
+            on_click=_take,
+            args=({}, one_gpu_row),
+            key="offer replicas",
         )
 
 
-def _possible(other: Scenario) -> str:
-    """Return the chosen protection, or full checkpoints where another system cannot have it."""
-    chosen = other.policy.protection
-    return CURVE if losses.loss_by_formula(other, chosen, {}).refused else chosen
+def _possible(offered_scenario: Scenario) -> str:
+    """Return the chosen protection, or full checkpoints if the offered system refuses that."""
+    protection = offered_scenario.policy.protection
+    return CURVE if losses.loss_by_formula(offered_scenario, protection, {}).refused else protection
 
 
 def _take(pressed: Mapping[str, Any], row: FailureRow) -> None:
-    asked = session.scenario()
-    kept = {PROTECTION_KNOB: supposed(asked).policy.protection}
-    _change(with_values(asked, kept), ROW, lambda base: failure_row.with_row(with_values(base, pressed), row))
+    scenario = session.scenario()
+    protection_knob = {PROTECTION_KNOB: supposed(scenario).policy.protection}
+    _change(with_values(scenario, protection_knob), ROW, lambda base: failure_row.with_row(with_values(base, pressed), row))

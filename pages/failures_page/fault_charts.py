@@ -27,7 +27,10 @@ HEIGHT, LINE = 320, 14  # pixels of the chart of periods, and from one line of l
 
 @cache
 def lost(limit: float) -> Spec:
-    """A bar a protection under its label, hours from 0 to `limit`; needs protection, label, nth, part, hours, chosen."""
+    """Return a chart with a bar a protection under its label, hours from 0 to `limit`.
+
+    Needs protection, label, nth, part, hours, chosen.
+    """
     colours = dict(zip(LOST_BY, (COLOURS["checkpoint"], COLOURS["lost"]), strict=True))
     scale = {"domain": [0, limit], "nice": False}
     bar = layer(
@@ -38,81 +41,116 @@ def lost(limit: float) -> Spec:
         opacity=when("datum.chosen", 1, 0.62),
         tooltip=hover(("protection", "Protection"), ("part", "Lost by"), ("hours", "Hours a month", ".3~g")),
     )
-    # As labels of the axis they have the theme's colour for text; they stand over their bars, on a narrow screen too.
-    over = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -17, "labelLimit": 0, "labelFontSize": 12, "ticks": False}
-    bar["encoding"]["y"] = nominal("label", sort={"field": "nth", "op": "min"}, axis=axis("", domain=False, **over))
+    # Labels of the axis have the theme's colour for text; these stand over their bars, on a narrow screen too.
+    label_style = {
+        "labelAlign": "left",
+        "labelPadding": 0,
+        "labelOffset": -17,
+        "labelLimit": 0,
+        "labelFontSize": 12,
+        "ticks": False,
+    }
+    bar["encoding"]["y"] = nominal("label", sort={"field": "nth", "op": "min"}, axis=axis("", domain=False, **label_style))
     ranked = {"calculate": f"indexof({list(LOST_BY)}, datum.part)", "as": "rank"}
     return {**rows(40), "transform": [ranked], **bar}
 
 
-ONCE: Spec = {"values": [{}]}  # a mark that is drawn once, not once a row
+ONCE: Spec = {"values": [{}]}  # data of one row, for a mark that is drawn once
 
 
 @cache
-def periods(marked: tuple[Marked, ...], low: float, first: float, last: float) -> Spec:
-    """Time that is lost over the checkpoint period, both logarithmic; needs period, gone, how.
+def periods(marked: tuple[Marked, ...], low: float, shortest: float, longest: float) -> Spec:
+    """Return a chart of lost time over the checkpoint period, both logarithmic.
 
-    `marked` are periods with a name: the best by formula, the lowest, one's own; `low` is the least
-    percentage drawn, `first` and `last` are the shortest and the longest period in minutes.
+    The chart needs period, gone, how.
+    marked: named periods, such as the best by formula, the lowest loss, and the user's own.
+    low: the least percentage drawn. shortest, longest: the range of periods [min].
     """
     scale = {"type": "log", "nice": False, "domain": [low, 100], "clamp": True}
     y = quantity("gone", scale=scale, axis=log_axis("Time lost [%]", "y", values=[*log_ticks((low, 100))]))
-    minutes = log_axis("Training between two checkpoints [min]", "x", values=[*log_ticks((first, last))], grid=False)
+    minutes = log_axis("Training between two checkpoints [min]", "x", values=[*log_ticks((shortest, longest))], grid=False)
     x = quantity("period", scale=LOG, axis=minutes)
     tip = hover(("how", "Known by"), ("period", "Period [min]", ".4~g"), ("gone", "Time lost [%]", ".4~g"))
-    both = {"x": x, "y": y, "tooltip": tip}
-    line = layer({"type": "line", "color": FORMULA}, {"filter": "datum.how === 'closed form'"}, **both)
+    encoding = {"x": x, "y": y, "tooltip": tip}
+    line = layer({"type": "line", "color": FORMULA}, {"filter": "datum.how === 'closed form'"}, **encoding)
     dots = layer(
         {"type": "point", "filled": True, "size": 40, "opacity": 1, "color": SIMULATED},
         {"filter": "datum.how === 'simulated'"},
-        **both,
+        **encoding,
     )
-    known = [(one.name, 100 * (1 - one.low)) for one in YARDSTICKS if 100 * (1 - one.low) > low]
+    yardstick_losses = [
+        (yardstick.name, 100 * (1 - yardstick.low)) for yardstick in YARDSTICKS if 100 * (1 - yardstick.low) > low
+    ]
     bottom = [float(HEIGHT) - 8 - LINE * n for n in range(len(marked))]
-    beside = apart([pixel(gone, low) - 7 for _, gone in known], bottom)
-    yardsticks = [_yardstick(*one, y_label, scale) for one, y_label in zip(known, beside, strict=True)]
-    rules = [_marked(one, y_label, scale, one.minutes > sqrt(first * last)) for one, y_label in zip(marked, bottom, strict=True)]
+    label_pixels = apart([pixel(lost_percent, low) - 7 for _, lost_percent in yardstick_losses], bottom)
+    yardsticks = [
+        _yardstick(*yardstick_loss, y_label, scale)
+        for yardstick_loss, y_label in zip(yardstick_losses, label_pixels, strict=True)
+    ]
+    rules = [
+        _period_mark(period, y_label, scale, period.minutes > sqrt(shortest * longest))
+        for period, y_label in zip(marked, bottom, strict=True)
+    ]
     size = {"height": HEIGHT, "autosize": {"type": "fit-x", "contains": "padding"}}
     return {**size, "layer": [line, dots, *yardsticks, *rules]}
 
 
-def pixel(gone: float, low: float) -> float:
-    """Return how far below the top a percentage is drawn."""
-    return HEIGHT * log(100 / gone) / log(100 / low)
+def pixel(lost_percent: float, low: float) -> float:
+    """Return the distance [pixels] of a percentage from the chart's top."""
+    return HEIGHT * log(100 / lost_percent) / log(100 / low)
 
 
-def apart(wanted: list[float], taken: list[float]) -> list[float]:
-    """Return a row of pixels for each label, near where it is wanted, LINE from every other label at least."""
-    held, found = list(taken), []
-    for y in wanted:
+def apart(ideal_pixels: list[float], used_pixels: list[float]) -> list[float]:
+    """Return a pixel row for each label, near its ideal one.
+
+    A label is at least LINE from every other label.
+    """
+    occupied_pixels, label_pixels = list(used_pixels), []
+    for y in ideal_pixels:
         tries = (y + side * step for step in range(HEIGHT) for side in (-1, 1))
-        free = (one for one in tries if LINE / 2 <= one <= HEIGHT and all(abs(one - other) >= LINE for other in held))
-        place = next(free, y)
-        held.append(place)
-        found.append(place)
-    return found
+        free_pixels = (
+            candidate
+            for candidate in tries
+            if LINE / 2 <= candidate <= HEIGHT and all(abs(candidate - pixel_row) >= LINE for pixel_row in occupied_pixels)
+        )
+        place = next(free_pixels, y)
+        occupied_pixels.append(place)
+        label_pixels.append(place)
+    return label_pixels
 
 
-def _yardstick(name: str, gone: float, y_label: float, scale: Spec) -> Spec:
-    rule = layer(ruled(strokeDash=[2, 3], color=INK), y={"datum": gone, "type": "quantitative", "scale": scale})
+def _yardstick(name: str, lost_percent: float, y_label: float, scale: Spec) -> Spec:
+    rule = layer(ruled(strokeDash=[2, 3], color=INK), y={"datum": lost_percent, "type": "quantitative", "scale": scale})
     label = {"type": "text", "align": "left", "x": 6, "y": y_label, "color": INK, "fontSize": 11}
-    return {"data": ONCE, "layer": [rule, layer(label, text={"value": f"{name}: {percent(gone / 100)}"})]}
+    return {"data": ONCE, "layer": [rule, layer(label, text={"value": f"{name}: {percent(lost_percent / 100)}"})]}
 
 
-def _marked(one: Marked, y_label: float, scale: Spec, late: bool) -> Spec:
-    """A rule or a point at a period, its name in a row of its own at the bottom."""
-    at = {"x": {"datum": one.minutes, "type": "quantitative", "scale": LOG}}
+def _period_mark(period: Marked, y_label: float, scale: Spec, label_on_left: bool) -> Spec:
+    """Return a rule or a point at a named period.
+
+    Its name stands in a row of its own at the bottom.
+    """
+    x_encoding = {"x": {"datum": period.minutes, "type": "quantitative", "scale": LOG}}
     point = {"type": "point", "aria": False, "filled": True, "size": 130, "shape": "diamond", "color": OWN, "opacity": 1}
-    mark = layer(ruled(color=INK, strokeDash=[6, 3] if one.gone is None else [1, 0], opacity=0.7), **at)
-    text = {"type": "text", "y": y_label, "color": INK, "align": "right" if late else "left", "dx": -6 if late else 6}
-    label = layer(text, **at, text={"value": one.name})
-    held = layer(point, **at, y={"datum": one.gone, "type": "quantitative", "scale": scale})
-    return {"data": ONCE, "layer": [mark, label, *([held] if one.gone is not None else [])]}
+    mark = layer(ruled(color=INK, strokeDash=[6, 3] if period.gone is None else [1, 0], opacity=0.7), **x_encoding)
+    text = {
+        "type": "text",
+        "y": y_label,
+        "color": INK,
+        "align": "right" if label_on_left else "left",
+        "dx": -6 if label_on_left else 6,
+    }
+    label = layer(text, **x_encoding, text={"value": period.name})
+    point_layer = layer(point, **x_encoding, y={"datum": period.gone, "type": "quantitative", "scale": scale})
+    return {"data": ONCE, "layer": [mark, label, *([point_layer] if period.gone is not None else [])]}
 
 
 @cache
 def around() -> Spec:
-    """What happens around one fault, a lane each; needs lane, what, start, end in seconds from the fault."""
+    """Return a chart of the phases around one fault.
+
+    The chart needs lane, what, start, end [s from the fault].
+    """
     bars = layer(
         {"type": "bar", "height": {"band": 0.7}, "clip": True},
         x=quantity("start", axis=axis("Seconds from the fault"), scale={"nice": False}),

@@ -1,4 +1,7 @@
-"""The answer of the page Failures: hours and USD that a month loses, by protection, in a box, a chart and a table."""
+"""The answer of the page Failures: losses of a month by protection.
+
+A box, a chart and a table show hours and USD.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,9 +27,9 @@ from pages.graphics import chart
 from pages.ui import answer, downloads
 from pages.ui.plain import plain
 
-ALIKE = 0.01  # of the time lost: differences that are no reason to change
-FAR = 10.0  # times the next bar: longer ones are cut at the frame
-WORTH = 0.01  # of the time: a protection that takes more is explained in the answer
+ALIKE = 0.01  # of the time lost: smaller differences are no reason to change
+FAR = 10.0  # times the next bar's length: longer bars are cut at the frame
+WORTH = 0.01  # of the time: the answer explains a protection that takes more
 RUNNING = "Weeks of training are being simulated, once with every protection"
 RUNNING_WHY = "These faults have no closed formula: their instants are listed, or their intervals are not exponential."
 REMEDY = "Nothing is lost of what you have set: change the row below, or the knobs in the sidebar, and it is computed anew."
@@ -38,10 +41,14 @@ PERIOD, PRICE, REFUSED = "Checkpoint period [min]", "Hardware it takes [USD]", "
 
 @dataclass(frozen=True)
 class MonthlyLosses:
-    """What a month loses with every protection, least first, those that cannot be had last.
+    """Losses of a month with every protection.
 
+    scenario: the scenario, an example fault included.
+    hazards: rates and instants of faults by name.
+    hour: the cost of an hour of all machines, and the hours of training in a month.
+    protections: a loss for each protection, least first, impossible ones last.
     best: the chosen protection at its best period, None without one.
-    simulated: whether the shares come from campaigns, where faults have no closed form.
+    simulated: True if the shares come from campaigns, as the faults have no closed form.
     """
 
     scenario: Scenario
@@ -53,20 +60,20 @@ class MonthlyLosses:
 
     @property
     def chosen(self) -> ProtectionLoss:
-        """The chosen protection."""
-        return next(one for one in self.protections if one.name == self.scenario.policy.protection)
+        """The loss of the chosen protection."""
+        return next(loss for loss in self.protections if loss.name == self.scenario.policy.protection)
 
     @property
     def least(self) -> ProtectionLoss:
-        """The protection that loses least."""
+        """The loss of the protection that loses least."""
         return self.protections[0]
 
     def hours(self, share: float) -> float:
-        """Return the hours that a share of a month is."""
+        """Return the hours of a share of a month."""
         return share * self.hour.hours
 
     def usd(self, share: float) -> float:
-        """Return the USD that a share of a month costs."""
+        """Return the cost [USD] of a share of a month."""
         return self.hours(share) * self.hour.usd
 
     def told(self, loss: ProtectionLoss) -> str:
@@ -76,29 +83,32 @@ class MonthlyLosses:
 
 @lru_cache(maxsize=64)
 def of(scenario: Scenario) -> MonthlyLosses | None:
-    """Return what a month loses by the closed form, None where the faults have none; raises what refuses the machine."""
+    """Return a month's losses by the closed form, None if the faults have no closed form.
+
+    Raises the EmberpoolError that refuses the machine.
+    """
     hazards, hour = hazards_of(scenario), losses.cluster_hour(scenario)
     try:
-        found = losses.losses_by_formula(scenario, hazards)
-        best = losses.best_period(scenario, scenario.policy.protection, hazards)
+        protection_losses = losses.losses_by_formula(scenario, hazards)
+        best_period_loss = losses.best_period(scenario, scenario.policy.protection, hazards)
     except BadKnob:
         return None
-    return MonthlyLosses(scenario, hazards, hour, _sorted(found), best)
+    return MonthlyLosses(scenario, hazards, hour, _sorted(protection_losses), best_period_loss)
 
 
 def of_campaigns(scenario: Scenario, campaigns: Campaigns) -> MonthlyLosses:
-    """Return what a month loses as simulated."""
-    found = [
-        losses.loss_by_campaigns(one.name, one.runs)
-        if one.runs
-        else ProtectionLoss(one.name, losses.title_of(one.name), one.refused)
-        for one in campaigns.protected
+    """Return a month's losses by simulated campaigns."""
+    protection_losses = [
+        losses.loss_by_campaigns(protection.name, protection.runs)
+        if protection.runs
+        else ProtectionLoss(protection.name, losses.title_of(protection.name), protection.refused)
+        for protection in campaigns.protected
     ]
-    return MonthlyLosses(scenario, campaigns.hazards, losses.cluster_hour(scenario), _sorted(found), simulated=True)
+    return MonthlyLosses(scenario, campaigns.hazards, losses.cluster_hour(scenario), _sorted(protection_losses), simulated=True)
 
 
-def _sorted(found: list[ProtectionLoss] | tuple[ProtectionLoss, ...]) -> tuple[ProtectionLoss, ...]:
-    return tuple(sorted(found, key=lambda one: (one.share is None, _total(one), one.title)))
+def _sorted(protection_losses: list[ProtectionLoss] | tuple[ProtectionLoss, ...]) -> tuple[ProtectionLoss, ...]:
+    return tuple(sorted(protection_losses, key=lambda loss: (loss.share is None, _total(loss), loss.title)))
 
 
 def _total(loss: ProtectionLoss) -> float:
@@ -106,7 +116,7 @@ def _total(loss: ProtectionLoss) -> float:
 
 
 def nowhere(month: MonthlyLosses) -> str:
-    """Return why no protection is possible at all, "" where one is."""
+    """Return the reason why no protection is possible, "" if one is."""
     return "" if month.least.share else month.chosen.refused
 
 
@@ -116,110 +126,127 @@ def draw_answer(month: MonthlyLosses, example: bool) -> None:
 
 
 def finding(month: MonthlyLosses, example: bool = False) -> str:
-    """Return what a month loses now, as a sentence."""
-    chosen = month.chosen
-    title = losses.inside(chosen.title)
-    if chosen.share is None:
-        return f"{chosen.title} is not possible here, {losses.inside(month.least.title)} loses {month.told(month.least)} a month"
+    """Return a sentence on the losses of a month with the chosen protection."""
+    chosen_loss = month.chosen
+    title = losses.inside(chosen_loss.title)
+    if chosen_loss.share is None:
+        least_title = losses.inside(month.least.title)
+        return f"{chosen_loss.title} is not possible here, {least_title} loses {month.told(month.least)} a month"
     start = "With power lost once a day, " if example else ""
-    lost = f"{month.told(chosen)} a month are lost with {title}"
-    return f"{start}{lost}"
+    loss_words = f"{month.told(chosen_loss)} a month are lost with {title}"
+    return f"{start}{loss_words}"
 
 
 def reasons(month: MonthlyLosses) -> list[str]:
-    """Return what the loss is made of, what the best period and the best protection give, and why a log is slow."""
-    chosen, least = month.chosen, month.least
-    if chosen.share is None:
-        return [chosen.refused]
-    share = chosen.share
-    each = losses.cost_of_failure(chosen, month.hazards)
-    costs = f", {figure(each, 's')} each" if each else ""
-    whose = {True: "Checkpoints take", False: "Protecting each batch takes"}[load("protections", chosen.name).periodic]
-    parts = f"{whose} {losses.hours_text(month.hours(share.protection))} ({percent(share.protection)} of the time), failures "
+    """Return sentences that explain the loss and its remedies.
+
+    The sentences name the loss's parts, the best period, the best protection, and why a log is slow.
+    """
+    chosen_loss, least_loss = month.chosen, month.least
+    if chosen_loss.share is None:
+        return [chosen_loss.refused]
+    share = chosen_loss.share
+    failure_seconds = losses.cost_of_failure(chosen_loss, month.hazards)
+    costs = f", {figure(failure_seconds, 's')} each" if failure_seconds else ""
+    subject = {True: "Checkpoints take", False: "Protecting each batch takes"}[load("protections", chosen_loss.name).periodic]
+    parts = f"{subject} {losses.hours_text(month.hours(share.protection))} ({percent(share.protection)} of the time), failures "
     parts = parts + f"{losses.hours_text(month.hours(share.failures))} ({percent(share.failures)}{costs})."
-    found = [f"For {_model(month.scenario)}: {parts[0].lower()}{parts[1:]}"]
+    sentences = [f"For {_model(month.scenario)}: {parts[0].lower()}{parts[1:]}"]
     if share.protection > WORTH:
-        found.append(losses.why_sentence(month.scenario, chosen))
-    best = better_period(month)
-    if best and best.period:
-        found.append(f"Best period: {figure(best.period, 's')}, {month.told(best)}.")
+        sentences.append(losses.why_sentence(month.scenario, chosen_loss))
+    best_loss = better_period(month)
+    if best_loss and best_loss.period:
+        sentences.append(f"Best period: {figure(best_loss.period, 's')}, {month.told(best_loss)}.")
     elif month.best:
-        found.append("The period is near its best.")
-    other = better_protection(month)
-    best_of_all = f"Best protection: {losses.inside(least.title)}{_as_good(month)}, {month.told(least)}."
-    found.append(best_of_all if other else "None of the other protections loses less.")
-    return found
+        sentences.append("The period is near its best.")
+    better_loss = better_protection(month)
+    best_of_all = f"Best protection: {losses.inside(least_loss.title)}{_as_good(month)}, {month.told(least_loss)}."
+    sentences.append(best_of_all if better_loss else "None of the other protections loses less.")
+    return sentences
 
 
 def _model(scenario: Scenario) -> str:
-    """Return the model with the size of its tables, on which the time of a checkpoint depends."""
+    """Return the model's name with the size of its tables.
+
+    The size determines the time of a checkpoint.
+    """
     name, size = model_name(scenario), figure(table_bytes(scenario), "B")
     return name if size in name else f"{name} ({size} of tables)"
 
 
 def _as_good(month: MonthlyLosses) -> str:
-    """Return how many other protections lose about as little as the best."""
-    most = _total(month.least) * (1 + ALIKE)
-    others = sum(one.share is not None and _total(one) <= most for one in month.protections) - 1
-    return f" and {others} more" if others else ""
+    """Return words on other protections that lose about as little as the best.
+
+    The text is "" for none.
+    """
+    limit = _total(month.least) * (1 + ALIKE)
+    equal_count = sum(loss.share is not None and _total(loss) <= limit for loss in month.protections) - 1
+    return f" and {equal_count} more" if equal_count else ""
 
 
 def better_period(month: MonthlyLosses) -> ProtectionLoss | None:
-    """Return the chosen protection at its best period, None where that changes little."""
-    best = month.best
-    return best if best and _total(best) < _total(month.chosen) * (1 - ALIKE) else None
+    """Return the chosen protection's loss at its best period, None if the period is near that."""
+    best_loss = month.best
+    return best_loss if best_loss and _total(best_loss) < _total(month.chosen) * (1 - ALIKE) else None
 
 
 def better_protection(month: MonthlyLosses) -> ProtectionLoss | None:
-    """Return the protection that loses least, None where the chosen one loses about as little."""
-    least, chosen = month.least, month.chosen
-    return least if chosen.share is None or _total(least) < _total(chosen) * (1 - ALIKE) else None
+    """Return the loss of the best protection, None if the chosen one loses about as little."""
+    least_loss, chosen_loss = month.least, month.chosen
+    return least_loss if chosen_loss.share is None or _total(least_loss) < _total(chosen_loss) * (1 - ALIKE) else None
 
 
 def draw(month: MonthlyLosses) -> None:
-    """Draw what an hour costs, the chart by protection, and the table."""
+    """Draw the chart and the table of losses by protection, and the price of an hour."""
     frame = bars(month)
     limit = frame_limit(frame)
-    how = "Mean of simulated weeks" if month.simulated else "Expected"
+    method = "Mean of simulated weeks" if month.simulated else "Expected"
     chart.draw(
         frame,
         fault_charts.lost(limit),
         key="lost",
         title=chart_title(month),
-        subtitle=f"{how} hours lost a month; blue: {PARTS[0]}, red: what {PARTS[1]} add; ▶ yours",
+        subtitle=f"{method} hours lost a month; blue: {PARTS[0]}, red: what {PARTS[1]} add; ▶ yours",
         columns={"protection": "Protection", "part": "Lost by", "hours": HOURS},
     )
-    shown = table(month)
+    losses_table = table(month)
     downloads.show(readable(month), pinned="Protection")
-    downloads.rows(shown, "emberpool-losses", "Download the losses as CSV")
-    if impossible := [f"{one.title}: {one.refused}" for one in month.protections if one.share is None]:
+    downloads.rows(losses_table, "emberpool-losses", "Download the losses as CSV")
+    if impossible := [f"{loss.title}: {loss.refused}" for loss in month.protections if loss.share is None]:
         with st.expander(f"Not possible here: {count(len(impossible), 'protection')}"):
             for sentence in impossible:
                 st.caption(plain(sentence))
-    why = losses.why_sentence(month.scenario, month.chosen) if month.chosen.share else ""
-    st.caption(plain(" ".join(filter(None, [why, losses.hour_sentence(month.hour), month.hour.assumed])), most=answer.MOST))
+    reason = losses.why_sentence(month.scenario, month.chosen) if month.chosen.share else ""
+    st.caption(plain(" ".join(filter(None, [reason, losses.hour_sentence(month.hour), month.hour.assumed])), most=answer.MOST))
 
 
 def chart_title(month: MonthlyLosses) -> str:
     """Return the chart's finding."""
-    least = f"{month.least.title} loses least, {month.told(month.least)} a month"
+    least_sentence = f"{month.least.title} loses least, {month.told(month.least)} a month"
     if month.chosen.share is None or month.chosen is month.least:
-        return least
-    return f"{least}; {losses.inside(month.chosen.title)} loses {month.told(month.chosen)}"
+        return least_sentence
+    return f"{least_sentence}; {losses.inside(month.chosen.title)} loses {month.told(month.chosen)}"
 
 
 def bars(month: MonthlyLosses) -> pd.DataFrame:
-    """Return two rows a protection that can be had, least first: protection, label, nth, part, hours, chosen."""
+    """Return two rows a possible protection, least loss first: protection, label, nth, part, hours, chosen."""
     rows = []
-    for nth, one in enumerate(month.protections):
-        if one.share is None:
+    for nth, loss in enumerate(month.protections):
+        if loss.share is None:
             continue
-        chosen = one.name == month.scenario.policy.protection
-        title = one.title
-        hours, usd = losses.hours_text(month.hours(_total(one))), figure(month.usd(_total(one)), "USD")
-        label = f"{'▶ ' * chosen}{title}: {hours}, {usd}"
-        for part, share in zip(PARTS, (one.share.protection, one.share.failures), strict=True):
-            row = {"protection": title, "label": label, "nth": nth, "part": part, "hours": month.hours(share), "chosen": chosen}
+        is_chosen = loss.name == month.scenario.policy.protection
+        title = loss.title
+        hours, usd = losses.hours_text(month.hours(_total(loss))), figure(month.usd(_total(loss)), "USD")
+        label = f"{'▶ ' * is_chosen}{title}: {hours}, {usd}"
+        for part, share in zip(PARTS, (loss.share.protection, loss.share.failures), strict=True):
+            row = {
+                "protection": title,
+                "label": label,
+                "nth": nth,
+                "part": part,
+                "hours": month.hours(share),
+                "chosen": is_chosen,
+            }
             rows.append(row)
     frame = pd.DataFrame(rows)
     longer = frame.groupby("nth")["hours"].transform("sum") > frame_limit(frame) * (1 + ALIKE)
@@ -227,47 +254,53 @@ def bars(month: MonthlyLosses) -> pd.DataFrame:
 
 
 def frame_limit(frame: pd.DataFrame) -> float:
-    """Return the hours at the frame's right end: bars more than FAR times as long as all shorter ones run out of it."""
+    """Return the hours at the chart's right end.
+
+    Bars more than FAR times as long as the next shorter one, and as the chosen one, are cut there.
+    """
     of_each = frame.groupby("nth").agg(hours=("hours", "sum"), chosen=("chosen", "any")).sort_values("hours")
-    least = float(of_each.loc[of_each["chosen"], "hours"].max()) if of_each["chosen"].any() else 0.0
-    lengths = [float(one) for one in of_each["hours"]]
-    while len(lengths) > 1 and lengths[-1] > FAR * max(lengths[-2], least):
+    chosen_hours = float(of_each.loc[of_each["chosen"], "hours"].max()) if of_each["chosen"].any() else 0.0
+    lengths = [float(hours) for hours in of_each["hours"]]
+    while len(lengths) > 1 and lengths[-1] > FAR * max(lengths[-2], chosen_hours):
         lengths.pop()
     return lengths[-1] or 1.0
 
 
 def table(month: MonthlyLosses) -> pd.DataFrame:
-    """Return one row a protection: hours and USD a month, what they are made of, period, hardware, why it cannot be had."""
-    chosen = month.scenario.policy.protection
+    """Return one row a protection, as downloaded.
+
+    Columns are hours and USD a month, their parts, period, hardware price, and refusal.
+    """
+    chosen_name = month.scenario.policy.protection
     return pd.DataFrame([
         {
-            "Protection": one.title,
-            "Yours": "yes" if one.name == chosen else "",
-            HOURS: month.hours(one.share.total) if one.share else None,
-            USD: month.usd(one.share.total) if one.share else None,
-            OWN_HOURS: month.hours(one.share.protection) if one.share else None,
-            FAILURE_HOURS: month.hours(one.share.failures) if one.share else None,
-            PERIOD: one.period / MINUTE if one.period else None,
-            PRICE: one.price,
-            REFUSED: one.refused,
+            "Protection": loss.title,
+            "Yours": "yes" if loss.name == chosen_name else "",
+            HOURS: month.hours(loss.share.total) if loss.share else None,
+            USD: month.usd(loss.share.total) if loss.share else None,
+            OWN_HOURS: month.hours(loss.share.protection) if loss.share else None,
+            FAILURE_HOURS: month.hours(loss.share.failures) if loss.share else None,
+            PERIOD: loss.period / MINUTE if loss.period else None,
+            PRICE: loss.price,
+            REFUSED: loss.refused,
         }
-        for one in month.protections
+        for loss in month.protections
     ])  # fmt: skip
 
 
 def readable(month: MonthlyLosses) -> pd.DataFrame:
-    """Return the table in words, of the protections that can be had."""
-    chosen = month.scenario.policy.protection
+    """Return the table in words, of possible protections only."""
+    chosen_name = month.scenario.policy.protection
     return pd.DataFrame([
         {
-            "Protection": f"{'▶ ' * (one.name == chosen)}{one.title}",
-            "Lost a month": losses.hours_text(month.hours(one.share.total)),
-            "Cost a month": figure(month.usd(one.share.total), "USD"),
-            "By the protection itself": losses.hours_text(month.hours(one.share.protection)),
-            "By failures": losses.hours_text(month.hours(one.share.failures)),
-            "Checkpoint period": figure(one.period, "s") if one.period else "no period",
-            "Hardware it takes": "no price" if one.price is None else figure(one.price, "USD"),
+            "Protection": f"{'▶ ' * (loss.name == chosen_name)}{loss.title}",
+            "Lost a month": losses.hours_text(month.hours(loss.share.total)),
+            "Cost a month": figure(month.usd(loss.share.total), "USD"),
+            "By the protection itself": losses.hours_text(month.hours(loss.share.protection)),
+            "By failures": losses.hours_text(month.hours(loss.share.failures)),
+            "Checkpoint period": figure(loss.period, "s") if loss.period else "no period",
+            "Hardware it takes": "no price" if loss.price is None else figure(loss.price, "USD"),
         }
-        for one in month.protections
-        if one.share
+        for loss in month.protections
+        if loss.share
     ])  # fmt: skip

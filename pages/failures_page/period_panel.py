@@ -1,4 +1,7 @@
-"""How often should it be checkpointed? Time lost over the checkpoint period, with the lowest loss and one's own period."""
+"""A chart of lost time over the checkpoint period.
+
+The chart marks the lowest loss and the user's own period.
+"""
 
 from functools import lru_cache
 
@@ -17,27 +20,31 @@ from pages.graphics import chart
 from pages.ui.plain import plain
 
 
-def draw(scenario: Scenario, chosen: ProtectionLoss) -> None:
-    """Draw the curve of the chosen protection, or of full checkpoints where that has no period."""
+def draw(scenario: Scenario, chosen_loss: ProtectionLoss) -> None:
+    """Draw the curve of the chosen protection, or of full checkpoints if that has no period."""
     name = campaigns.curved(scenario)
     with st.spinner("Simulating checkpoint periods"):
         curve = later.cached_result(campaigns.curve, scenario, name)
     if isinstance(curve, str):
         st.info(plain(curve))
         return
-    draw_curve(curve, name, best_of(scenario, name), chosen if chosen.name == name else None)
+    draw_curve(curve, name, best_of(scenario, name), chosen_loss if chosen_loss.name == name else None)
 
 
-def draw_curve(curve: PeriodCurve, name: str, best: ProtectionLoss | None, own: ProtectionLoss | None) -> None:
+def draw_curve(curve: PeriodCurve, name: str, best_loss: ProtectionLoss | None, chosen_loss: ProtectionLoss | None) -> None:
     """Draw one protection's curve."""
     frame = fault_tables.periods(curve)
-    first, last = float(frame["period"].min()), float(frame["period"].max())
-    marked = tuple(one for one in fault_tables.marked(curve, best, own) if first <= one.minutes <= last or one.gone is not None)
+    shortest, longest = float(frame["period"].min()), float(frame["period"].max())
+    marked = tuple(
+        period
+        for period in fault_tables.marked(curve, best_loss, chosen_loss)
+        if shortest <= period.minutes <= longest or period.gone is not None
+    )
     chart.draw(
         frame,
-        fault_charts.periods(marked, fault_tables.lowest(frame), first, last),
+        fault_charts.periods(marked, fault_tables.lowest(frame), shortest, longest),
         key="periods",
-        title=fault_tables.on_periods(curve, load("protections", name).title, best),
+        title=fault_tables.on_periods(curve, load("protections", name).title, best_loss),
         subtitle="Share of the time lost over minutes of training between two checkpoints; line: closed form, dots: simulated",
         source="dotted lines: others' own machines, published",
         columns={"period": "Checkpoint period [min]", "gone": "Time lost [%]", "how": "Known by"},
@@ -48,7 +55,7 @@ def draw_curve(curve: PeriodCurve, name: str, best: ProtectionLoss | None, own: 
 
 @lru_cache(maxsize=64)
 def best_of(scenario: Scenario, name: str) -> ProtectionLoss | None:
-    """Return the loss at the best period, None where the faults have no closed form."""
+    """Return the loss at the best period, None if the faults have no closed form."""
     try:
         return losses.best_period(scenario, name, hazards_of(scenario))
     except BadKnob:

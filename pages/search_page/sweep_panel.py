@@ -1,4 +1,7 @@
-"""The results of a sweep from the answer down: the finding, filters, one view at a time, the points, and the files."""
+"""The results of a sweep on the page Search.
+
+From top to bottom: the finding, filters, one view at a time, the best points, and the files.
+"""
 
 from typing import Literal
 
@@ -22,8 +25,11 @@ from pages.ui.plain import plain
 TOP = 100
 
 
-def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | None, ended: bool) -> None:
-    """Draw what is finished of a sweep that `link` reopens; `base` is the result of the scenario in the sidebar."""
+def draw(sweep: Sweep, table: pd.DataFrame, mode: How, link: str, base: Result | None, run_ended: bool) -> None:
+    """Draw the finished points of a sweep.
+
+    link: reopens the sweep. base: result of the scenario in the sidebar, None if unknown.
+    """
     note = table.attrs.get(NOTE, "")
     table, warning = sweep_weeks.joined(sweep, table, sweep_filters.held())
     if warning:
@@ -34,10 +40,10 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
         st.caption(soon if table.empty else "No finished point could run.")
         _outcomes(table)
         return
-    left, right = st.columns((2, 3))
+    metric_column, filter_column = st.columns((2, 3))
     session.offer(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
-    metric = left.selectbox("Metric", names, key=METRIC)
-    with right:
+    metric = metric_column.selectbox("Metric", names, key=METRIC)
+    with filter_column:
         limits = sweep_filters.draw(table)
     rows = sweep_table.kept(table, limits)
     _outcomes(table)
@@ -48,56 +54,60 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
     sweep_pins.card(sweep, table)
     sweep_pins.compare(sweep, table, metric)
     _top(view)
-    sweep_files.draw(view, how, link, figure)
+    sweep_files.draw(view, mode, link, figure)
     sweep_target.draw(view)
     sweep_search.draw(sweep, base)
 
 
-def answer(sweep: Sweep, table: pd.DataFrame, base: Result | None, ended: bool) -> tuple[str, str]:
-    """Return the best point of what is finished in a sentence, and which knob matters in another; both "" without results."""
+def answer(sweep: Sweep, table: pd.DataFrame, base: Result | None, run_ended: bool) -> tuple[str, str]:
+    """Return a sentence on the best finished point, and one on the knobs that matter.
+
+    Both sentences are "" without results.
+    """
     limits = sweep_filters.held()
     table, _ = sweep_weeks.joined(sweep, table, limits)
     names = sweep_table.metric_names(table)
     if not names:
         return "", ""
-    chosen = session.choice(METRIC)
-    metric = chosen if chosen in names else FIRST_METRIC if FIRST_METRIC in names else names[0]
+    chosen_metric = session.choice(METRIC)
+    metric = chosen_metric if chosen_metric in names else FIRST_METRIC if FIRST_METRIC in names else names[0]
     rows = sweep_table.kept(table, limits)
-    found = with_year(sweep_findings.finding(rows, sweep.axes, metric, base), sweep_table.money(sweep))
-    shares = sweep_findings.shares(sweep, rows, metric) if ended and len(sweep.axes) > 1 else ()
+    best_sentence = with_year(sweep_findings.finding(rows, sweep.axes, metric, base), sweep_table.money(sweep))
+    shares = sweep_findings.shares(sweep, rows, metric) if run_ended and len(sweep.axes) > 1 else ()
     matters = shares[0].sentence(metric, sweep_findings.among(rows, table)) if shares and shares[0].alone else ""
-    return found, " ".join(filter(None, [sweep_findings.plateaus(rows, sweep.axes, metric), matters]))
+    return best_sentence, " ".join(filter(None, [sweep_findings.plateaus(rows, sweep.axes, metric), matters]))
 
 
 def _views(view: View) -> Figure | None:
-    first = sweep_views.first(view.axes)
-    session.offer(sweep_filters.VIEW, tuple(VIEWS), first)
-    chosen = st.segmented_control("View", tuple(VIEWS), required=True, key=sweep_filters.VIEW, label_visibility="collapsed")
+    default_view = sweep_views.first(view.axes)
+    session.offer(sweep_filters.VIEW, tuple(VIEWS), default_view)
+    view_name = st.segmented_control("View", tuple(VIEWS), required=True, key=sweep_filters.VIEW, label_visibility="collapsed")
     if view.rows.empty or view.metric not in view.rows:
         st.caption("No point passes the filters; take one away to draw some.")
         return None
-    return VIEWS[chosen or first](view)
+    return VIEWS[view_name or default_view](view)
 
 
 def _top(view: View) -> None:
-    """Draw the best points as a table whose rows can be picked, and the files with all of them."""
-    inside = sweep_views.boxed(view.rows)
-    shown = sweep_table.ranked(inside, view.metric).head(TOP)
-    where = " in the box" if inside is not view.rows else ""
-    known = int(inside[view.metric].notna().sum()) if view.metric in inside else 0
+    """Draw the best points as a table whose rows can be picked."""
+    box_rows = sweep_views.boxed(view.rows)
+    top_rows = sweep_table.ranked(box_rows, view.metric).head(TOP)
+    box_words = " in the box" if box_rows is not view.rows else ""
+    known_count = int(box_rows[view.metric].notna().sum()) if view.metric in box_rows else 0
     st.markdown(
-        f"**The {count(len(shown))} best of {count(known)} points{where}**, by {plain(numbers.label(view.metric).lower())}"
+        f"**The {count(len(top_rows))} best of {count(known_count)} points{box_words}**, "
+        f"by {plain(numbers.label(view.metric).lower())}"
     )
 
     def picked() -> None:
-        at = st.session_state["top"].selection["rows"]
-        if at and at[0] < len(shown):
-            pinned.pick(int(shown[POINT].iloc[at[0]]))
+        row_numbers = st.session_state["top"].selection["rows"]
+        if row_numbers and row_numbers[0] < len(top_rows):
+            pinned.pick(int(top_rows[POINT].iloc[row_numbers[0]]))
 
-    titles = {name: sweep_table.title(name) for name in shown.columns if name != POINT}
+    titles = {name: sweep_table.title(name) for name in top_rows.columns if name != POINT}
     titles[COST] = f"{numbers.label(COST)} [{sweep_table.money(view.sweep)}]"
-    order = [POINT, *(axis.path for axis in view.axes), view.metric, *sweep_table.metric_names(shown), OUTCOME]
-    frame = shown[list(dict.fromkeys(order))].assign(**{POINT: shown[POINT] + 1}).dropna(axis="columns", how="all")
+    order = [POINT, *(axis.path for axis in view.axes), view.metric, *sweep_table.metric_names(top_rows), OUTCOME]
+    frame = top_rows[list(dict.fromkeys(order))].assign(**{POINT: top_rows[POINT] + 1}).dropna(axis="columns", how="all")
     frame = frame.rename(columns={**titles, POINT: "Point"})
     numbered = frame.select_dtypes("number").columns.drop("Point")
     formats = {name: st.column_config.NumberColumn(format="%.5g") for name in numbered}
@@ -114,9 +124,9 @@ def _top(view: View) -> None:
 
 
 def _outcomes(table: pd.DataFrame) -> None:
-    """Say how many points have no numbers, and why, the most frequent reason first."""
-    why = table[OUTCOME][table[OUTCOME] != ""] if OUTCOME in table else pd.Series(dtype=str)
-    if len(why):
-        reasons = why.value_counts()
-        more = f" ({count(len(reasons))} reasons in all)" if len(reasons) > 1 else ""
-        st.caption(f"{count(len(why))} points have no numbers: {plain(str(reasons.index[0]))}{more}")
+    """Draw the number of points without results, with the most frequent reason."""
+    outcomes = table[OUTCOME][table[OUTCOME] != ""] if OUTCOME in table else pd.Series(dtype=str)
+    if len(outcomes):
+        reasons = outcomes.value_counts()
+        reasons_text = f" ({count(len(reasons))} reasons in all)" if len(reasons) > 1 else ""
+        st.caption(f"{count(len(outcomes))} points have no numbers: {plain(str(reasons.index[0]))}{reasons_text}")

@@ -1,4 +1,4 @@
-"""The point that was clicked, as a card, and the pinned points beside each other."""
+"""A card of the clicked point, and a comparison of the pinned points."""
 
 from collections.abc import Sequence
 
@@ -28,19 +28,22 @@ MAIN = (
 
 
 def card(sweep: Sweep, table: pd.DataFrame) -> None:
-    """Draw the clicked point: its place, its main results, the way to Design, and the pin."""
+    """Draw the clicked point as a card.
+
+    The card has its knobs, its main results, a link to Design, and the pin button.
+    """
     point = pinned.picked(sweep)
-    found = table[table[POINT] == point] if point is not None else table.iloc[:0]
-    if found.empty:
+    point_rows = table[table[POINT] == point] if point is not None else table.iloc[:0]
+    if point_rows.empty:
         st.caption("Click a point or a row to see its knobs, open it in Design, or pin it beside others.")
         return
-    row = found.iloc[0]
+    row = point_rows.iloc[0]
     with st.container(border=True):
         st.markdown(f"**Point {count(int(row[POINT]) + 1)}:** {plain(sweep_table.where(row, sweep.axes))}")
         if row[OUTCOME]:
             st.caption(plain(str(row[OUTCOME])))
-        shown = [name for name in MAIN if name in row and pd.notna(row[name])]
-        for place, name in zip(st.columns(max(len(shown), 1)), shown, strict=False):
+        metrics = [name for name in MAIN if name in row and pd.notna(row[name])]
+        for place, name in zip(st.columns(max(len(metrics), 1)), metrics, strict=False):
             place.metric(
                 numbers.label(name), numbers.readable(row[name], sweep_table.unit(name, sweep), error_of(name, row.to_dict()))
             )
@@ -53,11 +56,11 @@ def card(sweep: Sweep, table: pd.DataFrame) -> None:
 
 
 def compare(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
-    """Draw the pinned points beside each other, with their differences to the first one."""
+    """Draw the pinned points side by side, with their changes against the first one."""
     rows = table.set_index(POINT).reindex(pinned.points(sweep)).dropna(how="all")
     if len(rows) < len(pinned.points(sweep)):
-        left = ", ".join(f"{count(point + 1)}" for point in pinned.points(sweep) if point not in rows.index)
-        st.caption(f"Pinned, but not finished: point {left}. Run the sweep to see it here.")
+        unfinished_points = ", ".join(f"{count(point + 1)}" for point in pinned.points(sweep) if point not in rows.index)
+        st.caption(f"Pinned, but not finished: point {unfinished_points}. Run the sweep to see it here.")
     if rows.empty:
         return
     names = [f"Point {count(point + 1)}" for point in rows.index]
@@ -73,18 +76,24 @@ def compare(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
 
 
 def beside(rows: pd.DataFrame, names: Sequence[str], sweep: Sweep) -> pd.DataFrame:
-    """Return a column a point: knobs of the axes first, then every result that any has, with its change."""
-    first = rows.iloc[0]
+    """Return one column a point, to compare pinned points.
+
+    Rows are the knobs of the axes, then results with their change against the first point.
+    """
+    first_row = rows.iloc[0]
     lines = [{"": KNOBS[axis.path].title, **dict(zip(names, map(str, rows[axis.path]), strict=True))} for axis in sweep.axes]
     for metric in sweep_table.metric_names(rows):
-        held = [None if pd.isna(value) else float(value) for value in rows[metric]]
-        if any(value is not None for value in held):
-            against = [None, *[None if pd.isna(first[metric]) else float(first[metric])] * (len(held) - 1)]
+        metric_values = [None if pd.isna(number) else float(number) for number in rows[metric]]
+        if any(number is not None for number in metric_values):
+            reference_values = [
+                None,
+                *[None if pd.isna(first_row[metric]) else float(first_row[metric])] * (len(metric_values) - 1),
+            ]
             errors = [error_of(metric, row.to_dict()) for _, row in rows.iterrows()]
-            lines.append({"": metric, **dict(zip(names, map(_cell, held, against, errors), strict=True))})
+            lines.append({"": metric, **dict(zip(names, map(_cell, metric_values, reference_values, errors), strict=True))})
     return pd.DataFrame(lines)
 
 
-def _cell(value: float | None, against: float | None, error: float | None) -> str:
-    change, number = numbers.change(value, against), numbers.readable(value, error=error)
+def _cell(amount: float | None, reference: float | None, error: float | None) -> str:
+    change, number = numbers.change(amount, reference), numbers.readable(amount, error=error)
     return f"{number} ({change})" if change and change != "same" else number

@@ -1,6 +1,7 @@
-"""A sweep's run as its page sees it: found again by what is asked, and its results held as one table that grows.
+"""The run of a sweep: its request, and its results in one growing table.
 
-Tables are kept by the request's number, which no other request ever has; what is kept only saves time.
+A request is found by its link or its points.
+Tables are cached by the request's number, which no other request ever has.
 """
 
 from collections.abc import Callable
@@ -33,16 +34,20 @@ from pages.answers import later, runs
 from pages.search_page.points import sweep_table
 from pages.ui.plain import plain
 
-HELD = 4  # sweeps whose tables stay in memory, each some 250 bytes a point
-MANY, REDRAW_SECONDS = 5000, 5.0  # from so many points on charts are drawn more seldom
+HELD = 4  # sweeps with tables in memory, each some 250 bytes a point
+MANY, REDRAW_SECONDS = 5000, 5.0  # points from which charts are redrawn less often; seconds between those redraws
 Draw = Callable[[Status | None], None]
-TRIED = 1000  # points whose effort stands for all
-AT_ONCE_SECONDS = 1.0  # what a visitor waits for unasked
+TRIED = 1000  # points that the forecast of a sweep's time is made from
+AT_ONCE_SECONDS = 1.0  # sweeps that take at most this long are estimated without a button
 
 
 @dataclass
 class Shelf:
-    """The table of one request as last read; a lock, since several visitors may look at one request."""
+    """The table of one request as last read.
+
+    found: the columns as last read, None before the first read. table: the frame of finished points.
+    lock: for several visitors of one request. at: time of the last look-up [s, monotonic].
+    """
 
     found: Columns | None = None
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -51,14 +56,14 @@ class Shelf:
 
 
 @lru_cache(maxsize=HELD)
-def keys(sweep: Sweep, how: How) -> tuple[str, ...]:
+def keys(sweep: Sweep, mode: How) -> tuple[str, ...]:
     """Return the keys of a sweep's points, in order."""
-    return tuple(key(point, how) for point in sweep)
+    return tuple(key(point, mode) for point in sweep)
 
 
 @lru_cache(maxsize=HELD)
 def places(sweep: Sweep) -> pd.DataFrame:
-    """Return where each point of a sweep lies on its axes."""
+    """Return each point's values on the axes of a sweep, a row a point."""
     return later.worker_result(sweep_table.of_all, sweep) if len(sweep) > MANY else sweep_table.of_all(sweep)
 
 
@@ -67,47 +72,60 @@ def _shelf(store: Path, request: int, name: str) -> Shelf:
     return Shelf()
 
 
-def status(sweep: Sweep, how: How, link: str) -> Status | None:
-    """Return the newest request for exactly this sweep, or None; its link finds it without making its points.
+def status(sweep: Sweep, mode: How, link: str) -> Status | None:
+    """Return the newest request for exactly this sweep, or None.
 
-    Of many points, whose keys take seconds, that alone finds it.
+    The request is found by its link, without making points. A sweep of up to MANY points is found by its keys, too; more keys
+    would take seconds.
     """
-    number = requests.by_link(runs.STORE, link, how)
+    number = requests.by_link(runs.STORE, link, mode)
     if number is None and len(sweep) <= MANY:
-        number = requests.latest(runs.STORE, keys(sweep, how))
+        number = requests.latest(runs.STORE, keys(sweep, mode))
     return None if number is None else status_of(runs.STORE, number)
 
 
-def table(sweep: Sweep, how: How, status: Status | None) -> pd.DataFrame:
-    """Return what is finished of a sweep, a row a point; of a request only what is new is read."""
-    return _read(sweep, how, status).table
+def table(sweep: Sweep, mode: How, status: Status | None) -> pd.DataFrame:
+    """Return the finished points of a sweep, a row a point.
+
+    Only new results of a request are read.
+    """
+    return _read_shelf(sweep, mode, status).table
 
 
-def _read(sweep: Sweep, how: How, status: Status | None) -> Shelf:
-    """Return the shelf of a request, or of points that nobody asked for together, which are looked up less often."""
-    shelf = _shelf(runs.STORE.resolve(), status.request if status else 0, f"{sweep.digest} {how}")
+def _read_shelf(sweep: Sweep, mode: How, status: Status | None) -> Shelf:
+    """Return the shelf of a request.
+
+    Without a request, points are looked up every REDRAW_SECONDS at most.
+    """
+    shelf = _shelf(runs.STORE.resolve(), status.request if status else 0, f"{sweep.digest} {mode}")
     with shelf.lock:
         if status is not None:
-            found = columns.read(runs.STORE, status.request, shelf.found)
+            finished_columns = columns.read(runs.STORE, status.request, shelf.found)
         elif shelf.found is None or monotonic() - shelf.at > REDRAW_SECONDS:
-            found, shelf.at = _known(sweep, how), monotonic()
+            finished_columns, shelf.at = _known_columns(sweep, mode), monotonic()
         else:
-            found = shelf.found
-        if found is not shelf.found:
-            shelf.found, shelf.table = found, sweep_table.joined(places(sweep), found)
+            finished_columns = shelf.found
+        if finished_columns is not shelf.found:
+            shelf.found, shelf.table = finished_columns, sweep_table.joined(places(sweep), finished_columns)
         return shelf
 
 
-def _known(sweep: Sweep, how: How) -> Columns:
-    """Return what is finished of points that nobody asked for together; many are looked up only once they are asked for."""
+def _known_columns(sweep: Sweep, mode: How) -> Columns:
+    """Return the stored results of points without a request.
+
+    More than MANY points are not looked up.
+    """
     if len(sweep) > MANY:
         return Columns({}, np.full(len(sweep), columns.UNFINISHED, np.uint8))
-    return columns.known(runs.STORE, keys(sweep, how))
+    return columns.known(runs.STORE, keys(sweep, mode))
 
 
-def at_once(sweep: Sweep, how: How) -> bool:
-    """Estimate a sweep that takes less than a second and keep it, so that its page opens with the answer; return whether."""
-    if how == "full" or seconds(sweep, how, len(sweep), 1) > AT_ONCE_SECONDS or version.code_has_changed():
+def at_once(sweep: Sweep, mode: How) -> bool:
+    """Estimate and store a sweep that takes less than a second.
+
+    Return True if that was done.
+    """
+    if mode == "full" or seconds(sweep, mode, len(sweep), 1) > AT_ONCE_SECONDS or version.code_has_changed():
         return False
     _estimated(runs.STORE.resolve(), sweep)
     return True
@@ -115,81 +133,94 @@ def at_once(sweep: Sweep, how: How) -> bool:
 
 @lru_cache(maxsize=256)
 def _estimated(store: Path, sweep: Sweep) -> None:
-    """Estimate and keep what is missing, once; a point that is an error, such as one without its file, is left to a run."""
-    shelf, names = _read(sweep, "estimate", None), keys(sweep, "estimate")
-    left = np.flatnonzero(shelf.found.state == columns.UNFINISHED).tolist() if shelf.found else []
+    """Estimate and store missing points, once.
+
+    A point in error, such as one without its file, is left to a run.
+    """
+    shelf, names = _read_shelf(sweep, "estimate", None), keys(sweep, "estimate")
+    unfinished = np.flatnonzero(shelf.found.state == columns.UNFINISHED).tolist() if shelf.found else []
     rows = []
-    for at, one in zip(left, results([sweep[at] for at in left], RUNS), strict=True):
-        if not isinstance(one, NotScheduled):
-            rows.append((names[at], kept.row_text(one)))
-        elif not one.error:
-            rows.append((names[at], kept.row_text(unscheduled_result(one))))
-    with opened(store) as held, transaction(held):
-        kept.keep(held, rows)
-    shelf.found = None  # to be read again
+    for place, estimate in zip(unfinished, results([sweep[place] for place in unfinished], RUNS), strict=True):
+        if not isinstance(estimate, NotScheduled):
+            rows.append((names[place], kept.row_text(estimate)))
+        elif not estimate.error:
+            rows.append((names[place], kept.row_text(unscheduled_result(estimate))))
+    with opened(store) as database, transaction(database):
+        kept.keep(database, rows)
+    shelf.found = None  # forces a fresh read
 
 
-def missing(sweep: Sweep, how: How, status: Status | None) -> int:
-    """Return how many points are not finished, or ended without a result and can be tried again."""
+def missing(sweep: Sweep, mode: How, status: Status | None) -> int:
+    """Return the number of points that are unfinished, or failed and can be tried again."""
     if status is not None:
         return status.total - status.done + status.failed
-    found = _read(sweep, how, None).found
-    return int(np.isin(found.state, (columns.UNFINISHED, columns.BROKEN)).sum()) if found else len(sweep)
+    finished_columns = _read_shelf(sweep, mode, None).found
+    return int(np.isin(finished_columns.state, (columns.UNFINISHED, columns.BROKEN)).sum()) if finished_columns else len(sweep)
 
 
-def seconds(sweep: Sweep, how: How, missing: int, cores: int) -> float:
-    """Return how long so many of a sweep's points are likely to take, judged by all of them or, of very many, by some."""
-    some = _some(sweep)
-    return forecast.sweep_seconds(some, how, cores) * missing / len(some)
+def seconds(sweep: Sweep, mode: How, point_count: int, cores: int) -> float:
+    """Return the forecast time [s] of so many points of a sweep.
+
+    The forecast is made from a sample of its points.
+    """
+    sample = _sample_points(sweep)
+    return forecast.sweep_seconds(sample, mode, cores) * point_count / len(sample)
 
 
-def shared(sweep: Sweep, how: How) -> str:
-    """Return the sentence that says how many trainings the sweep's full runs share; "" where they share none."""
-    return forecast.sharing(_some(sweep)) if how == "full" and len(sweep) <= TRIED else ""
+def shared(sweep: Sweep, mode: How) -> str:
+    """Return a sentence on the trainings that the sweep's full runs share.
+
+    The sentence is "" if they share none.
+    """
+    return forecast.sharing(_sample_points(sweep)) if mode == "full" and len(sweep) <= TRIED else ""
 
 
 @lru_cache(maxsize=HELD)
-def _some(sweep: Sweep) -> tuple[Scenario, ...]:
-    return tuple(sweep[int(at)] for at in np.linspace(0, len(sweep) - 1, min(TRIED, len(sweep))))
+def _sample_points(sweep: Sweep) -> tuple[Scenario, ...]:
+    return tuple(sweep[int(place)] for place in np.linspace(0, len(sweep) - 1, min(TRIED, len(sweep))))
 
 
 def follow(find: Callable[[], Status | None], size: int, progress: Draw, results: Draw) -> None:
-    """Draw progress and results; while a request runs, the first each second and the second every few.
+    """Draw progress and results.
 
-    Both are drawn by themselves, so that an open list or a half-drawn box outlives a tick; the page is drawn anew when the
-    request that `find` looks up begins or ends.
+    While a request runs, progress is redrawn each second and results every few seconds.
+    Both are fragments, so that an open list or a half-drawn box outlives a redraw. The page is drawn anew when the request
+    that `find` looks up begins or ends.
     """
-    first = find()
-    running = first is not None and not first.ended
+    first_status = find()
+    running = first_status is not None and not first_status.ended
 
     def tick() -> None:
-        now = status_of(runs.STORE, first.request) if first and running else find()
-        if running != (now is not None and not now.ended):
+        request_status = status_of(runs.STORE, first_status.request) if first_status and running else find()
+        if running != (request_status is not None and not request_status.ended):
             st.rerun()
-        if now and running:
-            runs.keep_going(now)
-        progress(now)
+        if request_status and running:
+            runs.keep_going(request_status)
+        progress(request_status)
 
-    every = REDRAW_SECONDS if size > MANY else 2 * runs.REFRESH_SECONDS
-    st.fragment(_told(tick), run_every=runs.REFRESH_SECONDS if running else None)()
-    st.fragment(_told(lambda: results(first)), run_every=every if running else None)()
+    results_seconds = REDRAW_SECONDS if size > MANY else 2 * runs.REFRESH_SECONDS
+    st.fragment(_with_error_shown(tick), run_every=runs.REFRESH_SECONDS if running else None)()
+    st.fragment(_with_error_shown(lambda: results(first_status)), run_every=results_seconds if running else None)()
 
 
-def _told(draw: Callable[[], None]) -> Callable[[], None]:
-    """Show an error's sentence: a fragment that draws itself again has no page around it."""
+def _with_error_shown(draw: Callable[[], None]) -> Callable[[], None]:
+    """Return `draw` with errors shown as sentences.
 
-    def told() -> None:
+    A fragment that redraws has no page around the fragment to show errors.
+    """
+
+    def draw_or_error() -> None:
         try:
             draw()
         except EmberpoolError as error:
             st.error(plain(str(error)))
 
-    return told
+    return draw_or_error
 
 
-def draw_progress(now: Status) -> None:
-    """Draw how far a running request is and how many points a second it finishes, and the way to stop it."""
-    runs.progress(now)
-    rate = (now.total - now.done) / now.eta_seconds if now.eta_seconds else 0
+def draw_progress(request_status: Status) -> None:
+    """Draw a running request's progress with a cancel button, and its rate in points a second."""
+    runs.progress(request_status)
+    rate = (request_status.total - request_status.done) / request_status.eta_seconds if request_status.eta_seconds else 0
     if rate >= 1:
         st.caption(f"{count(rate)} points per second.")

@@ -1,4 +1,7 @@
-"""A search beyond the points of a sweep: the Pareto front anywhere on its axes, by estimates, confirmed by full runs."""
+"""A search beyond a sweep's points: the Pareto front anywhere on its axes.
+
+Points are estimated first, then confirmed by full runs.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -36,7 +39,11 @@ MOST_OBJECTIVES = 3
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search was asked, its front, and what it says."""
+    """A search's answer.
+
+    asked: the question, compared with the page's present one. wanted: the objectives.
+    front: results of the Pareto front. sentence: the finding.
+    """
 
     asked: tuple[object, ...]
     wanted: tuple[Objective, ...]
@@ -45,30 +52,32 @@ class Found:
 
 
 def draw(sweep: Sweep, base: Result | None) -> None:
-    """Draw the form, and below it the front of the last search that was asked of these axes."""
+    """Draw the form, and below it the front of the last search over these axes."""
     if base is None or not base.ran:
         return
     with st.container(border=True):
         st.markdown(
             "**Search the whole range of the axes** by estimates: ranges anywhere between their ends, lists at their values"
         )
-        names = [name for name, value in base.results.items() if value is not None]
-        left, right = st.columns((3, 1), vertical_alignment="bottom")
-        first = [name for name in FIRST if name in names]
-        chosen = left.multiselect("Improve", names, default=first, key="objectives", max_selections=MOST_OBJECTIVES)
-        most = right.selectbox("Estimates at most", EVALUATIONS, index=1, key="evaluations")
+        names = [name for name, number in base.results.items() if number is not None]
+        objectives_column, limit_column = st.columns((3, 1), vertical_alignment="bottom")
+        default_objectives = [name for name in FIRST if name in names]
+        objective_names = objectives_column.multiselect(
+            "Improve", names, default=default_objectives, key="objectives", max_selections=MOST_OBJECTIVES
+        )
+        max_estimates = limit_column.selectbox("Estimates at most", EVALUATIONS, index=1, key="evaluations")
         limits, axes = sweep_filters.held(), sweep_filters.axes(sweep.axes)
         bounds = tuple(limit for limit in limits if isinstance(limit, Constraint))
         if limits:
             st.caption(f"It keeps to the filters: {plain('; '.join(map(sweep_table.said, limits)))}.")
-        asked = (sweep.base, axes, tuple(chosen), bounds, most)
-        nothing = any(not axis.values and not axis.span for axis in axes)
-        st.button("Search", key="search axes", disabled=not chosen or nothing, on_click=_ask)
+        question = (sweep.base, axes, tuple(objective_names), bounds, max_estimates)
+        has_empty_axis = any(not axis.values and not axis.span for axis in axes)
+        st.button("Search", key="search axes", disabled=not objective_names or has_empty_axis, on_click=_ask)
         if st.session_state.pop(ASKED, False):
-            _search(asked, sweep.base, axes, tuple(map(objective, chosen)), bounds, most)
-        found: Found | None = st.session_state.get(FOUND)
-        if found and found.asked == asked:
-            _show(sweep, found)
+            _search(question, sweep.base, axes, tuple(map(objective, objective_names)), bounds, max_estimates)
+        answer: Found | None = st.session_state.get(FOUND)
+        if answer and answer.asked == question:
+            _show(sweep, answer)
 
 
 def _ask() -> None:
@@ -76,57 +85,65 @@ def _ask() -> None:
 
 
 def _search(
-    asked: tuple[object, ...],
+    question: tuple[object, ...],
     base: Scenario,
     axes: tuple[Axis, ...],
-    wanted: tuple[Objective, ...],
+    objectives: tuple[Objective, ...],
     bounds: tuple[Constraint, ...],
-    most: int,
+    max_estimates: int,
 ) -> None:
     try:
-        with st.spinner(f"Searching, by up to {count(most)} estimates"):
-            found = later.worker_result(search, base, axes, wanted, bounds, most)
+        with st.spinner(f"Searching, by up to {count(max_estimates)} estimates"):
+            searched_points = later.worker_result(search, base, axes, objectives, bounds, max_estimates)
     except EmberpoolError as error:
         st.error(plain(str(error)))
         return
-    sentence = f"{count(len(found.results))} estimates. {pareto.finding(found.columns, wanted, found.rank)}"
-    if not found.front:
-        sentence = choice.cheapest(found.columns, bounds, wanted[0].name).sentence
+    finding = pareto.finding(searched_points.columns, objectives, searched_points.rank)
+    sentence = f"{count(len(searched_points.results))} estimates. {finding}"
+    if not searched_points.front:
+        sentence = choice.cheapest(searched_points.columns, bounds, objectives[0].name).sentence
     unit = swept_dollars(base, [axis.path for axis in axes])
-    st.session_state[FOUND] = Found(asked, wanted, found.front, with_year(sentence, unit))
+    st.session_state[FOUND] = Found(question, objectives, searched_points.front, with_year(sentence, unit))
 
 
-def _show(sweep: Sweep, found: Found) -> None:
-    st.markdown(plain(found.sentence))
-    if not found.front:
+def _show(sweep: Sweep, answer: Found) -> None:
+    st.markdown(plain(answer.sentence))
+    if not answer.front:
         return
-    step = max(len(found.front) // CONFIRMED, 1)
-    some = [result.scenario for result in found.front[::step]][:CONFIRMED]
-    full = dict(zip(some, runs.results(some, "full"), strict=True))
-    table = front(sweep, found, full)
+    step = max(len(answer.front) // CONFIRMED, 1)
+    scenarios = [result.scenario for result in answer.front[::step]][:CONFIRMED]
+    full_runs = dict(zip(scenarios, runs.results(scenarios, "full"), strict=True))
+    table = front(sweep, answer, full_runs)
     links_to = {"Open": st.column_config.LinkColumn("Open", display_text="in Design")}
     height: Literal["content", "auto"] = "auto" if len(table) > downloads.MOST_ROWS else "content"
     st.dataframe(tables.with_system_titles(table), hide_index=True, height=height, column_config=links_to)
     downloads.rows(table, "emberpool-search", "Download this front as CSV")
-    missing = [scenario for scenario, result in full.items() if result is None]
-    if missing:
-        wait = duration(forecast.sweep_seconds(missing, "full", cpu_count()))
-        label = f"Confirm {len(missing)} of them by full runs: about {wait}"
-        st.button(label, key="confirm", on_click=runs.start, args=(missing, "full", "Front of a search"))
-        runs.follow(missing, "full", lambda status: runs.progress(status) if status and not status.ended else runs.note(status))
+    unfinished = [scenario for scenario, result in full_runs.items() if result is None]
+    if unfinished:
+        wait = duration(forecast.sweep_seconds(unfinished, "full", cpu_count()))
+        label = f"Confirm {len(unfinished)} of them by full runs: about {wait}"
+        st.button(label, key="confirm", on_click=runs.start, args=(unfinished, "full", "Front of a search"))
+        runs.follow(
+            unfinished, "full", lambda status: runs.progress(status) if status and not status.ended else runs.note(status)
+        )
 
 
-def front(sweep: Sweep, found: Found, full: "dict[Scenario, Result | None]") -> pd.DataFrame:
-    """Return a row for each point of the front: its place, what was improved, the full run's numbers and the gap, its link."""
+def front(sweep: Sweep, answer: Found, full_runs: "dict[Scenario, Result | None]") -> pd.DataFrame:
+    """Return one row a point of the front.
+
+    Columns: knobs of the axes, objectives, the full run's numbers with their gap, and the point's link.
+    """
     rows = []
-    for result in found.front:
-        held, real = values(result.scenario), full.get(result.scenario)
-        row: dict[str, object] = {KNOBS[axis.path].title: sweep_table.shown(held[axis.path]) for axis in sweep.axes}
-        for one in found.wanted:
-            row[one.name] = result.results.get(one.name)
+    for result in answer.front:
+        knob_values, real = values(result.scenario), full_runs.get(result.scenario)
+        row: dict[str, object] = {KNOBS[axis.path].title: sweep_table.shown(knob_values[axis.path]) for axis in sweep.axes}
+        for goal in answer.wanted:
+            row[goal.name] = result.results.get(goal.name)
             if real:
-                row[f"{numbers.label(one.name)} of the full run"] = real.results.get(one.name)
-                row[f"{numbers.label(one.name)}: gap"] = numbers.change(result.results.get(one.name), real.results.get(one.name))
+                row[f"{numbers.label(goal.name)} of the full run"] = real.results.get(goal.name)
+                row[f"{numbers.label(goal.name)}: gap"] = numbers.change(
+                    result.results.get(goal.name), real.results.get(goal.name)
+                )
         row["Open"] = host() + links.link(result.scenario, session.base())
         rows.append(row)
     return pd.DataFrame(rows)

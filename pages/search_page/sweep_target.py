@@ -19,31 +19,31 @@ def draw(view: View) -> None:
     with st.container(border=True):
         st.markdown("**The cheapest machine that meets a target**")
         names = [name for name in sweep_table.differing(view.table) if name != COST] or [view.metric]
-        left, right = st.columns((3, 2))
-        at = names.index(view.metric) if view.metric in names else 0
-        metric = left.selectbox("Target", names, index=at, key="target metric", format_func=_asked)
-        text = right.text_input("Value", key="target value", placeholder=_example(view, metric))
+        metric_column, value_column = st.columns((3, 2))
+        metric_index = names.index(view.metric) if view.metric in names else 0
+        metric = metric_column.selectbox("Target", names, index=metric_index, key="target metric", format_func=_target_title)
+        text = value_column.text_input("Value", key="target value", placeholder=_example(view, metric))
         if text:
             _answer(view, metric, text)
 
 
-def _asked(metric: str) -> str:
-    """Say a metric with the sense in which a target bounds it."""
+def _target_title(metric: str) -> str:
+    """Return a metric's name with "at least" or "at most", as a target bounds it."""
     return f"{metric} {'at least' if numbers.better(metric) == 'higher' else 'at most'}"
 
 
 def _example(view: View, metric: str) -> str:
-    held = view.table[metric].dropna()
-    return f"such as {figure(held.median())}" if len(held) else ""
+    metric_values = view.table[metric].dropna()
+    return f"such as {figure(metric_values.median())}" if len(metric_values) else ""
 
 
 def _answer(view: View, metric: str, text: str) -> None:
     limit = sweep_filters.bound(metric, ">=" if numbers.better(metric) == "higher" else "<=", text)
     if limit is None:
         return
-    found = choice.cheapest({name: view.rows[name].to_numpy() for name in (metric, COST)}, (limit,))
-    st.markdown(plain(with_year(found.sentence, sweep_table.money(view.sweep))))
-    if found.index is not None:
-        row = view.rows.iloc[found.index]
+    cheapest = choice.cheapest({name: view.rows[name].to_numpy() for name in (metric, COST)}, (limit,))
+    st.markdown(plain(with_year(cheapest.sentence, sweep_table.money(view.sweep))))
+    if cheapest.index is not None:
+        row = view.rows.iloc[cheapest.index]
         st.markdown(f"It is point {count(int(row[POINT]) + 1)}: {plain(sweep_table.where(row, view.axes))}.")
         st.button("Show this point", key="target show", on_click=pinned.pick, args=(int(row[POINT]),))

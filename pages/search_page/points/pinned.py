@@ -1,4 +1,7 @@
-"""The point of a sweep that was clicked, and those that were pinned: held by the session, carried by the link."""
+"""The clicked point and the pinned points of a sweep, stored in the session.
+
+The link carries the pins.
+"""
 
 from collections.abc import Sequence
 
@@ -11,12 +14,15 @@ PICKED, OF, PINS = "picked point", "sweep of the picked point", "pinned points"
 
 
 def pick(point: int) -> None:
-    """Take a point as the one that was clicked; in a callback."""
+    """Set the clicked point; in a callback."""
     st.session_state[PICKED] = point
 
 
 def picked(sweep: Sweep) -> int | None:
-    """Return the point that was clicked; of another sweep than the last one asked about nothing was."""
+    """Return the clicked point of this sweep, None without one.
+
+    A new sweep forgets the point of the last.
+    """
     if st.session_state.get(OF, sweep.digest) != sweep.digest:
         st.session_state.pop(PICKED, None)
     st.session_state[OF] = sweep.digest
@@ -30,17 +36,23 @@ def points(sweep: Sweep) -> list[int]:
 
 
 def turn(digest: str, point: int) -> None:
-    """Pin a point, or unpin one that is; in a callback."""
-    every: dict[str, list[int]] = st.session_state.setdefault(PINS, {})
-    held = every.setdefault(digest, [])
-    every[digest] = [one for one in held if one != point] if point in held else [*held, point][-MOST_PINS:]
+    """Pin a point, or unpin a pinned one; in a callback."""
+    pins_by_sweep: dict[str, list[int]] = st.session_state.setdefault(PINS, {})
+    pins = pins_by_sweep.setdefault(digest, [])
+    pins_by_sweep[digest] = [pin for pin in pins if pin != point] if point in pins else [*pins, point][-MOST_PINS:]
 
 
 def text(digest: str) -> str:
-    """Return the pinned points of the sweep of this digest as its link says them, counted from 1; "" for none."""
+    """Return the pinned points of a sweep as its link writes them, counted from 1.
+
+    The text is "" for none.
+    """
     return ",".join(str(point + 1) for point in st.session_state.get(PINS, {}).get(digest, ()))
 
 
 def put(digest: str, points: Sequence[int]) -> None:
-    """Set the pinned points of a sweep to those of a link; before the page is drawn."""
+    """Set the pinned points of a sweep to those of a link.
+
+    Call this before the page is drawn.
+    """
     st.session_state[PINS] = {**st.session_state.get(PINS, {}), digest: [*points]}

@@ -1,4 +1,7 @@
-"""A sweep as one file to read anywhere: a page without scripts and without requests, the same bytes for the same input."""
+"""A sweep's report as one HTML file without scripts or requests.
+
+The same input gives the same bytes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,12 +29,21 @@ STYLE = """body{font:15px/1.5 'Liberation Sans',Arial,sans-serif;max-width:60rem
 h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}table{border-collapse:collapse;display:block;overflow-x:auto}
 td,th{border-bottom:1px solid #e2dcd5;padding:.25rem .6rem;text-align:right;white-space:nowrap}
 td.text,th.text{text-align:left}svg{max-width:100%;height:auto}code{overflow-wrap:anywhere}"""
-CLOSED = "default-src 'none'; style-src 'unsafe-inline'"  # the reader's browser refuses any request, too
+CLOSED = "default-src 'none'; style-src 'unsafe-inline'"  # the reader's browser refuses any request
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a report tells: of which sweep and rows, found by which link, as of which date (given, never asked for)."""
+    """The content of a report.
+
+    sweep: the sweep.
+    how: estimates or full runs.
+    rows: the finished points that pass the filters.
+    metric: the result that is judged.
+    link: the link that reproduces the sweep.
+    date: the day of the report, given by the caller.
+    filters: the filters in words.
+    """
 
     sweep: Sweep
     how: How
@@ -43,12 +55,12 @@ class Report:
 
 
 def html(report: Report) -> str:
-    """Write the report."""
+    """Return the report as an HTML page."""
     money = sweep_table.money(report.sweep)
-    found = with_year(sweep_findings.finding(report.rows, report.sweep.axes, report.metric, None), money)
+    finding_sentence = with_year(sweep_findings.finding(report.rows, report.sweep.axes, report.metric, None), money)
     parts = [
-        f"<h1>{escape(found)}</h1>",
-        f"<p>{escape(_about(report))}</p>",
+        f"<h1>{escape(finding_sentence)}</h1>",
+        f"<p>{escape(_introduction(report))}</p>",
         f"<p>This link reproduces it: <code>{escape(report.link)}</code></p><p>Emberpool, model version {version.MODEL}.</p>",
         "<h2>What was swept</h2>",
         _table(
@@ -66,10 +78,12 @@ def html(report: Report) -> str:
     return f'<!doctype html><html lang="en"><head>{head}<style>{STYLE}</style></head><body>{"".join(parts)}</body></html>\n'
 
 
-def _about(report: Report) -> str:
+def _introduction(report: Report) -> str:
     kind = "quick estimates" if report.how == "estimate" else "full runs"
-    kept = f" that pass the filters ({'; '.join(report.filters)})" if report.filters else ""
-    return f"{count(len(report.rows))} of {count(len(report.sweep))} points{kept}, {kind}, {report.date}. {_dollars(report)}"
+    filter_words = f" that pass the filters ({'; '.join(report.filters)})" if report.filters else ""
+    return (
+        f"{count(len(report.rows))} of {count(len(report.sweep))} points{filter_words}, {kind}, {report.date}. {_dollars(report)}"
+    )
 
 
 def _dollars(report: Report) -> str:
@@ -84,25 +98,25 @@ def _values(axis: str) -> str:
 def figures(report: Report) -> list[tuple[str, Figure]]:
     """Return the report's figures under their questions."""
     axes, rows, metric = report.sweep.axes, report.rows, report.metric
-    found = [("How does it depend on the first knobs?", sweep_figures.lines(rows, axes[:2], metric, BEST))]
+    question_figures = [("How does it depend on the first knobs?", sweep_figures.lines(rows, axes[:2], metric, BEST))]
     if len(axes) > 1:
-        whole = sweep_figures.heat_map(rows, (axes[0], axes[1]), metric, BEST, len(axes) > 2)
-        found = [("Where is it best?", whole), *found]
+        heat_map = sweep_figures.heat_map(rows, (axes[0], axes[1]), metric, BEST, len(axes) > 2)
+        question_figures = [("Where is it best?", heat_map), *question_figures]
     if pair := sweep_figures.traded(rows, metric):
         colour = next((axis.path for axis in axes if axis.path == "system"), "")
-        found.append((f"What does {numbers.label(pair[0]).lower()} cost?", sweep_figures.pareto(rows, *pair, colour)))
+        question_figures.append((f"What does {numbers.label(pair[0]).lower()} cost?", sweep_figures.pareto(rows, *pair, colour)))
     shares = sweep_findings.shares(report.sweep, rows, metric)
     if shares and shares[0].high:
-        found.append(("Which knob matters?", sweep_figures.matters(shares, metric)))
-    return found
+        question_figures.append(("Which knob matters?", sweep_figures.matters(shares, metric)))
+    return question_figures
 
 
 def _figures(report: Report) -> list[str]:
     return [
-        f"<h2>{escape(question)}</h2><figure>{pictures.svg(one.spec, one.marks, f'figure{at}')}"
-        f"<figcaption>{escape(f'{one.alt}. {one.note}')}</figcaption></figure>"
-        for at, (question, one) in enumerate(figures(report))
-        if len(one.marks)
+        f"<h2>{escape(question)}</h2><figure>{pictures.svg(chart_figure.spec, chart_figure.marks, f'figure{number}')}"
+        f"<figcaption>{escape(f'{chart_figure.alt}. {chart_figure.note}')}</figcaption></figure>"
+        for number, (question, chart_figure) in enumerate(figures(report))
+        if len(chart_figure.marks)
     ]
 
 
@@ -110,18 +124,20 @@ def _front(report: Report) -> list[str]:
     pair = sweep_figures.traded(report.rows, report.metric)
     if pair is None:
         return []
-    known = report.rows.dropna(subset=list(pair))
+    known_rows = report.rows.dropna(subset=list(pair))
     lower = tuple(map(sweep_marks.lower_is_better, pair))
-    across, up = (known[name].to_numpy() for name in pair)
-    front = known[sweep_marks.front(across, up, (lower[0], lower[1]))].sort_values(pair[0])
-    more = f", the first {MOST_FRONT} of {count(len(front))}" if len(front) > MOST_FRONT else ""
+    x_values, y_values = (known_rows[name].to_numpy() for name in pair)
+    front = known_rows[sweep_marks.front(x_values, y_values, (lower[0], lower[1]))].sort_values(pair[0])
+    limit_words = f", the first {MOST_FRONT} of {count(len(front))}" if len(front) > MOST_FRONT else ""
     names = " and ".join(numbers.label(name).lower() for name in pair)
-    return [f"<h2>The Pareto front of {escape(names)}{more}</h2>", _points(report, front.head(MOST_FRONT), pair)]
+    return [f"<h2>The Pareto front of {escape(names)}{limit_words}</h2>", _points(report, front.head(MOST_FRONT), pair)]
 
 
-def _points(report: Report, rows: pd.DataFrame, first: Sequence[str] = ()) -> str:
+def _points(report: Report, rows: pd.DataFrame, first_names: Sequence[str] = ()) -> str:
     axes = [axis.path for axis in report.sweep.axes]
-    names = list(dict.fromkeys(name for name in (*first, report.metric, *MAIN) if name in rows and rows[name].notna().any()))
+    names = list(
+        dict.fromkeys(name for name in (*first_names, report.metric, *MAIN) if name in rows and rows[name].notna().any())
+    )
     head = ("Point", *map(sweep_table.title, axes), *names)
     body = [
         (
@@ -134,25 +150,36 @@ def _points(report: Report, rows: pd.DataFrame, first: Sequence[str] = ()) -> st
     return _table([head, *body], words=0)
 
 
-def _number(value: float, error: float | None) -> str:
-    return "" if pd.isna(value) else numbers.readable(value, error=error) if error else figure(value)
+def _number(number: float, error: float | None) -> str:
+    return "" if pd.isna(number) else numbers.readable(number, error=error) if error else figure(number)
 
 
 def _constants(report: Report) -> str:
-    best = sweep_table.ranked(report.rows, report.metric)[POINT].head(MOST_MACHINES)
-    used = {name: one for point in best for name, one in constants(report.sweep[int(point)]).items()}
+    best_points = sweep_table.ranked(report.rows, report.metric)[POINT].head(MOST_MACHINES)
+    constants_by_name = {
+        name: constant for point in best_points for name, constant in constants(report.sweep[int(point)]).items()
+    }
     body = [
-        (name, f"{exact(one.value)} {one.unit}", f"{exact(one.low)} to {exact(one.high)}", one.confidence, one.source)
-        for name, one in used.items()
+        (
+            name,
+            f"{exact(constant.value)} {constant.unit}",
+            f"{exact(constant.low)} to {exact(constant.high)}",
+            constant.confidence,
+            constant.source,
+        )
+        for name, constant in constants_by_name.items()
     ]
     return _table([("Constant", "Value", "Range", "Confidence", "Source"), *body], words=5)
 
 
 def _table(rows: Sequence[Sequence[str]], words: int) -> str:
-    """Write a table whose first row is its head and whose first `words` columns are text."""
+    """Return an HTML table.
+
+    Its first row is the head, its first `words` columns are text.
+    """
 
     def line(cells: Sequence[str], kind: str) -> str:
-        texts = (f"<{kind}{' class=text' if at < words else ''}>{escape(cell)}</{kind}>" for at, cell in enumerate(cells))
+        texts = (f"<{kind}{' class=text' if column < words else ''}>{escape(cell)}</{kind}>" for column, cell in enumerate(cells))
         return f"<tr>{''.join(texts)}</tr>"
 
     body = "".join(line(row, "td") for row in rows[1:])

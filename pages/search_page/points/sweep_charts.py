@@ -1,6 +1,7 @@
-"""Charts of a sweep as values: lines with bands, a scatter with its front, and bars of what matters.
+"""Charts of a sweep as specifications.
 
-Fields have fixed names; what a visitor named appears in titles alone. `point` says which point a mark stands for.
+The charts are lines with bands, a scatter with its front, and bars of importance.
+Fields have fixed names; the visitor's names appear in titles only. `point` is the number of the point of a mark.
 """
 
 from functools import cache, lru_cache
@@ -42,24 +43,25 @@ def lines(
     log_y: bool = False,
     words: Words = (),
 ) -> Spec:
-    """The metric over one axis, a line for each of the `series` of a second one, with a band where others are reduced.
+    """Return a chart of the metric over one axis, a line for each of `series`.
 
-    The `words` of an axis have points instead, with a bar as their band: nothing lies between two of them.
+    Other knobs are reduced and drawn as a band. An axis of `words` has points and bars instead of lines and bands, as nothing
+    lies between two words.
 
     Needs first, metric, low, high, count, point, and second if there is one.
     """
     kind = "quantitative" if numeric else "ordinal"
     scale: Spec = {"scale": fitted(log)} if numeric else {}
-    label = _across(axis_title, "x", log) if numeric else axis(axis_title, labelExpr=NUMBER, **turned(words))
+    label = _number_axis(axis_title, "x", log) if numeric else axis(axis_title, labelExpr=NUMBER, **turned(words))
     x = {"field": "first", "type": kind, "sort": None, "axis": label, **scale}
-    y = {"type": "quantitative", "axis": _across(metric, "y", log_y), "scale": fitted(log_y)}
+    y = {"type": "quantitative", "axis": _number_axis(metric, "y", log_y), "scale": fitted(log_y)}
     colour = {"color": nominal("second", sort=None, scale=colours(series), legend=_legend(second, series))}
     band = {"type": "area", "opacity": 0.13} if numeric else ruled(opacity=0.5)
-    plain = {"color": {"value": ROTATION[1]}}
+    single_colour = {"color": {"value": ROTATION[1]}}
     tip = tips(("first", axis_title), *([("second", second)] if second else []), ("metric", metric), *SPREAD)
     return {
         "height": 340,
-        "encoding": {"x": x, **(colour if second else plain)},
+        "encoding": {"x": x, **(colour if second else single_colour)},
         "layer": [
             layer(band, y={**y, "field": "low"}, y2={"field": "high"}),
             *([layer({"type": "line", "strokeWidth": 2.2}, y={**y, "field": "metric"})] if numeric else []),
@@ -73,13 +75,13 @@ def lines(
 
 
 def colours(series: Words) -> Spec:
-    """Return a scale: training systems in their own colours, anything else in turn."""
+    """Return a scale of colours: training systems have their own, other words take turns."""
     if series and all(name in palette.systems() for name in series):
         return {"domain": list(series), "range": palette.colours(series)["range"]}
-    return {"domain": list(series), "range": [ROTATION[at % len(ROTATION)] for at in range(len(series))]}
+    return {"domain": list(series), "range": [ROTATION[index % len(ROTATION)] for index in range(len(series))]}
 
 
-def _across(title: str, channel: str, log: bool) -> Spec:
+def _number_axis(title: str, channel: str, log: bool) -> Spec:
     return log_axis(title, channel) if log else axis(title, labelOverlap=True)
 
 
@@ -99,16 +101,17 @@ def scatter(
     logs: tuple[bool, bool],
     colour: str = "",
     series: Words = (),
-    few: bool = True,
+    few_points: bool = True,
     low_x: bool = True,
     dense: bool = False,
 ) -> Spec:
-    """Two metrics against each other, beaten points faded, the front drawn as steps; drag to keep what is in the box.
+    """Return a scatter of two metrics, with the front as steps.
 
-    Needs x, y, colour, front, point, count. Where it is `dense`, a mark that stands for more points is darker.
+    Beaten points are faded; a box can be dragged.
+    Needs x, y, colour, front, point, count. If `dense`, marks of more points are darker.
     """
     encoding = {
-        name: quantity(name, axis=_across(title, name, log), scale=fitted(log))
+        name: quantity(name, axis=_number_axis(title, name, log), scale=fitted(log))
         for name, title, log in zip("xy", (x, y), logs, strict=True)
     }
     paint: Spec = {"value": INK}
@@ -116,23 +119,26 @@ def scatter(
         paint = nominal("colour", sort=None, scale=colours(series), legend=_legend(colour, series))
     tip = [{"field": "x", "title": x, "format": ",.5~r"}, {"field": "y", "title": y, "format": ",.5~r"}]
     tip += hover(("colour", colour)) if colour else []
-    every = {
-        "mark": {"type": "circle", "size": 70 if few else 30 if dense else 22},
+    all_points = {
+        "mark": {"type": "circle", "size": 70 if few_points else 30 if dense else 22},
         "encoding": {
             "color": paint,
-            "opacity": {"condition": {"test": "datum.front", "value": 1}, **(MANY if dense else {"value": 0.6 if few else 0.3})},
+            "opacity": {
+                "condition": {"test": "datum.front", "value": 1},
+                **(MANY if dense else {"value": 0.6 if few_points else 0.3}),
+            },
             "tooltip": [*tip, *hover(("count", "Points here"))] if dense else tip,
         },
         "params": [PICK, BRUSH],
     }
-    return {"height": 420, "encoding": encoding, "layer": [every, *_front(tip, "step-after" if low_x else "step-before")]}
+    return {"height": 420, "encoding": encoding, "layer": [all_points, *_front(tip, "step-after" if low_x else "step-before")]}
 
 
 MANY: Spec = quantity("count", scale={"type": "sqrt", "range": [0.3, 0.95]}, legend=None)
 
 
 def _front(tip: list[Spec], steps: str) -> list[Spec]:
-    """Layers that draw the front as steps with a ring around each of its points."""
+    """Return layers that draw the front as steps with a ring around each of its points."""
     front = [{"filter": "datum.front"}]
     ring = {"type": "point", "filled": False, "size": 60, "stroke": FRONT, "strokeWidth": 1.6}
     return [
@@ -143,7 +149,7 @@ def _front(tip: list[Spec], steps: str) -> list[Spec]:
 
 @cache
 def matters(unit: str) -> Spec:
-    """A bar for each knob, longest first; needs name, share, low, high."""
+    """Return a chart with a bar a knob, longest first; needs name, share, low, high."""
     x = {"type": "quantitative", "axis": axis(unit), "scale": {"zero": True}}
     tip = [{"field": "name", "title": "Knob"}, {"field": "share", "title": unit, "format": ".1f"}]
     return {
@@ -158,7 +164,7 @@ def matters(unit: str) -> Spec:
 
 @cache
 def bars(metric: str) -> Spec:
-    """A bar for each point, in order; needs name, amount."""
+    """Return a chart with a bar a point, in order; needs name, amount."""
     return {
         **rows(30),
         "encoding": {

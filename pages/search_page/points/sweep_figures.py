@@ -1,4 +1,7 @@
-"""Figures of a sweep: what a view draws as one value, so that the page, a picture and the report show the same."""
+"""Figures of a sweep as values.
+
+The page, a picture and the report draw the same figure.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +21,16 @@ from pages.search_page.points.sweep_parallel import Scale
 from pages.search_page.points.sweep_table import COST, title
 from pages.ui import numbers
 
-TRADED = (COST, "Energy per batch [J]", "Step time [ms]")  # what most often is wanted less of
-FEW = 500  # points that can each be a large dot
+TRADED = (COST, "Energy per batch [J]", "Step time [ms]")  # the results that users most often reduce
+FEW = 500  # points up to which each is a large dot
 
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A specification, the rows it draws, what it shows in words, and what to know about it."""
+    """A figure of a sweep.
+
+    spec: the chart's specification. marks: the rows that it draws. alt: the chart's title in words. note: a hint for the reader.
+    """
 
     spec: Spec
     marks: pd.DataFrame
@@ -32,89 +38,103 @@ class Figure:
     note: str = ""
 
 
-def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, how: str, spread: bool) -> Figure:
-    """The metric over two axes, other knobs reduced."""
-    first, second = axes
-    found = sweep_marks.grid(rows, (first.path, second.path), metric, how)
-    log = wants_log(found["metric"])
+def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, reduction: str, spread: bool) -> Figure:
+    """Return a heat map of the metric over two axes; other knobs are reduced."""
+    first_axis, second_axis = axes
+    cells = sweep_marks.grid(rows, (first_axis.path, second_axis.path), metric, reduction)
+    log = wants_log(cells["metric"])
     spec = heat_maps.heat_map(
-        title(first.path),
-        title(second.path),
+        title(first_axis.path),
+        title(second_axis.path),
         metric,
         low_is_good=lower_is_better(metric),
         log=log,
-        columns=found["first"].nunique() if len(found) else 1,
+        columns=cells["first"].nunique() if len(cells) else 1,
         spread=spread,
-        orders=(tuple(dict.fromkeys(found["first"])), tuple(dict.fromkeys(found["second"]))) if len(found) else ((), ()),
+        orders=(tuple(dict.fromkeys(cells["first"])), tuple(dict.fromkeys(cells["second"]))) if len(cells) else ((), ()),
     )
     note = "The frame marks the best cell; a strong colour is a good one."
-    note += " Empty cells have no finished point with this result." if found["metric"].isna().any() else ""
-    return Figure(spec, found, f"{metric} over {title(first.path)} and {title(second.path)}", note)
+    note += " Empty cells have no finished point with this result." if cells["metric"].isna().any() else ""
+    return Figure(spec, cells, f"{metric} over {title(first_axis.path)} and {title(second_axis.path)}", note)
 
 
-def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, how: str) -> Figure:
-    """The metric over one axis, a line for each value of a second one if there is one, other knobs reduced."""
-    first, *rest = axes
-    found, many = sweep_marks.reduced(rows, [axis.path for axis in axes], metric, how), 0
+def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, reduction: str) -> Figure:
+    """Return lines of the metric over one axis, one a value of a second axis.
+
+    Other knobs are reduced.
+    """
+    first_axis, *rest = axes
+    line_points, line_count = sweep_marks.reduced(rows, [axis.path for axis in axes], metric, reduction), 0
     series: tuple[str, ...] = ()
-    if rest and len(found):
-        found, many = sweep_marks.few_lines(found)
-        series = sweep_marks.series(found["second"])
-        found = found.assign(second=found["second"].map(sweep_table.shown).astype(str))
-    numeric = sweep_table.numeric(first)
-    named = title(rest[0].path) if rest else ""
-    log = wants_log(found["metric"])
-    words = () if numeric else tuple(map(str, dict.fromkeys(found["first"])))
-    log_x = numeric and KNOBS[first.path].log and wants_log(found["first"])
-    spec = sweep_charts.lines(title(first.path), metric, numeric, log_x, named, series, log, words)
-    thinned = f"{len(series)} of {many} lines, evenly chosen; all are in the table and the files. " if many > len(series) else ""
-    band = "Bands reach from the lowest to the highest point of the other knobs." if found["count"].max() > 1 else ""
-    return Figure(spec, found, f"{metric} over {title(first.path)}", thinned + band)
+    if rest and len(line_points):
+        line_points, line_count = sweep_marks.few_lines(line_points)
+        series = sweep_marks.series(line_points["second"])
+        line_points = line_points.assign(second=line_points["second"].map(sweep_table.shown).astype(str))
+    numeric = sweep_table.numeric(first_axis)
+    second_title = title(rest[0].path) if rest else ""
+    log = wants_log(line_points["metric"])
+    words = () if numeric else tuple(map(str, dict.fromkeys(line_points["first"])))
+    log_x = numeric and KNOBS[first_axis.path].log and wants_log(line_points["first"])
+    spec = sweep_charts.lines(title(first_axis.path), metric, numeric, log_x, second_title, series, log, words)
+    thinned = (
+        f"{len(series)} of {line_count} lines, evenly chosen; all are in the table and the files. "
+        if line_count > len(series)
+        else ""
+    )
+    band = "Bands reach from the lowest to the highest point of the other knobs." if line_points["count"].max() > 1 else ""
+    return Figure(spec, line_points, f"{metric} over {title(first_axis.path)}", thinned + band)
 
 
 def pareto(rows: pd.DataFrame, x: str, y: str, colour: str) -> Figure:
-    """Two metrics against each other, the front drawn."""
+    """Return a scatter of two metrics with its Pareto front."""
     logs = (wants_log(rows[x]), wants_log(rows[y]))
     marks = sweep_marks.scatter(rows, x, y, colour, logs)
     series = sweep_marks.series(sweep_marks.steps(rows[colour], KNOBS[colour].log)) if colour else ()
     painted = title(colour) if colour else ""
-    known = int(rows[[x, y]].notna().all(axis=1).sum())
-    dense = len(marks) < known
+    known_count = int(rows[[x, y]].notna().all(axis=1).sum())
+    dense = len(marks) < known_count
     spec = sweep_charts.scatter(x, y, logs, painted, series, len(marks) <= FEW, lower_is_better(x), dense)
     places = "one mark for each place that the eye can tell, darker for more points"
-    thinned = f"All {count(known)} points as {count(len(marks))} marks: {places}, and the whole front."
+    thinned = f"All {count(known_count)} points as {count(len(marks))} marks: {places}, and the whole front."
     return Figure(spec, marks, f"{y} against {x}, the Pareto front drawn", thinned if dense else "")
 
 
 def traded(rows: pd.DataFrame, metric: str) -> tuple[str, str] | None:
-    """Return the two results whose front is worth looking at first, or None where fewer than two differ."""
+    """Return the two results for the first Pareto front, None if fewer than two results differ."""
     names = sweep_table.differing(rows)
     if len(names) < 2:
         return None
-    first = metric if metric in names else names[0]
-    return first, next((name for name in TRADED if name in names and name != first), next(n for n in names if n != first))
+    first_metric = metric if metric in names else names[0]
+    return first_metric, next(
+        (name for name in TRADED if name in names and name != first_metric), next(n for n in names if n != first_metric)
+    )
 
 
 def parallel(rows: pd.DataFrame, names: Sequence[str], metric: str) -> tuple[Figure, list[Scale]]:
-    """Every named column as a vertical scale; also returns the scales, to read a box over them."""
+    """Return parallel coordinates of the named columns, and the scales, with which to read a box."""
     scales = [sweep_parallel.scale(rows, name) for name in names]
     marks = sweep_parallel.marks(rows, scales, metric)
     spec = sweep_parallel.spec(tuple(title(name) for name in names), metric, sweep_parallel.first_length(marks))
-    best = min(sweep_parallel.MOST_LINES, len(rows))
-    note = f"Grey: where all {count(len(rows))} points run, wider for more. Lines: the best {best}, darkest first."
+    best_count = min(sweep_parallel.MOST_LINES, len(rows))
+    note = f"Grey: where all {count(len(rows))} points run, wider for more. Lines: the best {best_count}, darkest first."
     return Figure(spec, marks, "Where the points run between knobs and results", note), scales
 
 
 def matters(shares: Sequence[Share], metric: str) -> Figure:
-    """How much of the metric's variance each knob explains."""
+    """Return bars of the share of the metric's variance that each knob explains."""
     bars = pd.DataFrame(
         [
-            {"name": title(one.path), "share": 100 * one.alone, "low": 100 * one.low, "high": 100 * (one.total or one.high)}
-            for one in shares
+            {
+                "name": title(share.path),
+                "share": 100 * share.alone,
+                "low": 100 * share.low,
+                "high": 100 * (share.total or share.high),
+            }
+            for share in shares
         ]
     )
-    whole = all(one.total is not None for one in shares)
-    lines = "reach to what it explains together with others" if whole else "hold it in 95 of 100 samples"
+    totals_known = all(share.total is not None for share in shares)
+    lines = "reach to what it explains together with others" if totals_known else "hold it in 95 of 100 samples"
     spec = sweep_charts.matters(f"Share of the variance of {numbers.label(metric).lower()} [%]")
     return Figure(
         spec, bars, "How much of the differences each knob explains", f"Bars: what a knob explains alone. Lines {lines}."

@@ -1,4 +1,4 @@
-"""A sweep to take away: CSV, Parquet, a report to read anywhere, and the chart in sight as a picture."""
+"""Downloads of a sweep: CSV, Parquet, the HTML report, and the chart's picture."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -26,63 +26,66 @@ from pages.search_page.points.sweep_views import View
 from pages.ui.numbers import duration
 from pages.ui.page_link import host
 
-SECONDS_A_POINT = 6e-4  # of writing every knob, result and constant, on one free core
-LONG = 5.0  # seconds of waiting that are said beforehand
+SECONDS_A_POINT = 6e-4  # to write every knob, result and constant of a point, on one free core
+LONG = 5.0  # seconds: longer waits are announced
 
 
-def draw(view: View, how: How, link: str, figure: Figure | None) -> None:
-    """Draw the buttons; each file is made when it is asked for."""
-    name = f"emberpool-sweep-{how}"
+def draw(view: View, mode: How, link: str, figure: Figure | None) -> None:
+    """Draw the download buttons; a file is made once its button is pressed."""
+    name = f"emberpool-sweep-{mode}"
     with st.container(horizontal=True):
-        _button("Download CSV", partial(csv, view, how), f"{name}.csv", "text/csv")
-        _button("Parquet", partial(parquet, view, how, link), f"{name}.parquet", "application/vnd.apache.parquet")
-        _button("Report", partial(_report, view, how, link), f"{name}.html", "text/html")
+        _button("Download CSV", partial(csv, view, mode), f"{name}.csv", "text/csv")
+        _button("Parquet", partial(parquet, view, mode, link), f"{name}.parquet", "application/vnd.apache.parquet")
+        _button("Report", partial(_report, view, mode, link), f"{name}.html", "text/html")
         if figure is not None and len(figure.marks):
             _button("Chart as SVG", partial(pictures.svg, figure.spec, figure.marks), f"{name}.svg", "image/svg+xml")
             _button("Chart as PNG", partial(pictures.png, figure.spec, figure.marks), f"{name}.png", "image/png")
     wait = SECONDS_A_POINT * len(view.table)
-    said = f", which takes about {duration(wait)} to write" if wait > LONG else ""
+    wait_words = f", which takes about {duration(wait)} to write" if wait > LONG else ""
     st.caption(
-        f"CSV holds every knob, result and constant of all finished points{said}; Parquet the axes and the results. "
+        f"CSV holds every knob, result and constant of all finished points{wait_words}; Parquet the axes and the results. "
         "The report is one file without scripts that opens anywhere."
     )
 
 
-def _button(label: str, data: Callable[[], str | bytes], name: str, kind: str) -> None:
-    st.download_button(label, data, name, kind, on_click="ignore", key=f"file {name}")
+def _button(label: str, make_file: Callable[[], str | bytes], name: str, kind: str) -> None:
+    st.download_button(label, make_file, name, kind, on_click="ignore", key=f"file {name}")
 
 
-def csv(view: View, how: How) -> str:
-    """Write what `python -m engine sweep --csv` writes of what is finished: every knob, result and constant, in its order."""
-    fine = view.sweep.fine
-    finished = np.isin(np.cumsum(fine) - 1, view.table[POINT].to_numpy())
-    places = np.flatnonzero(finished | ~fine).tolist()
-    rows = sweep_tables.rows(view.sweep, how, partial(_outcomes, how=how), places, lambda place: {})
+def csv(view: View, mode: How) -> str:
+    """Return the finished points as CSV.
+
+    Columns and order are those of `python -m engine sweep --csv`.
+    """
+    accepted_places = view.sweep.fine
+    finished = np.isin(np.cumsum(accepted_places) - 1, view.table[POINT].to_numpy())
+    places = np.flatnonzero(finished | ~accepted_places).tolist()
+    rows = sweep_tables.rows(view.sweep, mode, partial(_outcomes, mode=mode), places, lambda place: {})
     return csv_table.csv_of(row for row, _ in rows)
 
 
-def _outcomes(scenarios: Iterable[Scenario], how: How) -> Iterator[Result | None]:
-    return (result for _, result in kept.outcomes(runs.STORE, scenarios, how))
+def _outcomes(scenarios: Iterable[Scenario], mode: How) -> Iterator[Result | None]:
+    return (result for _, result in kept.outcomes(runs.STORE, scenarios, mode))
 
 
 def flat(view: View) -> pd.DataFrame:
-    """Return all finished points under dotted knobs and results, points counted from 1."""
+    """Return all finished points; columns are dotted knobs and results, points count from 1."""
     return view.table.assign(**{POINT: view.table[POINT] + 1, "model version": version.MODEL})
 
 
-def parquet(view: View, how: How, link: str) -> bytes:
-    """Write all finished points as Parquet, with the link that reproduces them beside the columns."""
+def parquet(view: View, mode: How, link: str) -> bytes:
+    """Return all finished points as Parquet, with the link that reproduces them as metadata."""
     import pyarrow
     from pyarrow import parquet as arrow
 
-    held = pyarrow.Table.from_pandas(flat(view), preserve_index=False)
-    said = {"emberpool.link": link, "emberpool.how": how, "emberpool.model_version": version.MODEL}
-    out = io.BytesIO()
-    arrow.write_table(held.replace_schema_metadata({**(held.schema.metadata or {}), **said}), out)
-    return out.getvalue()
+    arrow_table = pyarrow.Table.from_pandas(flat(view), preserve_index=False)
+    metadata = {"emberpool.link": link, "emberpool.how": mode, "emberpool.model_version": version.MODEL}
+    buffer = io.BytesIO()
+    arrow.write_table(arrow_table.replace_schema_metadata({**(arrow_table.schema.metadata or {}), **metadata}), buffer)
+    return buffer.getvalue()
 
 
-def _report(view: View, how: How, link: str) -> str:
+def _report(view: View, mode: How, link: str) -> str:
     date = datetime.now(UTC).date().isoformat()
     filters = tuple(map(sweep_table.said, sweep_filters.held()))
-    return report.html(Report(view.sweep, how, view.rows, view.metric, host() + link, date, filters))
+    return report.html(Report(view.sweep, mode, view.rows, view.metric, host() + link, date, filters))

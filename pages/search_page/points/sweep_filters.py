@@ -1,4 +1,7 @@
-"""Filters over a sweep's points: chips that any view can add to and a click takes away."""
+"""Filters over a sweep's points, drawn as chips.
+
+Any view can add one, and a click removes one.
+"""
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
@@ -27,19 +30,19 @@ Limit = Constraint | Words
 
 
 def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
-    """Draw the filters and the way to add one; return those that are set."""
-    now = tuple(st.session_state.setdefault(FILTERS, []))
-    left, right = st.columns((3, 1), vertical_alignment="bottom")
-    left.multiselect(
+    """Draw the filters and a form to add one; return the filters that are set."""
+    filters = tuple(st.session_state.setdefault(FILTERS, []))
+    chips_column, form_column = st.columns((3, 1), vertical_alignment="bottom")
+    chips_column.multiselect(
         "Only points with",
-        now,
+        filters,
         key=FILTERS,
         format_func=sweep_table.said,
         placeholder="All points; add a filter, or drag over a chart",
     )
-    with right.popover("Filter", width="stretch"):
+    with form_column.popover("Filter", width="stretch"):
         _form(frame)
-    return now
+    return filters
 
 
 def held() -> tuple[Limit, ...]:
@@ -48,21 +51,24 @@ def held() -> tuple[Limit, ...]:
 
 
 def axes(swept: Iterable[Axis]) -> tuple[Axis, ...]:
-    """Return the axes with the words alone that the filters keep."""
-    only = {limit.name: limit.words for limit in held() if isinstance(limit, Words)}
-    return tuple(_kept(axis, only[axis.path]) if axis.path in only else axis for axis in swept)
+    """Return the axes, each with only the words that the filters keep."""
+    words_by_knob = {limit.name: limit.words for limit in held() if isinstance(limit, Words)}
+    return tuple(_filtered_axis(axis, words_by_knob[axis.path]) if axis.path in words_by_knob else axis for axis in swept)
 
 
-def _kept(axis: Axis, words: Sequence[str]) -> Axis:
-    return Axis(axis.path, tuple(value for value in axis.values if knobs.write(KNOBS[axis.path], value) in words))
+def _filtered_axis(axis: Axis, words: Sequence[str]) -> Axis:
+    return Axis(axis.path, tuple(axis_value for axis_value in axis.values if knobs.write(KNOBS[axis.path], axis_value) in words))
 
 
 def add(limits: Iterable[Limit]) -> None:
-    """Add filters to those that are set; one of the same column and sense takes the place of the older. In a callback."""
-    now = [*held()]
+    """Add filters.
+
+    A new filter replaces an older one of the same column and direction. Call this in a callback.
+    """
+    filters = [*held()]
     for limit in limits:
-        now = [*(one for one in now if _sense(one) != _sense(limit)), limit]
-    st.session_state[FILTERS] = now
+        filters = [*(earlier_limit for earlier_limit in filters if _sense(earlier_limit) != _sense(limit)), limit]
+    st.session_state[FILTERS] = filters
 
 
 def _sense(limit: Limit) -> tuple[str, str]:
@@ -77,15 +83,18 @@ def _form(frame: pd.DataFrame) -> None:
         limit: Limit | None = Words(name, tuple(words)) if words else None
     else:
         sign = st.segmented_control("Is", SIGNS, default="<=", required=True, format_func=SIGNS.__getitem__, key="filter sign")
-        held = frame[name].dropna() if name in frame else frame.iloc[:0]
-        if len(held):
-            st.caption(f"From {figure(held.min())} to {figure(held.max())} here.")
+        column_values = frame[name].dropna() if name in frame else frame.iloc[:0]
+        if len(column_values):
+            st.caption(f"From {figure(column_values.min())} to {figure(column_values.max())} here.")
         limit = bound(name, sign, st.text_input("Value", key="filter value"))
     st.button("Add", key="filter add", type="primary", disabled=limit is None, on_click=add, args=([limit],))
 
 
 def bound(name: str, sign: str, text: str) -> Constraint | None:
-    """Return a bound with the number that was written; None, and said, where there is none."""
+    """Return a bound with the written number.
+
+    Without a number, show a caption and return None.
+    """
     try:
         number = float(text)
     except ValueError:
@@ -96,8 +105,11 @@ def bound(name: str, sign: str, text: str) -> Constraint | None:
     return Constraint(name, sign, number)
 
 
-def questions(sample: str, pins: str, how: How, first_view: str) -> Questions:
-    """Return what the page asks of a sweep, for its link; what it shows by itself is left out."""
+def questions(sample: str, pins: str, mode: How, first_view: str) -> Questions:
+    """Return the page's filters, pins, mode, metric and view for its link.
+
+    Defaults are left out.
+    """
     bounds = tuple(str(limit) for limit in held() if isinstance(limit, Constraint))
     words = tuple(f"{limit.name}:{','.join(limit.words)}" for limit in held() if isinstance(limit, Words) and limit.words)
     metric, view = session.choice(METRIC), session.choice(VIEW)
@@ -106,31 +118,37 @@ def questions(sample: str, pins: str, how: How, first_view: str) -> Questions:
         bounds[:MOST_BOUNDS],
         pins=pins,
         only=words[:MOST_BOUNDS],
-        mode=how if how == "full" else "",
+        mode=mode if mode == "full" else "",
         metric=metric if metric != FIRST_METRIC else "",
         view=slug(view) if view != first_view else "",
     )
 
 
 def slug(view: str) -> str:
-    """Return how links write a view."""
+    """Return a view's name as links write it."""
     return view.lower().replace(" ", "-")
 
 
-def put(asked: Questions) -> None:
-    """Set the filters and what is shown to those of a link; before the page is drawn."""
-    bounds: list[Limit] = [constraint(text) for text in asked.where]
-    st.session_state[FILTERS] = bounds + [Words(path, words) for path, words in asked.words]
-    session.ask(METRIC, column(asked.metric) if asked.metric else "")
-    session.ask(VIEW, next((view for view in VIEWS if slug(view) == asked.view), ""))
+def put(link_questions: Questions) -> None:
+    """Set filters, metric and view to those of a link; before the page is drawn."""
+    bounds: list[Limit] = [constraint(text) for text in link_questions.where]
+    st.session_state[FILTERS] = bounds + [Words(path, words) for path, words in link_questions.words]
+    session.ask(METRIC, column(link_questions.metric) if link_questions.metric else "")
+    session.ask(VIEW, next((view for view in VIEWS if slug(view) == link_questions.view), ""))
 
 
-def refusal(asked: Questions, axes: Sequence[str]) -> str:
-    """Return the sentence that refuses a link's view, or words of a knob that is no axis of words; "" for neither."""
+def refusal(link_questions: Questions, axes: Sequence[str]) -> str:
+    """Return the sentence that refuses a link's view or filters of words.
+
+    A view must be known, and the words' knob must be an axis of words; the sentence is "" if both are so.
+    """
     views = tuple(map(slug, VIEWS))
-    if asked.view not in ("", *views):
-        return f"The link's view={asked.view} is not known; {nearest(asked.view, views)}"
-    listed = {axis.path for axis in map(parse, axes) if not sweep_table.numeric(axis)}
-    wrong = next((path for path, _ in asked.words if path not in listed), "")
-    told = f"The link keeps words of {wrong} (only=), which is no axis of words; add axis={wrong}:V1,V2, or write where=."
-    return told if wrong else ""
+    if link_questions.view not in ("", *views):
+        return f"The link's view={link_questions.view} is not known; {nearest(link_questions.view, views)}"
+    word_axes = {axis.path for axis in map(parse, axes) if not sweep_table.numeric(axis)}
+    unknown_path = next((path for path, _ in link_questions.words if path not in word_axes), "")
+    sentence = (
+        f"The link keeps words of {unknown_path} (only=), which is no axis of words; "
+        f"add axis={unknown_path}:V1,V2, or write where=."
+    )
+    return sentence if unknown_path else ""

@@ -1,4 +1,7 @@
-"""What a sweep says in a sentence: its best point, what that point gains and costs, and which knob matters."""
+"""Findings of a sweep in sentences.
+
+Findings name the best point, that point's gain and cost, and the knobs that matter.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,70 +23,75 @@ from pages.search_page.points import sweep_table
 from pages.search_page.points.sweep_table import COST, POINT
 from pages.ui import numbers
 
-LEVEL = 0.01  # of the best: a smaller difference is no reason to buy more
+LEVEL = 0.01  # of the best metric: a smaller difference is no reason to buy more
 
 
 def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result | None) -> str:
-    """Return the best point in a sentence, with its change against the scenario in the sidebar where that is known."""
-    found = sweep_table.ranked(rows, metric)
-    if found.empty:
+    """Return a sentence on the best point, with its change against the sidebar's scenario if known."""
+    ranked_rows = sweep_table.ranked(rows, metric)
+    if ranked_rows.empty:
         return "No point that passes the filters has this result." if len(rows) else "No point passes the filters."
-    best = found.iloc[0]
-    equal = int((found[metric] == best[metric]).sum()) - 1
+    best_row = ranked_rows.iloc[0]
+    equal = int((ranked_rows[metric] == best_row[metric]).sum()) - 1
     word = "Lowest" if numbers.better(metric) == "neither" else "Best"
-    others = f", and at {count(equal)} more" if equal else ""
-    value = numbers.readable(best[metric], numbers.unit(metric), error_of(metric, best.to_dict()))
-    return f"{word} {numbers.label(metric)}: {value} at {sweep_table.where(best, axes)}{others}{_against(best, metric, base)}."
+    equal_words = f", and at {count(equal)} more" if equal else ""
+    number_text = numbers.readable(best_row[metric], numbers.unit(metric), error_of(metric, best_row.to_dict()))
+    place, change_words = sweep_table.where(best_row, axes), _change_words(best_row, metric, base)
+    return f"{word} {numbers.label(metric)}: {number_text} at {place}{equal_words}{change_words}."
 
 
 def plateaus(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
-    """Return from which to which value of each number the metric stays within 1 % of its best, the other knobs at theirs.
+    """Return a sentence on the values with which the metric stays near its best.
 
-    "" where it leaves that range with every step.
+    The sentence names each numeric axis's range within 1 % of the best metric.
+    Other knobs have the best point's values. The sentence is "" if every step leaves that range.
     """
-    best = sweep_table.best(rows, metric)
-    if best is None:
+    best_row = sweep_table.best(rows, metric)
+    if best_row is None:
         return ""
     ranges = []
     for axis in axes:
         line = rows
-        for other in axes:
-            line = line if other is axis else line[line[other.path] == best[other.path]]
+        for other_axis in axes:
+            line = line if other_axis is axis else line[line[other_axis.path] == best_row[other_axis.path]]
         if not pd.api.types.is_numeric_dtype(rows[axis.path]) or rows[axis.path].dtype == bool:
             continue
         line = line.dropna(subset=[metric]).sort_values(axis.path)
-        level = (line[metric] - best[metric]).abs() <= LEVEL * abs(best[metric])
-        place = int((line[axis.path] == best[axis.path]).to_numpy().argmax())
-        first, last = place, place
-        while first > 0 and level.iloc[first - 1]:
-            first -= 1
-        while last + 1 < len(line) and level.iloc[last + 1]:
-            last += 1
-        if first < last:
-            low, high = (sweep_table.shown(line[axis.path].iloc[at], axis.path) for at in (first, last))
+        level = (line[metric] - best_row[metric]).abs() <= LEVEL * abs(best_row[metric])
+        place = int((line[axis.path] == best_row[axis.path]).to_numpy().argmax())
+        low_index, high_index = place, place
+        while low_index > 0 and level.iloc[low_index - 1]:
+            low_index -= 1
+        while high_index + 1 < len(line) and level.iloc[high_index + 1]:
+            high_index += 1
+        if low_index < high_index:
+            low, high = (sweep_table.shown(line[axis.path].iloc[index], axis.path) for index in (low_index, high_index))
             ranges.append(f"{KNOBS[axis.path].title} from {low} to {high}")
     return f"Within 1 % of it: {'; '.join(ranges)}." if ranges else ""
 
 
-def _against(best: "pd.Series", metric: str, base: Result | None) -> str:
+def _change_words(best_row: "pd.Series", metric: str, base: Result | None) -> str:
     if base is None or not base.ran:
         return ""
-    gain = numbers.change(float(best[metric]), base.results.get(metric))
-    paid = numbers.change(float(best[COST]), base.results.get(COST)) if COST in best and metric != COST else ""
+    gain = numbers.change(float(best_row[metric]), base.results.get(metric))
+    paid = numbers.change(float(best_row[COST]), base.results.get(COST)) if COST in best_row and metric != COST else ""
     at_cost = {"": "", "same": ", for the same capital cost"}.get(paid, f", for {paid} capital cost")
     return f" ({'the same as' if gain == 'same' else gain + ' against'} the scenario in the bar{at_cost})" if gain else ""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A metric at each point of a sweep, NaN where it is not known or left out; equal if all their bytes have one digest."""
+    """A metric at each point of a sweep, NaN if unknown or filtered out.
+
+    Two of them are equal if their bytes have the same digest.
+    """
 
     digest: bytes
     values: np.ndarray = field(compare=False, repr=False)
 
 
 def shares(sweep: Sweep, rows: pd.DataFrame, metric: str) -> tuple[Share, ...]:
-    """Return how much of a metric's variance each axis explains, the most first, over these rows."""
+    """Return the share of a metric's variance over these rows that each axis explains, largest first."""
     if metric not in rows:
         return ()
     values = np.full(len(sweep), np.nan)
@@ -92,10 +100,10 @@ def shares(sweep: Sweep, rows: pd.DataFrame, metric: str) -> tuple[Share, ...]:
 
 
 def among(rows: pd.DataFrame, table: pd.DataFrame) -> str:
-    """Return over which rows something is said where filters leave some out; "" over all."""
+    """Return a clause on the number of rows that pass the filters, "" if all do."""
     return f"among the {count(len(rows))} points that pass the filters" if len(rows) < len(table) else ""
 
 
 @lru_cache(maxsize=16)
-def _shares(sweep: Sweep, metric: str, known: Known) -> tuple[Share, ...]:
-    return importance.shares(sweep, known.values)
+def _shares(sweep: Sweep, metric: str, metric_values: Known) -> tuple[Share, ...]:
+    return importance.shares(sweep, metric_values.values)

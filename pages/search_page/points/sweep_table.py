@@ -1,4 +1,7 @@
-"""A sweep as a table, a row per point: its place on the axes, its results; filters over it, and the finding it holds."""
+"""The table of a sweep, a row a point, with filters.
+
+A row has the point's values on the axes, its results and its outcome.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,14 +35,14 @@ class Words:
 
 
 def said(limit: Constraint | Words) -> str:
-    """Return a filter as it is read on the page."""
+    """Return a filter in the words of the page."""
     if isinstance(limit, Words):
         return f"{title(limit.name)}: {', '.join(limit.words) or 'none'}"
     return f"{title(limit.name)} {SIGNS.get(limit.sign, limit.sign)} {figure(limit.bound)}"
 
 
 def title(name: str) -> str:
-    """Return the title of a column: a knob's with its unit, or a metric's name, which has it already."""
+    """Return a column's title with its unit: a knob's title, or a metric's name."""
     return KNOBS[name].title if name in KNOBS else name
 
 
@@ -54,52 +57,66 @@ def unit(name: str, sweep: Sweep) -> str:
 
 
 def numeric(axis: Axis) -> bool:
-    """Whether an axis is a scale of numbers; one with "auto" or values per table among them is a list of words."""
-    return KNOBS[axis.path].kind in ("float", "int") and not any(one is None or isinstance(one, tuple) for one in axis.values)
+    """Return True if an axis is a scale of numbers.
+
+    An axis with "auto" or values per table is a list of words.
+    """
+    return KNOBS[axis.path].kind in ("float", "int") and not any(
+        axis_value is None or isinstance(axis_value, tuple) for axis_value in axis.values
+    )
 
 
 def of_all(sweep: Sweep) -> pd.DataFrame:
-    """Return where each point of a sweep lies."""
-    return places(sweep.axes, [sweep.place(at) for at in range(len(sweep))])
+    """Return the values of each point of a sweep on its axes."""
+    return places(sweep.axes, [sweep.place(point) for point in range(len(sweep))])
 
 
 def places(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return where each point lies: numbers on numeric axes, elsewhere words in the order of the axis."""
+    """Return each point's values on the axes: numbers, or words in the order of the axis."""
     frame = pd.DataFrame({POINT: np.arange(len(points))})
     for axis in axes:
-        found = [place[axis.path] for place in points]
+        axis_values = [place[axis.path] for place in points]
         if numeric(axis):
-            frame[axis.path] = np.array(found, float)
+            frame[axis.path] = np.array(axis_values, float)
         else:
-            words = {value: knobs.write(KNOBS[axis.path], value) for value in (*axis.values, *found)}
+            words = {axis_value: knobs.write(KNOBS[axis.path], axis_value) for axis_value in (*axis.values, *axis_values)}
             frame[axis.path] = pd.Categorical(
-                [words[value] for value in found], list(dict.fromkeys(words.values())), ordered=True
+                [words[axis_value] for axis_value in axis_values], list(dict.fromkeys(words.values())), ordered=True
             )
     return frame
 
 
-def joined(where: pd.DataFrame, found: Columns) -> pd.DataFrame:
-    """Return the finished points with their places, results and outcome, in the order of the sweep, and a note about all."""
-    done = np.flatnonzero(found.state)
-    why = {OUTCOME: [found.reasons.get(at, "") for at in done.tolist()]}
-    known = {name: held[done] for name, held in found.metrics.items()}
-    frame = pd.concat([where.iloc[done], pd.DataFrame({**known, **why}, index=where.index[done])], axis=1)
-    frame.attrs[NOTE] = mixed(found.kernels)
+def joined(point_places: pd.DataFrame, finished_columns: Columns) -> pd.DataFrame:
+    """Return the finished points in the order of the sweep.
+
+    Columns are the axes, results and outcome; the note is in `attrs`.
+    """
+    finished_points = np.flatnonzero(finished_columns.state)
+    outcomes = {OUTCOME: [finished_columns.reasons.get(point, "") for point in finished_points.tolist()]}
+    metrics = {name: metric_values[finished_points] for name, metric_values in finished_columns.metrics.items()}
+    frame = pd.concat(
+        [point_places.iloc[finished_points], pd.DataFrame({**metrics, **outcomes}, index=point_places.index[finished_points])],
+        axis=1,
+    )
+    frame.attrs[NOTE] = mixed(finished_columns.kernels)
     return frame
 
 
 def metric_names(frame: pd.DataFrame) -> list[str]:
-    """Return the metrics that any row has, in the order in which results list them."""
+    """Return the metrics of any row, in the order of results."""
     return [name for name in frame.columns if name not in KNOBS and name not in (POINT, OUTCOME)]
 
 
 def differing(frame: pd.DataFrame) -> list[str]:
-    """Return the metrics that are not the same everywhere."""
+    """Return the metrics that differ between rows."""
     return [name for name in metric_names(frame) if frame[name].nunique() > 1]
 
 
 def kept(frame: pd.DataFrame, limits: Sequence[Constraint | Words]) -> pd.DataFrame:
-    """Return the rows that meet every filter; a row without the number meets none."""
+    """Return the rows that meet every filter.
+
+    A row without a number meets no bound on it.
+    """
     for limit in limits:
         if isinstance(limit, Words):
             frame = frame[frame[limit.name].astype(str).isin(limit.words)] if limit.name in frame else frame
@@ -111,28 +128,34 @@ def kept(frame: pd.DataFrame, limits: Sequence[Constraint | Words]) -> pd.DataFr
 
 
 def ranked(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return the rows that have the metric, best first, the cheapest of equals first, then in the order of the sweep."""
+    """Return the rows with the metric, best first.
+
+    Ties go by cost, then by the order of the sweep.
+    """
     if metric not in frame:
         return frame.iloc[:0]
     sign = -1.0 if numbers.better(metric) == "higher" else 1.0
-    costs = [frame[COST].to_numpy()] if COST in frame else []  # none where no point has a price
+    costs = [frame[COST].to_numpy()] if COST in frame else []  # empty if no point has a price
     order = np.lexsort([frame[POINT].to_numpy(), *costs, sign * frame[metric].to_numpy()])
     return frame.iloc[order].dropna(subset=[metric])
 
 
 def best(frame: pd.DataFrame, metric: str) -> pd.Series | None:
-    """Return the best row, or None where none has the metric."""
-    found = ranked(frame, metric)
-    return None if found.empty else found.iloc[0]
+    """Return the best row, None if no row has the metric."""
+    ranked_rows = ranked(frame, metric)
+    return None if ranked_rows.empty else ranked_rows.iloc[0]
 
 
 def where(row: pd.Series, axes: Sequence[Axis]) -> str:
-    """Return a point's place in words, numbers in at most five digits: CXL bandwidth [GB/s] = 8, Training system = CXL."""
+    """Return a point's axis values in words.
+
+    An example is "CXL bandwidth [GB/s] = 8, Training system = CXL"; numbers have at most five digits.
+    """
     return ", ".join(f"{KNOBS[axis.path].title} = {shown(row[axis.path], axis.path)}" for axis in axes)
 
 
-def shown(value: object, path: str = "") -> str:
-    """Return the value of the knob at `path` as a sentence says it."""
+def shown(knob_value: object, path: str = "") -> str:
+    """Return a knob's value in words, numbers with at most five digits."""
     if path == "system":
-        return palette.system_titles().get(str(value), str(value))
-    return exact(float(f"{value:.5g}")) if isinstance(value, float) else str(value)
+        return palette.system_titles().get(str(knob_value), str(knob_value))
+    return exact(float(f"{knob_value:.5g}")) if isinstance(knob_value, float) else str(knob_value)

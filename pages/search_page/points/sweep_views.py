@@ -1,4 +1,4 @@
-"""The views of a sweep, each an answer to one question about the same filtered rows, with the widgets it needs."""
+"""The views of a sweep: charts of the same filtered rows, each with its widgets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,13 +30,16 @@ FIXED = "fixed"
 REST = {BEST: "at their best", MEDIAN: "at the median", FIXED: "fixed"}
 BOX, TURN = "box", "parallel turn"
 MOST_SCALES = 7
-MOST_NODES = 150  # marks that a browser draws faster as nodes of the page, each with its words, than as pixels
+MOST_NODES = 150  # marks up to which a browser draws SVG nodes, each with its words, faster than pixels
 CANVAS = {"usermeta": {"embedOptions": {"renderer": "canvas"}}, "config": {"mark": {"aria": False}}}
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What every view gets: the sweep, all finished rows, those that pass the filters, and the metric in question."""
+    """The input of every view.
+
+    sweep: the sweep. table: all finished rows. rows: the rows that pass the filters. metric: the result in question.
+    """
 
     sweep: Sweep
     table: pd.DataFrame
@@ -54,15 +57,18 @@ def _selected(key: str) -> Mapping[str, Any]:
 
 
 def _pick(key: str) -> None:
-    found = _selected(key).get("pick") or []
-    if found and found[0].get("point") is not None:
-        pinned.pick(int(found[0]["point"]))
+    picked_marks = _selected(key).get("pick") or []
+    if picked_marks and picked_marks[0].get("point") is not None:
+        pinned.pick(int(picked_marks[0]["point"]))
 
 
-def _drawn(
-    figure: Figure, key: str, view: View, more: str = "", on_select: Callable[[], None] | None = None, title: str = ""
+def _draw_figure(
+    figure: Figure, key: str, view: View, hint: str = "", on_select: Callable[[], None] | None = None, title: str = ""
 ) -> Figure:
-    """Draw a figure whose points can be picked, under the finding or a `title`, with what to know about it."""
+    """Draw a figure whose points can be picked.
+
+    Its title is the finding or `title`; `hint` stands below.
+    """
     if figure.marks.empty:
         st.caption("No point here has this result.")
         return figure
@@ -77,72 +83,77 @@ def _drawn(
         alt=alt,
         on_select=on_select or (lambda: _pick(key)),
     )
-    if more:
-        st.caption(plain(more))
+    if hint:
+        st.caption(plain(hint))
     return figure
 
 
-def _two(view: View) -> tuple[Axis, ...]:
-    """Let the visitor say which axes are drawn; one if the sweep has no other."""
+def _choose_axes(view: View) -> tuple[Axis, ...]:
+    """Return the two axes that the visitor chose, or the only axis of the sweep."""
     titles = {axis.path: axis for axis in view.axes}
     if len(titles) == 1:
         return view.axes
-    left, right = st.columns(2)
-    first = left.selectbox("Across", tuple(titles), key="across", format_func=title)
-    rest = tuple(path for path in titles if path != first)
-    second = right.selectbox("And", rest, key=f"and beside {first}", format_func=title)
-    return titles[first], titles[second]
+    x_column, line_column = st.columns(2)
+    first_path = x_column.selectbox("Across", tuple(titles), key="across", format_func=title)
+    rest = tuple(path for path in titles if path != first_path)
+    second = line_column.selectbox("And", rest, key=f"and beside {first_path}", format_func=title)
+    return titles[first_path], titles[second]
 
 
-def _rest(view: View, drawn: Sequence[Axis]) -> tuple[pd.DataFrame, str]:
-    """Let the visitor say where the other knobs stand; return the rows to draw and how to reduce them."""
-    others = [axis for axis in view.axes if axis not in drawn]
-    if not others:
+def _reduce_other_axes(view: View, drawn_axes: Sequence[Axis]) -> tuple[pd.DataFrame, str]:
+    """Return the rows to draw and their reduction, as the visitor chose for the other knobs."""
+    other_axes = [axis for axis in view.axes if axis not in drawn_axes]
+    if not other_axes:
         return view.rows, BEST
-    names = ", ".join(KNOBS[axis.path].label for axis in others)
-    how = st.segmented_control(
+    names = ", ".join(KNOBS[axis.path].label for axis in other_axes)
+    reduction = st.segmented_control(
         f"Other knobs: {names}", REST, default=BEST, required=True, format_func=REST.__getitem__, key="rest"
     )
     rows = view.rows
-    for axis in others if how == FIXED else ():
-        held = sweep_marks.steps(rows[axis.path], KNOBS[axis.path].log)
-        options = sorted(held.unique())
-        at = st.select_slider(f"At {title(axis.path)}", options, key=f"at {axis.path}") if len(options) > 1 else options[0]
-        rows = rows[held == at]
-    return rows, BEST if how == FIXED else how
+    for axis in other_axes if reduction == FIXED else ():
+        axis_steps = sweep_marks.steps(rows[axis.path], KNOBS[axis.path].log)
+        options = sorted(axis_steps.unique())
+        step = st.select_slider(f"At {title(axis.path)}", options, key=f"at {axis.path}") if len(options) > 1 else options[0]
+        rows = rows[axis_steps == step]
+    return rows, BEST if reduction == FIXED else reduction
 
 
 def heat_map(view: View) -> Figure | None:
     """Draw the metric over two knobs."""
-    drawn = _two(view)
-    if len(drawn) == 1:
-        return _drawn(sweep_figures.lines(view.rows, drawn, view.metric, BEST), "lines", view)
-    rows, how = _rest(view, drawn)
-    return _drawn(sweep_figures.heat_map(rows, (drawn[0], drawn[1]), view.metric, how, len(view.axes) > 2), "heat map", view)
+    drawn_axes = _choose_axes(view)
+    if len(drawn_axes) == 1:
+        return _draw_figure(sweep_figures.lines(view.rows, drawn_axes, view.metric, BEST), "lines", view)
+    rows, reduction = _reduce_other_axes(view, drawn_axes)
+    return _draw_figure(
+        sweep_figures.heat_map(rows, (drawn_axes[0], drawn_axes[1]), view.metric, reduction, len(view.axes) > 2), "heat map", view
+    )
 
 
 def lines(view: View) -> Figure | None:
     """Draw the metric over one knob, a line for each value of a second one."""
-    drawn = _two(view)
-    rows, how = _rest(view, drawn)
-    return _drawn(sweep_figures.lines(rows, drawn, view.metric, how), "lines", view)
+    drawn_axes = _choose_axes(view)
+    rows, reduction = _reduce_other_axes(view, drawn_axes)
+    return _draw_figure(sweep_figures.lines(rows, drawn_axes, view.metric, reduction), "lines", view)
 
 
 def pareto(view: View) -> Figure | None:
-    """Draw two metrics against each other with the front; a box drawn over it keeps its points in the table."""
-    names, first = sweep_table.differing(view.rows), sweep_figures.traded(view.rows, view.metric)
-    if first is None:
+    """Draw a scatter of two metrics with the front.
+
+    A box keeps its points in the table.
+    """
+    names, default_pair = sweep_table.differing(view.rows), sweep_figures.traded(view.rows, view.metric)
+    if default_pair is None:
         st.caption("Fewer than two results differ between the points, so there is nothing to trade.")
         return None
-    left, middle, right = st.columns(3)
-    x = left.selectbox("To trade", names, index=names.index(first[0]), key=f"pareto x {view.metric}")
+    x_column, y_column, colour_column = st.columns(3)
+    x = x_column.selectbox("To trade", names, index=names.index(default_pair[0]), key=f"pareto x {view.metric}")
     rest = [name for name in names if name != x]
     usual = next((name for name in sweep_figures.TRADED if name in rest), rest[0])
-    y = middle.selectbox("Against", rest, index=rest.index(usual), key=f"pareto y {x}")
+    y = y_column.selectbox("Against", rest, index=rest.index(usual), key=f"pareto y {x}")
     paths = ["", *(axis.path for axis in view.axes)]
-    at = paths.index("system") if "system" in paths else 0
-    colour = right.selectbox(
-        "Colour", paths, index=at, key="pareto colour", format_func=lambda path: title(path) if path else "none"
+    system_index = paths.index("system") if "system" in paths else 0
+    colour = colour_column.selectbox(
+        "Colour", paths, index=system_index, key="pareto colour", format_func=lambda path: title(path) if path else "none"
     )
     figure = sweep_figures.pareto(view.rows, x, y, colour)
     key = f"pareto {x} {y}"
@@ -150,7 +161,7 @@ def pareto(view: View) -> Figure | None:
     places, count = len(on_front.drop_duplicates()), len(on_front)
     equal = f" ({count_of(count, 'point')}, some of them equal)" if count > places else ""
     front = f"{count_of(places, 'result')} on the front{equal}: no other is better in both"
-    return _drawn(figure, key, view, "Drag a box to keep its points in the table below.", lambda: _boxed(key, x, y), front)
+    return _draw_figure(figure, key, view, "Drag a box to keep its points in the table below.", lambda: _boxed(key, x, y), front)
 
 
 def _boxed(key: str, x: str, y: str) -> None:
@@ -160,7 +171,10 @@ def _boxed(key: str, x: str, y: str) -> None:
 
 
 def boxed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows inside the box that was drawn over the Pareto chart in sight, all without one."""
+    """Return the rows inside the box on the Pareto chart in view.
+
+    Without a box all rows are returned.
+    """
     if st.session_state.get(sweep_filters.VIEW) != "Pareto":
         return rows
     for name, (low, high) in st.session_state.get(BOX, {}).items():
@@ -171,8 +185,8 @@ def boxed(rows: pd.DataFrame) -> pd.DataFrame:
 def parallel(view: View) -> Figure | None:
     """Draw every axis and some metrics as vertical scales; dragging along one adds a filter."""
     differ = sweep_table.differing(view.rows)
-    chosen = [name for name in dict.fromkeys((view.metric, COST, "Energy per batch [J]")) if name in differ]
-    extra = st.multiselect("Results beside the knobs", differ, default=chosen, key="scales", max_selections=MOST_SCALES)
+    default_results = [name for name in dict.fromkeys((view.metric, COST, "Energy per batch [J]")) if name in differ]
+    extra = st.multiselect("Results beside the knobs", differ, default=default_results, key="scales", max_selections=MOST_SCALES)
     names = [*(axis.path for axis in view.axes), *extra]
     rows = view.rows.dropna(subset=names)
     if rows.empty or len(names) < 2:
@@ -187,18 +201,18 @@ def parallel(view: View) -> Figure | None:
             sweep_filters.add(sweep_parallel.brushed(scales, box))
             st.session_state[TURN] += 1  # a fresh chart, without the box
 
-    return _drawn(figure, key, view, "Drag up or down over a scale to keep what crosses it there.", brushed)
+    return _draw_figure(figure, key, view, "Drag up or down over a scale to keep what crosses it there.", brushed)
 
 
 def matters(view: View) -> Figure | None:
-    """Draw how much of the metric's variance each knob explains."""
-    shares, among = sweep_findings.shares(view.sweep, view.rows, view.metric), sweep_findings.among(view.rows, view.table)
+    """Draw the share of the metric's variance that each knob explains."""
+    shares, rows_words = sweep_findings.shares(view.sweep, view.rows, view.metric), sweep_findings.among(view.rows, view.table)
     if not shares or not shares[0].high:
-        st.caption(f"This result is the same {among or 'everywhere'}, so no knob matters.")
+        st.caption(f"This result is the same {rows_words or 'everywhere'}, so no knob matters.")
         return None
     figure, title = (
         sweep_figures.matters(shares, view.metric),
-        " ".join(share.sentence(view.metric, among) for share in shares[:2]),
+        " ".join(share.sentence(view.metric, rows_words) for share in shares[:2]),
     )
     chart.draw(figure.marks, figure.spec, key="matters", title=title, subtitle=f"{figure.alt}. {figure.note}", alt=figure.alt)
     return figure
@@ -210,5 +224,5 @@ VIEWS: Mapping[str, Callable[[View], Figure | None]] = dict(
 
 
 def first(axes: Sequence[Axis]) -> str:
-    """Return the view that is drawn unless another is chosen."""
+    """Return the default view of a sweep with these axes."""
     return "Lines" if len(axes) == 1 else "Heat map"

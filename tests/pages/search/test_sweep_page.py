@@ -228,7 +228,7 @@ def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck, mon
     app, _ = struck(f"{LOST}<={between}")
     assert f"of {len([one for one in lost.values() if one <= between])} points" in words(app)
     monkeypatch.setattr("pages.search_page.sweep_weeks.MOST_FAULTS", 3)
-    sweep_weeks._held.cache_clear()
+    sweep_weeks._numbers_by_point.cache_clear()
     assert re.search(r"2 points would be struck [\d,]+ times, more than the 3", struck(f"{LOST}>=0")[0].warning[0].value)
 
 
