@@ -1,1 +1,1 @@
-"""How far a verdict holds: `bands` (in which share of draws), `tipping` (where it changes) and `territory` (a map of winners)."""
+"""The reach of a verdict: `bands` (its share of draws), `tipping` (where it changes) and `territory` (a map of winners)."""

@@ -274,8 +274,8 @@ def ties(verdict: Verdict) -> str:
         "known from headlines alone" if load("systems", better[0].system).confidence != "source" else "of more kinds of parts"
     )
     objective_word = LEAST_WORDS[verdict.question.objective]
-    have, saving = "have" if len(better) > 1 else "has", figures.percent(max_saving)
-    return f"{names} {have} up to {saving} less {objective_word}, a tie, but {reason}."
+    verb, saving = "have" if len(better) > 1 else "has", figures.percent(max_saving)
+    return f"{names} {verb} up to {saving} less {objective_word}, a tie, but {reason}."
 
 
 def _no_machine_sentence(verdict: Verdict) -> str:
