@@ -52,7 +52,7 @@ def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = CO
 
 
 def _no_choice_sentence(columns: Columns, constraints: Sequence[Constraint], num_points: int) -> str:
-    """Return a sentence on a bound that no point keeps, with the nearest point, or on all bounds together."""
+    """Return a sentence on a bound that no point keeps, or on all bounds together."""
     for constraint in constraints:
         column_numbers = numbers(columns, constraint.name)
         if not np.isfinite(column_numbers).any():

@@ -41,7 +41,7 @@ CARD, GRADE = "machine.expander", "machine.host_dram"
 
 @dataclass(frozen=True)
 class InForce:
-    """A value that the knob could be set to with the same result, or None, and the reason, a clause."""
+    """A value that the knob could be set to with the same result, or None; `why` is the reason, a clause."""
 
     value: Any
     why: str

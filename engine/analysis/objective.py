@@ -65,7 +65,7 @@ class Constraint:
         return holding
 
     def excess(self, columns: Columns) -> Array:
-        """Return by how much each point breaks the bound, 0 where it holds, NaN where there is no number."""
+        """Return the excess of each point over the bound, 0 where the bound holds, NaN without a number."""
         distance = (numbers(columns, self.name) - self.bound) * (-1 if ">" in self.sign else 1)
         bound_excess: Array = np.where(
             self.holds(columns), 0.0, np.maximum(np.abs(distance) if self.sign == "=" else distance, 1e-12)
@@ -109,7 +109,10 @@ def constraint(text: str) -> Constraint:
 
 
 def column(text: str) -> str:
-    """Return the full name of a result, with or without its unit, or the path of a numeric knob; raises BadInput."""
+    """Return the full name of a result, or the path of a numeric knob; raises BadInput.
+
+    A result is named with or without its unit.
+    """
     word = text.strip()
     names = (*(metric.name for metric in metrics()), *WEEKS)
     full_names = {name.split(" [")[0].lower(): name for name in names} | {name: name for name in names}
@@ -140,7 +143,7 @@ def short(name: str) -> str:
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a column, "" for none: a result has it in brackets, a knob declares it."""
+    """Return the unit of a column, from a result's brackets or a knob's declaration; "" for none."""
     return KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
 
 

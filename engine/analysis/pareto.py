@@ -1,4 +1,4 @@
-"""Pareto ranks of points, and the knee: the point of the front nearest to the best of all objectives.
+"""Pareto ranks of points, and the knee of the front.
 
 The kernel sorts points into fronts in a time that does not depend on how they lie. A point's rivals, those nowhere worse,
 are a set of bits: the intersection over the columns of all points up to its value there. Such prefixes of the sorted
@@ -19,7 +19,7 @@ DIGITS = 12
 
 
 def ranks(columns: Columns, objectives: Sequence[Objective], bounds: Sequence[Constraint] = ()) -> Array:
-    """Return each point's front, counted from 1, and 0 for points that lack one of the numbers or break a bound.
+    """Return each point's front, from 1; 0 for points that lack a number or break a bound.
 
     A point beats another if it is nowhere worse and somewhere better. Equal points share a rank; numbers that agree to
     DIGITS digits are equal, so that the order of additions makes no front.

@@ -1,4 +1,7 @@
-"""Loads of parts: the work of each GPU, node, server or module for a batch, and the step of each way of sharding."""
+"""Loads of parts: the work of each part for a batch, and the step of each way of sharding.
+
+A part is a GPU, a node, a server or a module.
+"""
 
 from dataclasses import dataclass
 

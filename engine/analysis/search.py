@@ -1,4 +1,4 @@
-"""The search for the Pareto front of a box of knobs that is too large to be computed whole.
+"""The search for the Pareto front of a box of knobs too large to be computed.
 
 NSGA-II (Deb et al., IEEE TEVC 6(2), 2002; Optuna's) breeds generations of points; every point is estimated once, and the
 answer is the front of all estimated points.

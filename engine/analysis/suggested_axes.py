@@ -1,4 +1,4 @@
-"""The suggested axes, a grid to begin with: knobs worth asking about that change a preset's time or cost."""
+"""Suggested axes, a first grid: knobs that change a preset's time or cost."""
 
 from collections.abc import Iterator
 

@@ -62,7 +62,7 @@ def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
 
 @lru_cache(maxsize=64)
 def _results_at_ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, Results], ...]:
-    """Return every result at the low and the high end of each constant: one tornado's work serves all metrics."""
+    """Return every result at the low and the high end of each constant, for all metrics."""
     ranges = uncertain(scenario)
     lows, highs = (
         _results(scenario, [{name: getattr(constant, end)} for name, constant in ranges.items()]) for end in ("low", "high")
@@ -98,7 +98,7 @@ def draws(scenario: Scenario, samples: int = SAMPLES, *other_scenarios: Scenario
 
 
 def drawn(constant: Constant, direction: float) -> float:
-    """Return the value that lies `way`, from -1 to 1, towards the lower or the upper end of a constant's range."""
+    """Return a value in a constant's range: at `direction` -1 the lower end, at 0 the constant, at 1 the upper."""
     return constant.value + abs(direction) * ((constant.high if direction > 0 else constant.low) - constant.value)
 
 

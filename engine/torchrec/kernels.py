@@ -99,7 +99,7 @@ def _mixed_kernels(settled: Settled) -> tuple[TableKernel, ...]:
 
 
 def _caches(settled: Settled) -> tuple[CacheSettings | None, ...]:
-    """Return the cache of each table with its expected use: misses are spread over tables as unique rows are."""
+    """Return the cache of each table with its expected use; misses are shared out by unique rows."""
     s, cache = settled.scenario, settled.system.cache
     if cache is None:
         return ()

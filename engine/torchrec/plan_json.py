@@ -80,7 +80,7 @@ def read_plan(text: str, tables: Sequence[TorchRecTable], layout: RankLayout) ->
 
 
 def _table_contents(content: Any, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the tables of a plan by name: under "plan" and a module's path, under the latter alone, or bare."""
+    """Yield the tables of a plan by name; "plan" and the module's path around them may be absent."""
     if not isinstance(content, dict) or depth > 2:
         raise BadInput('The plan is no map of tables; write {"plan": {module: {table: {"sharding_type": ...}}}}.')
     for name, part in content.items():

@@ -1,7 +1,8 @@
-"""The estimates of TorchRec's planner for a plan: milliseconds, HBM and DRAM of each rank, by the formulas of release 1.8.
+"""The estimates of TorchRec's planner for a plan, by the formulas of release 1.8.
 
-These formulas are not ours: each lookup reads its row at the memory's full rate, an exchange moves each vector once, and the
-shards of a rank are added up. tests/torchrec compares the estimates with TorchRec's estimators.
+An estimate has the milliseconds, HBM and DRAM of each rank. These formulas are not ours: each lookup reads its row at the
+memory's full rate, an exchange moves each vector once, and the shards of a rank are added up. tests/torchrec compares the
+estimates with TorchRec's estimators.
 """
 
 from collections.abc import Sequence

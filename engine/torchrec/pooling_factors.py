@@ -31,7 +31,7 @@ def read_pooling(text: str, tables: Sequence[TorchRecTable]) -> PoolingFactors:
 
 
 def lookups(factors: Sequence[float]) -> int:
-    """Return the whole lookups of a sample in a table with such pooling factors: their sum, at least 1 a feature."""
+    """Return the whole lookups of a sample in a table: the sum of its factors, at least 1 a feature."""
     return max(len(factors), round(sum(factors)))
 
 

@@ -1,4 +1,4 @@
-"""The size of a cache of rows in HBM for a hit rate, the hit rate of a size, and the rows of each table in it.
+"""The size of a row cache in HBM for a hit rate, the hit rate of a size, and its rows by table.
 
 Two caches are compared: a cache that always keeps the rows with the most lookups a byte, and a cache of the rows used last, as
 the system in force has it. Where rows come back soon (`data.locality`) the second can be the better one.
@@ -33,7 +33,7 @@ MOST_SHOWN = 12  # tables in words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CacheSize:
-    """A cache of the rows with the most lookups a byte, and for comparison an LRU cache of the rows used last.
+    """A cache of the rows with the most lookups a byte, compared with an LRU cache.
 
     rows: cached rows of each table, (T,).
     table_nbytes: their bytes with optimizer state, (T,).
@@ -121,7 +121,10 @@ def _densest(s: Scenario) -> Densest:
 
 
 def _size(s: Scenario, densest: Densest, nbytes: float, recent_nbytes: float | None, recent_rate: float) -> CacheSize:
-    """Return the cache of so many bytes: the densest classes, with an equal part of the last from each table."""
+    """Return the cache of so many bytes, filled by the densest classes.
+
+    Each table has an equal part of the last class.
+    """
     share, batch = np.zeros(len(densest.rows)), lookups(s)
     share[densest.order] = np.clip((nbytes - densest.filled[:-1]) / np.maximum(np.diff(densest.filled), 1e-300), 0.0, 1.0)
     of_kind = [np.bincount(densest.owner, weights=share * amount) for amount in (densest.rows, densest.rows * densest.p)]
@@ -136,7 +139,7 @@ def _size(s: Scenario, densest: Densest, nbytes: float, recent_nbytes: float | N
 
 
 def _recent_policy(s: Scenario) -> str:
-    """Return the LRU policy of the system in force, in sets and with locks, or else LRU over all rows."""
+    """Return the system's own LRU policy, in sets and with locks, or else LRU over all rows."""
     cache = system_in_force(s).cache
     policy = cache_policy(s, cache) if cache and s.policy.cache_policy in (None, cache.policy) else "lru"
     return policy if policy.startswith("lru") else "lru"
@@ -149,7 +152,7 @@ def _recent_rate(s: Scenario) -> Callable[[float], float]:
 
 
 def _recent_nbytes(s: Scenario) -> Callable[[float], float]:
-    """Return a function from the rows of an LRU cache to its bytes, expected where rows differ in size."""
+    """Return a function from the rows of an LRU cache to its expected bytes."""
     if len(row_kinds(s)[0]) == 1:
         return lambda rows: rows * row_bytes(s)
     policy, size = _recent_policy(s), kind_bytes(s, "row")

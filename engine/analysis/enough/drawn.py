@@ -33,7 +33,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Bands:
-    """Bands of the modules, of the link in GB/s, and of the cheapest machine's modules beside its own link.
+    """Bands of modules, of the link [GB/s], and of the cheapest machine's modules at its link.
 
     Where a target is out of reach, its band is of the nearest machine's step divided by the reference.
     """

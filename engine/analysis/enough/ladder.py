@@ -1,4 +1,4 @@
-"""Ladders of values to try, and the first value whose step meets a goal, for one machine or for many draws."""
+"""Ladders of values to try, and the first value whose step meets a goal, by draw."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ def search(coarse: Sequence[int], steps: Steps, goals: Sequence[float], num_neig
 
 
 def narrow(start: int, sizes: Sequence[float], steps: Steps, goals: Sequence[float]) -> list[Trace]:
-    """Find the first rung that meets the goal of each of many draws, from a start rung near most of them.
+    """Find the first rung that meets the goal of each draw, from a rung near most of them.
 
     The search tries half and twice the start's size, then the ends, then between. Between two rungs, the first guess supposes
     that seconds are linear in the inverse of `sizes`, as rates make them.

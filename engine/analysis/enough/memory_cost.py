@@ -1,4 +1,4 @@
-"""The best use of a budget for GPUs and host DRAM: tables in HBM, in host memory with a cache, or without."""
+"""The best use of a budget for GPUs and host DRAM: tables in HBM or host memory, cached or not."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ def _fill_cache(s: Scenario) -> Scenario | None:
 
 
 def _price(s: Scenario) -> tuple[float, float]:
-    """Return the price of GPUs and host DRAM over all nodes [USD], and the size of that DRAM [GiB]."""
+    """Return the price of all GPUs and host DRAM [USD], and the size of that DRAM [GiB]."""
     sized = sized_scenario(s).machine
     devices = powered(s.system, sized)
     prices = [devices[name].price for name in ("gpu", "dram")]

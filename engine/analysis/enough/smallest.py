@@ -1,4 +1,4 @@
-"""The smallest machines that meet a target: by capacity, by link, and by both at the least price, over all choices of policy.
+"""The smallest machines that meet a target: by capacity, by link, and the cheapest by both.
 
 Prices and energies are the estimates' own. A link costs as much as its card at any speed. So of equally cheap machines the
 smallest is the machine that keeps most of the scenario's choices, then the slowest link, then the least energy.
@@ -132,7 +132,7 @@ def choices_of(question: Question) -> list[Choice]:
 
 
 def cheapest(explorer: Explorer) -> dict[Choice, Found]:
-    """Return for each choice the fewest modules that meet the target over some link, with the slowest such link."""
+    """Return for each choice the fewest modules that meet the target, with the slowest link."""
     q, choices = explorer.question, choices_of(explorer.question)
     links: tuple[float | None, ...] = links_of(q.scenario) or (None,)
     tried_links = [None] if links[-1] is None else (links[-1] / TRIED).tolist()
@@ -232,7 +232,7 @@ def _nearest_goal(trace: Trace) -> float:
 
 
 def _slower_from(explorer: Explorer, gbps: float | None, choice: Choice, flip: Choice, path: str) -> int | None:
-    """Return the modules from which on a switch that is on makes each step at least 1 % longer."""
+    """Return the modules from which on a switch makes each step at least 1 % longer."""
     counts = range(1, modules_of(explorer.question.scenario) + 1)
     choice_on, choice_off = (choice, flip) if dict(choice)[path] else (flip, choice)
     if not counts:

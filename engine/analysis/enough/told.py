@@ -187,7 +187,7 @@ def _reason_sentences(answer: Enough) -> str:
 
 
 def _switch_sentences(answer: Enough, path: str) -> str:
-    """Return sentences on a switch: whether it must be on or off, its effect, and where it costs time."""
+    """Return sentences on a switch: its needed state, its effect, and where it costs time."""
     if path not in answer.toggled:
         return ""
     q, machine, flipped_machine, label = answer.question, answer.both.machine, answer.toggled[path], KNOBS[path].label

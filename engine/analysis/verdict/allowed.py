@@ -1,4 +1,4 @@
-"""Allowed parts: the parts of the catalogue that a machine may be built of, by state or by name."""
+"""Allowed parts: the parts that a machine may be built of, by state or by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -82,6 +82,6 @@ def _state(knob: str, name: str) -> str:
 
 
 def narrowed(text: str, settings: Mapping[str, Any]) -> str:
-    """Return allowed parts as they are written, with a kind left to the part that a knob was set to by hand."""
+    """Return the text of allowed parts, with each knob set by hand as the only part of its kind."""
     set_by_hand = {knob: settings[f"machine.{knob}"] for knob in SEARCHED if settings.get(f"machine.{knob}")}
     return ",".join((text or ON_SALE, *(f"{knob}={name}" for knob, name in set_by_hand.items())))

@@ -1,4 +1,4 @@
-"""The decision: the best candidate of every system, and the one of them that meets the requirement at least cost.
+"""The decision: the best candidate of every system, and of these the cheapest that meets the requirement.
 
 A quick search of all systems comes first, then the whole search of each; the verdict is yielded after each.
 """

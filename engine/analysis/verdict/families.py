@@ -41,7 +41,10 @@ def family_of(settled: Settled) -> str:
 
 
 def medium_of(settled: Settled) -> str:
-    """Return the part that holds most of a machine's rows: a GPU, a grade of DRAM, a card, a medium or a drive."""
+    """Return the part that holds most of a machine's rows.
+
+    The part is a GPU, a grade of DRAM, a card, a medium or a drive.
+    """
     machine, place = settled.scenario.machine, held_in(settled)
     parts = {"ssd": machine.ssd, "pmem": machine.pmem, "hbm": machine.gpu, "expander-dram": machine.expander}
     return parts.get(place) or grade_name(machine)

@@ -1,4 +1,4 @@
-"""A requirement: the limits that a machine must keep, the loss that a failure may have, and the objectives."""
+"""A requirement: the limits of a machine and of a failure's loss, and the objectives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

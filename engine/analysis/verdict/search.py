@@ -1,8 +1,9 @@
-"""The search of one system's best candidate over its space: every combination of its shape, then its knobs, one and two at once.
+"""The search of one system's best candidate over its space.
 
-From the best few shapes each knob is moved to its best stop, all others kept, until no knob moves. From the best setting two
-knobs are moved together, for parts that need each other. So no single knob of the answer can be moved to a better stop, nor two
-knobs together, of stops that alone are not far worse.
+All combinations of the system's shape are tried first, then its other knobs, one and two at once. From the best few shapes each
+knob is moved to its best stop, all others kept, until no knob moves. From the best setting two knobs are moved together, for
+parts that need each other. So no single knob of the answer can be moved to a better stop, nor two knobs together, of stops that
+alone are not far worse.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The axes of a map: size of the tables, lookups, failures, price of persistent memory, CXL link and year of prices."""
+"""The axes of a map: size of tables, lookups, failures, prices, CXL link and year."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

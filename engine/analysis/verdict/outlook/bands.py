@@ -26,7 +26,7 @@ SURE = 0.6  # share of draws; a verdict with a smaller share is a tie
 
 @dataclass(frozen=True)
 class CostBand:
-    """The objective's 5 % and 95 % quantiles over draws, and the share of draws that the row wins."""
+    """The objective's 5 % and 95 % quantiles over draws, and the row's share of wins."""
 
     low: float
     high: float
@@ -46,7 +46,7 @@ class VerdictBands:
 
 
 def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> VerdictBands:
-    """Return the bands of a verdict's best row of each family, and of rows up to 1.5 times the least."""
+    """Return the bands of each family's best row, and of rows up to NEAR times the least."""
     meeting = [row for row in verdict.rows if row.meets]
     min_value = min((row.value for row in meeting), default=inf)
     near_rows = (row for row in meeting if row.value <= NEAR * min_value)

@@ -1,4 +1,4 @@
-"""The territory of each family: a map of winners over two axes, coarse first, then finer at its borders.
+"""The territory of families: a map of winners over two axes, coarse first, then finer at borders.
 
 Every fourth cell is answered first. A cell between known cells of one family belongs to that family; a cell between different
 families is answered itself.
@@ -24,7 +24,7 @@ Place = tuple[int, int]  # column and row
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a map: the winner, and whether the cell was answered itself or lies within one family."""
+    """A cell of a map: its winner, and whether the cell was `answered` or filled from its neighbours."""
 
     winner: Winner
     answered: bool

@@ -1,4 +1,4 @@
-"""Variants of a question: another model, price, link or rate of failures, each by a factor, and the winner."""
+"""Variants of a question, each with a quantity times a factor, and their winners."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The verdict in sentences: the machine to buy, the reason, the next best, and the parts that were left out."""
+"""The verdict in sentences: the machine to buy, the reason, the next best, the parts left out."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
