@@ -1,6 +1,6 @@
-"""From the points of a sweep to an answer: fronts, bounds, the point to buy, and which knob matters.
+"""Answers from the points of a sweep: fronts, bounds, the point to buy, the importance of knobs.
 
-All of it works on columns: numbers of many points under a result's name or a knob's path. `objective` reads what is wanted,
-`pareto` ranks, `choice` keeps and picks, `importance` shares out a metric's variance, `search` looks for the front without
-computing every point.
+All of it works on columns: numbers of many points under a result's name or a knob's path. `objective` reads objectives and
+bounds, `pareto` ranks, `choice` keeps and picks, `importance` shares out a metric's variance, `search` looks for the front
+without computing every point.
 """

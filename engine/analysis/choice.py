@@ -1,4 +1,4 @@
-"""The choice of a point: those that keep all bounds, the best of them, and the cheapest machine that meets a target."""
+"""The choice of a point: the points that keep all bounds, and the cheapest of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,38 +22,50 @@ class Choice:
 def kept(columns: Columns, constraints: Sequence[Constraint]) -> Array:
     """Return for each point whether it keeps every bound; without bounds all do."""
     size = len(next(iter(columns.values()), ()))
-    every: Array = np.logical_and.reduce([np.ones(size, dtype=bool), *(one.holds(columns) for one in constraints)])
-    return every
+    feasible: Array = np.logical_and.reduce(
+        [np.ones(size, dtype=bool), *(constraint.holds(columns) for constraint in constraints)]
+    )
+    return feasible
 
 
 def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = COST) -> Choice:
-    """Return the point of least cost that keeps every bound; of equally cheap ones the best by the bounds, in their order."""
-    keeps = kept(columns, constraints) & np.isfinite(numbers(columns, cost))
-    many = len(keeps)
-    if not keeps.any():
-        return Choice(None, _none(columns, constraints, many))
-    ways = [Objective(one.name, ">" in one.sign).losses(columns) for one in constraints]
-    order = np.lexsort([*reversed(ways), numbers(columns, cost)])
-    best = int(order[keeps[order]][0])
-    asked = ", ".join(_asked(one) for one in constraints) or f"a {short(cost).lower()}"
-    price = formatted(cost, float(numbers(columns, cost)[best]))
+    """Return the cheapest point that keeps every bound.
+
+    Of equally cheap points the best by the bounds, in their order, is chosen.
+    """
+    feasible = kept(columns, constraints) & np.isfinite(numbers(columns, cost))
+    num_points = len(feasible)
+    if not feasible.any():
+        return Choice(None, _no_choice_sentence(columns, constraints, num_points))
+    losses = [Objective(constraint.name, ">" in constraint.sign).losses(columns) for constraint in constraints]
+    order = np.lexsort([*reversed(losses), numbers(columns, cost)])
+    cheapest_point = int(order[feasible[order]][0])
+    bounds_text = ", ".join(_bound_text(constraint) for constraint in constraints) or f"a {short(cost).lower()}"
+    price = formatted(cost, float(numbers(columns, cost)[cheapest_point]))
     unpriced = int((kept(columns, constraints) & ~np.isfinite(numbers(columns, cost))).sum())
-    left = f" {count(unpriced)} more have no price and are left out." if unpriced else ""
-    return Choice(best, f"{count(int(keeps.sum()))} of {count(many, 'point')} have {asked}; the cheapest costs {price}.{left}")
+    unpriced_note = f" {count(unpriced)} more have no price and are left out." if unpriced else ""
+    return Choice(
+        cheapest_point,
+        f"{count(int(feasible.sum()))} of {count(num_points, 'point')} have {bounds_text}; the cheapest costs "
+        f"{price}.{unpriced_note}",
+    )
 
 
-def _none(columns: Columns, constraints: Sequence[Constraint], many: int) -> str:
-    """Say which bound no point keeps and how near the nearest comes, or that only all bounds together are too much."""
-    for one in constraints:
-        found = numbers(columns, one.name)
-        if not np.isfinite(found).any():
-            return f"None of {count(many, 'point')} has a {short(one.name).lower()}, so none keeps {one}."
-        if not one.holds(columns).any():
-            nearest = int(np.nanargmin(one.excess(columns)))
-            number = formatted(one.name, float(found[nearest]), error_at(columns, one.name, nearest))
-            return f"None of {count(many, 'point')} has {_asked(one)}: the nearest has {number}."
-    return f"None of {count(many, 'point')} has {', '.join(_asked(one) for one in constraints)} at once; each alone can be had."
+def _no_choice_sentence(columns: Columns, constraints: Sequence[Constraint], num_points: int) -> str:
+    """Return a sentence on a bound that no point keeps, or on all bounds together."""
+    for constraint in constraints:
+        column_numbers = numbers(columns, constraint.name)
+        if not np.isfinite(column_numbers).any():
+            return f"None of {count(num_points, 'point')} has a {short(constraint.name).lower()}, so none keeps {constraint}."
+        if not constraint.holds(columns).any():
+            nearest_point = int(np.nanargmin(constraint.excess(columns)))
+            number = formatted(
+                constraint.name, float(column_numbers[nearest_point]), error_at(columns, constraint.name, nearest_point)
+            )
+            return f"None of {count(num_points, 'point')} has {_bound_text(constraint)}: the nearest has {number}."
+    bounds_text = ", ".join(_bound_text(constraint) for constraint in constraints)
+    return f"None of {count(num_points, 'point')} has {bounds_text} at once; each alone can be had."
 
 
-def _asked(one: Constraint) -> str:
-    return f"{short(one.name)} {one.sign} {exact(one.bound, unit_of(one.name))}"
+def _bound_text(constraint: Constraint) -> str:
+    return f"{short(constraint.name)} {constraint.sign} {exact(constraint.bound, unit_of(constraint.name))}"

@@ -22,7 +22,14 @@ MOST_BINS = 16
 
 @dataclass(frozen=True)
 class Share:
-    """One axis's share of a metric's variance, 0 to 1: `alone` with its 95 % interval, which a grid has none of, and `total`."""
+    """An axis's share of a metric's variance, 0 to 1.
+
+    path: dotted path of the knob.
+    alone: share of the axis alone.
+    low: lower end of the 95 % interval of `alone`; a grid has no interval: equal to `alone`.
+    high: upper end of that interval.
+    total: share of the axis together with others, None where unknown.
+    """
 
     path: str
     alone: float
@@ -30,60 +37,60 @@ class Share:
     high: float
     total: float | None = None
 
-    def sentence(self, metric: str, among: str = "") -> str:
-        """Say what the knob explains, `among` which points if not all, and whether it does so alone."""
+    def sentence(self, metric: str, points_text: str = "") -> str:
+        """Return a sentence on the share that the knob explains; `points_text` names the points if not all."""
         total = self.alone if self.total is None else self.total
-        more = f", and with other knobs together {_percent(total)}" if total >= self.alone + 0.05 else ""
-        of = f"of the variance of {short(metric).lower()}{' ' * bool(among)}{among}"
-        return f"{known(self.path).label} explains {_percent(self.alone)} {of}{more}."
+        interaction_clause = f", and with other knobs together {_percent(total)}" if total >= self.alone + 0.05 else ""
+        variance_clause = f"of the variance of {short(metric).lower()}{' ' * bool(points_text)}{points_text}"
+        return f"{known(self.path).label} explains {_percent(self.alone)} {variance_clause}{interaction_clause}."
 
 
 def shares(sweep: Sweep, values: Sequence[float | None] | Array) -> tuple[Share, ...]:
-    """Return each axis's share of the variance of a metric, given by point of the sweep, the largest first.
+    """Return each axis's share of a metric's variance over the points of a sweep, the largest first.
 
-    Points without a number are left out. Of a grid shares are exact, with totals; of a sampling ranges are cut into bins of
-    equally many points, the noise between bins is taken off, and intervals come from drawing the points again.
+    Points without a number are left out. Shares of a grid are exact, with totals. For a sampling, ranges are cut into bins
+    of equally many points, the noise between bins is subtracted, and intervals come from drawing the points again.
     """
-    found = np.asarray(values, dtype=float)
-    known_ones = np.isfinite(found)
-    found, levels = found[known_ones], sweep.levels(MOST_BINS)[known_ones]
-    if len(found) < 2 or np.ptp(found) <= 1e-12 * np.abs(found).max():
+    numbers = np.asarray(values, dtype=float)
+    finite = np.isfinite(numbers)
+    numbers, levels = numbers[finite], sweep.levels(MOST_BINS)[finite]
+    if len(numbers) < 2 or np.ptp(numbers) <= 1e-12 * np.abs(numbers).max():
         return tuple(Share(axis.path, 0.0, 0.0, 0.0, 0.0) for axis in sweep.axes)
-    whole = sweep.sampling.kind == "grid" and sweep.sampling.count is None
-    parts = (_exact if whole else _drawn)(levels, found, sweep.base.data.seed)
-    rows = (Share(axis.path, *part) for axis, part in zip(sweep.axes, parts, strict=True))
+    is_full_grid = sweep.sampling.kind == "grid" and sweep.sampling.count is None
+    axis_shares = (_grid_shares if is_full_grid else _sampled_shares)(levels, numbers, sweep.base.data.seed)
+    rows = (Share(axis.path, *part) for axis, part in zip(sweep.axes, axis_shares, strict=True))
     return tuple(sorted(rows, key=lambda row: (-row.alone, list(KNOBS).index(row.path))))
 
 
-def _exact(levels: Array, found: Array, seed: int) -> list[tuple[float, float, float, float | None]]:
+def _grid_shares(levels: Array, numbers: Array, seed: int) -> list[tuple[float, float, float, float | None]]:
     rows: list[tuple[float, float, float, float | None]] = []
     for axis in range(levels.shape[1]):
-        others = np.unique(np.delete(levels, axis, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-        alone = _between(levels[:, axis], found)
-        rows.append((alone, alone, alone, max(1 - _between(others, found), alone)))
+        other_levels = np.unique(np.delete(levels, axis, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+        alone_share = _share_between_levels(levels[:, axis], numbers)
+        rows.append((alone_share, alone_share, alone_share, max(1 - _share_between_levels(other_levels, numbers), alone_share)))
     return rows
 
 
-def _drawn(levels: Array, found: Array, seed: int) -> list[tuple[float, float, float, float | None]]:
-    draws = np.random.default_rng([seed, PURPOSE]).integers(len(found), size=(DRAWS, len(found)))
+def _sampled_shares(levels: Array, numbers: Array, seed: int) -> list[tuple[float, float, float, float | None]]:
+    draws = np.random.default_rng([seed, PURPOSE]).integers(len(numbers), size=(DRAWS, len(numbers)))
     rows: list[tuple[float, float, float, float | None]] = []
     for axis in range(levels.shape[1]):
-        again = [_between(levels[draw, axis], found[draw], noisy=True) for draw in draws]
-        alone = _between(levels[:, axis], found, noisy=True)
-        low, high = np.quantile(again, QUANTILES)
-        rows.append((alone, min(float(low), alone), max(float(high), alone), None))
+        redrawn_shares = [_share_between_levels(levels[draw, axis], numbers[draw], noisy=True) for draw in draws]
+        alone_share = _share_between_levels(levels[:, axis], numbers, noisy=True)
+        low, high = np.quantile(redrawn_shares, QUANTILES)
+        rows.append((alone_share, min(float(low), alone_share), max(float(high), alone_share), None))
     return rows
 
 
-def _between(level: Array, found: Array, noisy: bool = False) -> float:
-    """Return the share of the variance that lies between levels; `noisy`: less what chance alone puts there (epsilon squared)."""
+def _share_between_levels(level: Array, numbers: Array, noisy: bool = False) -> float:
+    """Return the share of the variance between levels; `noisy` subtracts the share by chance (epsilon squared)."""
     count = np.bincount(level)
-    mean = np.bincount(level, found) / np.maximum(count, 1)
-    middle = found.mean()
-    share = float((count * (mean - middle) ** 2).sum() / max(((found - middle) ** 2).sum(), np.finfo(float).tiny))
-    many, some = len(found), int((count > 0).sum())
-    if noisy and many > some:
-        share = 1 - (1 - share) * (many - 1) / (many - some)
+    mean = np.bincount(level, numbers) / np.maximum(count, 1)
+    overall_mean = numbers.mean()
+    share = float((count * (mean - overall_mean) ** 2).sum() / max(((numbers - overall_mean) ** 2).sum(), np.finfo(float).tiny))
+    num_points, num_levels = len(numbers), int((count > 0).sum())
+    if noisy and num_points > num_levels:
+        share = 1 - (1 - share) * (num_points - 1) / (num_points - num_levels)
     return min(max(share, 0.0), 1.0)
 
 

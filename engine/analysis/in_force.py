@@ -1,4 +1,4 @@
-"""What "auto" stands for: the value in force under every knob that can be automatic, and why it is that one."""
+"""The value in force of each knob that is set to "auto", and the reason for that value."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,56 +41,58 @@ CARD, GRADE = "machine.expander", "machine.host_dram"
 
 @dataclass(frozen=True)
 class InForce:
-    """A value that could be given to the knob itself with the same result, None where there is none, and why, a clause."""
+    """A value that the knob could be set to with the same result, or None; `why` is the reason, a clause."""
 
     value: Any
     why: str
 
 
 def in_force(scenario: Scenario, path: str) -> InForce:
-    """Return what the automatic value of a knob is in a scenario, whatever the knob is set to."""
-    automatic, knob = with_values(scenario, {path: None}), KNOBS[path]
+    """Return the automatic value of a knob in a scenario, regardless of the knob's setting."""
+    automatic_scenario, knob = with_values(scenario, {path: None}), KNOBS[path]
     owners = readers(path)
     if owners and not set(owners) & set(named(scenario.system, scenario.machine)):
         return InForce(None, f"system {scenario.system} uses no {devices_named(owners)}")
     try:
-        found = _fault(automatic, path) if path.endswith(RATES) else OF[path](automatic)
+        automatic_value = _fault(automatic_scenario, path) if path.endswith(RATES) else OF[path](automatic_scenario)
     except EmberpoolError as error:
         return InForce(None, f"none, since {str(error).rstrip('.')}")
     try:
-        return InForce(knobs.check(knob, found.value), found.why)
+        return InForce(knobs.check(knob, automatic_value.value), automatic_value.why)
     except BadKnob:
-        return InForce(None, f"{_told(knob, found.value)}, which the knob itself cannot be given: {found.why}")
+        return InForce(
+            None, f"{_value_text(knob, automatic_value.value)}, which the knob itself cannot be given: {automatic_value.why}"
+        )
 
 
 def caption(scenario: Scenario, path: str) -> str:
-    """Return a line to stand beside an optional knob: what is in force under auto, and what modules it brings; may be ""."""
-    knob, own = KNOBS[path], values(scenario)[path]
-    if own is not None:
-        told = brought(scenario) if path == CAPACITY else ""
-        return f"{told}." if told else ""
-    found = in_force(scenario, path)
-    if found.value is None:
-        return f"auto: {found.why}."
-    told = brought(scenario) if path == CAPACITY else _told(knob, found.value)
-    return f"auto: {told}; {found.why}."
+    """Return a line for an optional knob: the value under auto, the modules that it brings; may be ""."""
+    knob, setting = KNOBS[path], values(scenario)[path]
+    if setting is not None:
+        text = brought(scenario) if path == CAPACITY else ""
+        return f"{text}." if text else ""
+    automatic_value = in_force(scenario, path)
+    if automatic_value.value is None:
+        return f"auto: {automatic_value.why}."
+    text = brought(scenario) if path == CAPACITY else _value_text(knob, automatic_value.value)
+    return f"auto: {text}; {automatic_value.why}."
 
 
 def brought(scenario: Scenario) -> str:
-    """Return how many PMEM modules a node has, their capacity, bandwidth and idle power; "" for a system without PMEM."""
+    """Return a text on a node's PMEM modules: number, capacity, bandwidth, idle power; "" without PMEM."""
     if "pmem" not in named(scenario.system, scenario.machine):
         return ""
-    settled, asked = sized_scenario(scenario).machine, scenario.machine.pmem_capacity_GB
+    settled, requested_GB = sized_scenario(scenario).machine, scenario.machine.pmem_capacity_GB
     capacity, watts = settled.pmem_capacity_GB or 0.0, load("devices", "pmem").build(settled).idle_watts
-    rounded = f"{figures.exact(asked)} GB rounded up to " if asked not in (None, capacity) else ""
-    where = f" in each of {nodes(settled)} nodes" if nodes(settled) > 1 else ""
+    rounded = f"{figures.exact(requested_GB)} GB rounded up to " if requested_GB not in (None, capacity) else ""
+    node_clause = f" in each of {nodes(settled)} nodes" if nodes(settled) > 1 else ""
     rate = f"{figures.figure(read_rate(settled) / GB, 'GB/s')} read, {figures.figure(watts, 'W')} idle"
-    return f"{rounded}{told_modules(settled)} = {figures.exact(capacity)} GB{where}, {rate}"
+    return f"{rounded}{told_modules(settled)} = {figures.exact(capacity)} GB{node_clause}, {rate}"
 
 
-def _told(knob: knobs.Knob, value: Any) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{four_digits(value)} {knob.unit}".strip() if number else knobs.write(knob, value)
+def _value_text(knob: knobs.Knob, setting: Any) -> str:
+    number = isinstance(setting, int | float) and not isinstance(setting, bool)
+    return f"{four_digits(setting)} {knob.unit}".strip() if number else knobs.write(knob, setting)
 
 
 def _bytes(nbytes: float) -> str:
@@ -101,51 +103,51 @@ def _bytes(nbytes: float) -> str:
 def _capacity(s: Scenario) -> InForce:
     settled, system = sized_scenario(s), load("systems", s.system)
     need, count = table_bytes(settled) + log_bytes(settled), modules_by_reason(settled, system)
-    held = f"{_bytes(need)} of tables and logs take {_modules(count.hold)}"
+    tables_clause = f"{_bytes(need)} of tables and logs take {_module_count(count.hold)}"
     if "cxl" in system.devices and own_link(settled.machine):
-        return InForce(settled.machine.pmem_capacity_GB, f"{held}, {'each ' * (count.hold > 1)}with a link of its own")
-    fed = f"the link's lanes can feed {_modules(count.feed)}, " if count.feed else ""
-    return InForce(settled.machine.pmem_capacity_GB, f"{held}; {fed}an interleave set has {count.interleave}")
+        return InForce(settled.machine.pmem_capacity_GB, f"{tables_clause}, {'each ' * (count.hold > 1)}with a link of its own")
+    lanes_clause = f"the link's lanes can feed {_module_count(count.feed)}, " if count.feed else ""
+    return InForce(settled.machine.pmem_capacity_GB, f"{tables_clause}; {lanes_clause}an interleave set has {count.interleave}")
 
 
-def _modules(count: int) -> str:
+def _module_count(count: int) -> str:
     return figures.count(count, "module")
 
 
-def _dram(path: str, what: str, channels: Callable[[MachineKnobs], int]) -> Callable[[Scenario], InForce]:
-    """Return what finds an automatic size of DRAM."""
+def _dram(path: str, contents: str, channels: Callable[[MachineKnobs], int]) -> Callable[[Scenario], InForce]:
+    """Return a function that finds the automatic size of a DRAM that holds `contents`."""
 
-    def found(s: Scenario) -> InForce:
+    def automatic_size(s: Scenario) -> InForce:
         machine = sized_scenario(s).machine
         size, number = getattr(machine, path.partition(".")[2]), channels(machine)
         return InForce(
-            size, f"{number} × {figures.exact(size / number)} GiB, the smallest like DIMMs in all channels that hold {what}"
+            size, f"{number} × {figures.exact(size / number)} GiB, the smallest like DIMMs in all channels that hold {contents}"
         )
 
-    return found
+    return automatic_size
 
 
-def _brought_by(s: Scenario) -> str:
-    """Return what part brings the links of the expanders, "" where knobs describe them."""
+def _link_part(s: Scenario) -> str:
+    """Return the part that brings the links of the expanders, "" where knobs describe them."""
     memory, m = load("systems", s.system).memory, s.machine
     if memory == "expander-dram" and m.expander:
         return f"card {m.expander}"
     return f"a module of {m.pmem}" if memory == "pmem" and own_link(m) else ""
 
 
-def _link(s: Scenario) -> InForce:
-    part, m = _brought_by(s), s.machine
-    why = f"the link of {part}" if part else f"what {m.cxl_lanes} lanes of generation {m.cxl_generation} carry"
-    return InForce(payload_rate(sized_scenario(s).machine) / GB, why)
+def _link_rate(s: Scenario) -> InForce:
+    part, m = _link_part(s), s.machine
+    reason = f"the link of {part}" if part else f"what {m.cxl_lanes} lanes of generation {m.cxl_generation} carry"
+    return InForce(payload_rate(sized_scenario(s).machine) / GB, reason)
 
 
-def _way(s: Scenario) -> InForce:
-    part = _brought_by(s)
+def _link_latency(s: Scenario) -> InForce:
+    part = _link_part(s)
     return InForce(link_latency(sized_scenario(s).machine), f"the link of {part}" if part else "the usual one, without a card")
 
 
-def _cards(s: Scenario) -> InForce:
-    part, count = _brought_by(s), expanders(sized_scenario(s).machine)
+def _num_expanders(s: Scenario) -> InForce:
+    part, count = _link_part(s), expanders(sized_scenario(s).machine)
     if not part:
         return InForce(count, "the usual one, without a card")
     return InForce(count, "as many cards as hold the tables" if part.startswith("card ") else f"{part} has a link of its own")
@@ -154,7 +156,7 @@ def _cards(s: Scenario) -> InForce:
 def _card_size(s: Scenario) -> InForce:
     machine = sized_scenario(s).machine
     count, size = expanders(machine), machine.expander_dram_GiB or 0.0
-    return InForce(size, f"{count} × {figures.exact(size / count * GiB / GB)} GB of {_brought_by(s)}, as many as hold the tables")
+    return InForce(size, f"{count} × {figures.exact(size / count * GiB / GB)} GB of {_link_part(s)}, as many as hold the tables")
 
 
 def _no_target(s: Scenario) -> InForce:
@@ -163,27 +165,30 @@ def _no_target(s: Scenario) -> InForce:
 
 
 def _policy(path: str) -> Callable[[Scenario], InForce]:
-    """Return what finds a policy of the system; one without a log has none of the log's but its relaxed lookup."""
+    """Return a function that finds a policy of the system.
 
-    def found(s: Scenario) -> InForce:
-        value = AUTOMATIC[path](s)
-        if path == CACHE and value is None:
+    A system without a log has none of the log's policies but relaxed lookup.
+    """
+
+    def automatic_policy(s: Scenario) -> InForce:
+        setting = AUTOMATIC[path](s)
+        if path == CACHE and setting is None:
             return InForce(None, f"system {s.system} has no cache of this kind")
         if path in (LOG, BOUND) and not AUTOMATIC[LOG](s):
             return InForce(None, f"system {s.system} {KEEPS['']}")
-        return InForce(value, f"as system {s.system} has it")
+        return InForce(setting, f"as system {s.system} has it")
 
-    return found
+    return automatic_policy
 
 
 def _sharding(s: Scenario) -> InForce:
     kind = kind_of(system_in_force(s))
-    why = (
+    reason = (
         f"divides the tables of system {s.system} among its {kind.title}s"
         if kind
         else f"system {s.system} shares all work evenly"
     )
-    return InForce(AUTOMATIC[SHARDING](s), f"{why}, where policy.plan gives no other" if kind else why)
+    return InForce(AUTOMATIC[SHARDING](s), f"{reason}, where policy.plan gives no other" if kind else reason)
 
 
 def _period(s: Scenario) -> InForce:
@@ -191,12 +196,12 @@ def _period(s: Scenario) -> InForce:
         return InForce(None, f"protection {s.policy.protection} has no period")
     mean = fault_stream.rollback_mtbf(fault_stream.hazards_of(s))
     plan = terms_of(s, s.policy.protection, mean)[0].plan
-    why = (
+    reason = (
         f"best where a fault undoes work every {four_digits(mean / HOUR)} h"
         if mean
         else "customary, since no fault strikes at random"
     )
-    return InForce(plan.every * plan.step / MINUTE, why)
+    return InForce(plan.every * plan.step / MINUTE, reason)
 
 
 def _fault(s: Scenario, path: str) -> InForce:
@@ -219,7 +224,7 @@ def _replicated(s: Scenario) -> InForce:
     rows = settle(s).placement.replicas.rows
     if not rows:
         return InForce(0.0, "copies would save less than they cost")
-    # Half a row more, lest rounding loses one.
+    # Half a row more, so that rounding loses no row.
     return InForce(
         hottest_bytes(s, rows + 0.5) / MiB, f"{figures.count(rows, 'row')} on every GPU, with which a step is shortest"
     )
@@ -232,23 +237,23 @@ def _projection(s: Scenario) -> InForce:
 
 
 def _dense_optimizer(s: Scenario) -> InForce:
-    several = isinstance(s.model.optimizer, tuple)
-    return InForce(dense_optimizer(s.model), "that of the first table" if several else "that of the tables")
+    has_several = isinstance(s.model.optimizer, tuple)
+    return InForce(dense_optimizer(s.model), "that of the first table" if has_several else "that of the tables")
 
 
 OF: Mapping[str, Callable[[Scenario], InForce]] = {
     CAPACITY: _capacity,
     MODULE: lambda s: InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}"),
-    LINK: _link,
+    LINK: _link_rate,
     HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", host_channels),
     EXPANDER: lambda s: _card_size(s) if s.machine.expander else _dram(EXPANDER, "the tables", dram_controllers)(s),
     SERVER: _dram(SERVER, "a server's share of the tables", host_channels),
     CHANNELS: lambda s: InForce(host_channels(s.machine), f"the channels of host {s.machine.host}"),
     EXPANDER_CHANNELS: lambda s: InForce(
-        dram_controllers(sized_scenario(s).machine), f"those of {_brought_by(s) or 'an expander of six channels, without a card'}"
+        dram_controllers(sized_scenario(s).machine), f"those of {_link_part(s) or 'an expander of six channels, without a card'}"
     ),
-    NUMBER: _cards,
-    WAY: _way,
+    NUMBER: _num_expanders,
+    WAY: _link_latency,
     GRADE: lambda s: InForce(str(content("host", s.machine.host)["dram"]), f"that of host {s.machine.host}"),
     CARD: lambda s: InForce(None, "no card; link and channels are as their knobs say"),
     CHASSIS: lambda s: InForce(sized_scenario(s).machine.chassis, "the smallest of two sockets with places for a node's GPUs"),

@@ -1,4 +1,7 @@
-"""Links checked for meaning: bounds and objectives name results, a crash state can be replayed; the form is checked before."""
+"""Check the meaning of links: bounds and objectives name results, a crash state can be replayed.
+
+`sweep.links` has checked their form before.
+"""
 
 from collections.abc import Callable
 from itertools import chain
@@ -19,23 +22,23 @@ def read(url: str) -> links.Opened:
     return checked(links.read(url))
 
 
-def checked(opened: links.Opened) -> links.Opened:
-    """Return what a link says if all of it has a meaning, that of the links which it compares included; raises BadInput."""
-    compared = (links.read(link).questions for _, link in links.compared(opened.questions))
-    for questions in chain((opened.questions,), compared):
+def checked(opened_link: links.Opened) -> links.Opened:
+    """Return an opened link if all its parts, and all links that it compares, are valid; raises BadInput."""
+    compared = (links.read(link).questions for _, link in links.compared(opened_link.questions))
+    for questions in chain((opened_link.questions,), compared):
         if questions.pareto:
             objectives(questions.pareto)
         for bound in questions.where:
             constraint(bound)
         if questions.metric:
-            _shown(questions.metric)
-        question_of(opened.scenario, questions)
-    if opened.crash:
-        view(opened.crash)
-    return opened
+            _check_metric(questions.metric)
+        question_of(opened_link.scenario, questions)
+    if opened_link.crash:
+        view(opened_link.crash)
+    return opened_link
 
 
-def _shown(metric: str) -> None:
+def _check_metric(metric: str) -> None:
     if column(metric) in KNOBS:
         raise BadInput(f"The link shows metric={metric[:80]!r}, which is a knob; write a result, such as metric=Step time [ms].")
 
@@ -48,46 +51,46 @@ def opened_or_error(pairs: Pairs) -> links.Opened | BadInput:
         return error
 
 
-def opened_in_part(pairs: Pairs, refusal: Refusal = lambda opened: "") -> tuple[links.Opened, tuple[str, ...]]:
+def opened_in_part(pairs: Pairs, refusal: Refusal = lambda opened_link: "") -> tuple[links.Opened, tuple[str, ...]]:
     """Open decoded parameters without those that refuse the link; return a sentence for each one that is left out.
 
-    `refusal` returns a further sentence that refuses what was opened, or "". A parameter that alone refuses the link is found
-    by leaving each out in turn. Of several, each is taken that goes with those taken before, in two rounds, as some are only
-    good together: three attempts a parameter at most.
+    `refusal` returns a further sentence that refuses the opened link, or "". A parameter that alone refuses the link is found
+    by leaving each out in turn. Where several do, each parameter is kept if the link opens with those kept before, in two
+    rounds, as some are only valid together: three attempts a parameter at most.
     """
 
-    def attempt(kept: Pairs) -> links.Opened | BadInput:
-        opened = opened_or_error(kept)
-        sentence = refusal(opened) if isinstance(opened, links.Opened) else ""
-        return BadInput(sentence) if sentence else opened
+    def attempt(subset: Pairs) -> links.Opened | BadInput:
+        opened_link = opened_or_error(subset)
+        sentence = refusal(opened_link) if isinstance(opened_link, links.Opened) else ""
+        return BadInput(sentence) if sentence else opened_link
 
-    whole = attempt(pairs)
-    if isinstance(whole, links.Opened):
-        return whole, ()
-    for nth, pair in enumerate(pairs):
-        without = attempt([*pairs[:nth], *pairs[nth + 1 :]])
-        if isinstance(without, links.Opened):
-            return without, (_left_out(pair, whole),)
-    kept: Pairs = []
-    left, refusals = _first(pairs), [whole]
+    full_attempt = attempt(pairs)
+    if isinstance(full_attempt, links.Opened):
+        return full_attempt, ()
+    for index, pair in enumerate(pairs):
+        attempt_without = attempt([*pairs[:index], *pairs[index + 1 :]])
+        if isinstance(attempt_without, links.Opened):
+            return attempt_without, (_left_out_sentence(pair, full_attempt),)
+    kept_pairs: Pairs = []
+    refused_pairs, refusals = _in_dependency_order(pairs), [full_attempt]
     for _ in range(2):
-        tried, left, refusals = left, [], []
-        for pair in tried:
-            found = attempt([*kept, pair])
-            if isinstance(found, BadInput):
-                left.append(pair)
-                refusals.append(found)
+        candidates, refused_pairs, refusals = refused_pairs, [], []
+        for pair in candidates:
+            outcome = attempt([*kept_pairs, pair])
+            if isinstance(outcome, BadInput):
+                refused_pairs.append(pair)
+                refusals.append(outcome)
             else:
-                kept.append(pair)
-    return links.open_pairs(kept), tuple(map(_left_out, left, refusals))
+                kept_pairs.append(pair)
+    return links.open_pairs(kept_pairs), tuple(map(_left_out_sentence, refused_pairs, refusals))
 
 
-def _first(pairs: Pairs) -> Pairs:
+def _in_dependency_order(pairs: Pairs) -> Pairs:
     """Return the parameters in the order in which others depend on them: format, preset, named model."""
     order = ("v", "preset", "part", "model", "model.name", "system")
     return sorted(pairs, key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order))
 
 
-def _left_out(pair: tuple[str, str], error: BadInput) -> str:
-    name, value = pair
-    return f"Left out of the link, {name[:80]}={value[:80]}: {error}"
+def _left_out_sentence(pair: tuple[str, str], error: BadInput) -> str:
+    name, setting = pair
+    return f"Left out of the link, {name[:80]}={setting[:80]}: {error}"

@@ -1,4 +1,4 @@
-"""Objectives and constraints: a result, one over weeks, or a knob's number, as low or high as possible, or within a bound."""
+"""Objectives and constraints on the columns of points: results, metrics over weeks, and knobs with numbers."""
 
 import operator
 import re
@@ -43,13 +43,13 @@ class Objective:
         return self.name if self.highest == _highest(self.name) else f"{self.name}:{'max' if self.highest else 'min'}"
 
     def losses(self, columns: Columns) -> Array:
-        """Return the column such that smaller is better, NaN where there is none."""
+        """Return the column such that smaller is better, NaN where a point has no number."""
         return -numbers(columns, self.name) if self.highest else numbers(columns, self.name)
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A bound that a column must keep: a point without a number does not."""
+    """A bound on a column; a point without a number breaks the bound."""
 
     name: str
     sign: str
@@ -61,32 +61,34 @@ class Constraint:
 
     def holds(self, columns: Columns) -> Array:
         """Return for each point whether it keeps the bound."""
-        found: Array = SIGNS[self.sign](numbers(columns, self.name), self.bound)
-        return found
+        holding: Array = SIGNS[self.sign](numbers(columns, self.name), self.bound)
+        return holding
 
     def excess(self, columns: Columns) -> Array:
-        """Return by how much each point breaks the bound, 0 where it holds, NaN where there is no number."""
-        over = (numbers(columns, self.name) - self.bound) * (-1 if ">" in self.sign else 1)
-        broken: Array = np.where(self.holds(columns), 0.0, np.maximum(np.abs(over) if self.sign == "=" else over, 1e-12))
-        return broken
+        """Return the excess of each point over the bound, 0 where the bound holds, NaN without a number."""
+        distance = (numbers(columns, self.name) - self.bound) * (-1 if ">" in self.sign else 1)
+        bound_excess: Array = np.where(
+            self.holds(columns), 0.0, np.maximum(np.abs(distance) if self.sign == "=" else distance, 1e-12)
+        )
+        return bound_excess
 
 
 def objective(text: str) -> Objective:
     """Read an objective: a metric or knob, in its metric's own direction or with :min or :max; raises BadInput."""
     name, colon, way = text.strip().rpartition(":")
     if not colon or way not in WAYS:
-        full = column(text)
-        return Objective(full, _highest(full))
+        full_name = column(text)
+        return Objective(full_name, _highest(full_name))
     return Objective(column(name), WAYS[way])
 
 
 def objectives(text: str) -> tuple[Objective, ...]:
     """Read several objectives with commas between them; raises BadInput."""
-    found = tuple(objective(word) for word in text[:2000].split(","))
-    names = [one.name for one in found]
+    parsed_objectives = tuple(objective(word) for word in text[:2000].split(","))
+    names = [parsed_objective.name for parsed_objective in parsed_objectives]
     if len(set(names)) < len(names) or len(names) > MOST_OBJECTIVES:
         raise BadInput(f"The objectives {', '.join(names)[:200]} are {len(names)}; name up to {MOST_OBJECTIVES} different ones.")
-    return found
+    return parsed_objectives
 
 
 def constraint(text: str) -> Constraint:
@@ -107,23 +109,26 @@ def constraint(text: str) -> Constraint:
 
 
 def column(text: str) -> str:
-    """Return the full name of a result, with or without its unit, or the path of a numeric knob; raises BadInput."""
+    """Return the full name of a result, or the path of a numeric knob; raises BadInput.
+
+    A result is named with or without its unit.
+    """
     word = text.strip()
     names = (*(metric.name for metric in metrics()), *WEEKS)
-    known = {name.split(" [")[0].lower(): name for name in names} | {name: name for name in names}
+    full_names = {name.split(" [")[0].lower(): name for name in names} | {name: name for name in names}
     if word in KNOBS and KNOBS[word].kind in NUMERIC:
         return word
-    if word in known or word.lower() in known:
-        return known.get(word) or known[word.lower()]
+    if word in full_names or word.lower() in full_names:
+        return full_names.get(word) or full_names[word.lower()]
     hint = nearest(word[:80], names)
     raise BadInput(f"{word[:80]!r} is neither a result nor a knob with a number; {hint}")
 
 
 def numbers(columns: Columns, name: str) -> Array:
-    """Return a column as floats, NaN for none; a column that is not there is all NaN."""
+    """Return a column as floats, NaN for none; an absent column is all NaN."""
     size = len(next(iter(columns.values()), ()))
-    found: Array = np.asarray(columns[name], dtype=float) if name in columns else np.full(size, np.nan)
-    return found
+    column_numbers: Array = np.asarray(columns[name], dtype=float) if name in columns else np.full(size, np.nan)
+    return column_numbers
 
 
 def error_at(columns: Columns, name: str, point: int) -> float | None:
@@ -133,24 +138,24 @@ def error_at(columns: Columns, name: str, point: int) -> float | None:
 
 
 def short(name: str) -> str:
-    """Return how a sentence calls a column: a result without its unit, a knob by its label."""
+    """Return a column's name in sentences: a result's without its unit, a knob's label."""
     return KNOBS[name].label if name in KNOBS else name.split(" [")[0]
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a column, "" for none: a result has it in brackets, a knob declares it."""
+    """Return the unit of a column, from a result's brackets or a knob's declaration; "" for none."""
     return KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
 
 
-def formatted(name: str, value: float, error: float | None = None) -> str:
-    """Return a value of a column as a sentence says it, with its unit, or with its standard error where that is known."""
+def formatted(name: str, number: float, error: float | None = None) -> str:
+    """Return a number of a column as text, with its unit, or with its standard error where known."""
     unit = unit_of(name)
     if name in ERRORS:
-        return with_error(value, error)
+        return with_error(number, error)
     if unit == "%":
-        return percent(value / 100)
-    whole = unit in COUNTED and value == round(value, 0)
-    return exact(value, unit) if whole or name in KNOBS else figure(value, unit)
+        return percent(number / 100)
+    is_whole = unit in COUNTED and number == round(number, 0)
+    return exact(number, unit) if is_whole or name in KNOBS else figure(number, unit)
 
 
 def _highest(name: str) -> bool:

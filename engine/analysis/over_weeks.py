@@ -18,28 +18,30 @@ from ..units import DAY, HOUR, MINUTE
 
 
 class Week(NamedTuple):
-    """A number of a campaign: whether more is better, and how it is read."""
+    """A metric of a campaign: whether more is better, and the function that reads the number."""
 
     highest: bool
     of: Callable[[Campaign], float]
 
 
 WEEKS: Mapping[str, Week] = {
-    "Effective training time ratio over weeks": Week(True, lambda done: done.ettr),
-    "Goodput over weeks [samples/s]": Week(True, lambda done: done.goodput),
-    "Lost work over weeks [h]": Week(False, lambda done: (done.seconds["lost"] + done.seconds["replay"]) / HOUR),
+    "Effective training time ratio over weeks": Week(True, lambda run: run.ettr),
+    "Goodput over weeks [samples/s]": Week(True, lambda run: run.goodput),
+    "Lost work over weeks [h]": Week(False, lambda run: (run.seconds["lost"] + run.seconds["replay"]) / HOUR),
 }
 
 
 def over_weeks(scenario: Scenario, name: str) -> float | None:
     """Return a number of the scenario's campaign; None where no fault can strike, or the protection cannot be had."""
-    done = _campaign(scenario)
-    return None if done is None else WEEKS[name].of(done)
+    campaign_run = _campaign(scenario)
+    return None if campaign_run is None else WEEKS[name].of(campaign_run)
 
 
 def all_over_weeks(scenarios: Iterable[Scenario]) -> tuple[tuple[float, ...], ...]:
     """Return all numbers of each scenario's campaign, NaN for None."""
-    return tuple(tuple(nan if (one := over_weeks(s, name)) is None else one for name in WEEKS) for s in scenarios)
+    return tuple(
+        tuple(nan if (campaign_number := over_weeks(s, name)) is None else campaign_number for name in WEEKS) for s in scenarios
+    )
 
 
 @lru_cache(maxsize=16)
@@ -54,10 +56,10 @@ def _campaign(scenario: Scenario) -> Campaign | None:
 
 
 def number(result: Result, name: str) -> float | None:
-    """Return one of a result's numbers, of its scenario's knobs by path, or of its campaign; None where it has none."""
+    """Return a number of a result, of its scenario's knobs or its campaign, by name; None without one."""
     if name in KNOBS:
-        found = values(result.scenario)[name]
-        return None if found is None or isinstance(found, tuple) else float(found)
+        setting = values(result.scenario)[name]
+        return None if setting is None or isinstance(setting, tuple) else float(setting)
     if name in WEEKS:
         return over_weeks(result.scenario, name) if result.ran else None
     return result.results.get(name)

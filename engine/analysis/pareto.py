@@ -1,4 +1,4 @@
-"""Pareto ranks and the knee: who is beaten by nobody, who then would be, and the point nearest to the best of all.
+"""Pareto ranks of points, and the knee of the front.
 
 The kernel sorts points into fronts in a time that does not depend on how they lie. A point's rivals, those nowhere worse,
 are a set of bits: the intersection over the columns of all points up to its value there. Such prefixes of the sorted
@@ -19,64 +19,72 @@ DIGITS = 12
 
 
 def ranks(columns: Columns, objectives: Sequence[Objective], bounds: Sequence[Constraint] = ()) -> Array:
-    """Return each point's front, counted from 1, and 0 for points that lack one of the numbers or break a bound.
+    """Return each point's front, from 1; 0 for points that lack a number or break a bound.
 
-    A point beats another if it is nowhere worse and somewhere better; equal points share a rank, and equal is what agrees
-    to DIGITS digits: the order in which numbers were added makes no front.
+    A point beats another if it is nowhere worse and somewhere better. Equal points share a rank; numbers that agree to
+    DIGITS digits are equal, so that the order of additions makes no front.
     """
-    losses = np.column_stack([_rounded(one.losses(columns)) for one in objectives])
-    known = np.isfinite(losses).all(axis=1) & kept(columns, bounds)
+    losses = np.column_stack([_rounded(objective.losses(columns)) for objective in objectives])
+    rankable = np.isfinite(losses).all(axis=1) & kept(columns, bounds)
     rank = np.zeros(len(losses), dtype=np.int64)
-    if known.any():
-        different, same = np.unique(losses[known], axis=0, return_inverse=True)
-        rank[known] = fronts(different)[same.reshape(-1)]
+    if rankable.any():
+        distinct_losses, inverse = np.unique(losses[rankable], axis=0, return_inverse=True)
+        rank[rankable] = fronts(distinct_losses)[inverse.reshape(-1)]
     return rank
 
 
 def knee(columns: Columns, objectives: Sequence[Objective], rank: Array) -> int | None:
-    """Return the point of the front nearest to the best of every objective, each scaled from its best to its worst there."""
+    """Return the point of the front nearest to the best of every objective.
+
+    Each objective is scaled from its best to its worst on the front.
+    """
     front = np.flatnonzero(rank == 1)
     if not len(front):
         return None
-    losses = np.column_stack([one.losses(columns)[front] for one in objectives])
+    losses = np.column_stack([objective.losses(columns)[front] for objective in objectives])
     room = np.ptp(losses, axis=0)
     scaled = (losses - losses.min(axis=0)) / np.where(room > 0, room, 1)
     return int(front[np.argmin((scaled**2).sum(axis=1))])
 
 
 def finding(columns: Columns, objectives: Sequence[Objective], rank: Array) -> str:
-    """Say how long the front is, where it ends, and where it bends."""
-    best, ranked = knee(columns, objectives, rank), int((rank > 0).sum())
-    names = [short(one.name) for one in objectives]
-    if best is None:
-        return f"No point has {_all(names)}, so there is no Pareto front."
+    """Return a sentence on the front: its size, its ends and its knee."""
+    knee_point, num_ranked = knee(columns, objectives, rank), int((rank > 0).sum())
+    names = [short(objective.name) for objective in objectives]
+    if knee_point is None:
+        return f"No point has {_join_words(names)}, so there is no Pareto front."
     front = np.flatnonzero(rank == 1)
-    firsts = [front[np.argmin(one.losses(columns)[front])] for one in objectives]
-    ends = [f"{short(one.name)} from {_told(columns, one, first)}" for one, first in zip(objectives, firsts, strict=True)]
-    at = [_told(columns, one, best) for one in objectives]
-    unlike = len(different(columns, objectives, rank))
-    equal = f", {count(unlike)} of them different," if unlike < len(front) else ""
-    many = (
-        f"{count(len(front))} of {count(ranked, 'point')}{equal} are" if len(front) > 1 else f"1 of {count(ranked, 'point')} is"
+    end_points = [front[np.argmin(objective.losses(columns)[front])] for objective in objectives]
+    end_texts = [
+        f"{short(objective.name)} from {_point_text(columns, objective, end_point)}"
+        for objective, end_point in zip(objectives, end_points, strict=True)
+    ]
+    knee_texts = [_point_text(columns, objective, knee_point) for objective in objectives]
+    num_distinct = len(different(columns, objectives, rank))
+    distinct_note = f", {count(num_distinct)} of them different," if num_distinct < len(front) else ""
+    subject = (
+        f"{count(len(front))} of {count(num_ranked, 'point')}{distinct_note} are"
+        if len(front) > 1
+        else f"1 of {count(num_ranked, 'point')} is"
     )
-    best_of = f"{', '.join(ends)}; nearest to the best of all: {_all(at)}"
-    return f"{many} on the Pareto front of {_all(names)}: {best_of}.{_unpriced(columns, objectives)}"
+    front_text = f"{', '.join(end_texts)}; nearest to the best of all: {_join_words(knee_texts)}"
+    return f"{subject} on the Pareto front of {_join_words(names)}: {front_text}.{_unpriced_note(columns, objectives)}"
 
 
-def _unpriced(columns: Columns, objectives: Sequence[Objective]) -> str:
-    """Say how many points lack nothing but a price, a sentence; "" where there are none."""
-    lacking = [np.isnan(one.losses(columns)) for one in objectives if one.name == COST]
-    others = [np.isfinite(one.losses(columns)) for one in objectives if one.name != COST]
-    many = int(np.logical_and.reduce([*lacking, *others]).sum()) if lacking else 0
-    return f" {count(many)} more have no price and are left out." if many and others else ""
+def _unpriced_note(columns: Columns, objectives: Sequence[Objective]) -> str:
+    """Return a sentence on the number of points that lack nothing but a price, "" for none."""
+    without_price = [np.isnan(objective.losses(columns)) for objective in objectives if objective.name == COST]
+    with_numbers = [np.isfinite(objective.losses(columns)) for objective in objectives if objective.name != COST]
+    num_unpriced = int(np.logical_and.reduce([*without_price, *with_numbers]).sum()) if without_price else 0
+    return f" {count(num_unpriced)} more have no price and are left out." if num_unpriced and with_numbers else ""
 
 
 def different(columns: Columns, objectives: Sequence[Objective], rank: Array) -> Array:
-    """Return the indices of the front, the best by the first objective first, each only once where points are equal."""
+    """Return the indices of the front, sorted by the first objective, only one of equal points."""
     front = np.flatnonzero(rank == 1)
-    losses = np.column_stack([_rounded(one.losses(columns)[front]) for one in objectives])
-    first: Array = front[np.unique(losses, axis=0, return_index=True)[1]]  # sorted by the first column, then the next
-    return first
+    losses = np.column_stack([_rounded(objective.losses(columns)[front]) for objective in objectives])
+    distinct_points: Array = front[np.unique(losses, axis=0, return_index=True)[1]]  # sorted by the first column, then the next
+    return distinct_points
 
 
 def _rounded(losses: Array) -> Array:
@@ -85,11 +93,11 @@ def _rounded(losses: Array) -> Array:
     return np.round(losses * scale) / scale
 
 
-def _told(columns: Columns, one: Objective, point: int) -> str:
-    return formatted(one.name, float(numbers(columns, one.name)[point]), error_at(columns, one.name, point))
+def _point_text(columns: Columns, objective: Objective, point: int) -> str:
+    return formatted(objective.name, float(numbers(columns, objective.name)[point]), error_at(columns, objective.name, point))
 
 
-def _all(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + [words[-1]])
 
 
@@ -101,8 +109,8 @@ ONE = np.uint64(1)
 def fronts(points: Floats) -> Ints:
     """Return the front, from 1, of each of some different points in lexicographic order; smaller is better.
 
-    Only earlier points can beat a point. If nobody of a front beats it, nobody of a later one does, so the first such
-    front is found by halving (Zhang et al., IEEE TEVC 19(2), 2015). A front's members are a chain from the newest on.
+    Only earlier points can beat a point. If no member of a front beats a point, no member of a later front does, so the first
+    such front is found by halving (Zhang et al., IEEE TEVC 19(2), 2015). A front's members are a chain from the newest on.
     """
     size, width = points.shape
     words = (size + 63) // 64
@@ -110,10 +118,10 @@ def fronts(points: Floats) -> Ints:
     order = np.argsort(rest, axis=1)
     upto = np.array([np.searchsorted(np.sort(values), values, side="right") for values in rest], np.int64).reshape(order.shape)
     prefixes = np.zeros((len(order), size // BLOCK + 1, words), np.uint64)
-    rank, before, newest = np.zeros(size, np.int64), np.full(size, -1, np.int64), np.full(size + 1, -1, np.int64)
+    rank, previous_member, newest_member = np.zeros(size, np.int64), np.full(size, -1, np.int64), np.full(size + 1, -1, np.int64)
     members = np.zeros((min(size, MOST_SETS) + 1 if width > 2 else 1, words), np.uint64)
     _mark(order, prefixes)
-    _rank(points, (order, upto), prefixes, members, rank, before, newest, *np.zeros((2, words), np.uint64))
+    _rank(points, (order, upto), prefixes, members, rank, previous_member, newest_member, *np.zeros((2, words), np.uint64))
     return rank
 
 
@@ -124,27 +132,27 @@ def _rank(
     prefixes: Words,
     members: Words,
     rank: Ints,
-    before: Ints,
-    newest: Ints,
+    previous_member: Ints,
+    newest_member: Ints,
     rivals: Words,
-    some: Words,
+    scratch: Words,
 ) -> None:
-    """Write the front of each point into `rank`; `rivals` and `some` are room to work in."""
-    (size, width), most = points.shape, 0
+    """Write the front of each point into `rank`; `rivals` and `scratch` are work space."""
+    (size, width), num_fronts = points.shape, 0
     for point in range(size):
         if width > 2:
-            _find_rivals(point, places, prefixes, rivals, some)
-        low, high = 1, most + 1
+            _find_rivals(point, places, prefixes, rivals, scratch)
+        low, high = 1, num_fronts + 1
         while low < high:
             middle = (low + high) // 2
             if width <= 2:
-                beaten = points[newest[middle], width - 1] <= points[point, width - 1]
+                beaten = points[newest_member[middle], width - 1] <= points[point, width - 1]
             elif middle < len(members):
-                beaten = _meet(members[middle], rivals, point // 64 + 1)
+                beaten = _intersect(members[middle], rivals, point // 64 + 1)
             else:
-                beaten = _any_of(newest[middle], before, rivals)
+                beaten = _any_member_beats(newest_member[middle], previous_member, rivals)
             low, high = (middle + 1, high) if beaten else (low, middle)
-        rank[point], before[point], newest[low], most = low, newest[low], point, max(most, low)
+        rank[point], previous_member[point], newest_member[low], num_fronts = low, newest_member[low], point, max(num_fronts, low)
         if width > 2 and low < len(members):
             members[low, point // 64] |= ONE << np.uint64(point % 64)
 
@@ -162,7 +170,7 @@ def _mark(order: Ints, prefixes: Words) -> None:
 
 
 @inner
-def _find_rivals(point: int, places: tuple[Ints, Ints], prefixes: Words, rivals: Words, some: Words) -> None:
+def _find_rivals(point: int, places: tuple[Ints, Ints], prefixes: Words, rivals: Words, scratch: Words) -> None:
     """Write into `rivals` the earlier points that are nowhere worse: those up to `upto` in every column's `order`."""
     order, upto = places
     words = point // 64 + 1
@@ -172,17 +180,17 @@ def _find_rivals(point: int, places: tuple[Ints, Ints], prefixes: Words, rivals:
     for column in range(len(order)):
         block = upto[column, point] // BLOCK
         for word in range(words):
-            some[word] = prefixes[column, block, word]
+            scratch[word] = prefixes[column, block, word]
         for place in range(block * BLOCK, upto[column, point]):
-            other = order[column, place]
-            if other < point:
-                some[other // 64] |= ONE << np.uint64(other % 64)
+            candidate = order[column, place]
+            if candidate < point:
+                scratch[candidate // 64] |= ONE << np.uint64(candidate % 64)
         for word in range(words):
-            rivals[word] &= some[word]
+            rivals[word] &= scratch[word]
 
 
 @inner
-def _meet(members: Words, rivals: Words, words: int) -> bool:
+def _intersect(members: Words, rivals: Words, words: int) -> bool:
     for word in range(words):  # noqa: SIM110 (any is no part of numba)
         if members[word] & rivals[word]:
             return True
@@ -190,9 +198,9 @@ def _meet(members: Words, rivals: Words, words: int) -> bool:
 
 
 @inner
-def _any_of(member: Index, before: Ints, rivals: Words) -> bool:
+def _any_member_beats(member: Index, previous_member: Ints, rivals: Words) -> bool:
     while member >= 0:
         if rivals[member // 64] >> np.uint64(member % 64) & ONE:
             return True
-        member = before[member]
+        member = previous_member[member]
     return False

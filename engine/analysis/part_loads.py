@@ -1,4 +1,7 @@
-"""Loads of parts: what each GPU, node, server or module does for a batch by the plan in force, and what others would take."""
+"""Loads of parts: the work of each part for a batch, and the step of each way of sharding.
+
+A part is a GPU, a node, a server or a module.
+"""
 
 from dataclasses import dataclass
 
@@ -23,8 +26,14 @@ WORK = ("Lookups and gradients", "Row updates", "Exchange")
 
 @dataclass(frozen=True)
 class PartLoad:
-    """One part in a batch: lookups and unique rows (a range of columns counts as its share of one), bytes of tables that it
-    holds, the more of what it sends and receives in an exchange and back, and seconds of each kind of WORK, without launches.
+    """The work of a part for a batch.
+
+    part: number of the part.
+    lookups: lookups; a range of columns counts as its share of a lookup.
+    rows: unique rows; a range of columns counts as its share of a row.
+    held: bytes of tables that lie on the part.
+    exchanged: bytes of an exchange and back, the larger of sent and received.
+    seconds: seconds of each kind of WORK, without launches.
     """
 
     part: int
@@ -37,7 +46,7 @@ class PartLoad:
 
 @dataclass(frozen=True)
 class Way:
-    """A way of sharding: its step in ms, None where it cannot be, with the sentence."""
+    """A way of sharding: its step [ms], or None and the sentence that refuses the way."""
 
     name: str
     step: float | None
@@ -46,7 +55,15 @@ class Way:
 
 @dataclass(frozen=True)
 class PartLoads:
-    """All parts, called `title` each, none where all have an even share, which takes `even` seconds; and all ways of sharding."""
+    """The loads of all parts, and all ways of sharding.
+
+    title: word for a part, such as GPU.
+    number: number of parts.
+    loads: load of each part, empty where all have an even share.
+    even: seconds of an even share.
+    ways: all ways of sharding.
+    in_force: name of the way in force.
+    """
 
     title: str
     number: int
@@ -57,12 +74,12 @@ class PartLoads:
 
     @property
     def slowest(self) -> PartLoad:
-        """The part that takes longest for all its work."""
+        """The load of the part that takes longest for all its work."""
         return max(self.loads, key=lambda load: sum(load.seconds))
 
     @property
     def times(self) -> float:
-        """How many times as long as an even share the slowest takes."""
+        """The seconds of the slowest part divided by those of an even share."""
         return sum(self.slowest.seconds) / self.even
 
     def step(self, name: str) -> float | None:
@@ -76,69 +93,86 @@ def divided(scenario: Scenario) -> bool:
 
 
 def part_loads(scenario: Scenario) -> PartLoads | None:
-    """Return what each part has to do; None for a system that shares its work evenly, or has one part."""
+    """Return the load of each part; None for a system that shares its work evenly, or has one part."""
     kind, number = _parts(scenario)
     if kind is None or number == 1:
         return None
-    given = PLAN if scenario.policy.plan else scenario.policy.sharding or kind.default
-    asked = {name: with_values(scenario, {WAY: name, PLAN: ""}) for name in names("plans")}
-    asked |= {given: scenario} if given not in asked else {}
+    way_in_force = PLAN if scenario.policy.plan else scenario.policy.sharding or kind.default
+    scenarios = {name: with_values(scenario, {WAY: name, PLAN: ""}) for name in names("plans")}
+    scenarios |= {way_in_force: scenario} if way_in_force not in scenarios else {}
     ways = tuple(
-        Way(name, found.results.get(STEP) if found.ran else None, "" if found.ran else found.outcome)
-        for name, found in zip(asked, estimates(list(asked.values())), strict=True)
+        Way(name, result.results.get(STEP) if result.ran else None, "" if result.ran else result.outcome)
+        for name, result in zip(scenarios, estimates(list(scenarios.values())), strict=True)
     )
-    loads, share = _loads(settle(scenario), kind) if next(way for way in ways if way.name == given).step else ((), 0.0)
-    return PartLoads(kind.title, number, loads, share, ways, given)
+    loads, even_seconds = (
+        _loads(settle(scenario), kind) if next(way for way in ways if way.name == way_in_force).step else ((), 0.0)
+    )
+    return PartLoads(kind.title, number, loads, even_seconds, ways, way_in_force)
 
 
 def _parts(scenario: Scenario) -> tuple[Kind | None, int]:
-    """Return what the parts are among which a system divides its tables, and how many; None and 1 where all work is shared."""
+    """Return the kind and number of the parts that divide a system's tables; None and 1 without any."""
     system = system_in_force(scenario)
     kind = kind_of(system)
     return kind, kind.parts(sized_scenario(scenario), system).number if kind else 1
 
 
 def _loads(settled: Settled, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
-    s, found = settled.scenario, settled.placement.balance
-    if found is None:
+    s, balance = settled.scenario, settled.placement.balance
+    if balance is None:
         return (), 0.0
-    units, work = table_units(s, settled.system, kind).units, found.work
+    units, work = table_units(s, settled.system, kind).units, balance.work
     rate = np.array([[units.fabric], [units.network]])
-    ways = (vector_routes(found.parts, found.pieces, vector_nbytes(s)), index_routes(found.parts, index_bytes(s) * found.indices))
-    vectors, indices = (np.maximum(sent, received) for sent, received in ways)
+    routes = (
+        vector_routes(balance.parts, balance.pieces, vector_nbytes(s)),
+        index_routes(balance.parts, index_bytes(s) * balance.indices),
+    )
+    vectors, indices = (np.maximum(out_bytes, in_bytes) for out_bytes, in_bytes in routes)
     exchange = (2 * vectors * rate).max(axis=0) + (indices * rate).max(axis=0)
     nbytes = (2 * vectors + indices).sum(axis=0) * (rate.sum() > 0)
     seconds = np.array([work.lookups * units.lookup, work.rows * units.row + work.far.sum(axis=0) * units.far, exchange])
-    plain, asked = (
-        even(found.parts, s.model.num_tables * sent_bytes(s)),
-        even(found.parts, index_bytes(s) * float(expected(s).lookups.sum())),
+    even_vectors, even_indices = (
+        even(balance.parts, s.model.num_tables * sent_bytes(s)),
+        even(balance.parts, index_bytes(s) * float(expected(s).lookups.sum())),
     )
-    share = float(seconds[:2].sum() / found.parts.number) + 2 * _crossing(plain, units) + _crossing(asked, units)
-    every = np.array([found.lookups, found.rows, found.held, nbytes, *seconds]).T.tolist()
-    loads = (PartLoad(part, a, b, c, d, (x, y, z)) for part, (a, b, c, d, x, y, z) in enumerate(every))
-    return tuple(loads), share
+    even_seconds = (
+        float(seconds[:2].sum() / balance.parts.number)
+        + 2 * _crossing_seconds(even_vectors, units)
+        + _crossing_seconds(even_indices, units)
+    )
+    part_rows = np.array([balance.lookups, balance.rows, balance.held, nbytes, *seconds]).T.tolist()
+    loads = (
+        PartLoad(part, lookups, rows, table_bytes, exchange_bytes, (lookup_seconds, update_seconds, exchange_seconds))
+        for part, (lookups, rows, table_bytes, exchange_bytes, lookup_seconds, update_seconds, exchange_seconds) in enumerate(
+            part_rows
+        )
+    )
+    return tuple(loads), even_seconds
 
 
-def _crossing(found: Crossing, units: Units) -> float:
-    return max(found.fabric * units.fabric, found.network * units.network)
+def _crossing_seconds(crossing: Crossing, units: Units) -> float:
+    return max(crossing.fabric * units.fabric, crossing.network * units.network)
 
 
-def sentence(found: PartLoads) -> str:
-    """Return what the slowest part costs, and what perfect balance would bring."""
-    step, balanced = found.step(found.in_force), found.step(EVEN)
+def sentence(parts: PartLoads) -> str:
+    """Return a sentence on the time of the slowest part, and on the gain of perfect balance."""
+    step, even_step = parts.step(parts.in_force), parts.step(EVEN)
     if step is None:
-        return next(way.outcome for way in found.ways if way.name == found.in_force)
-    if not found.loads:
-        return f"Every {found.title} has an even share of all tables: perfect balance."
-    worst = found.slowest
-    who, lasts = f"{found.title[0].upper()}{found.title[1:]} {worst.part}", f"{figure(sum(worst.seconds) / MS, 'ms')} a batch"
-    start = f"{who} is the slowest: {lasts} for its tables, {figure(found.times)} times an even share."
-    if balanced is None:
+        return next(way.outcome for way in parts.ways if way.name == parts.in_force)
+    if not parts.loads:
+        return f"Every {parts.title} has an even share of all tables: perfect balance."
+    slowest = parts.slowest
+    subject, duration = (
+        f"{parts.title[0].upper()}{parts.title[1:]} {slowest.part}",
+        f"{figure(sum(slowest.seconds) / MS, 'ms')} a batch",
+    )
+    start = f"{subject} is the slowest: {duration} for its tables, {figure(parts.times)} times an even share."
+    if even_step is None:
         return start
-    saved = 1 - balanced / step
-    brings = (
-        f"a step of {figure(balanced, 'ms')} instead of {figure(step, 'ms')}, {percent(saved)} less"
+    saved = 1 - even_step / step
+    gain = (
+        f"a step of {figure(even_step, 'ms')} instead of {figure(step, 'ms')}, {percent(saved)} less"
         if saved > 0.0005
         else "nothing here"
     )
-    return f"{start} Perfect balance would bring {brings}."
+    return f"{start} Perfect balance would bring {gain}."

@@ -1,7 +1,7 @@
-"""The search for the Pareto front of a box of knobs that is too large to be computed whole.
+"""The search for the Pareto front of a box of knobs too large to be computed.
 
 NSGA-II (Deb et al., IEEE TEVC 6(2), 2002; Optuna's) breeds generations of points; every point is estimated once, and the
-answer is the front of all that were, so nothing that was found is lost again.
+answer is the front of all estimated points.
 """
 
 import warnings
@@ -23,17 +23,17 @@ from .objective import NUMERIC, Array, Constraint, Objective
 from .over_weeks import number
 from .pareto import different, ranks
 
-GENERATIONS = 12  # about so many, each of LEAST to MOST points
+GENERATIONS = 12  # approximate number of generations, of LEAST to MOST points each
 LEAST, MOST = 16, 100
-MOST_IN_VAIN = 20  # generations without a point that had not been tried: then the box is known
-WORST = 1e30  # what a point that cannot run gets for everything, and for how far it is from keeping its bounds
+MOST_IN_VAIN = 20  # generations without a new point, after which the box counts as known
+WORST = 1e30  # loss by every objective and excess over every bound of a point that cannot run
 Watch = Callable[[int], None]
 Place = tuple[float, ...]  # per axis the index of a listed value, or a number of its range
 
 
 @dataclass(frozen=True)
 class SearchedPoints:
-    """All points that a search has estimated, in the order in which it came to them; `interrupted` before the last one."""
+    """All points that a search has estimated, in order; `interrupted` if the search ended early."""
 
     wanted: tuple[Objective, ...]
     bounds: tuple[Constraint, ...]
@@ -42,7 +42,7 @@ class SearchedPoints:
 
     @cached_property
     def columns(self) -> dict[str, Array]:
-        """What objectives and bounds ask of each point, NaN where it has no number."""
+        """The numbers of each point by objective and bound, NaN where a point has none."""
         return _columns(self.results, self.wanted, self.bounds)
 
     @cached_property
@@ -52,49 +52,50 @@ class SearchedPoints:
 
     @property
     def front(self) -> tuple[Result, ...]:
-        """The points that nothing beats, the best by the first objective first, of equal ones the one found first."""
+        """The points that no point beats, sorted by the first objective; of equal points the earliest."""
         return tuple(self.results[index] for index in different(self.columns, self.wanted, self.rank))
 
 
 def search(
     base: Scenario,
     axes: Sequence[Axis],
-    wanted: Sequence[Objective],
+    objectives: Sequence[Objective],
     bounds: Sequence[Constraint] = (),
     evaluations: int = 500,
     settings: Sequence[tuple[str, Any]] = (),
     watch: Watch | None = None,
 ) -> SearchedPoints:
-    """Search the box of the axes with so many estimates at most, drawn by the data seed; `watch` hears how many there were.
+    """Search the box of the axes for its Pareto front; raises BadInput.
 
-    A range is searched anywhere between its ends. Combinations that no scenario can have cost no estimate. An interrupt ends
-    it with what has been found so far. Raises BadInput.
+    `evaluations` limits the estimates, the data seed draws the points, and `watch` is called with the estimates so far. A
+    range is searched anywhere between its ends. Combinations that no scenario can have cost no estimate. An interrupt ends
+    the search with the points so far.
     """
-    if not axes or not wanted:
+    if not axes or not objectives:
         raise BadInput("A search needs an axis to move along and an objective; give --axis and --objective.")
     seed = int(dict(settings).get("data.seed", base.data.seed))
-    tried: dict[Place, Result | RefusedPlace] = {}
+    outcomes: dict[Place, Result | RefusedPlace] = {}
     generation = min(max(evaluations // GENERATIONS, LEAST), MOST)
-    study, in_vain, interrupted = _study(len(wanted), generation, seed), 0, False
+    study, idle_generations, interrupted = _study(len(objectives), generation, seed), 0, False
     try:
-        while (room := evaluations - _estimates(tried)) > 0 and in_vain < MOST_IN_VAIN:
+        while (budget := evaluations - _num_estimates(outcomes)) > 0 and idle_generations < MOST_IN_VAIN:
             trials = [study.ask() for _ in range(generation)]
-            places = [tuple(_suggested(trial, axis) for axis in axes) for trial in trials]
-            fresh = [place for place in dict.fromkeys(places) if place not in tried][:room]
-            tried |= _tried(base, axes, settings, fresh)
+            places = [tuple(_suggest_position(trial, axis) for axis in axes) for trial in trials]
+            new_places = [place for place in dict.fromkeys(places) if place not in outcomes][:budget]
+            outcomes |= _estimate_places(base, axes, settings, new_places)
             for trial, place in zip(trials, places, strict=True):
-                _tell(study, trial, tried.get(place), wanted, bounds)
-            in_vain = 0 if fresh else in_vain + 1
+                _tell(study, trial, outcomes.get(place), objectives, bounds)
+            idle_generations = 0 if new_places else idle_generations + 1
             if watch:
-                watch(_estimates(tried))
+                watch(_num_estimates(outcomes))
     except KeyboardInterrupt:
         interrupted = True
-    found = tuple(one for one in tried.values() if isinstance(one, Result))
-    if interrupted and not found:
+    results = tuple(outcome for outcome in outcomes.values() if isinstance(outcome, Result))
+    if interrupted and not results:
         raise KeyboardInterrupt
-    if not found:
-        raise BadInput(next(one.sentence for one in tried.values() if isinstance(one, RefusedPlace)))
-    return SearchedPoints(tuple(wanted), tuple(bounds), found, interrupted)
+    if not results:
+        raise BadInput(next(outcome.sentence for outcome in outcomes.values() if isinstance(outcome, RefusedPlace)))
+    return SearchedPoints(tuple(objectives), tuple(bounds), results, interrupted)
 
 
 def _study(objectives: int, population: int, seed: int) -> Any:
@@ -108,8 +109,11 @@ def _study(objectives: int, population: int, seed: int) -> Any:
         return optuna.create_study(directions=["minimize"] * objectives, sampler=sampler)
 
 
-def _suggested(trial: Any, axis: Axis) -> float:
-    """Return a number of the axis: words are crossed as words, numbers along their scale, lists by their order."""
+def _suggest_position(trial: Any, axis: Axis) -> float:
+    """Return the position on an axis that the study suggests.
+
+    Words are categories, lists of numbers are ordered, ranges follow their scale.
+    """
     if axis.span is None and known(axis.path).kind not in NUMERIC:
         return float(trial.suggest_categorical(axis.path, list(range(len(axis.values)))))
     if axis.span is None:
@@ -119,37 +123,39 @@ def _suggested(trial: Any, axis: Axis) -> float:
     return float(trial.suggest_float(axis.path, axis.span.low, axis.span.high, log=axis.span.log))
 
 
-def _tried(
+def _estimate_places(
     base: Scenario, axes: Sequence[Axis], settings: Sequence[tuple[str, Any]], places: Sequence[Place]
 ) -> dict[Place, Result | RefusedPlace]:
     """Estimate the places together; two that round to one scenario are one estimate."""
-    chosen = {place: {axis.path: axis.value(one) for axis, one in zip(axes, place, strict=True)} for place in places}
-    points = {place: made(base, values, settings) for place, values in chosen.items()}
+    values_by_place = {
+        place: {axis.path: axis.value(position) for axis, position in zip(axes, place, strict=True)} for place in places
+    }
+    points = {place: made(base, values, settings) for place, values in values_by_place.items()}
     scenarios = list(dict.fromkeys(point for point in points.values() if isinstance(point, Scenario)))
     results = dict(zip(scenarios, estimates(scenarios), strict=True))
     return {place: results[point] if isinstance(point, Scenario) else point for place, point in points.items()}
 
 
-def _estimates(tried: dict[Place, Result | RefusedPlace]) -> int:
-    return sum(isinstance(one, Result) for one in tried.values())
+def _num_estimates(outcomes: dict[Place, Result | RefusedPlace]) -> int:
+    return sum(isinstance(outcome, Result) for outcome in outcomes.values())
 
 
 def _tell(
-    study: Any, trial: Any, ended: Result | RefusedPlace | None, wanted: Sequence[Objective], bounds: Sequence[Constraint]
+    study: Any, trial: Any, outcome: Result | RefusedPlace | None, objectives: Sequence[Objective], bounds: Sequence[Constraint]
 ) -> None:
-    """Tell the numbers of a point; one that has none is worst in everything and far from all bounds."""
-    results = [ended] if isinstance(ended, Result) and ended.ran else []
-    columns = _columns(results, wanted, bounds)
-    losses = [_first(one.losses(columns)) for one in wanted]
-    excess = [_first(one.excess(columns)) / max(abs(one.bound), 1e-12) for one in bounds]
+    """Tell the study the numbers of a point; a point that cannot run has WORST in everything."""
+    results = [outcome] if isinstance(outcome, Result) and outcome.ran else []
+    columns = _columns(results, objectives, bounds)
+    losses = [_finite_or_worst(objective.losses(columns)) for objective in objectives]
+    excess = [_finite_or_worst(constraint.excess(columns)) / max(abs(constraint.bound), 1e-12) for constraint in bounds]
     trial.set_user_attr("excess", excess)
     study.tell(trial, losses)
 
 
-def _first(numbers: Array) -> float:
+def _finite_or_worst(numbers: Array) -> float:
     return float(numbers[0]) if len(numbers) and isfinite(numbers[0]) else WORST
 
 
-def _columns(results: Sequence[Result], wanted: Sequence[Objective], bounds: Sequence[Constraint]) -> dict[str, Array]:
-    names = (*(one.name for one in wanted), *(one.name for one in bounds))
+def _columns(results: Sequence[Result], objectives: Sequence[Objective], bounds: Sequence[Constraint]) -> dict[str, Array]:
+    names = (*(objective.name for objective in objectives), *(constraint.name for constraint in bounds))
     return {name: np.array([number(result, name) for result in results], dtype=float) for name in names}

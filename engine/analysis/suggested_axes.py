@@ -1,4 +1,4 @@
-"""The suggested axes, a grid to begin with: knobs worth asking about that change a preset's time or cost."""
+"""Suggested axes, a first grid: knobs that change a preset's time or cost."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from .choice import COST
 
 MOST_POINTS = 2048
 TIME = "Step time [ms]"
-# In the order in which they are taken while there is room: what one buys first, then how it is used.
+# In order of preference, while the grid has room: parts that one buys first, then their use.
 WORTH_ASKING = (
     ("machine.pmem", "optane-100,optane-200,battery-dram,cxl-flash"),
     ("machine.pmem_capacity_GB", "auto,512,2048"),
@@ -36,30 +36,33 @@ WORTH_ASKING = (
 )
 
 
-def axes(base: Scenario, most: int = MOST_POINTS) -> tuple[Axis, ...]:
-    """Return the base's family of systems, then all knobs worth asking that act, with the base's own value, as room allows."""
+def axes(base: Scenario, max_points: int = MOST_POINTS) -> tuple[Axis, ...]:
+    """Return axes of the base's family of systems, then of the knobs that change time or cost.
+
+    Each axis has the base's own value too; an axis that would make more than `max_points` is left out.
+    """
     family = every("systems")[base.system].family
-    chosen = [Axis("system", tuple(name for name, one in every("systems").items() if one.family == family))]
-    points = len(chosen[0].values)
+    chosen_axes = [Axis("system", tuple(name for name, system in every("systems").items() if system.family == family))]
+    points = len(chosen_axes[0].values)
     for axis in _candidates(base):
-        if points * len(axis.values) <= most and _acts(base, chosen[0].values, axis):
-            chosen.append(axis)
+        if points * len(axis.values) <= max_points and _acts(base, chosen_axes[0].values, axis):
+            chosen_axes.append(axis)
             points *= len(axis.values)
-    return tuple(chosen)
+    return tuple(chosen_axes)
 
 
 def _candidates(base: Scenario) -> Iterator[Axis]:
     for path, text in WORTH_ASKING:
-        listed = [knobs.parse(known(path), word) for word in text.split(",")]
-        own = values(base)[path]
-        yield Axis(path, tuple(listed) if own in listed else (own, *listed))
+        listed_values = [knobs.parse(known(path), word) for word in text.split(",")]
+        base_value = values(base)[path]
+        yield Axis(path, tuple(listed_values) if base_value in listed_values else (base_value, *listed_values))
 
 
 def _acts(base: Scenario, systems: tuple[str, ...], axis: Axis) -> bool:
-    """Whether, under any of the systems, another value of the knob gives another time or another cost."""
+    """Return whether, under any of the systems, the knob's values give different times or costs."""
     for system in systems:
-        points = [made(base, {"system": system, axis.path: value}) for value in axis.values]
-        found = estimates([one for one in points if not isinstance(one, RefusedPlace)])
-        if len({(one.results[TIME], one.results[COST]) for one in found if one.ran}) > 1:
+        points = [made(base, {"system": system, axis.path: setting}) for setting in axis.values]
+        results = estimates([point for point in points if not isinstance(point, RefusedPlace)])
+        if len({(result.results[TIME], result.results[COST]) for result in results if result.ran}) > 1:
             return True
     return False

@@ -1,4 +1,4 @@
-"""Uncertainty from the constants: each moved over its range, alone for a tornado, together for a band, until a verdict turns."""
+"""Uncertainty from the constants: tornados (each alone), bands (all together), and constants that turn a verdict."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Results = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Swing:
-    """What a metric becomes when one constant takes its lowest and its highest plausible value."""
+    """A metric's number with one constant at its lowest, and at its highest plausible value."""
 
     name: str
     constant: Constant
@@ -39,28 +39,34 @@ class Swing:
 
 
 def uncertain(scenario: Scenario) -> dict[str, Constant]:
-    """Return the constants of the scenario's machine whose range is uncertainty, and which it does not assume itself.
+    """Return the uncertain constants of the scenario's machine, without those that the scenario assumes.
 
-    A capacity or a number of lanes that vendors offer several of is a choice, and stays.
+    A constant that vendors offer several of, such as a capacity or a number of lanes, is a choice: it is left out.
     """
-    given, every = dict(scenario.machine.assume), constants(scenario)
-    return {name: one for name, one in every.items() if one.low < one.high and not one.choice and name not in given}
+    assumptions, all_constants = dict(scenario.machine.assume), constants(scenario)
+    return {
+        name: constant
+        for name, constant in all_constants.items()
+        if constant.low < constant.high and not constant.choice and name not in assumptions
+    }
 
 
 def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
     """Return every constant's swing of a metric of the estimate, the widest first; those without effect are left out."""
     swings = (
-        Swing(name, one, _value(scenario, low, metric), _value(scenario, high, metric))
-        for name, one, low, high in _ends(scenario)
+        Swing(name, constant, _metric_number(scenario, low, metric), _metric_number(scenario, high, metric))
+        for name, constant, low, high in _results_at_ends(scenario)
     )
     return tuple(sorted((swing for swing in swings if swing.width > 0), key=lambda swing: -swing.width))
 
 
 @lru_cache(maxsize=64)
-def _ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, Results], ...]:
-    """Return every result at the low and the high end of each constant: one tornado's work serves all metrics."""
+def _results_at_ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, Results], ...]:
+    """Return every result at the low and the high end of each constant, for all metrics."""
     ranges = uncertain(scenario)
-    lows, highs = (_results(scenario, [{name: getattr(one, end)} for name, one in ranges.items()]) for end in ("low", "high"))
+    lows, highs = (
+        _results(scenario, [{name: getattr(constant, end)} for name, constant in ranges.items()]) for end in ("low", "high")
+    )
     return tuple(zip(ranges, ranges.values(), lows, highs, strict=True))
 
 
@@ -72,51 +78,51 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[floa
     not equally far away does not move the middle.
     """
     results = _results(scenario, draws(scenario, samples))
-    names = [name for name, value in results[0].items() if value is not None]
+    names = [name for name, number in results[0].items() if number is not None]
     ends = {name: np.quantile([row[name] for row in results if row[name] is not None], QUANTILES) for name in names}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 
-def draws(scenario: Scenario, samples: int = SAMPLES, *others: Scenario) -> list[dict[str, float]]:
-    """Return so many draws of the scenario's constants by name; `others` add those that their machines alone have."""
-    rest = {name: one for other in others for name, one in uncertain(other).items()}
-    own = uncertain(scenario)
-    more = {name: one for name, one in rest.items() if name not in own}
-    streams = ((own, (scenario.data.seed, PURPOSE)), (more, (scenario.data.seed, PURPOSE, 1)))
-    found: list[dict[str, float]] = [{} for _ in range(samples)]
+def draws(scenario: Scenario, samples: int = SAMPLES, *other_scenarios: Scenario) -> list[dict[str, float]]:
+    """Return draws of the scenario's constants by name; `other_scenarios` add the constants that it lacks."""
+    other_ranges = {name: constant for other_scenario in other_scenarios for name, constant in uncertain(other_scenario).items()}
+    own_ranges = uncertain(scenario)
+    added_ranges = {name: constant for name, constant in other_ranges.items() if name not in own_ranges}
+    streams = ((own_ranges, (scenario.data.seed, PURPOSE)), (added_ranges, (scenario.data.seed, PURPOSE, 1)))
+    sample_draws: list[dict[str, float]] = [{} for _ in range(samples)]
     for ranges, seed in streams:
         rng = np.random.default_rng(seed)
-        for draw in found:
-            draw.update({name: drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()})
-    return found
+        for draw in sample_draws:
+            draw.update({name: drawn(constant, rng.uniform(-1, 1)) for name, constant in ranges.items()})
+    return sample_draws
 
 
-def drawn(one: Constant, way: float) -> float:
-    """Return the value that lies `way`, from -1 to 1, towards the lower or the upper end of a constant's range."""
-    return one.value + abs(way) * ((one.high if way > 0 else one.low) - one.value)
+def drawn(constant: Constant, direction: float) -> float:
+    """Return a value in a constant's range: at `direction` -1 the lower end, at 0 the constant, at 1 the upper."""
+    return constant.value + abs(direction) * ((constant.high if direction > 0 else constant.low) - constant.value)
 
 
 def _results(scenario: Scenario, draws: Sequence[Mapping[str, float]]) -> list[Results]:
-    """Return the estimate's results with some constants assumed, by draw; a machine settled once keeps its sizes."""
-    settled, own = sized(scenario, system_in_force(scenario)), scenario.machine.assume
-    found = estimates([with_values(settled, {"machine.assume": (*own, *values.items())}) for values in draws])
-    for result in found:
+    """Return the estimate's results for each draw of constants; the machine keeps its settled sizes."""
+    settled, assumptions = sized(scenario, system_in_force(scenario)), scenario.machine.assume
+    results = estimates([with_values(settled, {"machine.assume": (*assumptions, *values.items())}) for values in draws])
+    for result in results:
         if not result.ran:
             raise CannotRun(result.outcome)
-    return [result.results for result in found]
+    return [result.results for result in results]
 
 
-def _value(scenario: Scenario, results: Results, metric: str) -> float:
-    value = results[metric]
-    if value is None:
+def _metric_number(scenario: Scenario, results: Results, metric: str) -> float:
+    number = results[metric]
+    if number is None:
         raise CannotRun(
             f"{metric} is not known here, for system {scenario.system} or for lack of a price; choose another result."
         )
-    return value
+    return number
 
 
 class TurningPoint(NamedTuple):
-    """A constant that turns a verdict alone: as it is, the verdict holds while the constant is above, or below, `at`."""
+    """A constant that alone turns a verdict, which holds while the constant is above, or below, `at`."""
 
     name: str
     constant: Constant
@@ -124,38 +130,49 @@ class TurningPoint(NamedTuple):
     above: bool
 
 
-def turns(one: Scenario, other: Scenario, metric: str) -> tuple[TurningPoint, ...]:
-    """Return the constants of either machine that alone turn which of both has less of a metric; none where both have the same.
+def turns(first_scenario: Scenario, second_scenario: Scenario, metric: str) -> tuple[TurningPoint, ...]:
+    """Return the constants that alone turn which of two scenarios has less of a metric.
 
-    Raises CannotRun where an end of some range cannot run.
+    There are none where both have the same. Raises CannotRun where an end of some range cannot run.
     """
-    moved = [_ends(each) for each in (one, other)]
-    ends = [{name: (low, high) for name, _, low, high in each} for each in moved]
-    own, found = _ahead(one, other, metric, {}), []
-    for name, constant in {name: constant for each in moved for name, constant, _, _ in each}.items():
+    end_results = [_results_at_ends(compared_scenario) for compared_scenario in (first_scenario, second_scenario)]
+    ends = [{name: (low, high) for name, _, low, high in constant_rows} for constant_rows in end_results]
+    difference, turning_points = _difference(first_scenario, second_scenario, metric, {}), []
+    for name, constant in {name: constant for constant_rows in end_results for name, constant, _, _ in constant_rows}.items():
         for end, limit in enumerate((constant.low, constant.high)):
-            mine, theirs = (
-                _value(scenario, each[name][end], metric) if name in each else _assumed(scenario, metric, {})
-                for each, scenario in zip(ends, (one, other), strict=True)
+            first_number, second_number = (
+                _metric_number(scenario, scenario_ends[name][end], metric)
+                if name in scenario_ends
+                else _number_assuming(scenario, metric, {})
+                for scenario_ends, scenario in zip(ends, (first_scenario, second_scenario), strict=True)
             )
-            if (mine - theirs) * own < 0 and not isclose(mine, theirs, rel_tol=1e-9):
-                found.append(TurningPoint(name, constant, _where(one, other, metric, name, constant.value, limit), end == 0))
-    return tuple(found)
+            if (first_number - second_number) * difference < 0 and not isclose(first_number, second_number, rel_tol=1e-9):
+                turning_points.append(
+                    TurningPoint(
+                        name,
+                        constant,
+                        _turning_value(first_scenario, second_scenario, metric, name, constant.value, limit),
+                        end == 0,
+                    )
+                )
+    return tuple(turning_points)
 
 
-def _where(one: Scenario, other: Scenario, metric: str, name: str, holds: float, turned: float) -> float:
-    """Return the value of a constant at which the verdict turns, between one at which it holds and one at which it does not."""
-    own = _ahead(one, other, metric, {})
+def _turning_value(
+    first_scenario: Scenario, second_scenario: Scenario, metric: str, name: str, holding_value: float, turned_value: float
+) -> float:
+    """Return a constant's value at which the verdict turns, by halving between two values."""
+    difference = _difference(first_scenario, second_scenario, metric, {})
     for _ in range(STEPS):
-        middle = (holds + turned) / 2
-        still = _ahead(one, other, metric, {name: middle}) * own > 0
-        holds, turned = (middle, turned) if still else (holds, middle)
-    return holds
+        middle = (holding_value + turned_value) / 2
+        verdict_holds = _difference(first_scenario, second_scenario, metric, {name: middle}) * difference > 0
+        holding_value, turned_value = (middle, turned_value) if verdict_holds else (holding_value, middle)
+    return holding_value
 
 
-def _ahead(one: Scenario, other: Scenario, metric: str, assumed: dict[str, float]) -> float:
-    return _assumed(one, metric, assumed) - _assumed(other, metric, assumed)
+def _difference(first_scenario: Scenario, second_scenario: Scenario, metric: str, assumptions: dict[str, float]) -> float:
+    return _number_assuming(first_scenario, metric, assumptions) - _number_assuming(second_scenario, metric, assumptions)
 
 
-def _assumed(scenario: Scenario, metric: str, assumed: dict[str, float]) -> float:
-    return _value(scenario, _results(scenario, [assumed])[0], metric)
+def _number_assuming(scenario: Scenario, metric: str, assumptions: dict[str, float]) -> float:
+    return _metric_number(scenario, _results(scenario, [assumptions])[0], metric)

@@ -1,4 +1,4 @@
-"""The answer to tables and a topology of TorchRec's: our plan for them as TorchRec's, priced by us and by its planner.
+"""The answer to TorchRec's tables and topology: our plan, priced by us and by TorchRec's planner.
 
 A page calls `read_request` with what was pasted, then `torchrec_answer`.
 """
@@ -45,13 +45,13 @@ WAYS = ("table-wise", "column-wise", "two-level", "row-wise")
 
 @dataclass(frozen=True)
 class TorchRecRequest:
-    """Tables on a machine.
+    """TorchRec's tables on a machine, as the texts of a user give them.
 
     tables: TorchRec's tables, (T,).
-    pooling: the pooling factors of each, one a feature.
+    pooling: the pooling factors of each table, one a feature.
     topology: the planner's topology, of the scenario's GPUs.
     scenario: the tables as knobs on the machine.
-    sentences: what was chosen, and what of the texts was left out.
+    sentences: the choices made, and the parts of the texts that are left out.
     """
 
     tables: tuple[TorchRecTable, ...]
@@ -62,7 +62,7 @@ class TorchRecRequest:
 
     @property
     def layout(self) -> RankLayout:
-        """The ranks, and how many a node has."""
+        """The number of ranks in all, and of each node."""
         return RankLayout(self.topology.world_size, self.topology.local_world_size)
 
 
@@ -72,9 +72,9 @@ class PricedPlan(NamedTuple):
     shardings: TorchRec's sharding of each table, (T,).
     result: our estimate of the scenario with the plan.
     estimates: the planner's estimate of each shard of each table, (T,).
-    ranks: its estimate of each rank, (P,).
+    ranks: the planner's estimate of each rank, (P,).
     memory: the bytes of tables that we count on each rank, by memory, (P,) each; none where the plan is refused.
-    sentences: where the plan differs from the one that was asked for.
+    sentences: differences between this plan and the requested one.
     """
 
     shardings: tuple[TableSharding, ...]
@@ -96,7 +96,7 @@ class PricedPlan(NamedTuple):
 
 
 class TorchRecAnswer(NamedTuple):
-    """Our plan for a request, and one that was read, None without one."""
+    """Our plan for a request; `read` is the plan that the user gave, None without one."""
 
     request: TorchRecRequest
     plan: PricedPlan
@@ -111,38 +111,40 @@ def read_request(
     settings: Mapping[str, Any] | None = None,
     as_started: bool = False,
 ) -> TorchRecRequest:
-    """Read texts of TorchRec's; raises BadInput with a sentence.
+    """Read a user's TorchRec texts as a request; raises BadInput with a sentence.
 
-    `settings` by hand come last. `as_started` keeps the start's system, GPUs and batch where no text names them.
+    `settings` are knobs by hand and win. `as_started` keeps the start's system, GPUs and batch where no text names them.
     """
-    listed = read_tables(tables)
-    factors = read_pooling(pooling or "{}", listed.tables)
+    torchrec_tables = read_tables(tables)
+    pooling_factors = read_pooling(pooling or "{}", torchrec_tables.tables)
     ranks = read_topology(topology) if topology else None
-    choice = torchrec_scenario(start, listed.tables, factors, ranks, settings or {}, as_started)
-    sentences = (*listed.sentences, *pooling_sentences(factors), *choice.sentences)
-    return TorchRecRequest(listed.tables, factors, _topology_of(choice.scenario, ranks), choice.scenario, sentences)
+    choice = torchrec_scenario(start, torchrec_tables.tables, pooling_factors, ranks, settings or {}, as_started)
+    sentences = (*torchrec_tables.sentences, *pooling_sentences(pooling_factors), *choice.sentences)
+    return TorchRecRequest(
+        torchrec_tables.tables, pooling_factors, _topology_of(choice.scenario, ranks), choice.scenario, sentences
+    )
 
 
 def _topology_of(s: Scenario, topology: TorchRecTopology | None) -> TorchRecTopology:
-    """Return the planner's topology of the scenario's GPUs, with the bandwidths of the one that was read."""
+    """Return the planner's topology of the scenario's GPUs, with the bandwidths of the text."""
     world = s.machine.num_gpus
     local = min(world, s.machine.gpus_per_node)
     if world % local:
         raise BadKnob(f"machine.num_gpus={world} is no multiple of machine.gpus_per_node={local}, but nodes must be alike.")
-    given = {name: getattr(topology, name) for name in topology.given} if topology else {}
-    pod = given.get("pod_size", 1)
+    stated_fields = {name: getattr(topology, name) for name in topology.given} if topology else {}
+    pod = stated_fields.get("pod_size", 1)
     return TorchRecTopology(
-        **{**given, "world_size": world, "local_world_size": local, "pod_size": pod if world % (pod * local) == 0 else 1},
+        **{**stated_fields, "world_size": world, "local_world_size": local, "pod_size": pod if world % (pod * local) == 0 else 1},
         given=topology.given if topology else frozenset(),
     )
 
 
 def torchrec_answer(request: TorchRecRequest, plan: str = "") -> TorchRecAnswer:
-    """Return our plan for a request, priced, and beside it the `plan` of a text; raises BadInput, BadKnob, CannotRun."""
-    settled, before = _planned(request.scenario)
+    """Return our priced plan for a request, and the user's `plan` if there is one; raises BadInput, BadKnob, CannotRun."""
+    settled, plan_sentences = _settle_with_plan(request.scenario)
     kernels = table_kernels(settled)
-    read = _read(request, read_plan(plan, request.tables, request.layout), kernels) if plan else None
-    return TorchRecAnswer(request, _ours(request, settled, kernels, before), read)
+    imported_plan = _price_imported_plan(request, read_plan(plan, request.tables, request.layout), kernels) if plan else None
+    return TorchRecAnswer(request, _price_our_plan(request, settled, kernels, plan_sentences), imported_plan)
 
 
 def table_nbytes(request: TorchRecRequest) -> tuple[int, ...]:
@@ -154,8 +156,8 @@ def table_nbytes(request: TorchRecRequest) -> tuple[int, ...]:
     )
 
 
-def _planned(s: Scenario) -> tuple[Settled, tuple[str, ...]]:
-    """Return a scenario settled with a plan of whole tables and ranges, and a sentence where it had none."""
+def _settle_with_plan(s: Scenario) -> tuple[Settled, tuple[str, ...]]:
+    """Settle a scenario with a sharding plan; a scenario without a plan gets the planner's, and a sentence."""
     settled = fit(s)
     if settled.placement.balance or s.machine.num_gpus == 1:
         return settled, ()
@@ -167,97 +169,107 @@ def _planned(s: Scenario) -> tuple[Settled, tuple[str, ...]]:
     return fit(with_values(s, {SHARDING: "planner"})), (sentence,)
 
 
-def _ours(request: TorchRecRequest, settled: Settled, kernels: Sequence[TableKernel], before: tuple[str, ...]) -> PricedPlan:
-    """Return our plan, or the nearest or another one where TorchRec cannot have ours."""
-    entries = _entries(request, settled)
-    possible = _possible(request, entries)
-    sentences = [*before]
-    if possible != entries:
-        changed = sum(own != entry for own, entry in zip(entries, possible, strict=True))
-        possible, way = _fastest(request, settled.scenario, possible)
-        cut = f"Our plan cuts {count(changed, 'table')} by columns and by rows at once, which TorchRec can over whole nodes alone"
-        sentences.append(f"{cut}: {way}.")
+def _price_our_plan(
+    request: TorchRecRequest, settled: Settled, kernels: Sequence[TableKernel], plan_sentences: tuple[str, ...]
+) -> PricedPlan:
+    """Price our plan, or the fastest other plan where TorchRec cannot represent ours."""
+    table_plans = _plans_in_force(request, settled)
+    possible_plans = _possible_plans(request, table_plans)
+    sentences = [*plan_sentences]
+    if possible_plans != table_plans:
+        num_changed = sum(
+            table_plan != possible_plan for table_plan, possible_plan in zip(table_plans, possible_plans, strict=True)
+        )
+        possible_plans, way = _fastest_plan(request, settled.scenario, possible_plans)
+        cut_tables = f"Our plan cuts {count(num_changed, 'table')} by columns and by rows at once"
+        sentences.append(f"{cut_tables}, which TorchRec can over whole nodes alone: {way}.")
     shardings = [
-        table_sharding(table, entry, kernel, request.layout)
-        for table, entry, kernel in zip(request.tables, possible, kernels, strict=True)
+        table_sharding(table, table_plan, kernel, request.layout)
+        for table, table_plan, kernel in zip(request.tables, possible_plans, kernels, strict=True)
     ]
-    if some := sum(
+    if num_partial := sum(
         sharding.sharding_type == ROW_WISE and not all(shard.rows for shard in sharding.shards) for sharding in shardings
     ):
         sentences.append(
-            f"Rows of {count(some, 'table')} lie on some GPUs: the others get row_wise shards of 0 rows, which TorchRec asks too."
+            f"Rows of {count(num_partial, 'table')} lie on some GPUs: the others get row_wise shards of 0 rows, which "
+            "TorchRec asks too."
         )
-    return _priced(request, shardings, possible, sentences)
+    return _price_plan(request, shardings, possible_plans, sentences)
 
 
-def _entries(request: TorchRecRequest, settled: Settled) -> list[Entry]:
-    """Return the entries of the plan in force, all on rank 0 of one."""
+def _plans_in_force(request: TorchRecRequest, settled: Settled) -> list[Entry]:
+    """Return the plan in force of each table; with one GPU each table lies on rank 0."""
     plan = settled.placement.plan
     return list(table_entries(plan[1], len(request.tables))) if plan else [((0,),)] * len(request.tables)
 
 
-def _possible(request: TorchRecRequest, entries: Sequence[Entry]) -> list[Entry]:
-    return [torchrec_entry(table, entry, request.layout) for table, entry in zip(request.tables, entries, strict=True)]
+def _possible_plans(request: TorchRecRequest, table_plans: Sequence[Entry]) -> list[Entry]:
+    return [
+        torchrec_entry(table, table_plan, request.layout) for table, table_plan in zip(request.tables, table_plans, strict=True)
+    ]
 
 
-def _fastest(request: TorchRecRequest, s: Scenario, changed: list[Entry]) -> tuple[list[Entry], str]:
-    """Return the fastest plan that TorchRec can have, of a changed one and the plain ways of sharding, and what was done."""
-    ways = {} if s.policy.plan else {way: _entries(request, fit(with_values(s, {SHARDING: way}))) for way in WAYS}
-    plans = {"rows go over the same GPUs instead": changed}
-    plans |= {f"{way} is the fastest instead": plan for way, plan in ways.items() if plan == _possible(request, plan)}
+def _fastest_plan(request: TorchRecRequest, s: Scenario, changed_plans: list[Entry]) -> tuple[list[Entry], str]:
+    """Return the fastest of the changed plan and the plain ways of sharding, and its description."""
+    ways = {} if s.policy.plan else {way: _plans_in_force(request, fit(with_values(s, {SHARDING: way}))) for way in WAYS}
+    plans = {"rows go over the same GPUs instead": changed_plans}
+    plans |= {f"{way} is the fastest instead": plan for way, plan in ways.items() if plan == _possible_plans(request, plan)}
     steps = step_seconds(_with_plan(s, plan) for plan in plans.values())
     fastest = min(zip(steps, plans, strict=True), key=lambda timed: inf if isnan(timed[0]) else timed[0])[1]
     return plans[fastest], fastest
 
 
-def _with_plan(s: Scenario, entries: Sequence[Entry]) -> Scenario:
-    """Return a scenario with a plan by hand, of one GPU as it is."""
-    return s if s.machine.num_gpus == 1 else with_values(s, {PLAN: plan_knob(entries), SHARDING: None})
+def _with_plan(s: Scenario, table_plans: Sequence[Entry]) -> Scenario:
+    """Set the plan of each table by hand; a scenario of one GPU stays as it is."""
+    return s if s.machine.num_gpus == 1 else with_values(s, {PLAN: plan_knob(table_plans), SHARDING: None})
 
 
-def _read(request: TorchRecRequest, shardings: Sequence[TableSharding], kernels: Sequence[TableKernel]) -> PricedPlan:
-    """Return a plan that was read as `policy.plan` has it."""
-    entries = [entry_of(sharding) for sharding in shardings]
+def _price_imported_plan(
+    request: TorchRecRequest, shardings: Sequence[TableSharding], kernels: Sequence[TableKernel]
+) -> PricedPlan:
+    """Price the plan of a text, written as `policy.plan`."""
+    table_plans = [entry_of(sharding) for sharding in shardings]
     sentences = []
     if copies := sum(sharding.sharding_type == DATA_PARALLEL for sharding in shardings):
         sentences.append(
             f"{count(copies, 'table')} of the plan read {'is' if copies == 1 else 'are'} data_parallel, which we cannot: "
             "priced as rows over all GPUs, whose vectors cross; the true step is shorter."
         )
-    unlike = [
+    other_kernel_tables = [
         sharding.name
-        for sharding, own in zip(shardings, kernels, strict=True)
-        if sharding.kernel not in (own.kernel, DENSE if sharding.sharding_type == DATA_PARALLEL else own.kernel)
+        for sharding, table_kernel in zip(shardings, kernels, strict=True)
+        if sharding.kernel not in (table_kernel.kernel, DENSE if sharding.sharding_type == DATA_PARALLEL else table_kernel.kernel)
     ]
-    if unlike:
+    if other_kernel_tables:
         sentences.append(
-            f"The plan read gives {count(len(unlike), 'table')}, such as {unlike[0][:60]}, another kernel than "
+            f"The plan read gives {count(len(other_kernel_tables), 'table')}, such as {other_kernel_tables[0][:60]}, "
+            "another kernel than "
             f"system={request.scenario.system}, with which it is priced by us."
         )
     if sum(map(_is_uneven, shardings)):
         sentences.append("Shards of the plan read that are uneven are priced as even ones.")
-    return _priced(request, shardings, entries, sentences)
+    return _price_plan(request, shardings, table_plans, sentences)
 
 
 def _is_uneven(sharding: TableSharding) -> bool:
-    """Return whether shards differ by more than TorchRec's rounding of blocks makes them."""
+    """Return whether shards differ in size by more than TorchRec's rounding of blocks."""
     rows = [shard.rows for shard in sharding.shards if shard.rows]
     columns = [shard.columns for shard in sharding.shards]
     return (len(set(rows[:-1])) > 1 and sharding.sharding_type == ROW_WISE) or max(columns) - min(columns) > FLOAT32
 
 
-def _priced(
-    request: TorchRecRequest, shardings: Sequence[TableSharding], entries: Sequence[Entry], sentences: Sequence[str]
+def _price_plan(
+    request: TorchRecRequest, shardings: Sequence[TableSharding], table_plans: Sequence[Entry], sentences: Sequence[str]
 ) -> PricedPlan:
-    s = _with_plan(request.scenario, entries)
+    s = _with_plan(request.scenario, table_plans)
     optimizers = per_table(s.model, "optimizer")
     inputs = PlannerInputs(request.topology, ceil(s.data.batch_size / s.machine.num_gpus), optimizers)
     estimates = shard_estimates(request.tables, request.pooling, shardings, inputs)
     ranks = rank_estimates(shardings, estimates, request.topology.world_size)
-    return PricedPlan(tuple(shardings), estimate(s), estimates, ranks, _memory(fit(s)), tuple(sentences))
+    return PricedPlan(tuple(shardings), estimate(s), estimates, ranks, _bytes_by_memory(fit(s)), tuple(sentences))
 
 
-def _memory(settled: Settled) -> dict[str, tuple[float, ...]]:
+def _bytes_by_memory(settled: Settled) -> dict[str, tuple[float, ...]]:
     """Return the bytes of tables or cache that we count on each rank, (P,), by memory."""
     needs, balance = settled.system.held(settled.scenario), settled.placement.balance
     if not balance:

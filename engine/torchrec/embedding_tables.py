@@ -36,10 +36,10 @@ PASTE = "run print(tables) in your script and paste what it shows"
 class TorchRecTable(NamedTuple):
     """A table as TorchRec has it.
 
-    name: its name, unlike all others'.
+    name: unique name of the table.
     rows: `num_embeddings`.
     dim: `embedding_dim`.
-    precision: that of `model.row_precision`.
+    precision: a precision of `model.row_precision`.
     features: the features that are looked up in it, each with a pooled vector of its own.
     mean: whether vectors are averaged, not summed.
     """
@@ -53,7 +53,7 @@ class TorchRecTable(NamedTuple):
 
 
 class TorchRecTables(NamedTuple):
-    """The tables of a text, and sentences on what of it is not taken over."""
+    """The tables of a text, and sentences on the parts of the text that are ignored."""
 
     tables: tuple[TorchRecTable, ...]
     sentences: tuple[str, ...]
@@ -61,17 +61,18 @@ class TorchRecTables(NamedTuple):
 
 def read_tables(text: str) -> TorchRecTables:
     """Read tables from JSON, a pasted repr or source; raises BadInput naming the table by number, and the field."""
-    written = checked_size(text, "tables")
+    table_text = checked_size(text, "tables")
     tables, ignored = [], Counter[str]()
-    for number, fields in enumerate(_written_fields(written), 1):
+    for number, fields in enumerate(_written_fields(table_text), 1):
         tables.append(_table(number, fields))
-        ignored.update(key for key, written in fields.items() if key not in (*FIELDS, "pooling") and _is_set(written))
+        ignored.update(key for key, setting in fields.items() if key not in (*FIELDS, "pooling") and _is_set(setting))
     if not tables:
         raise BadInput(f"The text names no {POOLED}(...) and is no list of tables in JSON; {PASTE}.")
-    twice = [name for name, times in Counter(table.name for table in tables).items() if times > 1]
-    if twice:
+    repeated_names = [name for name, times in Counter(table.name for table in tables).items() if times > 1]
+    if repeated_names:
         raise BadInput(
-            f"{len(twice)} names stand twice, such as {twice[0][:60]!r}; TorchRec needs a name of its own for each table."
+            f"{len(repeated_names)} names stand twice, such as {repeated_names[0][:60]!r}; TorchRec needs a name of "
+            "its own for each table."
         )
     return TorchRecTables(tuple(tables), tuple(_sentences(tables, ignored)))
 
@@ -89,11 +90,11 @@ def _written_fields(text: str) -> Iterator[Mapping[str, Any]]:
         yield from _objects(content)
         return
     calls = _fields_of_calls(text)
-    first = next(calls, None)
-    if first is None and refusal:
+    first_table = next(calls, None)
+    if first_table is None and refusal:
         raise BadInput(f"The text {refusal}, as JSON, and names no {POOLED}(...); {PASTE}.")
-    if first is not None:
-        yield first
+    if first_table is not None:
+        yield first_table
         yield from calls
 
 
@@ -101,7 +102,9 @@ def _objects(content: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a list, or of the one list that an object has."""
     if isinstance(content, dict):
         lists = [content[key] for key in LISTS if isinstance(content.get(key), list)] or [
-            value for value in content.values() if isinstance(value, list) and all(isinstance(part, dict) for part in value)
+            json_list
+            for json_list in content.values()
+            if isinstance(json_list, list) and all(isinstance(part, dict) for part in json_list)
         ]
         if len(lists) != 1:
             raise BadInput(f"The JSON has {count(len(lists), 'list')} of tables; write one, as 'tables'.")
@@ -143,25 +146,25 @@ def _check_call(number: int, call: SourceCall) -> None:
 
 
 def _table(number: int, fields: Mapping[str, Any]) -> TorchRecTable:
-    written = fields.get("name", "")
-    name = f"t{number - 1}" if written in ("", None) else written
-    subject = f"Table {count(number)}" + (f" ({name[:60]!r})" if isinstance(name, str) and written else "")
+    written_name = fields.get("name", "")
+    name = f"t{number - 1}" if written_name in ("", None) else written_name
+    subject = f"Table {count(number)}" + (f" ({name[:60]!r})" if isinstance(name, str) and written_name else "")
     if not isinstance(name, str) or not name.isprintable() or len(name) > 200:
-        raise _refusal(subject, "name", written, "a text of at most 200 letters in quotes")
-    pooling = str(_word(fields.get("pooling", "SUM"))).upper()
+        raise _refusal(subject, "name", written_name, "a text of at most 200 letters in quotes")
+    pooling = str(_last_word(fields.get("pooling", "SUM"))).upper()
     if pooling not in ("SUM", "MEAN"):
         raise _refusal(subject, "pooling", fields["pooling"], "SUM or MEAN, the two that pool")
     return TorchRecTable(
         name,
-        _whole(subject, fields, "num_embeddings"),
-        _whole(subject, fields, "embedding_dim"),
+        _whole_number(subject, fields, "num_embeddings"),
+        _whole_number(subject, fields, "embedding_dim"),
         _precision(subject, fields.get("data_type", "FP32")),
         _features(subject, fields.get("feature_names"), name),
         pooling == "MEAN",
     )
 
 
-def _whole(subject: str, fields: Mapping[str, Any], field: str) -> int:
+def _whole_number(subject: str, fields: Mapping[str, Any], field: str) -> int:
     knob = KNOBS[f"model.{field}"]
     low, high = int(knob.low or 0), int(knob.high or 0)
     if field not in fields:
@@ -175,7 +178,7 @@ def _whole(subject: str, fields: Mapping[str, Any], field: str) -> int:
 
 
 def _precision(subject: str, data_type: Any) -> str:
-    word = str(_word(data_type)).upper()
+    word = str(_last_word(data_type)).upper()
     if word not in PRECISION:
         raise _refusal(subject, "data_type", data_type, "FP32, FP16, BF16 or INT8, in which rows can be trained here")
     return PRECISION[word]
@@ -190,37 +193,37 @@ def _features(subject: str, names: Any, table: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _word(written: Any) -> Any:
+def _last_word(dotted_name: Any) -> Any:
     """Return the last word of a dotted name, written with quotes or without."""
-    if isinstance(written, Symbol):
-        written = written.name
-    return written.rpartition(".")[2] if isinstance(written, str) else written
+    if isinstance(dotted_name, Symbol):
+        dotted_name = dotted_name.name
+    return dotted_name.rpartition(".")[2] if isinstance(dotted_name, str) else dotted_name
 
 
-def _refusal(subject: str, field: str, written: Any, allowed: str) -> BadInput:
-    if isinstance(written, Opaque | Symbol):
-        label = written.name if isinstance(written, Symbol) else written.text
-        if field not in ("data_type", "pooling") or isinstance(written, Opaque):
+def _refusal(subject: str, field: str, setting: Any, allowed: str) -> BadInput:
+    if isinstance(setting, Opaque | Symbol):
+        label = setting.name if isinstance(setting, Symbol) else setting.text
+        if field not in ("data_type", "pooling") or isinstance(setting, Opaque):
             return BadInput(
                 f"{subject}: {field} is {label[:60]}, whose value the text does not tell; write the value, or {PASTE}."
             )
-        written = label
-    return BadInput(f"{subject}: {field} is {str(written)[:60]}; write {allowed}.")
+        setting = label
+    return BadInput(f"{subject}: {field} is {str(setting)[:60]}; write {allowed}.")
 
 
-def _is_set(written: Any) -> bool:
-    return written not in (None, False, [], {}, "")
+def _is_set(setting: Any) -> bool:
+    return setting not in (None, False, [], {}, "")
 
 
 def _sentences(tables: Iterable[TorchRecTable], ignored: Mapping[str, int]) -> Iterator[str]:
-    if unused := [key for key in WITHOUT_TIME if key in ignored]:
-        yield f"{' and '.join(unused)} set first values alone, which no time depends on: ignored."
+    if unused_fields := [key for key in WITHOUT_TIME if key in ignored]:
+        yield f"{' and '.join(unused_fields)} set first values alone, which no time depends on: ignored."
     if unmodelled := [
         f"{meaning} ({key} of {count(ignored[key], 'table')})" for key, meaning in WITHOUT_MODEL.items() if key in ignored
     ]:
         yield f"These tables are timed without what is not modelled: {', '.join(unmodelled)}."
-    if strange := sorted(ignored.keys() - {*WITHOUT_TIME, *WITHOUT_MODEL}):
-        yield f"Fields that no {POOLED} has were ignored: {', '.join(strange[:5])}."
+    if unknown_fields := sorted(ignored.keys() - {*WITHOUT_TIME, *WITHOUT_MODEL}):
+        yield f"Fields that no {POOLED} has were ignored: {', '.join(unknown_fields[:5])}."
     means = sum(table.mean for table in tables)
     if means:
         yield f"pooling=MEAN of {count(means, 'table')} is timed as SUM: the division is not counted."

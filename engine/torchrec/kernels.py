@@ -1,4 +1,4 @@
-"""Where each table lies under a system, and the compute kernel of TorchRec that looks it up there."""
+"""The memory of each table under a system, and TorchRec's compute kernel for lookups there."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -36,8 +36,8 @@ class CacheSettings(NamedTuple):
     """The cache of a table in HBM.
 
     algorithm: "LRU" or "LFU".
-    load_factor: share of the table's rows that it holds.
-    prefetch: whether rows are fetched while the batch before trains.
+    load_factor: share of the table's rows that the cache holds.
+    prefetch: whether rows are fetched while the previous batch trains.
     lookups: expected unique rows of a batch over all ranks, None where unknown.
     miss_rate: expected share of these that miss.
     """
@@ -58,8 +58,8 @@ class TableKernel(NamedTuple):
 
 def representable() -> str:
     """Return the names of the systems whose plans TorchRec can run, for sentences."""
-    *names, last = REPRESENTED
-    return f"{', '.join(names)} or {last}"
+    *names, last_name = REPRESENTED
+    return f"{', '.join(names)} or {last_name}"
 
 
 def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
@@ -71,10 +71,10 @@ def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
     if memories is None:
         raise BadKnob(f"system={s.system} has no plan that TorchRec can run; choose {representable()}.")
     if system.tiers:
-        kept = system.tiers(s).kept
+        bytes_by_memory = system.tiers(s).kept
         lowest = [*memories.values()][-1]
-        place = [np.asarray(kept[memory]) > 0 for memory in memories if memory in kept]
-        names = [kernel for memory, kernel in memories.items() if memory in kept]
+        place = [np.asarray(bytes_by_memory[memory]) > 0 for memory in memories if memory in bytes_by_memory]
+        names = [kernel for memory, kernel in memories.items() if memory in bytes_by_memory]
         return tuple(
             TableKernel(next((name for name, lies in zip(names, place, strict=True) if lies[table]), lowest))
             for table in range(s.model.num_tables)
@@ -85,7 +85,7 @@ def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
 
 
 def _mixed_kernels(settled: Settled) -> tuple[TableKernel, ...]:
-    """Return the kernels of tables that have their own; raises BadKnob for one that the host looks up, which TorchRec has not."""
+    """Return the kernel that policy.kernel gives each table; raises BadKnob for host, which TorchRec lacks."""
     kernels = chosen_kernels(settled.scenario)
     if HOST in kernels:
         raise BadKnob(
@@ -99,7 +99,7 @@ def _mixed_kernels(settled: Settled) -> tuple[TableKernel, ...]:
 
 
 def _caches(settled: Settled) -> tuple[CacheSettings | None, ...]:
-    """Return the cache of each table with its expected use: misses are spread over tables as unique rows are."""
+    """Return the cache of each table with its expected use; misses are shared out by unique rows."""
     s, cache = settled.scenario, settled.system.cache
     if cache is None:
         return ()

@@ -1,4 +1,4 @@
-"""Knobs from TorchRec's tables and topology: what a scenario takes over of them, and sentences on what it does not."""
+"""Changes of knobs that represent TorchRec's tables and topology, and sentences on the parts that no knob has."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -32,14 +32,14 @@ WITHOUT_KNOB = {
 
 
 class KnobChanges(NamedTuple):
-    """Changes of knobs by dotted path, and sentences on what was chosen."""
+    """Changes of knobs by dotted path, and sentences on the choices made."""
 
     changes: Mapping[str, Any]
     sentences: tuple[str, ...] = ()
 
 
 class ScenarioChoice(NamedTuple):
-    """A scenario with TorchRec's tables on TorchRec's machine, and sentences on how it came about."""
+    """A scenario with TorchRec's tables on TorchRec's machine, and sentences on the choices made."""
 
     scenario: Scenario
     sentences: tuple[str, ...]
@@ -53,28 +53,30 @@ def torchrec_scenario(
     settings: Mapping[str, Any],
     as_started: bool = False,
 ) -> ScenarioChoice:
-    """Return a start with TorchRec's tables and topology, then settings by hand; raises BadKnob.
+    """Change a start to TorchRec's tables and topology, then to settings by hand; raises BadKnob.
 
-    A start that nobody has chosen gets a system, GPUs and a batch as TorchRec has them; `as_started` keeps its own.
+    System, GPUs and batch become TorchRec's defaults where no text sets them; `as_started` keeps those of the start.
     """
     if strange := next((path for path in SHAPE if path in settings), ""):
         raise BadKnob(f"{strange} is what the tables say; change the tables or the pooling factors.")
     parts = [
-        KnobChanges({}) if as_started else _usual(topology, settings),
+        KnobChanges({}) if as_started else _default_changes(topology, settings),
         _model_changes(start, tables, pooling, settings),
         _machine_changes(start, topology) if topology else KnobChanges({}),
     ]
     changes: dict[str, Any] = {REPLICAS: 0.0}  # TorchRec has no copies of single rows
     changes |= {path: setting for part in parts for path, setting in part.changes.items()}
-    whole, ending = mended(start, {**changes, **settings})
-    scenario = with_values(start, whole)
+    mended_settings, mending_sentence = mended(start, {**changes, **settings})
+    scenario = with_values(start, mended_settings)
     if scenario.system not in REPRESENTED:
         raise BadKnob(f"system={scenario.system} has no plan that TorchRec can run; choose {representable()}.")
-    return ScenarioChoice(scenario, (*(sentence for part in parts for sentence in part.sentences), *filter(None, [ending])))
+    return ScenarioChoice(
+        scenario, (*(sentence for part in parts for sentence in part.sentences), *filter(None, [mending_sentence]))
+    )
 
 
-def _usual(topology: TorchRecTopology | None, settings: Mapping[str, Any]) -> KnobChanges:
-    """Return system, GPUs, batch and plan as TorchRec has them where nobody says otherwise."""
+def _default_changes(topology: TorchRecTopology | None, settings: Mapping[str, Any]) -> KnobChanges:
+    """Return TorchRec's default system, GPUs and batch where neither topology nor settings give them."""
     changes: dict[str, Any] = {"system": USUAL_SYSTEM}
     sentences = []
     gpus = settings.get(GPUS) or (topology.world_size if topology else USUAL_GPUS)
@@ -88,22 +90,22 @@ def _usual(topology: TorchRecTopology | None, settings: Mapping[str, Any]) -> Kn
 
 
 def table_changes(tables: Sequence[TorchRecTable], pooling: PoolingFactors) -> dict[str, Any]:
-    """Return the knobs, by dotted path, that TorchRec's tables and their pooling factors say."""
+    """Return the knobs, by dotted path, of TorchRec's tables and their pooling factors."""
     return {
         "model.num_tables": len(tables),
-        "model.num_embeddings": _listed([table.rows for table in tables]),
-        "model.embedding_dim": _brief([table.dim for table in tables]),
-        "model.row_precision": _brief([table.precision for table in tables]),
-        "model.pooling": _listed([lookups(factors) for factors in pooling]),
-        "model.features": _brief([len(table.features) for table in tables]),
+        "model.num_embeddings": _list_setting([table.rows for table in tables]),
+        "model.embedding_dim": _scalar_or_list([table.dim for table in tables]),
+        "model.row_precision": _scalar_or_list([table.precision for table in tables]),
+        "model.pooling": _list_setting([lookups(factors) for factors in pooling]),
+        "model.features": _scalar_or_list([len(table.features) for table in tables]),
     }
 
 
 def _model_changes(
     start: Scenario, tables: Sequence[TorchRecTable], pooling: PoolingFactors, settings: Mapping[str, Any]
 ) -> KnobChanges:
-    """Return the tables as knobs; vectors of unlike widths are concatenated, which needs no projection."""
-    number, sentences, changes = len(tables), [], table_changes(tables, pooling)
+    """Return the tables as knobs; vectors of different widths are concatenated, which needs no projection."""
+    num_tables, sentences, changes = len(tables), [], table_changes(tables, pooling)
     dims = changes["model.embedding_dim"]
     if start.model.projection_dim and PROJECTION not in settings:
         changes[PROJECTION] = None
@@ -114,18 +116,18 @@ def _model_changes(
         sentences.append("Tables have unlike widths: their vectors are concatenated, which needs no projection.")
     elif not isinstance(dims, tuple) and INTERACTION not in settings:
         sentences.append(f"All tables have {count(dims)} columns: MLPs and interaction are as in {start.model.name}.")
-    stale = stale_lists(start, number)
+    stale = stale_lists(start, num_tables)
     changes |= {path: default for path, default in stale.items() if path not in settings}
     if stale:
         sentences.append(f"Lists of the start for other tables are left out: {', '.join(stale)}.")
     return KnobChanges(changes, tuple(sentences))
 
 
-def _listed(numbers: Sequence[int]) -> tuple[int, ...]:
+def _list_setting(numbers: Sequence[int]) -> tuple[int, ...]:
     return tuple(numbers) if len(set(numbers)) > 1 else (numbers[0],)
 
 
-def _brief(settings: Sequence[Any]) -> Any:
+def _scalar_or_list(settings: Sequence[Any]) -> Any:
     return tuple(settings) if len(set(settings)) > 1 else settings[0]
 
 
@@ -162,10 +164,10 @@ def _machine_changes(start: Scenario, topology: TorchRecTopology) -> KnobChanges
     return KnobChanges(changes, tuple(sentences))
 
 
-def _nearest_gpu(own: str, nbytes: float) -> str:
-    """Return the GPU whose memory is nearest, the start's own if none is nearer.
+def _nearest_gpu(start_gpu: str, nbytes: float) -> str:
+    """Return the GPU with the nearest memory size; the start's GPU wins a tie.
 
     People write 80 GB as 80 * 1024**3 bytes: capacities are compared by that count.
     """
-    far = {name: abs(part.memory.value - nbytes / GiB) for name, part in ACCELERATORS.items()}
-    return own if far.get(own) == min(far.values()) else min(far, key=far.__getitem__)
+    distances = {name: abs(part.memory.value - nbytes / GiB) for name, part in ACCELERATORS.items()}
+    return start_gpu if distances.get(start_gpu) == min(distances.values()) else min(distances, key=distances.__getitem__)

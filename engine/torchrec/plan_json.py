@@ -1,4 +1,4 @@
-"""Sharding plans as JSON: the form in which TorchRec dumps its own, written, and read back.
+"""Write sharding plans as the JSON that TorchRec dumps, and read such JSON back.
 
 A plan is {"plan": {module: {table: {sharding_type, compute_kernel, ranks, shards, cache_params}}}}; a shard is {shard_offsets,
 shard_sizes, placement}, rows first.
@@ -63,21 +63,24 @@ def _table_content(sharding: TableSharding, local_ranks: int) -> dict[str, Any]:
 
 
 def read_plan(text: str, tables: Sequence[TorchRecTable], layout: RankLayout) -> tuple[TableSharding, ...]:
-    """Read a plan for some tables, ours or TorchRec's own dump, in the order of tables; raises BadInput naming the table."""
+    """Read a plan, ours or TorchRec's dump, in the order of tables; raises BadInput naming the table."""
     content = json_content(text, "lines of the plan", "write them as TorchRec dumps a plan")
-    written = dict(_table_contents(content, 0))
+    content_by_table = dict(_table_contents(content, 0))
     names = [table.name for table in tables]
-    if missing := [name for name in names if name not in written]:
-        raise BadInput(f"The plan lacks {count(len(missing), 'table')} of {count(len(names))}, such as {missing[0][:60]!r}.")
-    if strange := [name for name in written if name not in set(names)]:
+    if absent_names := [name for name in names if name not in content_by_table]:
         raise BadInput(
-            f"The plan has the table {strange[0][:60]!r}, which is not among the tables; {nearest(strange[0], tuple(names))}"
+            f"The plan lacks {count(len(absent_names), 'table')} of {count(len(names))}, such as {absent_names[0][:60]!r}."
         )
-    return tuple(_read_table(table, written[table.name], layout) for table in tables)
+    if unknown_names := [name for name in content_by_table if name not in set(names)]:
+        raise BadInput(
+            f"The plan has the table {unknown_names[0][:60]!r}, which is not among the tables; "
+            f"{nearest(unknown_names[0], tuple(names))}"
+        )
+    return tuple(_read_table(table, content_by_table[table.name], layout) for table in tables)
 
 
 def _table_contents(content: Any, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the tables of a plan by name: under "plan" and a module's path, under the latter alone, or bare."""
+    """Yield the tables of a plan by name; "plan" and the module's path around them may be absent."""
     if not isinstance(content, dict) or depth > 2:
         raise BadInput('The plan is no map of tables; write {"plan": {module: {table: {"sharding_type": ...}}}}.')
     for name, part in content.items():
@@ -89,12 +92,12 @@ def _table_contents(content: Any, depth: int) -> Iterator[tuple[str, Mapping[str
 
 def _read_table(table: TorchRecTable, content: Mapping[str, Any], layout: RankLayout) -> TableSharding:
     sharding_type, kernel = content["sharding_type"], content.get("compute_kernel", KERNELS[0])
-    for field, word, known in (("sharding_type", sharding_type, SHARDING_TYPES), ("compute_kernel", kernel, KERNELS)):
-        if word not in known:
-            raise _wrong(table, f"{field} is {str(word)[:40]!r}; known are {', '.join(known)}")
+    for field, word, known_words in (("sharding_type", sharding_type, SHARDING_TYPES), ("compute_kernel", kernel, KERNELS)):
+        if word not in known_words:
+            raise _plan_error(table, f"{field} is {str(word)[:40]!r}; known are {', '.join(known_words)}")
     ranks = content.get("ranks") or []
     if not isinstance(ranks, list) or not all(_is_count(rank) for rank in ranks):
-        raise _wrong(table, f"ranks are {str(ranks)[:40]}; write a list of numbers")
+        raise _plan_error(table, f"ranks are {str(ranks)[:40]}; write a list of numbers")
     spec = content.get("sharding_spec")
     blocks = content.get("shards") or (spec.get("shards") if isinstance(spec, dict) else spec)
     if sharding_type == DATA_PARALLEL:
@@ -103,8 +106,10 @@ def _read_table(table: TorchRecTable, content: Mapping[str, Any], layout: RankLa
         shards = _read_shards(table, blocks, ranks)
     else:
         shards = [*_usual_shards(table, sharding_type, ranks, layout)]
-    if beyond := next((shard.rank for shard in shards if shard.rank >= layout.world), None):
-        raise _wrong(table, f"it lies on rank {beyond}, but there are {count(layout.world)}; give the topology of the plan")
+    if excess_rank := next((shard.rank for shard in shards if shard.rank >= layout.world), None):
+        raise _plan_error(
+            table, f"it lies on rank {excess_rank}, but there are {count(layout.world)}; give the topology of the plan"
+        )
     ordered = sorted(shards, key=lambda shard: (shard.column_offset, shard.row_offset, shard.rank))
     cache = _read_cache(table, content.get("cache_params"))
     return TableSharding(table.name, sharding_type, kernel, tuple(ordered), cache if kernel == CACHED else None)
@@ -113,56 +118,62 @@ def _read_table(table: TorchRecTable, content: Mapping[str, Any], layout: RankLa
 def _read_shards(table: TorchRecTable, blocks: Any, ranks: Sequence[int]) -> list[TableShard]:
     """Return the shards that a plan lists; raises BadInput unless they cover the table once."""
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-        raise _wrong(table, "shards are no list of objects")
+        raise _plan_error(table, "shards are no list of objects")
     shards = []
     for number, block in enumerate(blocks):
         size, offset = (block.get(f"shard_{name}s", block.get(name)) for name in ("size", "offset"))
         if not all(isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in (size, offset)):
-            raise _wrong(table, f"shard {number} needs shard_sizes and shard_offsets, two numbers each: rows, columns")
+            raise _plan_error(table, f"shard {number} needs shard_sizes and shard_offsets, two numbers each: rows, columns")
         rank = block.get("rank", ranks[number] if number < len(ranks) else None)
-        placed = PLACEMENT.fullmatch(str(block.get("placement", "")))
-        rank = int(placed[1]) if placed else rank
+        placement = PLACEMENT.fullmatch(str(block.get("placement", "")))
+        rank = int(placement[1]) if placement else rank
         if not _is_count(rank):
-            raise _wrong(table, f"shard {number} has no rank; write 'placement': 'rank:0/cuda:0'")
+            raise _plan_error(table, f"shard {number} has no rank; write 'placement': 'rank:0/cuda:0'")
         shards.append(TableShard(size[0], size[1], offset[0], offset[1], rank))
     if not _covered_once(table, shards):
-        raise _wrong(table, f"shards do not cover its {count(table.rows)} rows of {count(table.dim)} columns once")
+        raise _plan_error(table, f"shards do not cover its {count(table.rows)} rows of {count(table.dim)} columns once")
     return shards
 
 
 def _covered_once(table: TorchRecTable, shards: Sequence[TableShard]) -> bool:
-    """Return whether each element of a table lies in one shard: as many lie in shards as it has, and no two shards share any."""
+    """Return whether each element of a table lies in exactly one shard.
+
+    Shards have as many elements as the table, lie inside of it, and no two shards overlap.
+    """
     covered = sum(shard.rows * shard.columns for shard in shards)
     row, column = (np.array([getattr(shard, f"{side}_offset") for shard in shards]) for side in ("row", "column"))
     row_end, column_end = (
-        at + np.array([getattr(shard, side) for shard in shards]) for at, side in ((row, "rows"), (column, "columns"))
+        start + np.array([getattr(shard, side) for shard in shards]) for start, side in ((row, "rows"), (column, "columns"))
     )
     if covered != table.rows * table.dim or (row_end > table.rows).any() or (column_end > table.dim).any():
         return False
-    some = np.flatnonzero((row_end > row) & (column_end > column))
+    filled_shards = np.flatnonzero((row_end > row) & (column_end > column))
     return all(
         (
-            (row[some] < row_end[n]) & (row[n] < row_end[some]) & (column[some] < column_end[n]) & (column[n] < column_end[some])
+            (row[filled_shards] < row_end[shard])
+            & (row[shard] < row_end[filled_shards])
+            & (column[filled_shards] < column_end[shard])
+            & (column[shard] < column_end[filled_shards])
         ).sum()
         == 1
-        for n in some
+        for shard in filled_shards
     )
 
 
 def _usual_shards(table: TorchRecTable, sharding_type: str, ranks: Sequence[int], layout: RankLayout) -> Iterator[TableShard]:
     """Yield the shards that TorchRec makes of a table by its type and ranks alone."""
     if sharding_type == GRID or (not ranks and sharding_type != ROW_WISE):
-        raise _wrong(table, "neither shards nor ranks say where it lies")
+        raise _plan_error(table, "neither shards nor ranks say where it lies")
     if sharding_type == TABLE_WISE:
         yield TableShard(table.rows, table.dim, 0, 0, ranks[0])
     elif sharding_type in (ROW_WISE, TABLE_ROW_WISE):
-        first, number = (
+        first_rank, num_ranks = (
             (0, layout.world) if sharding_type == ROW_WISE else (ranks[0] // layout.local * layout.local, layout.local)
         )
-        for place, (rows, offset) in enumerate(row_blocks(table.rows, [1] * number)):
-            yield TableShard(rows, table.dim, offset, 0, first + place)
+        for position, (rows, offset) in enumerate(row_blocks(table.rows, [1] * num_ranks)):
+            yield TableShard(rows, table.dim, offset, 0, first_rank + position)
     elif len(ranks) > table.dim:
-        raise _wrong(table, f"{count(len(ranks))} ranks cannot share {count(table.dim)} columns")
+        raise _plan_error(table, f"{count(len(ranks))} ranks cannot share {count(table.dim)} columns")
     else:
         offset = 0
         for rank, columns in zip(ranks, column_blocks(table.dim, len(ranks)), strict=True):
@@ -171,12 +182,12 @@ def _usual_shards(table: TorchRecTable, sharding_type: str, ranks: Sequence[int]
 
 
 def _read_cache(table: TorchRecTable, params: Any) -> CacheSettings:
-    """Return a table's cache; what a plan does not say is TorchRec's default."""
+    """Return a table's cache; a setting that the plan lacks is TorchRec's default."""
     fields = params if isinstance(params, dict) else {}
     share = fields.get("load_factor")
     share = USUAL_LOAD_FACTOR if share is None else share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-        raise _wrong(table, f"load_factor is {str(share)[:40]}; write a share of rows above 0 and up to 1")
+        raise _plan_error(table, f"load_factor is {str(share)[:40]}; write a share of rows above 0 and up to 1")
     algorithm = str(fields.get("algorithm") or "LRU").rpartition(".")[2].upper()
     return CacheSettings("LFU" if algorithm == "LFU" else "LRU", float(share), fields.get("prefetch_pipeline") is True)
 
@@ -185,5 +196,5 @@ def _is_count(number: Any) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 10**12
 
 
-def _wrong(table: TorchRecTable, fact: str) -> BadInput:
+def _plan_error(table: TorchRecTable, fact: str) -> BadInput:
     return BadInput(f"The plan of table {table.name[:60]!r}: {fact}.")

@@ -1,7 +1,8 @@
-"""The estimates of TorchRec's planner for a plan: milliseconds, HBM and DRAM of each rank, by the formulas of release 1.8.
+"""The estimates of TorchRec's planner for a plan, by the formulas of release 1.8.
 
-They are not ours: each lookup reads its row at the memory's full rate, an exchange moves each vector once, and the shards
-of a rank are added up. tests/torchrec compares them with TorchRec's estimators.
+An estimate has the milliseconds, HBM and DRAM of each rank. These formulas are not ours: each lookup reads its row at the
+memory's full rate, an exchange moves each vector once, and the shards of a rank are added up. tests/torchrec compares the
+estimates with TorchRec's estimators.
 """
 
 from collections.abc import Sequence
@@ -27,9 +28,14 @@ STATE_PER_BYTE = {"sgd": 0.0, "adagrad": 1.0, "adam": 2.0}  # of a row's bytes, 
 
 
 class ShardPerf(NamedTuple):
-    """Milliseconds of a batch: lookup and exchange forward and backward, fetching of missed rows, exchange of indices.
+    """The planner's milliseconds of a batch, by part.
 
-    The planner leaves the last one out of its total.
+    forward_compute: lookup of rows.
+    forward_comms: exchange of pooled vectors.
+    backward_compute: update of rows.
+    backward_comms: exchange of gradients.
+    prefetch: fetching of missed rows.
+    input_comms: exchange of indices, which the planner leaves out of its total.
     """
 
     forward_compute: float = 0.0
@@ -46,7 +52,7 @@ class ShardPerf(NamedTuple):
 
 
 class RankEstimate(NamedTuple):
-    """What the planner expects of a shard, or of all shards of a rank: bytes of HBM and of host DRAM, milliseconds."""
+    """The planner's estimate of a shard or a rank: bytes of HBM and of host DRAM, milliseconds."""
 
     hbm: float
     ddr: float
@@ -57,11 +63,11 @@ TableEstimates = tuple[RankEstimate, ...]
 
 
 class PlannerInputs(NamedTuple):
-    """What the planner's formulas need beside a plan.
+    """The inputs of the planner's formulas besides the plan.
 
     topology: ranks and bandwidths.
     batch: samples of a rank.
-    optimizers: that of each table, (T,), by our names.
+    optimizers: the optimizer of each table, (T,), by our names.
     """
 
     topology: TorchRecTopology
@@ -80,19 +86,21 @@ class _Amounts(NamedTuple):
 def shard_estimates(
     tables: Sequence[TorchRecTable], pooling: PoolingFactors, shardings: Sequence[TableSharding], inputs: PlannerInputs
 ) -> tuple[TableEstimates, ...]:
-    """Return what the planner expects of the shards of each table, (T,)."""
-    each = zip(tables, pooling, shardings, inputs.optimizers, strict=True)
-    return tuple(_table_estimates(table, factors, sharding, optimizer, inputs) for table, factors, sharding, optimizer in each)
+    """Return the planner's estimates of the shards of each table, (T,)."""
+    table_inputs = zip(tables, pooling, shardings, inputs.optimizers, strict=True)
+    return tuple(
+        _table_estimates(table, factors, sharding, optimizer, inputs) for table, factors, sharding, optimizer in table_inputs
+    )
 
 
 def rank_estimates(shardings: Sequence[TableSharding], estimates: Sequence[TableEstimates], ranks: int) -> TableEstimates:
-    """Return what the planner expects of each rank, (P,): the sum over its shards."""
+    """Return the planner's estimate of each rank, (P,): the sum over its shards."""
     sums = [RankEstimate(0, 0, ShardPerf())] * ranks
-    for sharding, of_table in zip(shardings, estimates, strict=True):
-        for shard, estimate in zip(sharding.shards, of_table, strict=True):
-            before = sums[shard.rank]
-            perf = ShardPerf(*(old + new for old, new in zip(before.perf, estimate.perf, strict=True)))
-            sums[shard.rank] = RankEstimate(before.hbm + estimate.hbm, before.ddr + estimate.ddr, perf)
+    for sharding, table_estimates in zip(shardings, estimates, strict=True):
+        for shard, estimate in zip(sharding.shards, table_estimates, strict=True):
+            rank_sum = sums[shard.rank]
+            perf = ShardPerf(*(rank_ms + shard_ms for rank_ms, shard_ms in zip(rank_sum.perf, estimate.perf, strict=True)))
+            sums[shard.rank] = RankEstimate(rank_sum.hbm + estimate.hbm, rank_sum.ddr + estimate.ddr, perf)
     return tuple(sums)
 
 
@@ -114,24 +122,27 @@ def _table_estimates(
 
 
 def _perf(sharding: TableSharding, shard: TableShard, amounts: _Amounts, topology: TorchRecTopology) -> ShardPerf:
-    """Return the milliseconds of a shard; with rows over ranks each has its share of the lookups, but sends all vectors."""
+    """Return the milliseconds of a shard.
+
+    A rank with some of the rows has its share of the lookups, but sends all vectors.
+    """
     world, split = topology.world_size, _split(sharding, topology)
     rate = _kernel_rate(sharding, topology)
     replicated = sharding.sharding_type == DATA_PARALLEL
     samples = 1 if replicated else world
-    indices = ceil(amounts.lookups / split * samples * INDEX_BYTES)
+    index_bytes = ceil(amounts.lookups / split * samples * INDEX_BYTES)
     width = max(shard.columns, NARROWEST) if _whole_rows(sharding) else shard.columns
-    read = amounts.lookups / split * samples * width * amounts.element
-    pooled = amounts.vectors * samples * shard.columns * amounts.element
-    forward = (indices + read + pooled) * (_block_penalty(shard.columns) if _whole_rows(sharding) else 1.0) / rate
+    row_bytes = amounts.lookups / split * samples * width * amounts.element
+    pooled_bytes = amounts.vectors * samples * shard.columns * amounts.element
+    forward = (index_bytes + row_bytes + pooled_bytes) * (_block_penalty(shard.columns) if _whole_rows(sharding) else 1.0) / rate
     backward = forward * topology.bwd_compute_multiplier
     if replicated:
         return ShardPerf(forward, 0.0, backward, _replica_comms(shard, amounts, rate, topology))
     comms = _vector_comms(sharding, shard, amounts, topology)
-    copied = 0.0 if _whole_rows(sharding) else pooled * BATCHED_COPY / rate
+    copy_ms = 0.0 if _whole_rows(sharding) else pooled_bytes * BATCHED_COPY / rate
     input_comms = ceil(amounts.lookups * world * INDEX_BYTES) / topology.bandwidth(world, topology.local_world_size)
-    prefetch = _prefetched(sharding) / split * shard.columns * amounts.element / topology.hbm_to_ddr_mem_bw
-    return ShardPerf(forward, comms, backward, comms + copied, prefetch, input_comms)
+    prefetch = _prefetched_rows(sharding) / split * shard.columns * amounts.element / topology.hbm_to_ddr_mem_bw
+    return ShardPerf(forward, comms, backward, comms + copy_ms, prefetch, input_comms)
 
 
 def _whole_rows(sharding: TableSharding) -> bool:
@@ -140,7 +151,7 @@ def _whole_rows(sharding: TableSharding) -> bool:
 
 
 def _split(sharding: TableSharding, topology: TorchRecTopology) -> int:
-    """Return over how many ranks the planner spreads a shard's lookups."""
+    """Return the number of ranks over which the planner spreads a shard's lookups."""
     if sharding.sharding_type == ROW_WISE:
         return topology.world_size
     return topology.group_size if sharding.sharding_type in (TABLE_ROW_WISE, GRID) else 1
@@ -160,25 +171,28 @@ def _block_penalty(columns: int) -> float:
 
 
 def _vector_comms(sharding: TableSharding, shard: TableShard, amounts: _Amounts, topology: TorchRecTopology) -> float:
-    """Return the milliseconds in which a shard's pooled vectors cross one way: at once, or within a group and between groups."""
+    """Return the milliseconds in which a shard's pooled vectors cross one way.
+
+    Vectors of sharding by groups cross within a group, then between groups; others cross at once.
+    """
     vector = amounts.vectors * shard.columns * amounts.element
     world, local, group = topology.world_size, topology.local_world_size, topology.group_size
     if sharding.sharding_type not in (TABLE_ROW_WISE, GRID):
         return vector * world / topology.bandwidth(world, local)
     groups = max(1, world // group)
-    between = vector * groups / topology.bandwidth(groups, 1) if groups > 1 else 0.0
-    return vector * world / topology.bandwidth(group, min(group, local)) + between
+    between_groups_ms = vector * groups / topology.bandwidth(groups, 1) if groups > 1 else 0.0
+    return vector * world / topology.bandwidth(group, min(group, local)) + between_groups_ms
 
 
 def _replica_comms(shard: TableShard, amounts: _Amounts, rate: float, topology: TorchRecTopology) -> float:
     """Return the milliseconds in which the gradients of a whole table are summed and added."""
     size = shard.rows * shard.columns * amounts.element
     nodes = min(topology.world_size / topology.local_world_size, 2)
-    reduced = size * (2 * nodes - 1) / nodes / (topology.inter_host_bw * topology.local_world_size)
-    return reduced * (2 if topology.world_size > 2 * topology.local_world_size else 1) + size * ELEMENTWISE / rate
+    reduce_ms = size * (2 * nodes - 1) / nodes / (topology.inter_host_bw * topology.local_world_size)
+    return reduce_ms * (2 if topology.world_size > 2 * topology.local_world_size else 1) + size * ELEMENTWISE / rate
 
 
-def _prefetched(sharding: TableSharding) -> float:
+def _prefetched_rows(sharding: TableSharding) -> float:
     """Return the rows that a batch is expected to fetch into a cache, 0 where that is unknown."""
     cache = sharding.cache
     return cache.miss_rate * (cache.lookups or 0.0) if cache and sharding.kernel == CACHED else 0.0
@@ -192,7 +206,10 @@ def _storage(
     optimizer: str,
     topology: TorchRecTopology,
 ) -> tuple[int, int]:
-    """Return a shard's bytes of HBM and of host DRAM: rows with their optimizer, the cache with its maps, input and output."""
+    """Return a shard's bytes of HBM and of host DRAM.
+
+    Rows count with their optimizer's state, the cache with its maps, a batch with its input and output.
+    """
     elements, replicated = table.rows * table.dim, sharding.sharding_type == DATA_PARALLEL
     size, in_host = elements * amounts.element, sharding.kernel in (UVM, CACHED)
     share = (sharding.cache.load_factor if sharding.cache else USUAL_CACHE) if sharding.kernel == CACHED else 0.0
@@ -202,8 +219,8 @@ def _storage(
         return part + ceil(part * STATE_PER_BYTE.get(optimizer, 1 / table.dim))
 
     maps = ceil(shard.rows * (MAP_BYTES + share * SLOT_BYTES)) if share else 0
-    held = 0 if sharding.kernel == DRIVES else with_state(round(size * share) if in_host else size) + maps
+    table_bytes = 0 if sharding.kernel == DRIVES else with_state(round(size * share) if in_host else size) + maps
     samples = 1 if replicated else topology.world_size
-    moved = ceil(amounts.lookups / _split(sharding, topology) * samples * INDEX_BYTES)
-    moved += ceil(amounts.vectors * samples * shard.columns * amounts.element)
-    return held + (moved if shard.rows or _whole_rows(sharding) else 0), with_state(size) if in_host else 0
+    batch_bytes = ceil(amounts.lookups / _split(sharding, topology) * samples * INDEX_BYTES)
+    batch_bytes += ceil(amounts.vectors * samples * shard.columns * amounts.element)
+    return table_bytes + (batch_bytes if shard.rows or _whole_rows(sharding) else 0), with_state(size) if in_host else 0

@@ -14,23 +14,24 @@ PoolingFactors = tuple[tuple[float, ...], ...]  # by table, one for each of its 
 
 
 def read_pooling(text: str, tables: Sequence[TorchRecTable]) -> PoolingFactors:
-    """Read a map in JSON from feature or table to mean lookups, 1 where it has none; raises BadInput.
+    """Read mean lookups by feature or table from JSON; raises BadInput.
 
-    A table's number is that of all its features together; a list has one number a feature.
+    A feature without a number has 1. A table's number counts for all its features together; a list has one number a feature.
     """
-    factors = _numbers(text)
+    factors = _read_factors(text)
     features = {feature for table in tables for feature in table.features}
-    strange = [name for name in factors if name not in features and all(name != table.name for table in tables)]
-    if strange:
-        known = sorted(features | {table.name for table in tables})
+    unknown_names = [name for name in factors if name not in features and all(name != table.name for table in tables)]
+    if unknown_names:
+        known_names = sorted(features | {table.name for table in tables})
         raise BadInput(
-            f"Pooling factors name {strange[0][:60]!r}, which is no feature and no table; {nearest(strange[0], known)}"
+            f"Pooling factors name {unknown_names[0][:60]!r}, which is no feature and no table; "
+            f"{nearest(unknown_names[0], known_names)}"
         )
-    return tuple(_of_table(table, factors) for table in tables)
+    return tuple(_table_factors(table, factors) for table in tables)
 
 
 def lookups(factors: Sequence[float]) -> int:
-    """Return the whole lookups of a sample in a table with such pooling factors: their sum, at least 1 a feature."""
+    """Return the whole lookups of a sample in a table: the sum of its factors, at least 1 a feature."""
     return max(len(factors), round(sum(factors)))
 
 
@@ -43,30 +44,32 @@ def pooling_sentences(pooling: PoolingFactors) -> tuple[str, ...]:
     return (f"Pooling factors of {count(len(rounded), 'table')} are rounded to whole lookups, {example}; not for the planner.",)
 
 
-def _numbers(text: str) -> dict[str, Any]:
+def _read_factors(text: str) -> dict[str, Any]:
     content = json_content(text, "pooling factors", 'write a map from feature or table to mean lookups, such as {"f0": 30}')
     if not isinstance(content, dict):
         raise BadInput('The pooling factors are no map; write one such as {"f0": 30}.')
     return content
 
 
-def _of_table(table: TorchRecTable, factors: dict[str, Any]) -> tuple[float, ...]:
+def _table_factors(table: TorchRecTable, factors: dict[str, Any]) -> tuple[float, ...]:
     """Return the pooling factor of each feature of a table."""
-    number = len(table.features)
+    num_features = len(table.features)
     if table.name not in factors or (table.name in table.features and not isinstance(factors[table.name], list)):
         return tuple(_factor(feature, factors.get(feature, 1.0)) for feature in table.features)
-    if both := [feature for feature in table.features if feature in factors and feature != table.name]:
+    if doubled_features := [feature for feature in table.features if feature in factors and feature != table.name]:
         raise BadInput(
-            f"Pooling factors name both the table {table.name[:60]!r} and its feature {both[0][:60]!r}; write one of them."
+            f"Pooling factors name both the table {table.name[:60]!r} and its feature {doubled_features[0][:60]!r}; "
+            "write one of them."
         )
-    written = factors[table.name]
-    if not isinstance(written, list):
-        return (_factor(table.name, written) / number,) * number
-    if len(written) != number:
+    table_factors = factors[table.name]
+    if not isinstance(table_factors, list):
+        return (_factor(table.name, table_factors) / num_features,) * num_features
+    if len(table_factors) != num_features:
         raise BadInput(
-            f"The pooling factor of {table.name[:60]!r} has {count(len(written), 'number')} for {count(number, 'feature')}."
+            f"The pooling factor of {table.name[:60]!r} has {count(len(table_factors), 'number')} for "
+            f"{count(num_features, 'feature')}."
         )
-    return tuple(_factor(table.name, factor) for factor in written)
+    return tuple(_factor(table.name, factor) for factor in table_factors)
 
 
 def _factor(name: str, factor: Any) -> float:

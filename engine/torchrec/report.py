@@ -11,7 +11,7 @@ from .plan_json import plan_content
 
 
 def answer_content(answer: TorchRecAnswer, module: str) -> dict[str, Any]:
-    """Return an answer as one object; `module` is the path at which TorchRec's model has the tables."""
+    """Return an answer as one JSON-ready object; `module` is the path of the tables in TorchRec's model."""
     request, plan = answer.request, answer.plan
     return {
         "model_version": version.MODEL,
@@ -45,9 +45,9 @@ def _read_content(plan: PricedPlan) -> dict[str, Any]:
 
 
 def table_rows(request: TorchRecRequest, plan: PricedPlan) -> list[dict[str, Any]]:
-    """Return a row for each table: what it is, where it lies, and the planner's milliseconds of its slowest shard."""
+    """Return a row for each table: size, memory, sharding; `planner_ms` is of the table's slowest shard."""
     lookups = per_table(request.scenario.model, "pooling")
-    each = zip(request.tables, plan.shardings, plan.estimates, table_nbytes(request), lookups, strict=True)
+    tables_with_plans = zip(request.tables, plan.shardings, plan.estimates, table_nbytes(request), lookups, strict=True)
     return [
         {
             "name": table.name,
@@ -63,12 +63,12 @@ def table_rows(request: TorchRecRequest, plan: PricedPlan) -> list[dict[str, Any
             "bytes": nbytes,
             "planner_ms": max(shard.perf.total for shard in estimates),
         }
-        for table, sharding, estimates, nbytes, pooling in each
+        for table, sharding, estimates, nbytes, pooling in tables_with_plans
     ]
 
 
 def rank_rows(plan: PricedPlan) -> list[dict[str, Any]]:
-    """Return a row for each rank: the bytes of tables that we count, by memory, and the planner's estimate."""
+    """Return a row for each rank: our bytes of tables by memory, and the planner's estimate."""
     return [
         {
             "rank": rank,

@@ -1,6 +1,6 @@
-"""Sharding plans as TorchRec has them, from our plans and back to `policy.plan`.
+"""Convert our sharding plans to TorchRec's, and TorchRec's to `policy.plan`.
 
-An entry of ours says for each range of a table's columns over which ranks its rows go. TorchRec knows whole tables, ranges of
+Our plan of a table gives for each range of its columns the ranks over which rows go. TorchRec knows whole tables, ranges of
 columns on one rank each, rows over ranks, and both at once only over whole nodes.
 """
 
@@ -20,12 +20,12 @@ TABLE_ROW_WISE, TABLE_COLUMN_WISE, GRID = "table_row_wise", "table_column_wise",
 SHARDING_TYPES = (DATA_PARALLEL, TABLE_WISE, COLUMN_WISE, ROW_WISE, TABLE_ROW_WISE, TABLE_COLUMN_WISE, GRID)
 VECTOR = 4  # columns that FBGEMM's kernels take at a time
 MOST_TEXT = int(KNOBS["policy.plan"].high or 0)
-Run = tuple[int, ...]  # the ranks over which rows go, one that is named twice with two shares
-Entry = tuple[Run, ...]  # the run of each range of columns
+Run = tuple[int, ...]  # the ranks over which rows go; a rank that is named twice has two shares
+Entry = tuple[Run, ...]  # the plan of a table: the run of each range of columns
 
 
 class RankLayout(NamedTuple):
-    """Ranks in all, and of a node."""
+    """The number of ranks in all, and of a node."""
 
     world: int
     local: int
@@ -37,12 +37,19 @@ class RankLayout(NamedTuple):
 
     def is_node(self, run: Run) -> bool:
         """Return whether a run is all ranks of one node, each once."""
-        first = min(run)
-        return first % self.local == 0 and sorted(run) == list(range(first, first + self.local))
+        first_rank = min(run)
+        return first_rank % self.local == 0 and sorted(run) == list(range(first_rank, first_rank + self.local))
 
 
 class TableShard(NamedTuple):
-    """A block of a table on a rank: how many rows and columns, and the first of each."""
+    """A block of a table on a rank.
+
+    rows: number of rows.
+    columns: number of columns.
+    row_offset: first row.
+    column_offset: first column.
+    rank: rank on which the block lies.
+    """
 
     rows: int
     columns: int
@@ -52,7 +59,14 @@ class TableShard(NamedTuple):
 
 
 class TableSharding(NamedTuple):
-    """How TorchRec shards a table; `shards` are ordered by columns, then rows."""
+    """TorchRec's sharding of a table.
+
+    name: name of the table.
+    sharding_type: one of SHARDING_TYPES.
+    kernel: compute kernel, one of `kernels.KERNELS`.
+    shards: blocks of the table, ordered by columns, then rows.
+    cache: cache of the table in HBM, None without one.
+    """
 
     name: str
     sharding_type: str
@@ -67,59 +81,71 @@ class TableSharding(NamedTuple):
 
 
 def table_entries(pieces: Pieces, tables: int) -> tuple[Entry, ...]:
-    """Return the entry of each table, (T,), of one of our plans."""
-    entries: list[list[Run]] = [[] for _ in range(tables)]
+    """Return the plan of each table, (T,), from the pieces of one of our plans."""
+    table_plans: list[list[Run]] = [[] for _ in range(tables)]
     for table, place in zip(pieces.table.tolist(), pieces.place.tolist(), strict=True):
-        entries[table].append((place,) if place >= 0 else pieces.runs[~place])
-    return tuple(map(tuple, entries))
+        table_plans[table].append((place,) if place >= 0 else pieces.runs[~place])
+    return tuple(map(tuple, table_plans))
 
 
-def torchrec_entry(table: TorchRecTable, entry: Entry, layout: RankLayout) -> Entry:
-    """Return an entry as it is if TorchRec can have it, else one with the table's rows over all of its ranks."""
-    return entry if _sharding_type(table, entry, layout) else (tuple(sorted({rank for run in entry for rank in run})),)
+def torchrec_entry(table: TorchRecTable, table_plan: Entry, layout: RankLayout) -> Entry:
+    """Return a table's plan if TorchRec can have it, else the table's rows over all its ranks."""
+    return (
+        table_plan
+        if _sharding_type(table, table_plan, layout)
+        else (tuple(sorted({rank for run in table_plan for rank in run})),)
+    )
 
 
-def _sharding_type(table: TorchRecTable, entry: Entry, layout: RankLayout) -> str:
-    """Return TorchRec's name for an entry, "" where it has none."""
-    ranks = [rank for run in entry for rank in run]
-    if len(entry) == 1:
-        return TABLE_WISE if len(ranks) == 1 else TABLE_ROW_WISE if layout.nodes > 1 and layout.is_node(entry[0]) else ROW_WISE
-    if len(entry) > table.dim:
+def _sharding_type(table: TorchRecTable, table_plan: Entry, layout: RankLayout) -> str:
+    """Return TorchRec's sharding type for the plan of a table, "" where there is none."""
+    ranks = [rank for run in table_plan for rank in run]
+    if len(table_plan) == 1:
+        return (
+            TABLE_WISE if len(ranks) == 1 else TABLE_ROW_WISE if layout.nodes > 1 and layout.is_node(table_plan[0]) else ROW_WISE
+        )
+    if len(table_plan) > table.dim:
         return ""
-    if len(ranks) == len(entry):
+    if len(ranks) == len(table_plan):
         in_node = layout.nodes > 1 and len({rank // layout.local for rank in ranks}) == 1 and len(set(ranks)) == len(ranks)
         return TABLE_COLUMN_WISE if in_node else COLUMN_WISE
-    return GRID if all(layout.is_node(run) for run in entry) else ""
+    return GRID if all(layout.is_node(run) for run in table_plan) else ""
 
 
-def table_sharding(table: TorchRecTable, entry: Entry, kernel: TableKernel, layout: RankLayout) -> TableSharding:
-    """Return how TorchRec shards a table by an entry that it can have."""
-    sharding_type, shards, start = _sharding_type(table, entry, layout), [], 0
-    for run, columns in zip(entry, column_blocks(table.dim, len(entry)), strict=True):
+def table_sharding(table: TorchRecTable, table_plan: Entry, kernel: TableKernel, layout: RankLayout) -> TableSharding:
+    """Return TorchRec's sharding of a table by a plan that TorchRec can have."""
+    sharding_type, shards, first_column = _sharding_type(table, table_plan, layout), [], 0
+    for run, columns in zip(table_plan, column_blocks(table.dim, len(table_plan)), strict=True):
         ranks = range(layout.world) if sharding_type == ROW_WISE else sorted(set(run))
-        for rank, (rows, first) in zip(ranks, row_blocks(table.rows, [run.count(rank) for rank in ranks]), strict=True):
-            shards.append(TableShard(rows, columns, first, start, rank))
-        start += columns
+        for rank, (rows, first_row) in zip(ranks, row_blocks(table.rows, [run.count(rank) for rank in ranks]), strict=True):
+            shards.append(TableShard(rows, columns, first_row, first_column, rank))
+        first_column += columns
     return TableSharding(table.name, sharding_type, kernel.kernel, tuple(shards), kernel.cache)
 
 
 def row_blocks(rows: int, shares: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield how many rows each rank has by its shares, and its first: equal blocks, rounded up, so that the last are short."""
-    block, share = -(-rows // sum(shares)), 0
-    for own in shares:
-        first, share = min(rows, share * block), share + own
-        yield min(rows, share * block) - first, first
+    """Yield the number of rows and the first row of each rank, by its shares.
+
+    Blocks are equal and rounded up, so that the last blocks are short.
+    """
+    block, shares_before = -(-rows // sum(shares)), 0
+    for rank_share in shares:
+        first_row, shares_before = min(rows, shares_before * block), shares_before + rank_share
+        yield min(rows, shares_before * block) - first_row, first_row
 
 
 def column_blocks(dim: int, ranges: int) -> Iterator[int]:
-    """Yield how many columns each range has: in whole vectors of FBGEMM where there are enough, the first ones wider."""
+    """Yield the number of columns of each range; the first ranges are wider.
+
+    Ranges are whole vectors of FBGEMM where there are enough columns.
+    """
     unit = VECTOR if dim % VECTOR == 0 and dim // VECTOR >= ranges else 1
-    least, wider = divmod(dim // unit, ranges)
-    yield from (unit * (least + (number < wider)) for number in range(ranges))
+    min_units, num_wider = divmod(dim // unit, ranges)
+    yield from (unit * (min_units + (number < num_wider)) for number in range(ranges))
 
 
 def entry_of(sharding: TableSharding) -> Entry:
-    """Return our entry for TorchRec's sharding of a table; one on each GPU becomes rows over all of them."""
+    """Return our plan of a table for TorchRec's sharding; copies on all GPUs become rows over them."""
     if sharding.sharding_type == DATA_PARALLEL:
         return (tuple(sorted(set(sharding.ranks))),)
     return tuple(
@@ -128,9 +154,9 @@ def entry_of(sharding: TableSharding) -> Entry:
     )
 
 
-def plan_knob(entries: Sequence[Entry]) -> str:
-    """Write entries as `policy.plan` reads them; raises BadInput for a text that the knob cannot take."""
-    texts = ["/".join(map(run_text, entry)) for entry in entries]
+def plan_knob(table_plans: Sequence[Entry]) -> str:
+    """Write the plans of tables as `policy.plan`; raises BadInput for a text too long for the knob."""
+    texts = ["/".join(map(run_text, table_plan)) for table_plan in table_plans]
     text = texts[0] if len(set(texts)) == 1 else ";".join(texts)
     if len(text) > MOST_TEXT:
         raise BadInput(
@@ -141,6 +167,6 @@ def plan_knob(entries: Sequence[Entry]) -> str:
 
 def run_text(run: Sequence[int]) -> str:
     """Return a run of ranks, neighbours as one range: "0-3+7"."""
-    stretches = groupby(enumerate(run), key=lambda numbered: numbered[1] - numbered[0])
+    stretches = groupby(enumerate(run), key=lambda indexed_rank: indexed_rank[1] - indexed_rank[0])
     parts = [[rank for _, rank in stretch] for _, stretch in stretches]
     return "+".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)

@@ -46,7 +46,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 
 
 class Opaque(NamedTuple):
-    """An expression that is not read, as written."""
+    """The text of an expression that is not read."""
 
     text: str
 
@@ -58,7 +58,7 @@ class Symbol(NamedTuple):
 
 
 class SourceCall(NamedTuple):
-    """A call in a text: its name, what it is given by position and by keyword, and whether a `for` repeats it."""
+    """A call in a text: name, arguments by position and by keyword, whether a `for` repeats the call."""
 
     name: str
     positional: tuple[Any, ...]
@@ -74,26 +74,26 @@ class Token(NamedTuple):
 
 
 class Unreadable(Exception):
-    """An expression is none of those that are read."""
+    """Raised for an expression of a kind that is not read."""
 
 
 def source_calls(text: str, names: Sequence[str]) -> Iterator[SourceCall]:
-    """Yield the outermost calls of some names in a text; raises BadInput where one does not end, or is endless."""
+    """Yield the outermost calls of some names in a text; raises BadInput for a call without end or too long."""
     start = re.compile(rf"\b({'|'.join(names)})\s*\(")
     place, number = 0, 0
     while match := start.search(text, place):
         place = match.end()
-        before = text[max(0, match.start() - LINE) : match.start()].rpartition("\n")[2].strip()
-        if before.startswith("#") or before.endswith("class"):
+        line_start = text[max(0, match.start() - LINE) : match.start()].rpartition("\n")[2].strip()
+        if line_start.startswith("#") or line_start.endswith("class"):
             continue
         number += 1
-        tokens, place = _inside(text, place, f"{match[1]} number {count(number)}")
+        tokens, place = _call_tokens(text, place, f"{match[1]} number {count(number)}")
         positional, keywords = _arguments(tokens)
         yield SourceCall(match[1], positional, keywords, bool(re.match(r"[\s\\]*for\b", text[place : place + 200])))
 
 
 def json_content(text: str, subject: str, remedy: str) -> Any:
-    """Return what JSON says, of a `subject` in the plural; raises BadInput with the remedy."""
+    """Return the content of a JSON text; raises BadInput with the `subject`, a plural noun, and the remedy."""
     try:
         return json.loads(checked_size(text, subject))
     except RecursionError:
@@ -109,8 +109,8 @@ def checked_size(text: str, subject: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _inside(text: str, place: int, call: str) -> tuple[list[Token], int]:
-    """Return the tokens of a call from behind its bracket to the one that closes it, and where it ends."""
+def _call_tokens(text: str, place: int, call: str) -> tuple[list[Token], int]:
+    """Return the tokens between the brackets of a call, and the position behind its closing bracket."""
     tokens: list[Token] = []
     depth = 1
     while match := TOKEN.match(text, place):
@@ -132,14 +132,14 @@ def _arguments(tokens: list[Token]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     keywords: dict[str, Any] = {}
     for part in _split(tokens):
         if len(part) > 1 and part[0].kind == "name" and part[1].text == "=":
-            keywords[part[0].text] = _value(part[2:])
+            keywords[part[0].text] = _parse_or_opaque(part[2:])
         else:
-            positional.append(_value(part))
+            positional.append(_parse_or_opaque(part))
     return tuple(positional), keywords
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """Yield the parts of a list between its own commas; nothing behind a last comma."""
+    """Split tokens at the commas outside of brackets; a trailing comma adds no part."""
     part: list[Token] = []
     depth = 0
     for token in tokens:
@@ -153,41 +153,45 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield part
 
 
-def _value(tokens: Sequence[Token], depth: int = 0) -> Any:
-    """Return what an expression means, or Opaque."""
+def _parse_or_opaque(tokens: Sequence[Token], depth: int = 0) -> Any:
+    """Return the literal, list, number or name of an expression, or Opaque."""
     try:
-        return _read(tokens, depth)
+        return _parse_expression(tokens, depth)
     except (Unreadable, ArithmeticError, TypeError, ValueError):
         return Opaque(" ".join(token.text for token in tokens[:20])[:80])
 
 
-def _read(tokens: Sequence[Token], depth: int) -> Any:
+def _parse_expression(tokens: Sequence[Token], depth: int) -> Any:
     if not tokens or depth > DEEPEST:
         raise Unreadable
-    first, last = tokens[0], tokens[-1]
+    first_token, last_token = tokens[0], tokens[-1]
     if all(token.kind == "text" for token in tokens):
         return "".join(_text(token.text) for token in tokens)
-    if len(tokens) == 1 and first.kind == "name":
-        return WORDS[first.text] if first.text in WORDS else Symbol(first.text)
-    if len(tokens) == 1 and first.kind == "angle":
-        member = MEMBER.fullmatch(first.text)
-        return Symbol(member[1]) if member else Opaque(first.text[:80])
-    if first.text == "[" and last.text == "]":
-        return [_read(part, depth + 1) for part in _split(tokens[1:-1])]
-    if first.text == "(" and last.text == ")" and (len(parts := [*_split(tokens[1:-1])]) > 1 or tokens[-2].text == ","):
-        return [_read(part, depth + 1) for part in parts]
-    number, rest = _arithmetic(tokens, 0, depth)
+    if len(tokens) == 1 and first_token.kind == "name":
+        return WORDS[first_token.text] if first_token.text in WORDS else Symbol(first_token.text)
+    if len(tokens) == 1 and first_token.kind == "angle":
+        member = MEMBER.fullmatch(first_token.text)
+        return Symbol(member[1]) if member else Opaque(first_token.text[:80])
+    if first_token.text == "[" and last_token.text == "]":
+        return [_parse_expression(part, depth + 1) for part in _split(tokens[1:-1])]
+    if (
+        first_token.text == "("
+        and last_token.text == ")"
+        and (len(parts := [*_split(tokens[1:-1])]) > 1 or tokens[-2].text == ",")
+    ):
+        return [_parse_expression(part, depth + 1) for part in parts]
+    number, rest = _parse_arithmetic(tokens, 0, depth)
     if rest:
         raise Unreadable
     return number
 
 
-def _text(written: str) -> str:
-    quote = min(place for place in (written.find("'"), written.find('"')) if place >= 0)
-    prefix, inside = written[:quote].lower(), written[quote + 1 : -1]
+def _text(literal: str) -> str:
+    quote = min(place for place in (literal.find("'"), literal.find('"')) if place >= 0)
+    prefix, body = literal[:quote].lower(), literal[quote + 1 : -1]
     if "f" in prefix:
         raise Unreadable
-    return inside if "r" in prefix else ESCAPE.sub(lambda match: _unescaped(match[1]), inside)
+    return body if "r" in prefix else ESCAPE.sub(lambda match: _unescaped(match[1]), body)
 
 
 def _unescaped(escape: str) -> str:
@@ -195,40 +199,40 @@ def _unescaped(escape: str) -> str:
     return chr(int(escape[1:], 16)) if len(escape) > 1 else ESCAPES.get(escape, f"\\{escape}")
 
 
-def _arithmetic(tokens: Sequence[Token], binding: int, depth: int) -> tuple[float | int, Sequence[Token]]:
-    """Return the number that the first operands make whose operators bind as closely, and the tokens behind them."""
+def _parse_arithmetic(tokens: Sequence[Token], binding: int, depth: int) -> tuple[float | int, Sequence[Token]]:
+    """Evaluate leading operands whose operators bind at least at `binding`; return the number and the remaining tokens."""
     if not tokens or depth > DEEPEST:
         raise Unreadable
     head, rest = tokens[0], tokens[1:]
     if head.kind == "number":
-        left = _number(head.text)
+        left_operand = _number(head.text)
     elif head.text in ("-", "+"):
-        left, rest = _arithmetic(rest, 3, depth + 1)
-        left = -left if head.text == "-" else left
+        left_operand, rest = _parse_arithmetic(rest, 3, depth + 1)
+        left_operand = -left_operand if head.text == "-" else left_operand
     elif head.text == "(":
-        left, rest = _arithmetic(rest, 0, depth + 1)
+        left_operand, rest = _parse_arithmetic(rest, 0, depth + 1)
         if not rest or rest[0].text != ")":
             raise Unreadable
         rest = rest[1:]
     else:
         raise Unreadable
-    while rest and (own := BINDING.get(rest[0].text, -1)) >= binding:
-        right, behind = _arithmetic(rest[1:], own + (rest[0].text != "**"), depth + 1)
-        left, rest = _combined(rest[0].text, left, right), behind
-    return left, rest
+    while rest and (operator_binding := BINDING.get(rest[0].text, -1)) >= binding:
+        right_operand, remaining = _parse_arithmetic(rest[1:], operator_binding + (rest[0].text != "**"), depth + 1)
+        left_operand, rest = _apply_operator(rest[0].text, left_operand, right_operand), remaining
+    return left_operand, rest
 
 
-def _number(written: str) -> float | int:
-    digits = written.replace("_", "")
+def _number(numeral: str) -> float | int:
+    digits = numeral.replace("_", "")
     if digits[:2].lower() == "0x":
         return int(digits, 16)
     return float(digits) if re.search(r"[.eE]", digits) else int(digits)
 
 
-def _combined(sign: str, left: float | int, right: float | int) -> float | int:
-    if sign in ("**", "<<") and not 0 <= right <= 64:
+def _apply_operator(sign: str, left_operand: float | int, right_operand: float | int) -> float | int:
+    if sign in ("**", "<<") and not 0 <= right_operand <= 64:
         raise Unreadable
-    made = OPERATORS[sign](left, right)
-    if isinstance(made, int | float) and abs(made) <= LARGEST:
-        return made
+    number = OPERATORS[sign](left_operand, right_operand)
+    if isinstance(number, int | float) and abs(number) <= LARGEST:
+        return number
     raise Unreadable

@@ -22,15 +22,21 @@ PAIR = re.compile(r"\b([a-z_]+)=([-+.\w]+)")
 
 @dataclass(frozen=True)
 class TorchRecTopology:
-    """Ranks with their memories and bandwidths; what is not given is the planner's default.
+    """Ranks with their memories and bandwidths; an absent field has the planner's default.
 
-    world_size, local_world_size: ranks in all, and of a node.
+    world_size: ranks in all.
+    local_world_size: ranks of a node.
     pod_size: nodes that one fast fabric joins.
     batch_size: samples of a rank, None where it is not given.
-    hbm_cap, ddr_cap: bytes of a rank, None where not given.
-    hbm_mem_bw, ddr_mem_bw, ssd_mem_bw, hbm_to_ddr_mem_bw: bytes a millisecond of a rank's memories, and between two of them.
-    intra_host_bw, inter_host_bw: bytes a millisecond between ranks of a node, and of different nodes.
-    bwd_compute_multiplier: how many times the forward lookup the backward one takes.
+    hbm_cap: bytes of HBM of a rank, None where not given.
+    ddr_cap: bytes of host DRAM of a rank, None where not given.
+    hbm_mem_bw: bytes a millisecond of a rank's HBM.
+    ddr_mem_bw: bytes a millisecond of a rank's host DRAM.
+    ssd_mem_bw: bytes a millisecond of a rank's drives.
+    hbm_to_ddr_mem_bw: bytes a millisecond between HBM and host DRAM.
+    intra_host_bw: bytes a millisecond between ranks of a node.
+    inter_host_bw: bytes a millisecond between ranks of different nodes.
+    bwd_compute_multiplier: time of the backward lookup by that of the forward lookup.
     given: names of the fields that the text gives.
     """
 
@@ -55,7 +61,7 @@ class TorchRecTopology:
         return self.pod_size * self.local_world_size
 
     def bandwidth(self, ranks: int, local_ranks: int) -> float:
-        """Return the bytes a millisecond of a collective of so many ranks, of which so many stand in a node."""
+        """Return the bytes a millisecond of a collective of `ranks`, `local_ranks` of them in a node."""
         return self.intra_host_bw if ranks <= local_ranks else self.inter_host_bw
 
 
@@ -88,32 +94,34 @@ UNLIKE = ("custom_topology_data", "generalized_comms_bandwidths")  # which would
 
 
 def read_topology(text: str) -> TorchRecTopology:
-    """Read a topology from JSON, a call or a printed one; raises BadInput naming the field."""
-    written = {
-        RENAMED.get(name, name): setting for name, setting in _written(checked_size(text, "lines of the topology")).items()
+    """Read a topology from JSON, a call or printed output; raises BadInput naming the field."""
+    settings = {
+        RENAMED.get(name, name): setting for name, setting in _parse_fields(checked_size(text, "lines of the topology")).items()
     }
-    device = written.pop("compute_device", "cuda")
+    device = settings.pop("compute_device", "cuda")
     if (word := device.name if isinstance(device, Symbol) else device) != "cuda":
         raise BadInput(f"Topology: compute_device is {str(word)[:40]}; only cuda can be planned for here.")
-    known = (*WHOLE, *CAPACITIES, *RATES, *UNUSED)
-    if unlike := next((name for name in UNLIKE if written.pop(name, None) is not None), ""):
-        raise BadInput(f"Topology: {unlike} gives ranks of their own, which are not read; leave it out.")
-    if strange := next((name for name in written if name not in (*known, *UNLIKE)), ""):
-        raise BadInput(f"Topology: {strange[:40]} is no field of it; {nearest(strange, known)}")
-    fields = {name: _number(name, setting) for name, setting in written.items() if name not in UNUSED and setting is not None}
+    known_fields = (*WHOLE, *CAPACITIES, *RATES, *UNUSED)
+    if unread_field := next((name for name in UNLIKE if settings.pop(name, None) is not None), ""):
+        raise BadInput(f"Topology: {unread_field} gives ranks of their own, which are not read; leave it out.")
+    if unknown_field := next((name for name in settings if name not in (*known_fields, *UNLIKE)), ""):
+        raise BadInput(f"Topology: {unknown_field[:40]} is no field of it; {nearest(unknown_field, known_fields)}")
+    fields = {
+        name: _checked_number(name, setting) for name, setting in settings.items() if name not in UNUSED and setting is not None
+    }
     if "world_size" not in fields:
         raise BadInput("Topology: world_size is missing; write world_size=N, the number of GPUs.")
     fields.setdefault("local_world_size", fields["world_size"])
-    checked = TorchRecTopology(**fields, given=frozenset(fields))
-    if checked.world_size % checked.local_world_size:
-        ranks = f"world_size is {checked.world_size}, which is no multiple of local_world_size={checked.local_world_size}"
+    topology = TorchRecTopology(**fields, given=frozenset(fields))
+    if topology.world_size % topology.local_world_size:
+        ranks = f"world_size is {topology.world_size}, which is no multiple of local_world_size={topology.local_world_size}"
         raise BadInput(f"Topology: {ranks}; all nodes need as many ranks.")
-    if checked.world_size % checked.group_size:
-        raise BadInput(f"Topology: pod_size is {checked.pod_size}, of which {checked.world_size} ranks make no whole number.")
-    return checked
+    if topology.world_size % topology.group_size:
+        raise BadInput(f"Topology: pod_size is {topology.pod_size}, of which {topology.world_size} ranks make no whole number.")
+    return topology
 
 
-def _written(text: str) -> Mapping[str, Any]:
+def _parse_fields(text: str) -> Mapping[str, Any]:
     """Return the fields by name as they are written."""
     if text.lstrip().startswith("{"):
         try:
@@ -127,20 +135,20 @@ def _written(text: str) -> Mapping[str, Any]:
     if calls:
         positional = dict(zip(("world_size", "compute_device"), calls[0].positional, strict=False))
         return {name: setting for call in calls for name, setting in {**positional, **call.keywords}.items()}
-    return _printed(text)
+    return _parse_printed(text)
 
 
-def _printed(text: str) -> dict[str, Any]:
-    """Return the fields of a topology that Python has printed: of unlike ranks the least memory counts."""
+def _parse_printed(text: str) -> dict[str, Any]:
+    """Return the fields of a topology that Python has printed; of differing ranks the smallest memory counts."""
     pairs = PAIR.findall(text)
     fields: dict[str, Any] = {}
-    for name, written in pairs:
+    for name, setting in pairs:
         if name in ("world_size", "local_world_size", "intra_group_size", "intra_host_bw", "inter_host_bw"):
-            fields[name] = _printed_number(written)
+            fields[name] = _printed_number(setting)
         elif name == "compute_device":
-            fields[name] = written
+            fields[name] = setting
         elif name in ("hbm", "ddr"):
-            memory = _printed_number(written)
+            memory = _printed_number(setting)
             fields[f"{name}_cap"] = min(fields.get(f"{name}_cap", memory), memory)
     if not fields:
         raise BadInput("The topology is neither JSON, nor a call such as Topology(world_size=8, ...), nor a printed one.")
@@ -150,21 +158,23 @@ def _printed(text: str) -> dict[str, Any]:
     return fields
 
 
-def _printed_number(written: str) -> float | int:
+def _printed_number(numeral: str) -> float | int:
     try:
-        return int(written) if written.isdecimal() else float(written)
+        return int(numeral) if numeral.isdecimal() else float(numeral)
     except ValueError:
-        raise BadInput(f"Topology: {written[:40]!r} is not a number.") from None
+        raise BadInput(f"Topology: {numeral[:40]!r} is not a number.") from None
 
 
-def _number(name: str, setting: Any) -> Any:
+def _checked_number(name: str, setting: Any) -> Any:
     if isinstance(setting, Opaque | Symbol):
         label = setting.name if isinstance(setting, Symbol) else setting.text
         raise BadInput(f"Topology: {name} is {label[:60]}, whose value the text does not tell; write the number.")
-    most = WHOLE.get(name) or (MOST_BYTES if name in CAPACITIES else MOST_RATE)
-    least, unit = (1, "") if name in WHOLE else (0, "bytes") if name in CAPACITIES else (1e-9, "bytes/ms")
-    if isinstance(setting, bool) or not isinstance(setting, int | float) or not least <= setting <= most:
-        raise BadInput(f"Topology: {name} is {str(setting)[:40]}; write a number from {exact(least)} to {exact(most, unit)}.")
+    maximum = WHOLE.get(name) or (MOST_BYTES if name in CAPACITIES else MOST_RATE)
+    minimum, unit = (1, "") if name in WHOLE else (0, "bytes") if name in CAPACITIES else (1e-9, "bytes/ms")
+    if isinstance(setting, bool) or not isinstance(setting, int | float) or not minimum <= setting <= maximum:
+        raise BadInput(
+            f"Topology: {name} is {str(setting)[:40]}; write a number from {exact(minimum)} to {exact(maximum, unit)}."
+        )
     if name in WHOLE and setting != int(setting):
-        raise BadInput(f"Topology: {name} is {setting}; write a whole number of at most {count(most)}.")
+        raise BadInput(f"Topology: {name} is {setting}; write a whole number of at most {count(maximum)}.")
     return int(setting) if name in WHOLE else float(setting)

@@ -31,7 +31,7 @@ def test_each_way_is_the_fastest_that_the_amount_buys(most):
         assert estimate(s).results["Step time [ms]"] == pytest.approx(one.step * 1e3)
         more = [count for count in COUNTS if count > one.gpus]
         if more:  # the next count costs too much, or is no faster
-            larger = memory_cost._filled(with_values(base_of(S), {**WAYS[one.way], "machine.num_gpus": more[0]}))
+            larger = memory_cost._fill_cache(with_values(base_of(S), {**WAYS[one.way], "machine.num_gpus": more[0]}))
             assert memory_cost._price(larger)[0] > most or estimate(larger).results["Step time [ms]"] >= one.step * 1e3
 
 

@@ -1,6 +1,6 @@
-"""Is it enough? The smallest PMEM, CXL link or both with which a system meets a target, and how sure that is.
+"""The smallest PMEM, CXL link or both with which a system meets a target, with bands over draws.
 
-Read `question` (target and baseline), `ladder` (what is tried, and the first of it that is enough), `smallest` (the search, over
-near-data compute, relaxed lookup and staleness too), `drawn` (the same for each draw of the constants) and `told` (all of it in
+Read `question` (target and baseline), `ladder` (values to try, and the first that is enough), `smallest` (the search, over
+near-data compute, relaxed lookup and staleness too), `drawn` (the same for each draw of the constants) and `told` (the answer in
 sentences, of the words in `wording`).
 """

@@ -1,6 +1,6 @@
-"""How sure the answer is: the same search for each draw of the constants, those of the bands of `uncertainty`.
+"""Bands of the answer: the same search for each draw of the constants by `uncertainty`.
 
-The baseline takes the same draw, so that what both machines share moves both.
+The baseline takes the same draw, so that constants of both machines move both.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +33,9 @@ class Band:
 
 @dataclass(frozen=True)
 class Bands:
-    """Bands of the modules, of the link in GB/s, and of the cheapest machine's modules beside its own link.
+    """Bands of modules, of the link [GB/s], and of the cheapest machine's modules at its link.
 
-    Where a target is out of reach its band is of how many times as long as the reference the nearest machine's step is.
+    Where a target is out of reach, its band is of the nearest machine's step divided by the reference.
     """
 
     capacity: Band | None
@@ -44,18 +44,18 @@ class Bands:
 
 
 def bands(answer: Enough, samples: int = SAMPLES) -> Bands:
-    """Return the answer's bands, from so many draws."""
+    """Return the answer's bands over a number of draws."""
     q, machine = answer.question, answer.both.machine
-    asked, base = q.scenario, sized_scenario(q.baseline.scenario) if q.baseline.ran else q.baseline.scenario
-    drawn = draws(asked, samples, with_values(asked, machine.changes), base)
+    scenario, base = q.scenario, sized_scenario(q.baseline.scenario) if q.baseline.ran else q.baseline.scenario
+    sample_draws = draws(scenario, samples, with_values(scenario, machine.changes), base)
     timed = q.target.milliseconds is not None
-    references = [q.reference] * samples if timed else step_seconds(_assuming(base, one) for one in drawn)
-    counts, links = range(1, modules_of(asked) + 1), links_of(asked)
-    band = partial(_band, q, [_assuming(asked, one).machine.assume for one in drawn], references)
+    references = [q.reference] * samples if timed else step_seconds(_assuming(base, draw) for draw in sample_draws)
+    counts, links = range(1, modules_of(scenario) + 1), links_of(scenario)
+    band = partial(_band, q, [_assuming(scenario, draw).machine.assume for draw in sample_draws], references)
     return Bands(
-        band(answer.capacity, counts, lambda count: module_knobs(asked, int(count))),
+        band(answer.capacity, counts, lambda count: module_knobs(scenario, int(count))),
         band(answer.bandwidth, links, lambda gbps: {LINK: gbps}),
-        band(answer.both, counts, lambda count: {**machine.changes, **module_knobs(asked, int(count))})
+        band(answer.both, counts, lambda count: {**machine.changes, **module_knobs(scenario, int(count))})
         if counts
         else band(answer.both, links, lambda gbps: {**machine.changes, LINK: gbps}),
     )
@@ -63,33 +63,35 @@ def bands(answer: Enough, samples: int = SAMPLES) -> Bands:
 
 def _band(
     q: Question,
-    assumed: Sequence[Assumed],
+    assumptions: Sequence[Assumed],
     references: Sequence[float],
-    found: Found | None,
+    smallest: Found | None,
     ladder: Sequence[float],
     changes: Callable[[float], Mapping[str, Any]],
 ) -> Band | None:
     """Search the ladder for every draw; where the answer misses its target, take that machine alone."""
-    if found is None or not ladder or not found.machine.result.ran:
+    if smallest is None or not ladder or not smallest.machine.result.ran:
         return None
-    made: dict[int, Scenario] = {}
+    scenario_by_rung: dict[int, Scenario] = {}
 
     def steps(pairs: Sequence[tuple[int, int]]) -> list[float]:
-        for rung in {rung for _, rung in pairs} - made.keys():
-            made[rung] = with_values(q.scenario, changes(ladder[rung]))
-        return step_seconds(with_checked(made[rung], {ASSUME: assumed[draw]}) for draw, rung in pairs)
+        for rung in {rung for _, rung in pairs} - scenario_by_rung.keys():
+            scenario_by_rung[rung] = with_values(q.scenario, changes(ladder[rung]))
+        return step_seconds(with_checked(scenario_by_rung[rung], {ASSUME: assumptions[draw]}) for draw, rung in pairs)
 
-    own = ladder.index(found.machine.modules if isinstance(ladder, range) else found.machine.gbps)
-    if found.meets:
-        firsts = (one.first for one in narrow(own, ladder, steps, [q.goal_of(reference) for reference in references]))
-        each = [float("inf") if first is None else float(ladder[first]) for first in firsts]
+    start_rung = ladder.index(smallest.machine.modules if isinstance(ladder, range) else smallest.machine.gbps)
+    if smallest.meets:
+        first_rungs = (
+            trace.first for trace in narrow(start_rung, ladder, steps, [q.goal_of(reference) for reference in references])
+        )
+        drawn_values = [float("inf") if first_rung is None else float(ladder[first_rung]) for first_rung in first_rungs]
     else:
-        seconds = steps([(draw, own) for draw in range(len(references))])
-        each = [one / reference for one, reference in zip(seconds, references, strict=True)]
-    low, high = np.quantile(each, QUANTILES, method="nearest")
+        seconds = steps([(draw, start_rung) for draw in range(len(references))])
+        drawn_values = [step / reference for step, reference in zip(seconds, references, strict=True)]
+    low, high = np.quantile(drawn_values, QUANTILES, method="nearest")
     return Band(float(low), float(high))
 
 
 def _assuming(scenario: Scenario, draw: Mapping[str, float]) -> Scenario:
-    """Return the scenario with a draw assumed, beside what it assumes itself."""
+    """Return the scenario with a draw assumed; its own assumptions stay."""
     return with_values(scenario, {ASSUME: tuple({**draw, **dict(scenario.machine.assume)}.items())})

@@ -1,4 +1,4 @@
-"""What an amount for GPUs and host DRAM is best spent on: tables in HBM, host memory behind a cache, or read from there."""
+"""The best use of a budget for GPUs and host DRAM: tables in HBM or host memory, cached or not."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,9 +35,13 @@ DIGITS = 1e4  # a share of the rows is written with four decimals
 
 @dataclass(frozen=True)
 class Bought:
-    """One way to hold the tables: its GPUs and DRAM over all nodes, what both cost in USD, and how it trains.
+    """A machine for one way to hold the tables.
 
-    hit_rate: of lookups in HBM, None without a cache.
+    way: one of WAYS.
+    gpus: number of GPUs.
+    dram_GiB: host DRAM over all nodes [GiB].
+    price: price of GPUs and DRAM [USD].
+    result: estimate of the machine.
     """
 
     way: str
@@ -54,49 +58,51 @@ class Bought:
     @property
     def hit_rate(self) -> float | None:
         """Share of the lookups that a cache in HBM serves; None without one."""
-        found = self.result.results.get("Cache hit rate [%]")
-        return None if found is None else found / 100
+        hit_percent = self.result.results.get("Cache hit rate [%]")
+        return None if hit_percent is None else hit_percent / 100
 
 
-def ways_for(s: Scenario, most: float) -> list[Bought]:
-    """Return the fastest machine of each way whose GPUs and host DRAM cost at most so many USD, the fastest way first.
+def ways_for(s: Scenario, budget: float) -> list[Bought]:
+    """Return the fastest machine of each way within a budget [USD], the fastest way first.
 
-    Caches are as large as HBM lets them. Raises BadKnob where a GPU or DRAM has no price, CannotRun where no way is possible.
+    Caches fill HBM. Raises BadKnob where a GPU or DRAM has no price, CannotRun where no way is possible.
     """
-    free = base_of(s)
-    asked = [
-        (way, _filled(with_values(free, {**knobs, "machine.num_gpus": gpus})))
+    base = base_of(s)
+    scenario_by_way = [
+        (way, _fill_cache(with_values(base, {**knobs, "machine.num_gpus": gpus})))
         for (way, knobs), gpus in product(WAYS.items(), COUNTS)
     ]
-    priced = [(way, one, *_price(one)) for way, one in asked if one is not None]
-    some = [(way, one, price, dram) for way, one, price, dram in priced if price <= most]
-    found = estimates([one for _, one, _, _ in some])
-    ran = [
-        Bought(way, one.machine.num_gpus, dram, price, result)
-        for (way, one, price, dram), result in zip(some, found, strict=True)
+    priced = [(way, scenario, *_price(scenario)) for way, scenario in scenario_by_way if scenario is not None]
+    affordable = [(way, scenario, price, dram) for way, scenario, price, dram in priced if price <= budget]
+    results = estimates([scenario for _, scenario, _, _ in affordable])
+    machines = [
+        Bought(way, scenario.machine.num_gpus, dram, price, result)
+        for (way, scenario, price, dram), result in zip(affordable, results, strict=True)
         if result.ran
     ]
-    if not ran:
-        least = f" {figure(min(price for _, _, price, _ in priced), dollars(s))} are the least that one takes." * bool(priced)
-        why = f" What it buys does not hold them: {found[-1].outcome}" if found else least
-        raise CannotRun(f"No way to hold these tables costs {figure(most, dollars(s))} or less in GPUs and host DRAM.{why}")
-    best = {one.way: one for one in sorted(ran, key=lambda one: (-one.step, -one.price))}
-    return sorted(best.values(), key=lambda one: (one.step, one.price))
+    if not machines:
+        cheapest_text = f" {figure(min(price for _, _, price, _ in priced), dollars(s))} are the least that one takes." * bool(
+            priced
+        )
+        reason = f" What it buys does not hold them: {results[-1].outcome}" if results else cheapest_text
+        raise CannotRun(f"No way to hold these tables costs {figure(budget, dollars(s))} or less in GPUs and host DRAM.{reason}")
+    best_by_way = {machine.way: machine for machine in sorted(machines, key=lambda machine: (-machine.step, -machine.price))}
+    return sorted(best_by_way.values(), key=lambda machine: (machine.step, machine.price))
 
 
-def _filled(s: Scenario) -> Scenario | None:
-    """Return a scenario whose cache fills the HBM left for it; None where that does not hold even what is kept of all rows."""
+def _fill_cache(s: Scenario) -> Scenario | None:
+    """Return a scenario whose cache fills the free HBM; None where HBM has no room for a cache."""
     if s.system == "all-hbm" or s.policy.kernel != "auto":
         return s
     system, gpus = system_in_force(s), s.machine.num_gpus
     room = gpus * room_for_tables(s, memory_bytes(s.machine) - 2 * mlp_bytes(s))
-    none, whole = (system.held(with_values(s, {SHARE: share}))["hbm"] for share in (0.0, 1.0))
-    share = floor(min(1.0, (room - none) / (whole - none)) * DIGITS) / DIGITS
+    empty_bytes, full_bytes = (system.held(with_values(s, {SHARE: share}))["hbm"] for share in (0.0, 1.0))
+    share = floor(min(1.0, (room - empty_bytes) / (full_bytes - empty_bytes)) * DIGITS) / DIGITS
     return with_values(s, {SHARE: share}) if share > 0 else None
 
 
 def _price(s: Scenario) -> tuple[float, float]:
-    """Return what GPUs and host DRAM cost over all nodes, in USD, and the GiB of that DRAM."""
+    """Return the price of all GPUs and host DRAM [USD], and the size of that DRAM [GiB]."""
     sized = sized_scenario(s).machine
     devices = powered(s.system, sized)
     prices = [devices[name].price for name in ("gpu", "dram")]
@@ -105,17 +111,19 @@ def _price(s: Scenario) -> tuple[float, float]:
     return sum(price or 0.0 for price in prices), nodes(sized) * (sized.host_dram_GiB or 0.0)
 
 
-def lines(s: Scenario, most: float, found: Sequence[Bought]) -> Iterator[str]:
+def lines(s: Scenario, budget: float, machines: Sequence[Bought]) -> Iterator[str]:
     """Yield the answer as a sentence, then a line for each way."""
     usd = dollars(s)
-    best = found[0]
+    fastest = machines[0]
     yield (
-        f"For {figure(most, usd)} of GPUs and host DRAM, {best.way} is the fastest: {count(best.gpus)} × {s.machine.gpu} and "
-        f"{figure(best.dram_GiB, 'GiB')} of DRAM for {figure(best.price, usd)}, {figure(best.step / MS, 'ms')} a batch."
+        f"For {figure(budget, usd)} of GPUs and host DRAM, {fastest.way} is the fastest: {count(fastest.gpus)} × "
+        f"{s.machine.gpu} and "
+        f"{figure(fastest.dram_GiB, 'GiB')} of DRAM for {figure(fastest.price, usd)}, {figure(fastest.step / MS, 'ms')} a batch."
     )
-    for one in found:
-        hits = "" if one.hit_rate is None else f", {percent(one.hit_rate)} of lookups hit"
+    for machine in machines:
+        hits = "" if machine.hit_rate is None else f", {percent(machine.hit_rate)} of lookups hit"
         yield (
-            f"  {one.way}: {count(one.gpus)} × {s.machine.gpu}, {figure(one.dram_GiB, 'GiB')}, {figure(one.price, usd)}, "
-            f"{figure(one.step / MS, 'ms')} a batch{hits}"
+            f"  {machine.way}: {count(machine.gpus)} × {s.machine.gpu}, {figure(machine.dram_GiB, 'GiB')}, "
+            f"{figure(machine.price, usd)}, "
+            f"{figure(machine.step / MS, 'ms')} a batch{hits}"
         )

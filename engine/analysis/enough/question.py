@@ -1,4 +1,4 @@
-"""The question: a system, the baseline that it is held against, and a target for its step time."""
+"""The question: a system, a baseline to compare with, and a target for the step time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from ...schedule.machine import sized_scenario
 from ...systems.sizing import AUTOMATIC
 from ...units import MS
 
-# What is looked for, and the system's own ways: a baseline keeps none of the scenario's, or it would move with every knob.
+# Searched knobs, and the system's own policies: a baseline resets them, or it would move with the scenario's knobs.
 POLICIES = ("policy.log", BOUND, RELAXED, "policy.cache_policy")
 OWN = {**dict.fromkeys((*AUTOMATIC, LINK, *POLICIES)), NEAR: True, "policy.kernel": "auto", "policy.stashing": "off"}
 LEAST, MOST = -0.99, 1e3  # of `within`
@@ -35,7 +35,7 @@ class Target:
     milliseconds: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no step can meet; raises BadInput."""
+        """Refuse a target that no step can meet; raises BadInput."""
         if not (isfinite(self.within) and LEAST <= self.within <= MOST):
             raise BadInput(
                 f"A step within {figure(100 * self.within)} % of the baseline's is no target; choose from -99 to 100,000 %."
@@ -44,7 +44,7 @@ class Target:
             raise BadInput(f"A step of {figure(self.milliseconds)} ms is no target; choose more than 0 ms.")
 
     def against(self, system: str) -> str:
-        """Say the target in words that follow those for a machine: within 10 % of DRAM."""
+        """Return the target in words, to follow those for a machine: within 10 % of DRAM."""
         title = load("systems", system).title
         if self.milliseconds is not None:
             return f"at {exact(self.milliseconds)} ms a batch or less"
@@ -55,7 +55,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One machine that was estimated: the knobs that differ from the question's scenario, with its result."""
+    """An estimated machine: the knobs that differ from the question's scenario, and its result."""
 
     changes: Mapping[str, Any]
     modules: int | None
@@ -74,20 +74,20 @@ class Candidate:
 
     @property
     def dollars(self) -> float:
-        """Price of the machine in USD, infinite where it has none, so that it is never the cheapest."""
-        found = self.result.results.get("Capital cost [USD]")
-        return inf if found is None else found
+        """Price of the machine in USD; infinite without a price, so that the machine is never the cheapest."""
+        price = self.result.results.get("Capital cost [USD]")
+        return inf if price is None else price
 
     @property
     def spent(self) -> str:
-        """The price with its year in words, or that there is none."""
-        known = figure(self.dollars, dollars(self.result.scenario))
-        return known if isfinite(self.dollars) else NO_PRICE
+        """The price with its year in words, or NO_PRICE."""
+        price_text = figure(self.dollars, dollars(self.result.scenario))
+        return price_text if isfinite(self.dollars) else NO_PRICE
 
 
 @dataclass(frozen=True)
 class Question:
-    """A scenario with its nodes and memory settled, its own result and the baseline's, and the seconds to be met."""
+    """A scenario with its nodes and memory settled, its own result, the baseline's result, and the target."""
 
     scenario: Scenario
     own: Result
@@ -96,7 +96,7 @@ class Question:
 
     @cached_property
     def reference(self) -> float:
-        """Seconds of which ratios are told: the baseline's step, or the one asked for."""
+        """Seconds to which steps are compared: the target's milliseconds, else the baseline's step."""
         if self.target.milliseconds is not None:
             return self.target.milliseconds * MS
         return (self.baseline.results["Step time [ms]"] or nan) * MS
@@ -119,18 +119,18 @@ def baseline_of(scenario: Scenario, system: str) -> Scenario:
 
     All sizes and the link are automatic, and near-data compute is on or off, whichever is faster.
     """
-    own = with_values(scenario, {"system": system, **OWN})
+    system_scenario = with_values(scenario, {"system": system, **OWN})
     if "near-data" not in load("systems", system).devices:
-        return own
-    without = with_values(own, {NEAR: False})
-    on, off = step_seconds([own, without])
-    return without if off < on or on != on else own
+        return system_scenario
+    without_near_data = with_values(system_scenario, {NEAR: False})
+    seconds_with, seconds_without = step_seconds([system_scenario, without_near_data])
+    return without_near_data if seconds_without < seconds_with or seconds_with != seconds_with else system_scenario
 
 
 def ask(scenario: Scenario, baseline: Scenario, target: Target) -> Question:
     """Return the question; raises CannotRun where the baseline cannot run, but is needed."""
     settled = sized_scenario(scenario)
-    own, base = estimates([settled, baseline])
+    own_result, base = estimates([settled, baseline])
     if not base.ran and target.milliseconds is None:
         raise CannotRun(f"The baseline, system {baseline.system}, cannot run: {base.outcome}")
-    return Question(settled, own, base, target)
+    return Question(settled, own_result, base, target)

@@ -1,4 +1,4 @@
-"""The answer in sentences, each from the machines that were estimated: what is enough, why, and what else would do."""
+"""The answer in sentences, each from estimated machines: the smallest machine, the reason, and alternatives."""
 
 from dataclasses import dataclass
 from math import inf, isfinite, nan
@@ -28,7 +28,18 @@ CHANGE = 0.01  # of the step: less is not worth a sentence
 
 @dataclass(frozen=True)
 class Told:
-    """One or a few sentences each; "" where there is nothing to say."""
+    """The answer in sentences, one or a few a field; "" where there is nothing to say.
+
+    now: the machine as it is.
+    capacity: the smallest capacity.
+    bandwidth: the slowest link.
+    both: the cheapest machine.
+    chassis: the chassis that its parts need.
+    why: a smaller machine, and twice the memory.
+    near_data: the switch of near-data compute.
+    relaxed_lookup: the switch of relaxed lookup.
+    staleness: the bound of the MLP log's staleness.
+    """
 
     now: str
     capacity: str
@@ -42,171 +53,191 @@ class Told:
 
 
 def told(answer: Enough, bands: Bands = NO_BANDS) -> Told:
-    """Say the answer, with its bands where they are given."""
+    """Return the answer in sentences, with its bands where given."""
     q = answer.question
     system = q.scenario.system
     return Told(
-        now=_now(q),
-        capacity=_alone(q, answer.capacity, bands.capacity, "its link", "capacity", " modules")
+        now=_present_sentence(q),
+        capacity=_one_knob_sentence(q, answer.capacity, bands.capacity, "its link", "capacity", " modules")
         or f"System {system} uses no PMEM, so {KNOBS[CAPACITY].label} does not apply.",
-        bandwidth=_alone(q, answer.bandwidth, bands.bandwidth, "its memory", "link", " GB/s")
+        bandwidth=_one_knob_sentence(q, answer.bandwidth, bands.bandwidth, "its memory", "link", " GB/s")
         or f"System {system} uses no CXL link, so its bandwidth does not apply.",
-        both=_both(answer, bands.both),
+        both=_both_knobs_sentence(answer, bands.both),
         chassis=_chassis(answer),
-        why=_why(answer),
-        near_data=_choice(answer, NEAR),
-        relaxed_lookup=_choice(answer, RELAXED),
+        why=_reason_sentences(answer),
+        near_data=_switch_sentences(answer, NEAR),
+        relaxed_lookup=_switch_sentences(answer, RELAXED),
         staleness=_staleness(answer),
     )
 
 
-def _now(q: Question) -> str:
+def _present_sentence(q: Question) -> str:
     base = q.baseline.scenario
-    against = (
+    target_clause = (
         f"the target is {ms(q.goal)}"
         if q.target.milliseconds is not None
         else (f"the baseline, system {base.system}, takes {ms(q.reference)}, so the target is {ms(q.goal)}")
     )
     if not q.own.ran:
-        return f"As it is it cannot run: {q.own.outcome} For a batch {against}."
-    own = (q.own.results["Step time [ms]"] or 0.0) * MS
-    met = "which it meets" if own <= q.goal else f"of which it takes {figures.figure(own / q.goal)} times as much"
-    return f"A batch takes {ms(own)}; {against}, {met}."
+        return f"As it is it cannot run: {q.own.outcome} For a batch {target_clause}."
+    own_seconds = (q.own.results["Step time [ms]"] or 0.0) * MS
+    met_clause = (
+        "which it meets" if own_seconds <= q.goal else f"of which it takes {figures.figure(own_seconds / q.goal)} times as much"
+    )
+    return f"A batch takes {ms(own_seconds)}; {target_clause}, {met_clause}."
 
 
-def _alone(q: Question, found: Found | None, band: Band | None, kept: str, what: str, unit: str) -> str:
-    if found is None:
+def _one_knob_sentence(
+    q: Question, smallest: Found | None, band: Band | None, fixed_part: str, searched_part: str, unit: str
+) -> str:
+    if smallest is None:
         return ""
-    machine, sure = found.machine, spread(band, unit if found.meets else " times")
+    machine, band_text = smallest.machine, spread(band, unit if smallest.meets else " times")
     if not machine.result.ran:
-        return f"With {kept} as it is, no {what} can run: {machine.result.outcome}"
-    sized = size(q, machine, sure if found.meets else "", carded=True)
-    if found.meets:
-        said = f"With {kept} as it is, {sized} {verb(q, machine, 'meet')} the target: {ms(machine.seconds)}."
+        return f"With {fixed_part} as it is, no {searched_part} can run: {machine.result.outcome}"
+    sized = size(q, machine, band_text if smallest.meets else "", carded=True)
+    if smallest.meets:
+        sentence = f"With {fixed_part} as it is, {sized} {verb(q, machine, 'meet')} the target: {ms(machine.seconds)}."
     else:
-        most = (
+        limit = (
             figures.count(modules_of(q.scenario), "module")
-            if what == "capacity"
+            if searched_part == "capacity"
             else figures.figure(links_of(q.scenario)[-1], "GB/s")
         )
-        said = (
-            f"With {kept} as it is, no {what} up to {most} meets the target: {sized} {verb(q, machine, 'come')} as near as "
-            f"{times(q, machine, sure)}. {machine.result.finding}"
+        sentence = (
+            f"With {fixed_part} as it is, no {searched_part} up to {limit} meets the target: {sized} "
+            f"{verb(q, machine, 'come')} as near as "
+            f"{times(q, machine, band_text)}. {machine.result.finding}"
         )
-    if found.worse is None:
-        return said
-    best, large = found.worse
-    return f"{said} More is worse here: {size(q, large)} {verb(q, large, 'take')} {longer(best, large)} than {size(q, best)}."
+    if smallest.worse is None:
+        return sentence
+    best_machine, larger_machine = smallest.worse
+    longer_step = f"{verb(q, larger_machine, 'take')} {longer(best_machine, larger_machine)}"
+    return f"{sentence} More is worse here: {size(q, larger_machine)} {longer_step} than {size(q, best_machine)}."
 
 
-def _both(answer: Enough, band: Band | None) -> str:
+def _both_knobs_sentence(answer: Enough, band: Band | None) -> str:
     q, machine = answer.question, answer.both.machine
     if not machine.result.ran:
         return f"No machine in range can run: {machine.result.outcome}"
     unit = (" GB/s" if machine.modules is None else " modules") if answer.both.meets else " times"
-    aim, sure = q.target.against(q.baseline.scenario.system), spread(band, unit)
-    sized = (size(q, machine, sure if answer.both.meets else "") or "the machine as it is") + _switched(answer)
+    aim, band_text = q.target.against(q.baseline.scenario.system), spread(band, unit)
+    sized = (size(q, machine, band_text if answer.both.meets else "") or "the machine as it is") + _switched(answer)
     if answer.both.meets:
         static = static_energy(machine.result.results)
         spent = f"{machine.spent}, {ms(machine.seconds)} and {figures.figure(machine.joules, 'J a batch')}{static}"
         return f"{'Cheapest' if isfinite(machine.dollars) else 'Smallest'} {aim}: {sized}: {spent}."
-    return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, sure)}. {machine.result.finding}"
+    return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, band_text)}. {machine.result.finding}"
 
 
 def _chassis(answer: Enough) -> str:
-    """Return which other chassis the machine needs, or why no chassis takes its parts; "" where it is fine or a paper's own."""
+    """Return a sentence on the chassis that the machine needs; "" where it fits or is a paper's own."""
     machine = answer.both.machine.result
     if not machine.ran or machine.scenario.machine.prices == RECORDED:
         return ""
     settled = settle(machine.scenario)
-    lacking, own = does_not_fit(settled), CHASSIS[settled.scenario.machine.chassis or USUAL]
-    if not lacking:
+    problems, chassis = does_not_fit(settled), CHASSIS[settled.scenario.machine.chassis or USUAL]
+    if not problems:
         return ""
-    for name, other in sorted(CHASSIS.items(), key=lambda each: each[1].price.value if each[1].price else inf):
-        if other.gpus.value and not does_not_fit(settle(with_values(machine.scenario, {"machine.chassis": name}))):
-            more = other.price.value - own.price.value if other.price and own.price else nan
+    for name, other_chassis in sorted(
+        CHASSIS.items(), key=lambda named_chassis: named_chassis[1].price.value if named_chassis[1].price else inf
+    ):
+        if other_chassis.gpus.value and not does_not_fit(settle(with_values(machine.scenario, {"machine.chassis": name}))):
+            extra_price = other_chassis.price.value - chassis.price.value if other_chassis.price and chassis.price else nan
             return (
-                f"Its parts need the chassis {name}, for {figures.figure(more, 'USD')} more."
-                if more == more
+                f"Its parts need the chassis {name}, for {figures.figure(extra_price, 'USD')} more."
+                if extra_price == extra_price
                 else f"Its parts need {name}."
             )
-    return f"But it cannot be built: {lacking[0][0].lower() + lacking[0][1:]}"
+    return f"But it cannot be built: {problems[0][0].lower() + problems[0][1:]}"
 
 
 def _switched(answer: Enough) -> str:
-    """Name the switches of the answer, each with its place."""
+    """Return the switches of the answer in words, each on or off."""
     places = [f"{lowered(path)} {'on' if answer.both.machine.changes[path] else 'off'}" for path in answer.toggled]
     return f", with {' and '.join(places)}" if places else ""
 
 
-def _why(answer: Enough) -> str:
-    """Say what one rung less would cost, and what twice the memory would save."""
-    q, found = answer.question, answer.both
-    if not found.meets or found.machine.modules is None:
+def _reason_sentences(answer: Enough) -> str:
+    """Return sentences on the machine with one rung less, and with twice the memory."""
+    q, smallest = answer.question, answer.both
+    if not smallest.meets or smallest.machine.modules is None:
         return ""
-    said, best, less = [], found.machine, found.below
-    if less is None:
-        said.append("It is the least there is.")
-    elif not less.result.ran:
-        said.append(f"With fewer modules it cannot run: {less.result.outcome}")
+    sentences, machine, smaller = [], smallest.machine, smallest.below
+    if smaller is None:
+        sentences.append("It is the least there is.")
+    elif not smaller.result.ran:
+        sentences.append(f"With fewer modules it cannot run: {smaller.result.outcome}")
     else:
-        cause = _cause(q, best, less)
-        said.append(
-            f"With {figures.count(less.modules or 0, 'module')} the step of {ms(less.seconds)} misses the target"
+        cause = _cause(q, machine, smaller)
+        sentences.append(
+            f"With {figures.count(smaller.modules or 0, 'module')} the step of {ms(smaller.seconds)} misses the target"
             f"{cause and ', since '}{cause}."
         )
-    twice = capacity(q.scenario, min(2 * (best.modules or 1), modules_of(q.scenario)))
-    (more,) = steady_states([with_values(q.scenario, {**best.changes, CAPACITY: twice})])
-    if not isinstance(more, NotScheduled):
-        saved = 1 - more.step / best.seconds
-        changed = f"shorten the step by {figures.percent(saved)}" if saved >= CHANGE else "change the step by less than 1 %"
-        said.append(
-            f"Twice as many modules would {changed if saved > -CHANGE else f'lengthen the step by {figures.percent(-saved)}'}."
+    twice = capacity(q.scenario, min(2 * (machine.modules or 1), modules_of(q.scenario)))
+    (doubled,) = steady_states([with_values(q.scenario, {**machine.changes, CAPACITY: twice})])
+    if not isinstance(doubled, NotScheduled):
+        saved = 1 - doubled.step / machine.seconds
+        change_clause = f"shorten the step by {figures.percent(saved)}" if saved >= CHANGE else "change the step by less than 1 %"
+        sentences.append(
+            "Twice as many modules would "
+            f"{change_clause if saved > -CHANGE else f'lengthen the step by {figures.percent(-saved)}'}."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def _choice(answer: Enough, path: str) -> str:
-    """Say whether a switch must be on or off, what it does on the cheapest machine, and from where on it costs time."""
+def _switch_sentences(answer: Enough, path: str) -> str:
+    """Return sentences on a switch: its needed state, its effect, and where it costs time."""
     if path not in answer.toggled:
         return ""
-    q, best, flipped, label = answer.question, answer.both.machine, answer.toggled[path], KNOBS[path].label
-    is_on = bool(dict(best.changes)[path])
-    others = [one for choice, one in answer.choices.items() if dict(choice)[path] is not is_on]
-    other = min(others, key=lambda one: (not one.meets, one.machine.dollars if one.meets else one.machine.seconds))
-    way, back = ("on", "off") if is_on else ("off", "on")
-    if not other.machine.result.ran:
-        verdict = f"{label} has to be {way}: with it {back} no machine runs, since {other.machine.result.outcome}"
-    elif other.meets:
+    q, machine, flipped_machine, label = answer.question, answer.both.machine, answer.toggled[path], KNOBS[path].label
+    is_on = bool(dict(machine.changes)[path])
+    other_choices = [smallest for choice, smallest in answer.choices.items() if dict(choice)[path] is not is_on]
+    best_other = min(
+        other_choices,
+        key=lambda smallest: (not smallest.meets, smallest.machine.dollars if smallest.meets else smallest.machine.seconds),
+    )
+    state, other_state = ("on", "off") if is_on else ("off", "on")
+    if not best_other.machine.result.ran:
+        verdict = f"{label} has to be {state}: with it {other_state} no machine runs, since {best_other.machine.result.outcome}"
+    elif best_other.meets:
         verdict = (
-            f"{label} {'is not needed' if is_on else 'may be on'}: with it {back}, {size(q, other.machine) or 'the machine'} "
-            f"{verb(q, other.machine, 'meet')} the target{_dearer(other.machine, best)}."
+            f"{label} {'is not needed' if is_on else 'may be on'}: with it {other_state}, "
+            f"{size(q, best_other.machine) or 'the machine'} "
+            f"{verb(q, best_other.machine, 'meet')} the target{_extra_price_clause(best_other.machine, machine)}."
         )
     elif answer.both.meets:
-        verdict = f"{label} {'is needed' if is_on else 'has to be off'}: with it {back} no machine gets nearer than "
-        verdict += f"{times(q, other.machine)}."
+        verdict = f"{label} {'is needed' if is_on else 'has to be off'}: with it {other_state} no machine gets nearer than "
+        verdict += f"{times(q, best_other.machine)}."
     else:
-        verdict = f"{label} {way} comes nearest; with it {back} no machine gets nearer than {times(q, other.machine)}."
-    return " ".join(filter(None, (verdict, _flip(q, best, flipped, back), _slower(answer, path))))
+        verdict = (
+            f"{label} {state} comes nearest; with it {other_state} no machine gets nearer than {times(q, best_other.machine)}."
+        )
+    return " ".join(filter(None, (verdict, _flip_sentence(q, machine, flipped_machine, other_state), _slower(answer, path))))
 
 
-def _dearer(one: Candidate, best: Candidate) -> str:
-    """Say how much more a machine costs than the best, a clause; "" where either has no price."""
-    if not (isfinite(one.dollars) and isfinite(best.dollars)):
+def _extra_price_clause(machine: Candidate, cheapest_machine: Candidate) -> str:
+    """Return the extra price of a machine over the cheapest, a clause; "" where either has no price."""
+    if not (isfinite(machine.dollars) and isfinite(cheapest_machine.dollars)):
         return ""
-    more = one.dollars - best.dollars
-    return f" for {figures.figure(more, dollars(best.result.scenario))} more" if round(more) else " at the same price"
+    extra_price = machine.dollars - cheapest_machine.dollars
+    return (
+        f" for {figures.figure(extra_price, dollars(cheapest_machine.result.scenario))} more"
+        if round(extra_price)
+        else " at the same price"
+    )
 
 
-def _flip(q: Question, best: Candidate, flipped: Candidate, back: str) -> str:
-    if not (best.result.ran and flipped.result.ran):
+def _flip_sentence(q: Question, machine: Candidate, flipped_machine: Candidate, other_state: str) -> str:
+    if not (machine.result.ran and flipped_machine.result.ran):
         return ""
-    slow, fast = (flipped, best) if flipped.seconds > best.seconds else (best, flipped)
+    slow, fast = (flipped_machine, machine) if flipped_machine.seconds > machine.seconds else (machine, flipped_machine)
     if slow.seconds < (1 + CHANGE) * fast.seconds:
         return "On the machine above it changes the step by less than 1 %."
     cause = _cause(q, fast, slow)
-    why = f": {cause}" if cause and slow is flipped else ""
-    return f"On the machine above, {back}, the step takes {ms(flipped.seconds)} instead of {ms(best.seconds)}{why}."
+    cause_clause = f": {cause}" if cause and slow is flipped_machine else ""
+    steps = f"{ms(flipped_machine.seconds)} instead of {ms(machine.seconds)}"
+    return f"On the machine above, {other_state}, the step takes {steps}{cause_clause}."
 
 
 def _slower(answer: Enough, path: str) -> str:
@@ -219,32 +250,32 @@ def _slower(answer: Enough, path: str) -> str:
 
 
 def _staleness(answer: Enough) -> str:
-    q, tried = answer.question, {bound: one for bound, one in answer.staleness.items() if one.result.ran}
-    if not tried:
+    q, ran_by_bound = answer.question, {bound: machine for bound, machine in answer.staleness.items() if machine.result.ran}
+    if not ran_by_bound:
         return ""
-    enough = min((bound for bound, one in tried.items() if one.seconds <= q.goal), default=None)
-    strict, best = min(tried), min(tried.values(), key=lambda one: one.seconds)
-    label, slow = KNOBS[BOUND].label, f"a strict log's step takes {ms(tried[strict].seconds)}"
-    if enough is None:
-        saved = 1 - best.seconds / tried[strict].seconds
-        bound = figures.count(max(tried), "batch", "batches")
+    min_bound = min((bound for bound, machine in ran_by_bound.items() if machine.seconds <= q.goal), default=None)
+    strict, fastest = min(ran_by_bound), min(ran_by_bound.values(), key=lambda machine: machine.seconds)
+    label, slow = KNOBS[BOUND].label, f"a strict log's step takes {ms(ran_by_bound[strict].seconds)}"
+    if min_bound is None:
+        saved = 1 - fastest.seconds / ran_by_bound[strict].seconds
+        bound = figures.count(max(ran_by_bound), "batch", "batches")
         return f"{label} up to {bound} does not meet the target; it saves at most {figures.percent(saved)} of a strict step."
-    if enough == strict:
+    if min_bound == strict:
         return f"{label} is not needed: {slow}."
-    return f"{label} of at least {figures.count(enough, 'batch', 'batches')} is needed: {slow}."
+    return f"{label} of at least {figures.count(min_bound, 'batch', 'batches')} is needed: {slow}."
 
 
 def _cause(q: Question, fast: Candidate, slow: Candidate) -> str:
-    """Return which exposed part grows most from one machine to the other, if any does by a thousandth of the step."""
-    found = steady_states([with_values(q.scenario, one.changes) for one in (fast, slow)])
-    before, after = (_exposed(one) for one in found if isinstance(one, Steady))
-    grown = {cell: seconds - before.get(cell, 0.0) for cell, seconds in after.items()}
-    (stage, device), most = max(grown.items(), key=lambda pair: pair[1])
-    if most < CHANGE / 10 * slow.seconds:
+    """Return a clause on the exposed part that grows most from `fast` to `slow`; "" below 0.1 % of the step."""
+    states = steady_states([with_values(q.scenario, machine.changes) for machine in (fast, slow)])
+    fast_exposed, slow_exposed = (_exposed(state) for state in states if isinstance(state, Steady))
+    grown = {cell: seconds - fast_exposed.get(cell, 0.0) for cell, seconds in slow_exposed.items()}
+    (stage, device), growth = max(grown.items(), key=lambda pair: pair[1])
+    if growth < CHANGE / 10 * slow.seconds:
         return ""
     title = machine_of(settle(with_values(q.scenario, slow.changes))).devices[device].title.split(",")[0]
-    return f"{stage} on {title} is exposed for {ms(most)} longer"
+    return f"{stage} on {title} is exposed for {ms(growth)} longer"
 
 
-def _exposed(one: Steady) -> dict[tuple[str, str], float]:
-    return {(stage, device): exposed for stage, device, _, exposed, _ in one.cells}
+def _exposed(state: Steady) -> dict[tuple[str, str], float]:
+    return {(stage, device): exposed for stage, device, _, exposed, _ in state.cells}

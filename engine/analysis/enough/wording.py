@@ -1,4 +1,4 @@
-"""How sentences name a machine, its step and a band."""
+"""Words of sentences for a machine, its step and a band."""
 
 from math import isfinite
 
@@ -13,20 +13,22 @@ from .drawn import Band
 from .ladder import product
 from .question import Candidate, Question
 
-SAME = 1.02  # times a link is a card's that has at most so much more
+SAME = 1.02  # times: a link is named by a card that is at most so much faster
 
 
 def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) -> str:
-    """Return a machine's modules, or its link, or both, as a sentence names them; the modules, or a lone link, are so `sure`.
+    """Return a machine's modules, link or both in words, with the band `sure` of the first of them.
 
-    A link is told with the slowest card's that carries it where it is `carded`.
+    `carded` adds the slowest card that carries the link.
     """
     words = []
     if machine.modules is not None:
-        each = module_bytes(q.scenario.machine) / GB
-        where = f" on each of {nodes(q.scenario.machine)} nodes" if nodes(q.scenario.machine) > 1 else ""
-        total = f"{figures.exact(machine.modules * each)} GB" if machine.modules > 1 else ""
-        words.append(f"{figures.count(machine.modules)} × {figures.exact(each)} GB of PMEM{_bracketed(total, sure)}{where}")
+        module_GB = module_bytes(q.scenario.machine) / GB
+        node_clause = f" on each of {nodes(q.scenario.machine)} nodes" if nodes(q.scenario.machine) > 1 else ""
+        total = f"{figures.exact(machine.modules * module_GB)} GB" if machine.modules > 1 else ""
+        words.append(
+            f"{figures.count(machine.modules)} × {figures.exact(module_GB)} GB of PMEM{_bracketed(total, sure)}{node_clause}"
+        )
     if machine.gbps is not None:
         card, count = product(q.scenario, machine.gbps) if carded else None, _links(q, machine)
         links = (
@@ -34,9 +36,9 @@ def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) 
             if count > 1
             else f"a CXL link of {figures.figure(machine.gbps, 'GB/s')}"
         )
-        same = card and card[1] <= SAME * machine.gbps
-        told = "" if not card else card[0] if same else f"{card[0]} has {figures.figure(card[1], 'GB/s')}"
-        words.append(f"{links}{_bracketed(told, '' if words else sure)}")
+        is_same_rate = card and card[1] <= SAME * machine.gbps
+        card_text = "" if not card else card[0] if is_same_rate else f"{card[0]} has {figures.figure(card[1], 'GB/s')}"
+        words.append(f"{links}{_bracketed(card_text, '' if words else sure)}")
     return " and ".join(words)
 
 
@@ -51,35 +53,35 @@ def _bracketed(*words: str) -> str:
 
 def verb(q: Question, machine: Candidate, word: str) -> str:
     """Return a verb as a sentence about a machine has it: several modules or links meet, one meets."""
-    several = (machine.modules or 1) > 1 or (machine.gbps and (machine.modules or _links(q, machine) > 1))
-    return word if several else f"{word}s"
+    is_plural = (machine.modules or 1) > 1 or (machine.gbps and (machine.modules or _links(q, machine) > 1))
+    return word if is_plural else f"{word}s"
 
 
 def times(q: Question, machine: Candidate, sure: str = "") -> str:
-    """Return how many times the reference a machine's step is, with its own time, and how sure that is."""
+    """Return a machine's step as a multiple of the reference, with its time and the band `sure`."""
     base = load("systems", q.baseline.scenario.system).title
-    what = f"{base}'s step" if q.target.milliseconds is None else "the target"
-    return f"{figures.figure(machine.seconds / q.reference)} times {what}{_bracketed(ms(machine.seconds), sure)}"
+    reference_text = f"{base}'s step" if q.target.milliseconds is None else "the target"
+    return f"{figures.figure(machine.seconds / q.reference)} times {reference_text}{_bracketed(ms(machine.seconds), sure)}"
 
 
-def longer(best: Candidate, large: Candidate) -> str:
-    """Return by how much the larger machine's step is longer."""
-    return f"{figures.percent(large.seconds / best.seconds - 1)} longer"
+def longer(best_machine: Candidate, large: Candidate) -> str:
+    """Return the percent by which the larger machine's step is longer."""
+    return f"{figures.percent(large.seconds / best_machine.seconds - 1)} longer"
 
 
 def spread(band: Band | None, unit: str) -> str:
-    """Return a band in words; "" where it is not known."""
+    """Return a band in words; "" for None."""
     if band is None:
         return ""
-    low, high = (_counted(one, unit) for one in (band.low, band.high))
+    low, high = (_end_text(end, unit) for end in (band.low, band.high))
     if isfinite(band.low) and not isfinite(band.high):
         return f"{low} or more, some beyond its range, in 9 of 10 draws"
-    alike = low.split()[1:] == high.split()[1:] or unit == " modules"
-    ends = low if low == high else f"{low.split()[0] if alike else low} to {high}"
+    same_unit = low.split()[1:] == high.split()[1:] or unit == " modules"
+    ends = low if low == high else f"{low.split()[0] if same_unit else low} to {high}"
     return f"{ends} in 9 of 10 draws"
 
 
-def _counted(number: float, unit: str) -> str:
+def _end_text(number: float, unit: str) -> str:
     if not isfinite(number):
         return "more than is in range"
     if unit == " modules":

@@ -1,5 +1,5 @@
-"""The verdict: which machine, of all that can be built, trains a model for the least money while it meets a requirement.
+"""The verdict: the machine, of all that can be built, that meets a requirement for the least money.
 
-Read `requirement` (what is asked), `allowed` (which parts), `space` (the stops of each system's knobs), `candidates` (what one
-machine takes and costs), `search` (the best of a system), `decide` (rows of all systems and the verdict) and `sentences`.
+Read `requirement` (limits), `allowed` (parts), `space` (the stops of each system's knobs), `candidates` (time and cost of a
+machine), `search` (the best of a system), `decide` (rows of all systems and the verdict) and `sentences`.
 """

@@ -1,4 +1,4 @@
-"""The aim of a search: how candidates are ranked, by the requirement first and by what is to be least then."""
+"""The aim of a search: candidates are ranked by the requirement first, then by the objective."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ CANNOT_RUN, NO_PRICE, MISSES, MEETS = 3.0, 2.0, 1.0, 0.0
 
 
 class Cost(NamedTuple):
-    """USD of a billion samples that count: capital written off, electricity, and what failures make of both."""
+    """USD of a billion samples that count: capital written off, electricity, and the share lost to failures."""
 
     capital: float
     electricity: float
@@ -34,7 +34,14 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class Aim:
-    """What candidates are ranked by; `throughput` is the least of any candidate in samples/s, "as fast as" included."""
+    """The requirement and objective by which candidates are ranked.
+
+    requirement: limits that a machine must keep.
+    objective: cost, capital, energy or time, to be least.
+    machine: the knobs of the base's machine, for running costs.
+    batch_size: samples of a batch.
+    throughput: required samples/s, with those of an "as fast as" system.
+    """
 
     requirement: Requirement
     objective: Objective
@@ -48,53 +55,67 @@ class Aim:
         return self.objective in ("cost", "capital") or self.requirement.budget is not None
 
     def rank(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Rank:
-        """Return the rank of a candidate under a protection: the least is the best."""
+        """Return the rank of a candidate under a protection; the lowest rank is the best."""
         if candidate.problem:
             return (CANNOT_RUN,)
-        one = guard.added_to(candidate)
-        if one.capital is None and self.needs_prices:
-            return (NO_PRICE, one.step)
-        short, values = (
+        protected_candidate = guard.added_to(candidate)
+        if protected_candidate.capital is None and self.needs_prices:
+            return (NO_PRICE, protected_candidate.step)
+        worst_shortfall, objective_values = (
             max(self.shortfalls(candidate, guard).values()),
-            self._values(one, guard.share, self.cost(candidate, guard)),
+            self._values(protected_candidate, guard.share, self.cost(candidate, guard)),
         )
-        if short > 1 + ROUNDING:
-            return (MISSES, short, *values)
-        return (MEETS, *values)
+        if worst_shortfall > 1 + ROUNDING:
+            return (MISSES, worst_shortfall, *objective_values)
+        return (MEETS, *objective_values)
 
     def shortfalls(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Mapping[str, float]:
-        """Return by limit how many times too slow, too dear or too lossy a candidate is; up to 1 it meets the requirement."""
-        one, asked = guard.added_to(candidate), self.requirement
-        own = self.batch_size / one.step
+        """Return by limit how many times too slow, dear or lossy a candidate is; up to 1 meets the limit."""
+        protected_candidate, requirement = guard.added_to(candidate), self.requirement
+        throughput = self.batch_size / protected_candidate.step
         return {
-            "throughput": self.throughput / own,
-            "days": asked.least_kept / (own * max(guard.share, TINY)),
-            "budget": 0.0 if asked.budget is None or one.capital is None else one.capital / asked.budget,
-            "lose": max(_excess(guard.lost_batches, asked.lost_batches), _excess(guard.lost_minutes, asked.lost_minutes)),
+            "throughput": self.throughput / throughput,
+            "days": requirement.least_kept / (throughput * max(guard.share, TINY)),
+            "budget": 0.0
+            if requirement.budget is None or protected_candidate.capital is None
+            else protected_candidate.capital / requirement.budget,
+            "lose": max(
+                _excess(guard.lost_batches, requirement.lost_batches), _excess(guard.lost_minutes, requirement.lost_minutes)
+            ),
         }
 
     def cost(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Cost | None:
-        """Return what a billion samples that count cost; None without a price."""
-        one, share = guard.added_to(candidate), guard.share
-        paid = paid_while_training(self.machine, one.capital, one.watts, BILLION * one.step / self.batch_size)
+        """Return the cost of a billion samples that count; None without a price."""
+        protected_candidate, share = guard.added_to(candidate), guard.share
+        paid = paid_while_training(
+            self.machine,
+            protected_candidate.capital,
+            protected_candidate.watts,
+            BILLION * protected_candidate.step / self.batch_size,
+        )
         if paid.capital is None:
             return None
         return Cost(paid.capital, paid.electricity, (paid.capital + paid.electricity) * (1 / max(share, TINY) - 1))
 
     def value(self, candidate: Estimated, guard: Protected = UNGUARDED) -> float:
-        """Return what is to be least: USD a billion samples, USD, joules a sample, or seconds a sample that counts."""
-        one, cost = guard.added_to(candidate), self.cost(candidate, guard)
-        return self._values(one, guard.share, cost)[0]
+        """Return the objective's value: USD a billion samples, USD, joules a sample, or seconds a sample that counts."""
+        protected_candidate, cost = guard.added_to(candidate), self.cost(candidate, guard)
+        return self._values(protected_candidate, guard.share, cost)[0]
 
-    def _values(self, one: Estimated, share: float, cost: Cost | None) -> tuple[float, ...]:
-        each, total = one.step / self.batch_size / max(share, TINY), cost.total if cost else inf
-        capital = inf if one.capital is None else one.capital
-        first = {"cost": total, "capital": capital, "energy": one.watts * each, "time": each}[self.objective]
-        return first, total, each
+    def _values(self, protected_candidate: Estimated, share: float, cost: Cost | None) -> tuple[float, ...]:
+        sample_seconds, total_cost = protected_candidate.step / self.batch_size / max(share, TINY), cost.total if cost else inf
+        capital = inf if protected_candidate.capital is None else protected_candidate.capital
+        objective_value = {
+            "cost": total_cost,
+            "capital": capital,
+            "energy": protected_candidate.watts * sample_seconds,
+            "time": sample_seconds,
+        }[self.objective]
+        return objective_value, total_cost, sample_seconds
 
 
-def _excess(lost: float, most: float | None) -> float:
-    """Return how many times more is lost than may be; where nothing may be, all that lose something are alike."""
-    if most is None:
+def _excess(loss: float, limit: float | None) -> float:
+    """Return a loss divided by its limit; any loss is SOME where the limit is 0."""
+    if limit is None:
         return 0.0
-    return lost / most if most else SOME if lost else 0.0
+    return loss / limit if limit else SOME if loss else 0.0

@@ -1,4 +1,4 @@
-"""Allowed parts: which parts of the catalogue a machine may be built of, by what is on sale or by name."""
+"""Allowed parts: the parts that a machine may be built of, by state or by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ...scenario.machine import PARTS
 
 ON_SALE = "on-sale"
 STATES: Mapping[str, tuple[str, ...]] = {
-    ON_SALE: ("on sale", "unknown"),  # a part of one's own need not say its state
+    ON_SALE: ("on sale", "unknown"),  # a user's own part may have no state
     "announced": ("announced",),
     "discontinued": ("discontinued",),
     "all": ("on sale", "unknown", "announced", "discontinued"),
@@ -24,10 +24,10 @@ PROTOTYPE = "trainingcxl"  # its parts belong to the paper's machine and were ne
 
 @dataclass(frozen=True)
 class AllowedParts:
-    """The parts that may be used: those of some states, and those that are named.
+    """The parts that may be used: parts of some states, and named parts.
 
-    A kind of which a part is named has the named ones alone, unless a state is written too; `gpu=h200` leaves GPUs no choice
-    whatever else is written. Parts of research are had by name alone, those of TrainingCXL's prototype never.
+    A kind with a named part has its named parts alone, unless a state is written too; `gpu=h200` leaves GPUs no choice in any
+    case. Parts of research can only be named; parts of TrainingCXL's prototype are never allowed.
     """
 
     text: str = ON_SALE
@@ -39,12 +39,12 @@ class AllowedParts:
             if equals and knob not in SEARCHED:
                 raise BadInput(f"parts={word[:60]!r} names no kind of part; {nearest(knob, SEARCHED, 'kinds')}")
             kinds = (knob,) if equals else SEARCHED
-            parts = dict.fromkeys(one for kind in kinds for one in PARTS[kind]())
-            known = tuple(parts if equals else {**dict.fromkeys(STATES), **parts, **dict.fromkeys(names(*BESIDE))})
+            parts = dict.fromkeys(part for kind in kinds for part in PARTS[kind]())
+            known_words = tuple(parts if equals else {**dict.fromkeys(STATES), **parts, **dict.fromkeys(names(*BESIDE))})
             if name == PROTOTYPE:
                 raise BadInput(f"parts={word[:60]} is of TrainingCXL's prototype, which is not for sale; leave it out.")
-            if name not in known and not any(PARTS[kind].settled(name) for kind in kinds):
-                raise BadInput(f"parts={word[:60]!r} is no part that a machine can be built of; {nearest(name, known)}")
+            if name not in known_words and not any(PARTS[kind].settled(name) for kind in kinds):
+                raise BadInput(f"parts={word[:60]!r} is no part that a machine can be built of; {nearest(name, known_words)}")
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -55,12 +55,12 @@ class AllowedParts:
     def of(self, knob: str) -> tuple[str, ...]:
         """Return the parts that a knob of the machine may choose, in the order of lists."""
         parts = PARTS[knob]
-        only = {parts.settled(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
-        if only:
-            return tuple(name for name in parts() if name in only)
-        named = {settled for word in self.words if word not in STATES and (settled := parts.settled(word))}
-        states = self.states if self.states or named else STATES[ON_SALE]
-        return tuple(name for name in parts() if name != PROTOTYPE and (name in named or _state(knob, name) in states))
+        sole_parts = {parts.settled(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
+        if sole_parts:
+            return tuple(name for name in parts() if name in sole_parts)
+        named_parts = {settled for word in self.words if word not in STATES and (settled := parts.settled(word))}
+        states = self.states if self.states or named_parts else STATES[ON_SALE]
+        return tuple(name for name in parts() if name != PROTOTYPE and (name in named_parts or _state(knob, name) in states))
 
     @cached_property
     def states(self) -> tuple[str, ...]:
@@ -69,8 +69,8 @@ class AllowedParts:
 
     def has(self, name: str, state: str) -> bool:
         """Return whether a part that no knob chooses may be used, such as a gather card."""
-        named = {word.rpartition("=")[2] for word in self.words}
-        return name in named or state in (self.states or STATES[ON_SALE])
+        named_parts = {word.rpartition("=")[2] for word in self.words}
+        return name in named_parts or state in (self.states or STATES[ON_SALE])
 
 
 def _state(knob: str, name: str) -> str:
@@ -82,6 +82,6 @@ def _state(knob: str, name: str) -> str:
 
 
 def narrowed(text: str, settings: Mapping[str, Any]) -> str:
-    """Return allowed parts as they are written, with a kind left to the part that a knob was set to by hand."""
+    """Return the text of allowed parts, with each knob set by hand as the only part of its kind."""
     set_by_hand = {knob: settings[f"machine.{knob}"] for knob in SEARCHED if settings.get(f"machine.{knob}")}
     return ",".join((text or ON_SALE, *(f"{knob}={name}" for knob, name in set_by_hand.items())))

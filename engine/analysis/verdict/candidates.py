@@ -1,6 +1,6 @@
 """Candidates: machines of a system that were estimated, each in the cheapest chassis that takes its parts.
 
-Candidates that are asked for together are estimated in one call; each is estimated once.
+Candidates of one request are estimated in one call; each candidate is estimated once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,9 +31,14 @@ Setting = tuple[tuple[str, Any], ...]  # knobs of a candidate by dotted path, in
 
 
 class Estimated(NamedTuple):
-    """What a candidate takes and costs: seconds and joules of a batch, watts at the room's meter, USD or None without a price.
+    """Time, energy and cost of a candidate.
 
-    `problem` says why there is no such machine, "" where there is one; `settled` is the machine with its sizes.
+    step: seconds of a batch.
+    joules: joules of a batch.
+    watts: power at the room's meter [W].
+    capital: USD, None without a price.
+    problem: the reason why the machine cannot be built or run, "" where it can.
+    settled: the machine with its sizes.
     """
 
     step: float = inf
@@ -48,7 +53,7 @@ class Estimated(NamedTuple):
 class Candidates:
     """All candidates of one base scenario that were estimated so far, by system and setting.
 
-    Constants that are `scaled`, by name, are so many times as large on every candidate that has them.
+    `scaled` has factors of constants by name, for all candidates that have them.
     """
 
     base: Scenario
@@ -57,29 +62,31 @@ class Candidates:
     seen: dict[tuple[str, Setting], Estimated] = field(default_factory=dict)
 
     def estimated(self, system: str, settings: Iterable[Setting]) -> list[Estimated]:
-        """Return candidates of a system in order; those that are new are estimated together."""
-        wanted = [_plain(one) for one in settings]
-        new = [one for one in dict.fromkeys(wanted) if (system, one) not in self.seen]
-        placed = [self._housed(system, one) for one in new]
-        points = design_points(found for found in placed if isinstance(found, Scenario))
-        ready = [one if isinstance(one, str) else next(points) for one in placed]
-        self.seen.update(((system, one), found) for one, found in zip(new, costs(ready), strict=True))
-        return [self.seen[system, one] for one in wanted]
+        """Return candidates of a system in order; new candidates are estimated together."""
+        limited_settings = [_limit_node_gpus(setting) for setting in settings]
+        new_settings = [setting for setting in dict.fromkeys(limited_settings) if (system, setting) not in self.seen]
+        scenarios = [self._housed(system, setting) for setting in new_settings]
+        points = design_points(scenario for scenario in scenarios if isinstance(scenario, Scenario))
+        points_or_problems = [scenario if isinstance(scenario, str) else next(points) for scenario in scenarios]
+        self.seen.update(
+            ((system, setting), estimated) for setting, estimated in zip(new_settings, costs(points_or_problems), strict=True)
+        )
+        return [self.seen[system, setting] for setting in limited_settings]
 
     def scenario(self, system: str, setting: Setting) -> Scenario:
         """Return the scenario of a candidate that can be built, its chassis chosen."""
-        found = self._housed(system, setting)
-        if isinstance(found, str):
-            raise BadKnob(found)
-        return found
+        scenario = self._housed(system, setting)
+        if isinstance(scenario, str):
+            raise BadKnob(scenario)
+        return scenario
 
     def refusal(self, system: str, setting: Setting) -> str:
-        """Return why a candidate cannot be built or does not run, told by the largest chassis where none has places for it."""
-        found = self._housed(system, setting, largest=True)
-        return found if isinstance(found, str) else self.estimated(system, [setting])[0].problem
+        """Return why a candidate cannot be built or run; where no chassis has places, by the largest."""
+        scenario = self._housed(system, setting, largest=True)
+        return scenario if isinstance(scenario, str) else self.estimated(system, [setting])[0].problem
 
     def _housed(self, system: str, setting: Setting, largest: bool = False) -> Scenario | str:
-        """Return a candidate in the cheapest chassis that takes its parts, or why there is none."""
+        """Return a candidate in the cheapest chassis that takes its parts, or a sentence without one."""
         changes = {"system": system, **dict(setting)}
         s = with_checked(self.base, changes)
         problem = "None of the chassis that may be used has places for its GPUs."
@@ -90,48 +97,57 @@ class Candidates:
                 return str(error)
             if settled.problems:
                 return " ".join(settled.problems)
-            lacking = [*does_not_fit(settled), *self._forbidden(settled)]
-            if not lacking:
+            problems = [*does_not_fit(settled), *self._forbidden(settled)]
+            if not problems:
                 return self._scaled(with_checked(s, {CHASSIS: name}))
-            problem = " ".join(lacking)
+            problem = " ".join(problems)
         return problem
 
     def _scaled(self, s: Scenario) -> Scenario:
         """Return a scenario with the scaled constants of its machine assumed."""
-        own = constants(s) if self.scaled else {}
-        more = [(name, times * own[name].value) for name, times in self.scaled if name in own]
-        return with_values(s, {"machine.assume": tuple({**dict(s.machine.assume), **dict(more)}.items())}) if more else s
+        machine_constants = constants(s) if self.scaled else {}
+        scaled_values = [
+            (name, times * machine_constants[name].value) for name, times in self.scaled if name in machine_constants
+        ]
+        return (
+            with_values(s, {"machine.assume": tuple({**dict(s.machine.assume), **dict(scaled_values)}.items())})
+            if scaled_values
+            else s
+        )
 
     def _chassis(self, s: Scenario, largest: bool) -> list[str]:
-        """Return the chassis with places for a node's GPUs, the cheapest first; where none has them, perhaps the `largest`."""
+        """Return the chassis with places for a node's GPUs, the cheapest first.
+
+        Where none has enough places, the largest chassis is returned if `largest`, or if constants are assumed.
+        """
         machine, has_gpus = s.machine, "gpu" in load("systems", s.system).devices
         gpus, kind = (gpus_in_node(machine), form("gpu", machine.gpu)) if has_gpus else (0, "")
         allowed = self.allowed.of("chassis")
         sockets = HOSTS[machine.host].sockets.value
-        usable = [name for name in allowed if _takes(name, gpus, sockets, kind)]
+        usable = [name for name in allowed if _chassis_fits(name, gpus, sockets, kind)]
         if not usable and (largest or machine.assume):  # what is assumed of a chassis may give it places
             usable = sorted(allowed, key=lambda name: EVERY_CHASSIS[name].gpus.value)[-1:]
         return sorted(usable, key=_price)
 
     def _forbidden(self, settled: Settled) -> list[str]:
-        """Return why a machine has parts that may not be used."""
+        """Return a sentence for each part of a machine that is not allowed."""
         states = states_of(settled)
-        return [f"{name} is {_a(state)} part." for name, state in states.items() if not self.allowed.has(name, state)]
+        return [f"{name} is {_state_phrase(state)} part." for name, state in states.items() if not self.allowed.has(name, state)]
 
 
-def _plain(setting: Setting) -> Setting:
-    """Return a setting whose GPUs of a node are no more than there are."""
+def _limit_node_gpus(setting: Setting) -> Setting:
+    """Return a setting whose GPUs of a node are at most its GPUs."""
     number = dict(setting).get(GPUS)
-    return tuple((knob, min(value, number) if knob == INSIDE and number else value) for knob, value in setting)
+    return tuple((knob, min(stop, number) if knob == INSIDE and number else stop) for knob, stop in setting)
 
 
-def _takes(name: str, gpus: int, sockets: float, kind: str) -> bool:
-    """Return whether a chassis has sockets for a host, and places of a form for so many GPUs."""
-    own = EVERY_CHASSIS[name]
-    return own.gpus.value >= gpus and own.sockets.value >= sockets and (not kind or kind in forms(name))
+def _chassis_fits(name: str, gpus: int, sockets: float, kind: str) -> bool:
+    """Return whether a chassis has sockets for a host, and places of a form for the GPUs."""
+    chassis = EVERY_CHASSIS[name]
+    return chassis.gpus.value >= gpus and chassis.sockets.value >= sockets and (not kind or kind in forms(name))
 
 
-def _a(state: str) -> str:
+def _state_phrase(state: str) -> str:
     return {"research": "a research", "announced": "an announced", "discontinued": "a discontinued"}.get(
         state, f"a part {state},"
     )
@@ -143,20 +159,20 @@ def _price(chassis: str) -> float:
 
 
 def costs(points: Iterable[DesignPoint | NotScheduled | str]) -> list[Estimated]:
-    """Return what points take and cost; a sentence or what is not scheduled says why there is nothing."""
-    found: list[Any] = list(points)
-    some = {i: one for i, one in enumerate(found) if not isinstance(one, str)}
-    for i, one in zip(some, evaluate(some.values(), _estimated), strict=True):
-        found[i] = _problem(one) if isinstance(one, NotScheduled) else one
-    return [Estimated(problem=one) if isinstance(one, str) else one for one in found]
+    """Return the estimate of each point; sentences and points that are not scheduled become problems."""
+    outcomes: list[Any] = list(points)
+    runnable_points = {i: outcome for i, outcome in enumerate(outcomes) if not isinstance(outcome, str)}
+    for i, outcome in zip(runnable_points, evaluate(runnable_points.values(), _estimated), strict=True):
+        outcomes[i] = _problem(outcome) if isinstance(outcome, NotScheduled) else outcome
+    return [Estimated(problem=outcome) if isinstance(outcome, str) else outcome for outcome in outcomes]
 
 
-def _problem(one: NotScheduled) -> str:
-    return str(one.error) if one.error else " ".join(one.problems)
+def _problem(refusal: NotScheduled) -> str:
+    return str(refusal.error) if refusal.error else " ".join(refusal.problems)
 
 
-def _estimated(points: Sequence[DesignPoint], seen: Observed) -> list[Estimated]:
-    return [_cost(point, steady) for point, steady in zip(points, averages(points, seen), strict=True)]
+def _estimated(points: Sequence[DesignPoint], observed: Observed) -> list[Estimated]:
+    return [_cost(point, steady) for point, steady in zip(points, averages(points, observed), strict=True)]
 
 
 def _cost(point: DesignPoint, steady: Steady) -> Estimated:

@@ -1,4 +1,4 @@
-"""Families: where a machine's rows are held, which is what a verdict chooses among."""
+"""Families of machines, by the memory that holds the rows; a verdict chooses among families."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ HBM, CACHED, HOST, CXL, PERSISTENT, DRIVES, SERVERS = (
     "Drives",
     "Embedding servers",
 )
-LEAST = 1e-3  # of all rows: fewer name no family
+LEAST = 1e-3  # share of all rows; a memory with fewer names no family
 # The lowest memory that holds rows names the family.
 FROM_BELOW: Mapping[str, str] = {
     "ssd": DRIVES,
@@ -28,20 +28,23 @@ FROM_BELOW: Mapping[str, str] = {
 
 def held_in(settled: Settled) -> str:
     """Return the lowest memory that holds rows of a machine, as its system places them."""
-    held = settled.system.held(settled.scenario)
-    total = sum(held.values())
-    return next((place for place in FROM_BELOW if held.get(place, 0.0) > LEAST * total), settled.system.memory)
+    bytes_by_memory = settled.system.held(settled.scenario)
+    total = sum(bytes_by_memory.values())
+    return next((place for place in FROM_BELOW if bytes_by_memory.get(place, 0.0) > LEAST * total), settled.system.memory)
 
 
 def family_of(settled: Settled) -> str:
-    """Return the family of a machine; host DRAM beside rows in HBM is one of its own."""
+    """Return the family of a machine; host DRAM with rows in HBM is a family of its own."""
     place = held_in(settled)
-    near = settled.system.held(settled.scenario).get("hbm", 0.0) > 0 or settled.system.cache is not None
-    return CACHED if place == "dram" and near else FROM_BELOW[place]
+    has_hbm_rows = settled.system.held(settled.scenario).get("hbm", 0.0) > 0 or settled.system.cache is not None
+    return CACHED if place == "dram" and has_hbm_rows else FROM_BELOW[place]
 
 
 def medium_of(settled: Settled) -> str:
-    """Return the part that holds most of a machine's rows: a GPU, a grade of DRAM, a card, a medium or a drive."""
+    """Return the part that holds most of a machine's rows.
+
+    The part is a GPU, a grade of DRAM, a card, a medium or a drive.
+    """
     machine, place = settled.scenario.machine, held_in(settled)
     parts = {"ssd": machine.ssd, "pmem": machine.pmem, "hbm": machine.gpu, "expander-dram": machine.expander}
     return parts.get(place) or grade_name(machine)

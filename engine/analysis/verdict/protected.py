@@ -1,7 +1,7 @@
-"""Protected candidates: what faults leave of a machine's samples, under the protection that makes most of them.
+"""Protected candidates: the share of a machine's samples that count under faults, by protection.
 
-A system that keeps a log of its own is protected by that; any other may be given what `campaign` knows. Without a fault that
-has a rate nothing is lost, and nothing more is bought.
+A system with a log of its own is protected by the log; any other system may have any protection of `campaign`. Without a fault
+that has a rate nothing is lost, and nothing more is bought.
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,15 @@ NONE = "none"
 
 
 class Protected(NamedTuple):
-    """A protection of a candidate: the share of samples that count, the most that one fault loses, and what it adds.
+    """A protection of a candidate, with its losses and costs.
 
-    `price` is in USD, None without a published price; `watts` are at the room's meter.
+    name: name of the protection.
+    share: share of samples that count.
+    lost_batches: batches that the worst fault loses.
+    lost_minutes: minutes that the worst fault loses.
+    worst_fault: name of the worst fault, None without one.
+    price: USD of the protection, None without a published price.
+    watts: power of the protection at the room's meter [W].
     """
 
     name: str = NONE
@@ -41,10 +47,10 @@ class Protected(NamedTuple):
     price: float | None = 0.0
     watts: float = 0.0
 
-    def added_to(self, one: Estimated) -> Estimated:
+    def added_to(self, candidate: Estimated) -> Estimated:
         """Return a candidate with price and power of its protection."""
-        capital = None if one.capital is None or self.price is None else one.capital + self.price
-        return one._replace(capital=capital, watts=one.watts + self.watts)
+        capital = None if candidate.capital is None or self.price is None else candidate.capital + self.price
+        return candidate._replace(capital=capital, watts=candidate.watts + self.watts)
 
 
 def struck(scenario: Scenario) -> bool:
@@ -55,24 +61,26 @@ def struck(scenario: Scenario) -> bool:
 
 
 def unstruck(scenario: Scenario) -> Protected:
-    """Return a machine that no fault strikes: by its own log, or by nothing."""
-    return Protected(next((name for name, one in every("protections").items() if one.log and _suits(one, scenario)), NONE))
+    """Return the protection of a machine without faults: its own log, or none."""
+    return Protected(
+        next((name for name, protection in every("protections").items() if protection.log and _suits(protection, scenario)), NONE)
+    )
 
 
 def protections(scenario: Scenario, settled: Settled) -> list[Protected]:
-    """Return what each protection that a machine can have makes of it."""
-    hazards, found = hazards_of(scenario), []
-    for name, one in every("protections").items():
-        if _suits(one, scenario):
+    """Return each protection that a machine can have, with its losses and costs."""
+    hazards, guards = hazards_of(scenario), []
+    for name, protection in every("protections").items():
+        if _suits(protection, scenario):
             try:
-                found.append(_protected(scenario, settled, name, hazards))
+                guards.append(_expected_protection(scenario, settled, name, hazards))
             except (BadKnob, CannotRun):
                 continue
-    return found
+    return guards
 
 
 def _suits(protection: Protection, scenario: Scenario) -> bool:
-    """Return whether a protection is the log that a scenario's system keeps already, or, where it keeps none, no log."""
+    """Return whether a protection suits a system: its own log, or no log for a system without one."""
     system = load("systems", scenario.system)
     if protection.log is None or not system.log_policy.log:
         return protection.log is None and not system.log_policy.log
@@ -85,15 +93,23 @@ def _suits(protection: Protection, scenario: Scenario) -> bool:
     ) == log_policy(scenario, system)
 
 
-def _protected(scenario: Scenario, settled: Settled, name: str, hazards: Mapping[str, Hazard]) -> Protected:
-    """Return what a protection makes of a machine; raises BadKnob and CannotRun where it cannot be had."""
+def _expected_protection(scenario: Scenario, settled: Settled, name: str, hazards: Mapping[str, Hazard]) -> Protected:
+    """Return a protection of a machine, as expected over the campaign; raises BadKnob and CannotRun."""
     minutes = scenario.policy.checkpoint_minutes
     period = None if minutes is None else minutes * MINUTE
     terms, site = terms_of(scenario, name, rollback_mtbf(hazards), period)
-    takes, machine = terms.protection.takes(site), settled.scenario.machine
+    needs, machine = terms.protection.takes(site), settled.scenario.machine
     room = most_dimms(host_channels(machine)) * GiB
-    if takes.get("dram", 0.0) > room or does_not_fit(settled, drives=round(takes.get("drives", 0.0))):
+    if needs.get("dram", 0.0) > room or does_not_fit(settled, drives=round(needs.get("drives", 0.0))):
         raise CannotRun(f"protection={name} does not fit the machine.")
-    found = expectation_of(scenario, terms, site, hazards, scenario.faults.campaign_days * DAY)
-    watts = room_watts(settled.scenario, found.watts)
-    return Protected(name, found.useful_share, found.lost_batches, found.minutes, found.worst_fault, found.price, watts)
+    expectation = expectation_of(scenario, terms, site, hazards, scenario.faults.campaign_days * DAY)
+    watts = room_watts(settled.scenario, expectation.watts)
+    return Protected(
+        name,
+        expectation.useful_share,
+        expectation.lost_batches,
+        expectation.minutes,
+        expectation.worst_fault,
+        expectation.price,
+        watts,
+    )

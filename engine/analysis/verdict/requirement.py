@@ -1,4 +1,4 @@
-"""A requirement: what a machine must reach, what a failure may cost at most, and what is to be least."""
+"""A requirement: the limits of a machine and of a failure's loss, and the objectives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,16 @@ MOST = 1e18
 
 @dataclass(frozen=True)
 class Requirement:
-    """What is asked of a machine; None where nothing is.
+    """The limits that a machine must keep; None where there is no limit.
 
-    throughput: samples/s at least. step: ms of a batch at most. like: the system that it is to be as fast as.
-    days, samples: so many samples that count in so many days. budget: USD at most.
-    lost_batches, lost_minutes: the most that one failure may lose.
+    throughput: minimal samples/s.
+    step_ms: maximal ms of a batch.
+    like: name of the system that the machine must be as fast as.
+    days: maximal days of training for `samples`.
+    samples: samples that must count within `days`.
+    budget: maximal USD.
+    lost_batches: maximal batches that a failure may lose.
+    lost_minutes: maximal minutes that a failure may lose.
     """
 
     throughput: float | None = None
@@ -37,83 +42,89 @@ class Requirement:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The requirement as it is written behind --require."""
+        """The requirement as texts of --require."""
         pairs = {
             "throughput": self.throughput,
             "step-ms": self.step_ms,
             "as": self.like,
-            "days": None if self.days is None else f"{_short(self.days)}:{_short(self.samples or 0.0)}",
+            "days": None if self.days is None else f"{_shortest_text(self.days)}:{_shortest_text(self.samples or 0.0)}",
             "budget": self.budget,
         }
-        return tuple(f"{name}={one if isinstance(one, str) else _short(one)}" for name, one in pairs.items() if one is not None)
+        return tuple(
+            f"{name}={limit if isinstance(limit, str) else _shortest_text(limit)}"
+            for name, limit in pairs.items()
+            if limit is not None
+        )
 
     @property
     def lose(self) -> str:
-        """The most that a failure may lose as it is written behind --lose, "" where nothing is said of it."""
+        """The maximal loss of a failure as a text of --lose, "" where there is no limit."""
         if self.lost_batches is not None:
-            return NOTHING if self.lost_batches == 0 else f"batches={_short(self.lost_batches)}"
-        return "" if self.lost_minutes is None else f"minutes={_short(self.lost_minutes)}"
+            return NOTHING if self.lost_batches == 0 else f"batches={_shortest_text(self.lost_batches)}"
+        return "" if self.lost_minutes is None else f"minutes={_shortest_text(self.lost_minutes)}"
 
     def least_throughput(self, batch_size: int) -> float:
-        """Return the samples/s that a machine must train at least, faults aside; 0 where nothing is asked."""
+        """Return the minimal samples/s of a machine without faults; 0 where there is no limit."""
         by_step = 0.0 if self.step_ms is None else batch_size / (self.step_ms * MS)
         return max(self.throughput or 0.0, by_step)
 
     @property
     def least_kept(self) -> float:
-        """The samples/s that must count at the end, faults included; 0 where nothing is asked."""
+        """The minimal samples/s that count at the end, with faults; 0 where there is no limit."""
         return 0.0 if self.days is None or self.samples is None else self.samples / (self.days * DAY)
 
 
 def required(texts: Sequence[str], lose: str = "") -> Requirement:
-    """Read what stands behind --require and --lose; raises BadInput with the sentence that says how to write it."""
-    found = Requirement()
-    seen: set[str] = set()
+    """Read the texts of --require and --lose; raises BadInput with a sentence on how to write them."""
+    requirement = Requirement()
+    seen_names: set[str] = set()
     for text in texts:
-        name, equals, given = text.partition("=")
+        name, equals, amount_text = text.partition("=")
         if name not in LIMITS or not equals:
             hint = nearest(name, LIMITS, "requirements")
             raise BadInput(f"require={text[:60]!r} is no requirement; write NAME=VALUE, such as throughput=1e6. {hint}")
-        if name in seen:
+        if name in seen_names:
             raise BadInput(f"require={name} is given twice; give it once.")
-        seen.add(name)
-        found = replace(found, **_limit(name, given))
-    return replace(found, **_loss(lose)) if lose else found
+        seen_names.add(name)
+        requirement = replace(requirement, **_limit(name, amount_text))
+    return replace(requirement, **_loss(lose)) if lose else requirement
 
 
-def _limit(name: str, given: str) -> dict[str, Any]:
+def _limit(name: str, amount_text: str) -> dict[str, Any]:
     if name == "as":
-        if given not in names("systems"):
-            raise BadInput(f"require=as={given[:60]!r} names no system; {nearest(given, names('systems'), 'systems')}")
-        return {"like": given}
+        if amount_text not in names("systems"):
+            raise BadInput(
+                f"require=as={amount_text[:60]!r} names no system; {nearest(amount_text, names('systems'), 'systems')}"
+            )
+        return {"like": amount_text}
     if name == "days":
-        days, colon, samples = given.partition(":")
+        days, colon, samples = amount_text.partition(":")
         if not colon:
-            raise BadInput(f"require=days={given[:60]!r} lacks the samples; write days=D:SAMPLES, such as days=7:1e12.")
+            raise BadInput(f"require=days={amount_text[:60]!r} lacks the samples; write days=D:SAMPLES, such as days=7:1e12.")
         return {"days": _amount("days", days), "samples": _amount("days", samples)}
     field = {"throughput": "throughput", "step-ms": "step_ms", "budget": "budget"}[name]
-    return {field: _amount(name, given)}
+    return {field: _amount(name, amount_text)}
 
 
 def _loss(text: str) -> dict[str, Any]:
-    name, _, given = text.partition("=")
+    name, _, amount_text = text.partition("=")
     if text == NOTHING:
         return {"lost_batches": 0.0}
-    if name not in ("batches", "minutes") or not given:
+    if name not in ("batches", "minutes") or not amount_text:
         raise BadInput(f"lose={text[:60]!r} cannot be read; write lose=nothing, lose=batches=N or lose=minutes=N.")
-    return {f"lost_{name}": _amount(f"lose {name}", given, least=0.0)}
+    return {f"lost_{name}": _amount(f"lose {name}", amount_text, minimum=0.0)}
 
 
-def _amount(name: str, text: str, least: float = 1e-12) -> float:
+def _amount(name: str, text: str, minimum: float = 1e-12) -> float:
     try:
         number = float(text) if text.isascii() and "_" not in text else inf
     except ValueError:
         number = inf
-    if not (isfinite(number) and least <= number <= MOST):
+    if not (isfinite(number) and minimum <= number <= MOST):
         raise BadInput(f"{name}={text[:40]!r} is no amount; write a number above 0 and up to {exact(MOST)}, such as 1e6.")
     return number
 
 
-def _short(number: float) -> str:
-    """Return a number as short as it can be read back from."""
+def _shortest_text(number: float) -> str:
+    """Return the shortest text of a number that can be read back exactly."""
     return f"{number:g}" if float(f"{number:g}") == number else repr(number)

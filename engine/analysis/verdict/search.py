@@ -1,8 +1,9 @@
-"""The search of one system's best candidate over its space: every combination of its shape, then its knobs, one and two at once.
+"""The search of one system's best candidate over its space.
 
-From the best few shapes each knob is moved to its best stop, all others kept, until no knob moves. From the best end two knobs
-are moved together, as a part that needs another beside it has to be. So no searched setting of the answer has a value that
-beats it, nor have two settings together, of those that alone are not far worse.
+All combinations of the system's shape are tried first, then its other knobs, one and two at once. From the best few shapes each
+knob is moved to its best stop, all others kept, until no knob moves. From the best setting two knobs are moved together, for
+parts that need each other. So no single knob of the answer can be moved to a better stop, nor two knobs together, of stops that
+alone are not far worse.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,45 +15,48 @@ from .candidates import Candidates, Estimated, Setting
 from .space import GPUS, INSIDE, SHAPE, Stops
 
 STARTS = 3  # shapes from which knobs are moved
-PROMISING = 3.0  # times the best: a stop that alone is worse by more is not tried together with another
-NODES = {GPUS, INSIDE}  # one node more needs a network, so no stop of one alone tells of both
+PROMISING = 3.0  # times the best: a stop that alone is worse than this is not tried together with another
+NODES = {GPUS, INSIDE}  # a second node needs a network, so a stop of one knob alone does not tell of both
 Ranks = Callable[[Sequence[Setting]], list[Rank]]
 
 
 def best_of(
-    candidates: Candidates, aim: Aim, system: str, stops: Stops, starts: int = STARTS, near: Sequence[Setting] = ()
+    candidates: Candidates, aim: Aim, system: str, stops: Stops, starts: int = STARTS, near_settings: Sequence[Setting] = ()
 ) -> tuple[Setting, Estimated]:
-    """Return the best candidate of a system, searched `near` some settings too; where none can run, one that cannot."""
+    """Return the best candidate of a system, also started at `near_settings`; it may be unable to run."""
 
     def ranks(settings: Sequence[Setting]) -> list[Rank]:
-        return [aim.rank(one) for one in candidates.estimated(system, settings)]
+        return [aim.rank(candidate) for candidate in candidates.estimated(system, settings)]
 
-    setting = search(stops, ranks, starts, near)
-    (found,) = candidates.estimated(system, [setting])
-    return setting, found._replace(problem=candidates.refusal(system, setting)) if found.problem else found
+    setting = search(stops, ranks, starts, near_settings)
+    (candidate,) = candidates.estimated(system, [setting])
+    return setting, candidate._replace(problem=candidates.refusal(system, setting)) if candidate.problem else candidate
 
 
-def search(stops: Stops, ranks: Ranks, starts: int = STARTS, near: Sequence[Setting] = ()) -> Setting:
-    """Return the setting of the least rank that moving knobs finds, from the best few shapes and settings `near` it.
+def search(stops: Stops, ranks: Ranks, starts: int = STARTS, near_settings: Sequence[Setting] = ()) -> Setting:
+    """Return the setting of the lowest rank that moving knobs finds, from the best shapes and `near_settings`.
 
-    Where none of them runs, shapes with smaller nodes are tried too. From a single start knobs are moved one by one alone.
+    Where no start runs, shapes with smaller nodes are tried too. With a single start knobs are moved one by one only.
     """
-    shapes = _ordered([*near, *_shapes(stops)], ranks)
+    shapes = _by_rank([*near_settings, *_shapes(stops)], ranks)
     if ranks(shapes[:1])[0][0] == CANNOT_RUN:
-        shapes = _ordered([*shapes, *_shapes(stops, (*SHAPE, INSIDE))], ranks)
-    firsts: dict[Setting, Setting] = {}  # the best shape of each choice of parts
+        shapes = _by_rank([*shapes, *_shapes(stops, (*SHAPE, INSIDE))], ranks)
+    best_shapes: dict[Setting, Setting] = {}  # the best shape of each choice of parts
     for shape in shapes:
-        firsts.setdefault(_parts(shape), shape)
-    ends = [_descended(stops, ranks, shape) for shape in list(dict.fromkeys([*firsts.values(), *shapes]))[:starts]]
-    (end, *_) = _ordered(ends, ranks)
-    return end if starts == 1 else _paired(stops, ranks, end)
+        best_shapes.setdefault(_parts(shape), shape)
+    ends = [_descend(stops, ranks, shape) for shape in list(dict.fromkeys([*best_shapes.values(), *shapes]))[:starts]]
+    (end, *_) = _by_rank(ends, ranks)
+    return end if starts == 1 else _move_pairs(stops, ranks, end)
 
 
 def _shapes(stops: Stops, knobs: Sequence[str] = SHAPE) -> list[Setting]:
-    """Return every combination of the knobs of shape, nodes as large as can be, all others at their first stop."""
-    first = {knob: max(values) if knob == INSIDE else values[0] for knob, values in stops.items()}
+    """Return all combinations of the knobs of shape, with the largest nodes, other knobs at their first stop."""
+    first_stops = {knob: max(values) if knob == INSIDE else values[0] for knob, values in stops.items()}
     shape = [knob for knob in knobs if knob in stops]
-    return [_setting(stops, {**first, **dict(zip(shape, one, strict=True))}) for one in product(*(stops[knob] for knob in shape))]
+    return [
+        _setting(stops, {**first_stops, **dict(zip(shape, combination, strict=True))})
+        for combination in product(*(stops[knob] for knob in shape))
+    ]
 
 
 def _setting(stops: Stops, values: dict[str, Any]) -> Setting:
@@ -61,56 +65,61 @@ def _setting(stops: Stops, values: dict[str, Any]) -> Setting:
 
 def _parts(setting: Setting) -> Setting:
     """Return the knobs of a shape that choose parts: all but the number of GPUs."""
-    return tuple((knob, value) for knob, value in setting if knob in SHAPE and knob != GPUS)
+    return tuple((knob, stop) for knob, stop in setting if knob in SHAPE and knob != GPUS)
 
 
-def _ordered(settings: Iterable[Setting], ranks: Ranks) -> list[Setting]:
-    """Return settings without repeats, those of the least rank first; alike ones keep their order."""
-    tried = list(dict.fromkeys(settings))
-    found = dict(zip(tried, ranks(tried), strict=True))
-    return sorted(tried, key=lambda setting: found[setting])
+def _by_rank(settings: Iterable[Setting], ranks: Ranks) -> list[Setting]:
+    """Return settings without repeats, by rank; settings of equal rank keep their order."""
+    distinct_settings = list(dict.fromkeys(settings))
+    rank_by_setting = dict(zip(distinct_settings, ranks(distinct_settings), strict=True))
+    return sorted(distinct_settings, key=lambda setting: rank_by_setting[setting])
 
 
-def _moving(stops: Stops) -> list[str]:
+def _movable_knobs(stops: Stops) -> list[str]:
     return [knob for knob, values in stops.items() if len(values) > 1]
 
 
-def _moved(setting: Setting, **changes: Any) -> Setting:
-    return tuple((knob, changes.get(knob, value)) for knob, value in setting)
+def _change_stops(setting: Setting, **changes: Any) -> Setting:
+    return tuple((knob, changes.get(knob, stop)) for knob, stop in setting)
 
 
-def _descended(stops: Stops, ranks: Ranks, setting: Setting) -> Setting:
-    """Return where moving one knob after the other ends."""
-    knobs, still, at = _moving(stops), 0, 0
-    while still < len(knobs):
-        knob = knobs[at % len(knobs)]
-        (moved, *_) = _ordered([setting, *(_moved(setting, **{knob: stop}) for stop in stops[knob])], ranks)
-        setting, still, at = moved, 0 if moved != setting else still + 1, at + 1
+def _descend(stops: Stops, ranks: Ranks, setting: Setting) -> Setting:
+    """Move one knob after the other to its best stop, until none moves; return the setting."""
+    knobs, num_unmoved, position = _movable_knobs(stops), 0, 0
+    while num_unmoved < len(knobs):
+        knob = knobs[position % len(knobs)]
+        (best_setting, *_) = _by_rank([setting, *(_change_stops(setting, **{knob: stop}) for stop in stops[knob])], ranks)
+        setting, num_unmoved, position = best_setting, 0 if best_setting != setting else num_unmoved + 1, position + 1
     return setting
 
 
-def _paired(stops: Stops, ranks: Ranks, setting: Setting) -> Setting:
-    """Return where moving two knobs together ends, from where no knob alone moves."""
+def _move_pairs(stops: Stops, ranks: Ranks, setting: Setting) -> Setting:
+    """Move two knobs together, from a setting where no knob alone moves; return the last setting."""
     while True:
-        (best, *_) = _ordered([setting, *_pairs(stops, ranks, setting)], ranks)
-        if best == setting:
+        (best_setting, *_) = _by_rank([setting, *_pairs(stops, ranks, setting)], ranks)
+        if best_setting == setting:
             return setting
-        setting = _descended(stops, ranks, best)
+        setting = _descend(stops, ranks, best_setting)
 
 
 def _pairs(stops: Stops, ranks: Ranks, setting: Setting) -> Iterator[Setting]:
-    """Yield settings that differ in two knobs, each at a stop that is promising alone; of nodes' sizes and numbers all."""
-    (own,), values = ranks([setting]), dict(setting)
-    others: dict[str, Sequence[Any]] = {}
-    for knob in _moving(stops):
-        moved = [stop for stop in stops[knob] if stop != values[knob]]
-        found = ranks([_moved(setting, **{knob: stop}) for stop in moved])
-        others[knob] = [stop for stop, rank in zip(moved, found, strict=True) if _promising(rank, own)]
-    for one, two in combinations(others, 2):
-        every = stops if {one, two} == NODES else others
-        yield from (_moved(setting, **{one: a, two: b}) for a, b in product(every[one], every[two]))
+    """Yield settings that differ in two knobs, each at a promising stop; for NODES at any stop."""
+    (setting_rank,), values = ranks([setting]), dict(setting)
+    promising_stops: dict[str, Sequence[Any]] = {}
+    for knob in _movable_knobs(stops):
+        other_stops = [stop for stop in stops[knob] if stop != values[knob]]
+        stop_ranks = ranks([_change_stops(setting, **{knob: stop}) for stop in other_stops])
+        promising_stops[knob] = [
+            stop for stop, rank in zip(other_stops, stop_ranks, strict=True) if _is_promising(rank, setting_rank)
+        ]
+    for first_knob, second_knob in combinations(promising_stops, 2):
+        pair_stops = stops if {first_knob, second_knob} == NODES else promising_stops
+        yield from (
+            _change_stops(setting, **{first_knob: first_stop, second_knob: second_stop})
+            for first_stop, second_stop in product(pair_stops[first_knob], pair_stops[second_knob])
+        )
 
 
-def _promising(rank: Rank, own: Rank) -> bool:
-    """Return whether a setting is not much worse than one that meets, misses or cannot run as it does."""
-    return rank[0] != own[0] or len(own) == 1 or rank[1] <= PROMISING * own[1]
+def _is_promising(rank: Rank, setting_rank: Rank) -> bool:
+    """Return whether a rank is not much worse than another of the same outcome; another outcome counts."""
+    return rank[0] != setting_rank[0] or len(setting_rank) == 1 or rank[1] <= PROMISING * setting_rank[1]

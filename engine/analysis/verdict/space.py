@@ -1,6 +1,6 @@
 """The space of a search: for each system the knobs that are searched, and the stops of each.
 
-The first stop of a knob is the one that a search begins at. What holds something is sized automatically; None says so.
+A search begins at the first stop of a knob. Memories are sized automatically where their stop is None.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -27,8 +27,8 @@ CARD, DRIVE, LOGIC, SERVERS = "machine.expander", "machine.ssd", "machine.near_d
 SHARE, WAY, HOT = "policy.cache_load_factor", "policy.cache_policy", "policy.hot_rows_MiB"
 KERNEL, STASHING = "policy.kernel", "policy.stashing"
 LOG, SHARDING, DEDUP, COPIES = "policy.log", "policy.sharding", "policy.row_dedup", "policy.replicated_rows"
-# What a base scenario loses before a search: counts, sizes and policies that are searched, and ways of counting that flatter
-# nobody. A system that has no such knob in its space takes these.
+# Knobs of a base scenario that are reset before a search: searched counts, sizes and policies, and ways of counting that would
+# favour a machine. A system without such a knob in its space has these values.
 RESET: Mapping[str, Any] = {
     GPUS: 1,
     INSIDE: 8,
@@ -49,12 +49,12 @@ RESET: Mapping[str, Any] = {
     "machine.all_powered": False,
     "machine.constant_power": False,
 }
-SHAPE = (GPU, GPUS, SERVERS, MEDIUM, CARD, DRIVE)  # knobs whose every combination is tried first
+SHAPE = (GPU, GPUS, SERVERS, MEDIUM, CARD, DRIVE)  # knobs of which all combinations are tried first
 COUNTS = (8, 1, 2, 4, 16, 24, 32, 48, 64, 96, 128)
 NODES = (1, 2, 4, 8, 16, 32, 64)
 MODULES = (2, 4, 8, 16)
 
-# The stops of a quick search, by knob; of other knobs all.
+# The stops of a quick search, by knob; other knobs have all their stops.
 QUICK: Mapping[str, tuple[Any, ...]] = {
     GPUS: (8, 1, 2, 16, 64),
     INSIDE: (8, 1),
@@ -74,9 +74,9 @@ QUICK: Mapping[str, tuple[Any, ...]] = {
 
 
 def quick(stops: Stops) -> Stops:
-    """Return the stops of a quick search: fewer of long ladders, the first of each always."""
+    """Return the stops of a quick search: fewer stops of some knobs, the first of each always."""
     return {
-        knob: tuple(one for number, one in enumerate(values) if not number or one in QUICK.get(knob, values))
+        knob: tuple(stop for number, stop in enumerate(values) if not number or stop in QUICK.get(knob, values))
         for knob, values in stops.items()
     }
 
@@ -87,19 +87,19 @@ def base_of(scenario: Scenario) -> Scenario:
 
 
 def space_of(base: Scenario, allowed: AllowedParts, systems: Collection[str] = ()) -> dict[str, Stops]:
-    """Return the stops of each system, or of some, by knob; where a part is missing its knob has no stops."""
-    chosen = {name: system for name, system in every("systems").items() if name in systems or not systems}
-    return {name: _stops(with_values(base, {"system": name}), system, allowed) for name, system in chosen.items()}
+    """Return the stops of each system, or of some, by knob; a knob without an allowed part has none."""
+    chosen_systems = {name: system for name, system in every("systems").items() if name in systems or not systems}
+    return {name: _stops(with_values(base, {"system": name}), system, allowed) for name, system in chosen_systems.items()}
 
 
 def _stops(s: Scenario, system: System, allowed: AllowedParts) -> Stops:
     reads = _sizing_reads(s, system)
-    found = {knob: stops(system, allowed) for knob, (wanted, stops) in KNOBS.items() if wanted(system, reads)}
+    stops_by_knob = {knob: stops(system, allowed) for knob, (applies, stops) in KNOBS.items() if applies(system, reads)}
     if system.kernel and system.kernel != HBM:
-        found[KERNEL] = ("auto", *densest_in_hbm(s, system.kernel))
-    if NEAR in found and LOGIC in found and not found[LOGIC]:
-        found = {**found, NEAR: (False,), LOGIC: (s.machine.near_data_logic,)}
-    return found
+        stops_by_knob[KERNEL] = ("auto", *densest_in_hbm(s, system.kernel))
+    if NEAR in stops_by_knob and LOGIC in stops_by_knob and not stops_by_knob[LOGIC]:
+        stops_by_knob = {**stops_by_knob, NEAR: (False,), LOGIC: (s.machine.near_data_logic,)}
+    return stops_by_knob
 
 
 def _sizing_reads(s: Scenario, system: System) -> frozenset[str]:
@@ -110,11 +110,11 @@ def _sizing_reads(s: Scenario, system: System) -> frozenset[str]:
     return frozenset(notes)
 
 
-def _has(*devices: str) -> Callable[[System, frozenset[str]], bool]:
+def _has_device(*devices: str) -> Callable[[System, frozenset[str]], bool]:
     return lambda system, reads: any(device in system.devices for device in devices)
 
 
-def _reads(knob: str) -> Callable[[System, frozenset[str]], bool]:
+def _reads_knob(knob: str) -> Callable[[System, frozenset[str]], bool]:
     return lambda system, reads: knob in reads
 
 
@@ -123,7 +123,7 @@ def _scales(system: System, reads: frozenset[str]) -> bool:
 
 
 def _capacities(system: System, allowed: AllowedParts) -> tuple[float | None, ...]:
-    """Return capacities of whole modules of the media that may be used, of one to so many."""
+    """Return the capacities of MODULES whole modules of the allowed media [GB], None for automatic."""
     sizes = {MEDIA[name].module.value for name in allowed.of("pmem")}
     return (None, *sorted({count * size for size in sizes for count in MODULES}))
 
@@ -140,11 +140,11 @@ def _counts(system: System, allowed: AllowedParts) -> tuple[int, ...]:
     return COUNTS if "gpu" in system.devices else NODES
 
 
-def _inside(system: System, allowed: AllowedParts) -> tuple[int, ...]:
+def _node_gpus(system: System, allowed: AllowedParts) -> tuple[int, ...]:
     return (8, 1, 2, 4) if "gpu" in system.devices else (1,)
 
 
-def _are(*stops: Any) -> Callable[[System, AllowedParts], tuple[Any, ...]]:
+def _fixed_stops(*stops: Any) -> Callable[[System, AllowedParts], tuple[Any, ...]]:
     return lambda system, allowed: stops
 
 
@@ -154,27 +154,27 @@ def _parts(knob: str) -> Callable[[System, AllowedParts], tuple[str, ...]]:
 
 # By knob: whether a system has it, and its stops.
 KNOBS: Mapping[str, tuple[Callable[[System, frozenset[str]], bool], Callable[[System, AllowedParts], tuple[Any, ...]]]] = {
-    GPU: (_has("gpu"), _parts("gpu")),
+    GPU: (_has_device("gpu"), _parts("gpu")),
     GPUS: (_scales, _counts),
-    INSIDE: (_scales, _inside),
-    HOST: (_has("host"), _parts("host")),
-    CHASSIS: (_has("host"), _parts("chassis")),
-    SERVERS: (_has("remote"), _are(*NODES)),
-    MEDIUM: (_has("pmem"), _parts("pmem")),
-    CAPACITY: (_has("pmem"), _capacities),
-    CARD: (_has("expander-dram"), _parts("expander")),
-    NUMBER: (_has("expander-dram"), _are(None, *MODULES)),
-    DRIVE: (_has("ssd"), _parts("ssd")),
-    DRIVES: (_has("ssd"), _are(None, *MODULES)),
-    NEAR: (_has("near-data"), _are(False, True)),
-    LOGIC: (_has("near-data"), _parts("near_data_logic")),
-    DEDUP: (_has("near-data"), _are("memory", "off", "gpu")),
-    RELAXED: (lambda system, reads: system.relaxes, _are(True, False)),
-    BOUND: (lambda system, reads: system.relaxes, _are(0, 1, 10, 100)),
+    INSIDE: (_scales, _node_gpus),
+    HOST: (_has_device("host"), _parts("host")),
+    CHASSIS: (_has_device("host"), _parts("chassis")),
+    SERVERS: (_has_device("remote"), _fixed_stops(*NODES)),
+    MEDIUM: (_has_device("pmem"), _parts("pmem")),
+    CAPACITY: (_has_device("pmem"), _capacities),
+    CARD: (_has_device("expander-dram"), _parts("expander")),
+    NUMBER: (_has_device("expander-dram"), _fixed_stops(None, *MODULES)),
+    DRIVE: (_has_device("ssd"), _parts("ssd")),
+    DRIVES: (_has_device("ssd"), _fixed_stops(None, *MODULES)),
+    NEAR: (_has_device("near-data"), _fixed_stops(False, True)),
+    LOGIC: (_has_device("near-data"), _parts("near_data_logic")),
+    DEDUP: (_has_device("near-data"), _fixed_stops("memory", "off", "gpu")),
+    RELAXED: (lambda system, reads: system.relaxes, _fixed_stops(True, False)),
+    BOUND: (lambda system, reads: system.relaxes, _fixed_stops(0, 1, 10, 100)),
     LOG: (lambda system, reads: bool(system.logs), _logs),
-    SHARE: (_reads(SHARE), _are(0.1, 0.001, 0.01, 0.03, 0.2, 0.4, 0.7)),
+    SHARE: (_reads_knob(SHARE), _fixed_stops(0.1, 0.001, 0.01, 0.03, 0.2, 0.4, 0.7)),
     WAY: (lambda system, reads: bool(system.cache and system.cache.others), _policies),
-    HOT: (_reads(HOT), _are(1024.0, 64.0, 256.0, 4096.0, 16384.0)),
-    STASHING: (lambda system, reads: system.stashes, _are("off", "state", "both")),
-    SHARDING: (lambda system, reads: bool(system.shards), _are(None, "planner", "row-wise", "column-wise", "table-wise")),
+    HOT: (_reads_knob(HOT), _fixed_stops(1024.0, 64.0, 256.0, 4096.0, 16384.0)),
+    STASHING: (lambda system, reads: system.stashes, _fixed_stops("off", "state", "both")),
+    SHARDING: (lambda system, reads: bool(system.shards), _fixed_stops(None, "planner", "row-wise", "column-wise", "table-wise")),
 }

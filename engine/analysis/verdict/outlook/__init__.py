@@ -1,1 +1,1 @@
-"""How far a verdict holds: `bands` (in which share of draws), `tipping` (where it changes) and `territory` (a map of winners)."""
+"""The outlook of a verdict: `bands` over draws, `tipping` points and a map, the `territory`."""

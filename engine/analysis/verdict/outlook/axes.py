@@ -1,4 +1,4 @@
-"""The axes of a map: size of the tables, lookups, failures, price of persistent memory, CXL link and year of prices."""
+"""The axes of a map: size of tables, lookups, failures, prices, CXL link and year."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,9 +20,13 @@ Scaled = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class MapAxis:
-    """An axis of a map: its title with the unit, its values from low to high, and a scenario at one of them.
+    """An axis of a map.
 
-    `at` returns the scenario with constants that are so many times as large; `here` says where a scenario stands.
+    title: title with the unit.
+    values: values from low to high.
+    at: returns a scenario at a value, and factors of constants by name.
+    here: returns the value of a scenario, None where it has none.
+    log: whether the axis is logarithmic.
     """
 
     title: str
@@ -32,20 +36,20 @@ class MapAxis:
     log: bool = True
 
 
-def _bytes_at(s: Scenario, value: float) -> tuple[Scenario, Scaled]:
-    """Return a model whose tables have so many GB, each so many times as large as before."""
-    factor = value * GB / table_bytes(s)
+def _bytes_at(s: Scenario, gigabytes: float) -> tuple[Scenario, Scaled]:
+    """Scale all tables of a model by one factor to a sum of so many GB."""
+    factor = gigabytes * GB / table_bytes(s)
     return with_values(s, {"model.num_embeddings": tuple(max(1, round(rows * factor)) for rows in s.model.num_embeddings)}), ()
 
 
-def _lookups_at(s: Scenario, value: float) -> tuple[Scenario, Scaled]:
-    """Return a model that looks up so many rows a sample: more in each table, or, of less than one each, in fewer tables."""
+def _lookups_at(s: Scenario, num_lookups: float) -> tuple[Scenario, Scaled]:
+    """Return a model with so many lookups a sample; with less than one a table it has fewer tables."""
     tables = s.model.num_tables
-    if value >= tables:
-        return with_values(s, {"model.pooling": scaled_lookups(s.model, value / sum(per_table(s.model, "pooling")))}), ()
-    fewer, rows = max(1, round(value)), sum(per_table(s.model, "num_embeddings"))
-    alike: dict[str, Any] = {f"data.{name}": () for name in BY_TABLE if len(getattr(s.data, name)) > 1}
-    alike |= {"data.bag_length_cv": ()} if len(s.data.bag_length_cv) > 1 else {}
+    if num_lookups >= tables:
+        return with_values(s, {"model.pooling": scaled_lookups(s.model, num_lookups / sum(per_table(s.model, "pooling")))}), ()
+    fewer, rows = max(1, round(num_lookups)), sum(per_table(s.model, "num_embeddings"))
+    reset_lists: dict[str, Any] = {f"data.{name}": () for name in BY_TABLE if len(getattr(s.data, name)) > 1}
+    reset_lists |= {"data.bag_length_cv": ()} if len(s.data.bag_length_cv) > 1 else {}
     return with_values(
         s,
         {
@@ -55,37 +59,39 @@ def _lookups_at(s: Scenario, value: float) -> tuple[Scenario, Scaled]:
             "model.features": 1,
             "policy.plan": "",
             **_kinds_of_fewer(s.model, fewer),
-            **alike,
+            **reset_lists,
         },
     ), ()
 
 
 def scaled_lookups(model: Model, factor: float) -> tuple[int, ...]:
-    """Return so many times the lookups of each table, whose features have one each at least."""
+    """Return the lookups of each table times a factor, at least one a feature."""
     features = model.features if isinstance(model.features, tuple) else (model.features,) * len(model.pooling)
     pooling = model.pooling if len(features) == len(model.pooling) else per_table(model, "pooling")
-    return tuple(max(least, round(count * factor)) for least, count in zip(features, pooling, strict=True))
+    return tuple(max(minimum, round(count * factor)) for minimum, count in zip(features, pooling, strict=True))
 
 
 def _kinds_of_fewer(model: Model, fewer: int) -> dict[str, Any]:
-    """Return width, precision and optimizer of fewer tables, taken evenly from lists; nothing where all tables are alike."""
-    lists = {f"model.{name}": own for name in ROW_KNOBS if isinstance(own := getattr(model, name), tuple)}
-    found = {path: tuple(own[table * len(own) // fewer] for table in range(fewer)) for path, own in lists.items()}
-    return found | ({PROJECTION: projection_dim(model)} if DIM in lists else {})
+    """Return width, precision and optimizer of fewer tables, taken evenly from lists; {} without lists."""
+    lists = {f"model.{name}": table_list for name in ROW_KNOBS if isinstance(table_list := getattr(model, name), tuple)}
+    fewer_lists = {
+        path: tuple(table_list[table * len(table_list) // fewer] for table in range(fewer)) for path, table_list in lists.items()
+    }
+    return fewer_lists | ({PROJECTION: projection_dim(model)} if DIM in lists else {})
 
 
-def _failures_at(s: Scenario, value: float) -> tuple[Scenario, Scaled]:
-    """Return a machine whose site loses its power so many times a day, beside its own faults."""
-    return with_values(s, {"faults.power_loss_mtbf_hours": 24 / value}), ()
+def _failures_at(s: Scenario, losses_a_day: float) -> tuple[Scenario, Scaled]:
+    """Return a scenario with so many power losses a day, beside its own faults."""
+    return with_values(s, {"faults.power_loss_mtbf_hours": 24 / losses_a_day}), ()
 
 
 def _losses_a_day(s: Scenario) -> float | None:
-    found = hazards_of(s).get("power-loss")
-    return 24 * HOUR / found.mtbf if found and found.mtbf else None
+    power_loss = hazards_of(s).get("power-loss")
+    return 24 * HOUR / power_loss.mtbf if power_loss and power_loss.mtbf else None
 
 
-def _year_at(s: Scenario, value: float) -> tuple[Scenario, Scaled]:
-    return with_values(s, {PRICES: str(round(value))}), ()
+def _year_at(s: Scenario, year: float) -> tuple[Scenario, Scaled]:
+    return with_values(s, {PRICES: str(round(year))}), ()
 
 
 def _year(s: Scenario) -> float | None:
@@ -93,11 +99,11 @@ def _year(s: Scenario) -> float | None:
 
 
 def _scaled(name: str) -> Callable[[Scenario, float], tuple[Scenario, Scaled]]:
-    return lambda s, value: (s, ((name, value),))
+    return lambda s, factor: (s, ((name, factor),))
 
 
 def _evenly(low: float, high: float, count: int) -> tuple[float, ...]:
-    return tuple(float(f"{one:.3g}") for one in np.geomspace(low, high, count))
+    return tuple(float(f"{number:.3g}") for number in np.geomspace(low, high, count))
 
 
 AXES: Mapping[str, MapAxis] = {

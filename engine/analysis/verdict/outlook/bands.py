@@ -1,6 +1,6 @@
-"""Bands: the verdict found again in draws of the constants and prices by their ranges, the same draw for all machines.
+"""Bands: the verdict under draws of constants and prices from their ranges, the same draw for all machines.
 
-What a constant is called decides its draw: a GPU's price lies equally far up its range on every machine that has a GPU.
+The name of a constant decides its draw: a GPU's price lies equally far up its range on every machine that has a GPU.
 """
 
 from collections import Counter
@@ -21,12 +21,12 @@ from .shortlist import leaders
 
 SAMPLES, PURPOSE = 200, "draw of"
 NEAR = 1.5  # times the least: rows that are dearer win no draw
-SURE = 0.6  # of draws: a verdict under it is a tie
+SURE = 0.6  # share of draws; a verdict with a smaller share is a tie
 
 
 @dataclass(frozen=True)
 class CostBand:
-    """What is to be least at its 5 % and 95 % quantiles over draws, and in which share of them the row is the verdict."""
+    """The objective's 5 % and 95 % quantiles over draws, and the row's share of wins."""
 
     low: float
     high: float
@@ -35,44 +35,46 @@ class CostBand:
 
 @dataclass(frozen=True)
 class VerdictBands:
-    """The band of each row on the shortlist by system, and how many draws there were."""
+    """The band of each row on the shortlist by system, and the number of draws."""
 
     rows: Mapping[str, CostBand]
     samples: int
 
     def share(self, system: str) -> float:
-        """Return in which share of draws a system is the verdict; 0 of one that is not on the shortlist."""
+        """Return the share of draws in which a system is the verdict; 0 for a system off the shortlist."""
         return self.rows[system].share if system in self.rows else 0.0
 
 
 def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> VerdictBands:
-    """Return the bands of a verdict's shortlist: the best of each family, and what costs up to half as much again."""
+    """Return the bands of each family's best row, and of rows up to NEAR times the least."""
     meeting = [row for row in verdict.rows if row.meets]
-    least = min((row.value for row in meeting), default=inf)
-    near = (row for row in meeting if row.value <= NEAR * least)
-    rows = list({row.system: row for row in (*leaders(meeting), *near)}.values())
+    min_value = min((row.value for row in meeting), default=inf)
+    near_rows = (row for row in meeting if row.value <= NEAR * min_value)
+    rows = list({row.system: row for row in (*leaders(meeting), *near_rows)}.values())
     values = np.array([_values(row, aim, samples, verdict.question.base.data.seed) for row in rows]).reshape(len(rows), -1)
-    won = Counter(_winner(rows, column) for column in values.T.tolist())
+    wins = Counter(_winner(rows, column) for column in values.T.tolist())
     bands = {}
-    for row, own in zip(rows, values, strict=True):
-        low, high = np.quantile(own, QUANTILES, method="nearest").tolist()
-        bands[row.system] = CostBand(low, high, won[row.system] / samples)
+    for row, row_values in zip(rows, values, strict=True):
+        low, high = np.quantile(row_values, QUANTILES, method="nearest").tolist()
+        bands[row.system] = CostBand(low, high, wins[row.system] / samples)
     return VerdictBands(bands, samples)
 
 
 def _winner(rows: Sequence[Row], values: Sequence[float]) -> str:
-    """Return which row is the verdict where they have these values."""
-    least = min(values)
-    named = ((row, value) for row, value in zip(rows, values, strict=True) if value <= SAME * least)
-    return min(named, key=lambda each: plainness(each[0].system, each[0].nodes, each[1]))[0].system
+    """Return the system of the row that is the verdict where rows have these values."""
+    min_value = min(values)
+    tied_rows = ((row, row_value) for row, row_value in zip(rows, values, strict=True) if row_value <= SAME * min_value)
+    return min(tied_rows, key=lambda row_and_value: plainness(row_and_value[0].system, row_and_value[0].nodes, row_and_value[1]))[
+        0
+    ].system
 
 
 def _values(row: Row, aim: Aim, samples: int, seed: int) -> list[float]:
-    """Return what is to be least of a row's machine, its sizes as they are, in each draw."""
+    """Return the objective of a row's machine in each draw, its sizes unchanged."""
     if row.sized is None:
         raise ValueError("a row that meets a requirement has a machine.")
-    ranges, own = uncertain(row.sized), row.sized.machine.assume
-    ways = {name: generator(seed, f"{PURPOSE} {name}").uniform(-1, 1, samples).tolist() for name in ranges}
-    draws = ({name: drawn(one, ways[name][number]) for name, one in ranges.items()} for number in range(samples))
-    found = costs(design_points(with_values(row.sized, {"machine.assume": (*own, *draw.items())}) for draw in draws))
-    return [inf if one.problem else aim.value(one, row.protected) for one in found]
+    ranges, assumptions = uncertain(row.sized), row.sized.machine.assume
+    directions = {name: generator(seed, f"{PURPOSE} {name}").uniform(-1, 1, samples).tolist() for name in ranges}
+    draws = ({name: drawn(constant, directions[name][number]) for name, constant in ranges.items()} for number in range(samples))
+    estimates = costs(design_points(with_values(row.sized, {"machine.assume": (*assumptions, *draw.items())}) for draw in draws))
+    return [inf if candidate.problem else aim.value(candidate, row.protected) for candidate in estimates]

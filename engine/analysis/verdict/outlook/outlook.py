@@ -1,4 +1,4 @@
-"""The outlook of a verdict: how sure it is, what else would win, and where it changes."""
+"""The outlook of a verdict: its share of draws, the winners of other cases, and its tipping points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ NO_OUTLOOK = Outlook()
 
 @lru_cache(maxsize=8)
 def shortlist_of(verdict: Verdict) -> Settings:
-    """Return the shortlist of a verdict, found once."""
+    """Return the shortlist of a verdict, computed once."""
     return shortlist(verdict.question, verdict.rows)
 
 
@@ -39,7 +39,7 @@ def bands_of(verdict: Verdict) -> VerdictBands:
 
 
 def forks_of(verdict: Verdict) -> tuple[Varied, ...]:
-    """Return the winners where rows are popular otherwise."""
+    """Return the winners under other popularities of rows."""
     return tuple(forks(verdict.question, shortlist_of(verdict)))
 
 
@@ -49,22 +49,25 @@ def cases_of(verdict: Verdict) -> tuple[Varied, ...]:
 
 
 def tipping_of(verdict: Verdict) -> tuple[TippingPoint, ...]:
-    """Return where a verdict changes."""
+    """Return the tipping points of a verdict."""
     return tuple(tipping_points(verdict.question, shortlist_of(verdict)))
 
 
-def map_of(verdict: Verdict, across: str, up: str, known: Territory | None = None) -> Territory:
-    """Return a verdict's map with some more of its cells answered than are known."""
-    return further(verdict.question, shortlist_of(verdict), across, up, known)
+def map_of(verdict: Verdict, column_axis: str, row_axis: str, territory: Territory | None = None) -> Territory:
+    """Return a verdict's map with more cells answered than `territory` has."""
+    return further(verdict.question, shortlist_of(verdict), column_axis, row_axis, territory)
 
 
-def outlook(verdict: Verdict, mapped: bool, heard: Heard = lambda share, what: None) -> Outlook:
-    """Return the outlook of a verdict that meets its requirement, with a map or without; `heard` hears how far it is."""
+def outlook(verdict: Verdict, mapped: bool, heard: Heard = lambda share, step_name: None) -> Outlook:
+    """Return the outlook of a verdict that meets its requirement, with a map if `mapped`.
+
+    `heard` is called with the share that is done, and the name of the next step.
+    """
     heard(0.0, "bands")
     bands = bands_of(verdict)
     heard(0.1, "tipping points")
-    cases, points, known = cases_of(verdict), tipping_of(verdict), None
-    while mapped and not (known and known.whole):
-        known = map_of(verdict, *USUAL, known)
-        heard(0.4 + 0.6 * known.share, "map")
-    return Outlook(bands, cases, points, known)
+    cases, points, territory = cases_of(verdict), tipping_of(verdict), None
+    while mapped and not (territory and territory.whole):
+        territory = map_of(verdict, *USUAL, territory)
+        heard(0.4 + 0.6 * territory.share, "map")
+    return Outlook(bands, cases, points, territory)

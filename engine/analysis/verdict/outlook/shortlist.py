@@ -18,7 +18,7 @@ from ..protected import Protected
 from ..protection_search import FEW, best_protected
 from ..space import GPU, GPUS, HOT, SERVERS, SHARE
 
-NEAR = 1.25  # times the least: systems that are as dear are on the shortlist even if others lead their family
+NEAR = 1.25  # times the least: systems up to there are on the shortlist even if others lead their family
 MOST = 8  # systems
 RESIZED = 2  # best settings whose caches are tried in every size
 Settings = Mapping[str, tuple[Setting, ...]]  # by system
@@ -28,7 +28,14 @@ Settings = Mapping[str, tuple[Setting, ...]]  # by system
 class Winner:
     """The best machine of a shortlist for one question.
 
-    value: what is to be least. capital: USD. throughput: samples/s. cost: USD a billion samples, None without a price.
+    system: name of the system.
+    family: family of the machine.
+    rank: rank by the aim.
+    value: value of the objective, to be least.
+    capital: USD, None without a price.
+    throughput: samples/s.
+    nodes: number of nodes.
+    cost: USD a billion samples, None without a price.
     """
 
     system: str
@@ -42,7 +49,7 @@ class Winner:
 
     @property
     def meets(self) -> bool:
-        """Whether it meets the requirement."""
+        """Whether the machine meets the requirement."""
         return bool(self.rank) and self.rank[0] == MEETS
 
 
@@ -50,107 +57,117 @@ NOBODY = Winner("", "", ())
 
 
 def shortlist(question: VerdictQuestion, rows: Sequence[Row] = ()) -> Settings:
-    """Return the settings of a question's shortlist by system, near those of rows that are known."""
+    """Return the settings of a question's shortlist by system, searched near the settings of `rows`."""
     search = SystemSearch(question)
     for row in rows:
         if row.setting:
             search.found[row.system] = row.setting
-    found = [search.row(system, quickly=True) for system in search.space]
-    least = min((row.value for row in found if row.meets), default=inf)
-    near = [row for row in sorted(found, key=lambda row: row.rank) if row.meets and row.value <= NEAR * least]
-    leading = list({row.system: row for row in (*leaders(found), *near)}.values())[:MOST]
-    gpus = {row.scenario.machine.gpu for row in leading if row.scenario}
-    return {row.system: _settings(search, row.system, gpus) for row in leading}
+    quick_rows = [search.row(system, quickly=True) for system in search.space]
+    min_value = min((row.value for row in quick_rows if row.meets), default=inf)
+    near_rows = [row for row in sorted(quick_rows, key=lambda row: row.rank) if row.meets and row.value <= NEAR * min_value]
+    shortlisted_rows = list({row.system: row for row in (*leaders(quick_rows), *near_rows)}.values())[:MOST]
+    gpus = {row.scenario.machine.gpu for row in shortlisted_rows if row.scenario}
+    return {row.system: _settings(search, row.system, gpus) for row in shortlisted_rows}
 
 
 def leaders(rows: Sequence[Row]) -> list[Row]:
-    """Return the best row of each family, of those within 2 % the plainest; the best family first."""
+    """Return the best row of each family, of rows within 2 % the plainest; the best family first."""
     families: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row.rank, row.system)):
         families.setdefault(row.family, []).append(row)
     return [
         min(
-            (row for row in some if row.rank[0] == some[0].rank[0] and row.value <= SAME * some[0].value),
+            (row for row in family_rows if row.rank[0] == family_rows[0].rank[0] and row.value <= SAME * family_rows[0].value),
             key=lambda row: plainness(row.system, row.nodes, row.value),
-            default=some[0],
+            default=family_rows[0],
         )
-        for some in families.values()
+        for family_rows in families.values()
     ]
 
 
 def _settings(search: SystemSearch, system: str, gpus: Collection[str]) -> tuple[Setting, ...]:
-    """Return the best setting of each count of some GPUs or servers that was tried; of what cannot run, the first."""
-    best: dict[tuple[Any, ...], tuple[Rank, Setting]] = {}
-    for (name, setting), one in search.candidates.seen.items():
+    """Return the best setting of each tried count of GPUs or servers; of several that cannot run, the first."""
+    best_by_count: dict[tuple[Any, ...], tuple[Rank, Setting]] = {}
+    for (name, setting), candidate in search.candidates.seen.items():
         if name == system and dict(setting).get(GPU) in (None, *gpus):
-            knobs, rank = dict(setting), search.aim.rank(one)
+            knobs, rank = dict(setting), search.aim.rank(candidate)
             key = tuple(knobs.get(knob) for knob in (GPU, GPUS, SERVERS))
-            if key not in best or rank < best[key][0]:
-                best[key] = rank, setting
-    return tuple(setting for _, setting in best.values())
+            if key not in best_by_count or rank < best_by_count[key][0]:
+                best_by_count[key] = rank, setting
+    return tuple(setting for _, setting in best_by_count.values())
 
 
 def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple[str, float]] = ()) -> Winner:
-    """Return the best machine of a shortlist for a question, where some constants are so many times as large."""
+    """Return the best machine of a shortlist for a question; `scaled` has factors of constants by name."""
     search = SystemSearch(question, settings)
     search.candidates.scaled = tuple(scaled)
-    found = [_best(search, system, settings[system]) for system in settings]
-    meeting = [one for one in found if one.meets]
-    least = min((one.value for one in meeting), default=0.0)
-    named = [one for one in meeting if one.value <= SAME * least]
-    return min(named, key=lambda one: plainness(one.system, one.nodes, one.value), default=NOBODY)
+    contenders = [_best_machine(search, system, settings[system]) for system in settings]
+    meeting = [contender for contender in contenders if contender.meets]
+    min_value = min((contender.value for contender in meeting), default=0.0)
+    tied_contenders = [contender for contender in meeting if contender.value <= SAME * min_value]
+    return min(
+        tied_contenders, key=lambda contender: plainness(contender.system, contender.nodes, contender.value), default=NOBODY
+    )
 
 
-def _best(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Winner:
+def _best_machine(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Winner:
     candidates, aim = search.candidates, search.aim
-    setting = _resized(search, system, settings)
-    (one,) = candidates.estimated(system, [setting])
-    if one.settled is None:
+    setting = _resize_caches(search, system, settings)
+    (candidate,) = candidates.estimated(system, [setting])
+    if candidate.settled is None:
         return replace(NOBODY, system=system)
     guard = Protected()
     if search.struck:
         setting, guard = best_protected(candidates, aim, system, FEW)
-        (one,) = candidates.estimated(system, [setting])
-    whole, settled = guard.added_to(one), one.settled
+        (candidate,) = candidates.estimated(system, [setting])
+    protected_candidate, settled = guard.added_to(candidate), candidate.settled
     if settled is None:
         return replace(NOBODY, system=system)
-    throughput, cost = aim.batch_size / one.step, aim.cost(one, guard)
+    throughput, cost = aim.batch_size / candidate.step, aim.cost(candidate, guard)
     return Winner(
         system,
         family_of(settled),
-        aim.rank(one, guard),
-        aim.value(one, guard),
-        whole.capital,
+        aim.rank(candidate, guard),
+        aim.value(candidate, guard),
+        protected_candidate.capital,
         throughput,
         nodes(settled.scenario.machine),
         cost.total if cost else None,
     )
 
 
-def _resized(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Setting:
-    """Return the best of some settings, their caches made smaller until they fit, and that of the best few resized."""
+def _resize_caches(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Setting:
+    """Return the best of some settings, with other sizes of their caches.
+
+    A cache that does not fit is made smaller until it does; the best few settings are tried with all sizes.
+    """
     candidates, aim = search.candidates, search.aim
 
-    def ranked(some: Sequence[Setting]) -> list[tuple[Rank, Setting]]:
-        found = candidates.estimated(system, some)
-        return sorted(((aim.rank(one), setting) for one, setting in zip(found, some, strict=True)), key=lambda each: each[0])
+    def rank_settings(subset: Sequence[Setting]) -> list[tuple[Rank, Setting]]:
+        estimated = candidates.estimated(system, subset)
+        return sorted(
+            ((aim.rank(candidate), setting) for candidate, setting in zip(estimated, subset, strict=True)),
+            key=lambda ranked_setting: ranked_setting[0],
+        )
 
-    knob = next((one for one in (SHARE, HOT) if one in search.space[system]), None)
-    known = ranked(settings)
+    knob = next((size_knob for size_knob in (SHARE, HOT) if size_knob in search.space[system]), None)
+    ranked_settings = rank_settings(settings)
     if knob is None:
-        return known[0][1]
+        return ranked_settings[0][1]
     sizes = sorted(search.space[system][knob])
-    failing = [setting for rank, setting in known if rank[0] == CANNOT_RUN]
+    failing = [setting for rank, setting in ranked_settings if rank[0] == CANNOT_RUN]
     for size in reversed(sizes):
-        smaller = [_with(setting, knob, size) for setting in failing if size < dict(setting)[knob]]
-        tried = ranked(smaller)
-        known += [each for each in tried if each[0][0] != CANNOT_RUN]
-        fitting = {_with(setting, knob, sizes[0]) for rank, setting in tried if rank[0] != CANNOT_RUN}
-        failing = [setting for setting in failing if _with(setting, knob, sizes[0]) not in fitting]
-    known.sort(key=lambda each: each[0])
-    known += ranked([_with(setting, knob, size) for _, setting in known[:RESIZED] for size in sizes])
-    return min(known, key=lambda each: each[0])[1]
+        smaller = [_change_stop(setting, knob, size) for setting in failing if size < dict(setting)[knob]]
+        smaller_ranked = rank_settings(smaller)
+        ranked_settings += [ranked_setting for ranked_setting in smaller_ranked if ranked_setting[0][0] != CANNOT_RUN]
+        fitting = {_change_stop(setting, knob, sizes[0]) for rank, setting in smaller_ranked if rank[0] != CANNOT_RUN}
+        failing = [setting for setting in failing if _change_stop(setting, knob, sizes[0]) not in fitting]
+    ranked_settings.sort(key=lambda ranked_setting: ranked_setting[0])
+    ranked_settings += rank_settings(
+        [_change_stop(setting, knob, size) for _, setting in ranked_settings[:RESIZED] for size in sizes]
+    )
+    return min(ranked_settings, key=lambda ranked_setting: ranked_setting[0])[1]
 
 
-def _with(setting: Setting, knob: str, stop: Any) -> Setting:
-    return tuple((name, stop if name == knob else value) for name, value in setting)
+def _change_stop(setting: Setting, knob: str, stop: Any) -> Setting:
+    return tuple((name, stop if name == knob else old_stop) for name, old_stop in setting)

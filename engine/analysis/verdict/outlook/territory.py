@@ -1,7 +1,7 @@
-"""The territory of each family: a map of winners over two axes, coarse first, then finer at its borders.
+"""The territory of families: a map of winners over two axes, coarse first, then finer at borders.
 
-Every fourth cell is answered first. A cell between known ones of one family is taken to be theirs; between different ones it
-is answered itself.
+Every fourth cell is answered first. A cell between known cells of one family belongs to that family; a cell between different
+families is answered itself.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ Place = tuple[int, int]  # column and row
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a map: the winner, and whether it was answered itself or lies between cells of one family."""
+    """A cell of a map: its winner, and whether the cell was `answered` or filled from its neighbours."""
 
     winner: Winner
     answered: bool
@@ -32,29 +32,35 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Territory:
-    """A map over two axes by name: its known cells by column and row; equal where the same cells are known."""
+    """A map over two axes by name: its known cells by column and row; maps with the same cells are equal."""
 
     across: str
     up: str
     cells: Mapping[Place, Cell]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Territory) and (self.across, self.up, {*self.cells}) == (other.across, other.up, {*other.cells})
+    def __eq__(self, other_territory: object) -> bool:
+        return isinstance(other_territory, Territory) and (self.across, self.up, {*self.cells}) == (
+            other_territory.across,
+            other_territory.up,
+            {*other_territory.cells},
+        )
 
     def __hash__(self) -> int:
         return hash((self.across, self.up, len(self.cells)))
 
     @property
     def share(self) -> float:
-        """Share of all cells that is known, coarse ones counting for those around them."""
-        done = sum(all(place in self.cells for place in _places(*self.size, stride)) for stride in STRIDES)
-        left = [place for place in _places(*self.size, STRIDES[min(done, len(STRIDES) - 1)]) if place not in self.cells]
-        part = 1 - len(left) / len(_places(*self.size, STRIDES[min(done, len(STRIDES) - 1)]))
-        return min(1.0, (done + part) / len(STRIDES))
+        """Share of the map that is known; a coarse cell counts for the cells around it."""
+        num_strides = sum(all(place in self.cells for place in _places(*self.size, stride)) for stride in STRIDES)
+        open_places = [
+            place for place in _places(*self.size, STRIDES[min(num_strides, len(STRIDES) - 1)]) if place not in self.cells
+        ]
+        part = 1 - len(open_places) / len(_places(*self.size, STRIDES[min(num_strides, len(STRIDES) - 1)]))
+        return min(1.0, (num_strides + part) / len(STRIDES))
 
     @property
     def size(self) -> tuple[int, int]:
-        """Its columns and rows."""
+        """Number of columns and of rows."""
         return len(AXES[self.across].values), len(AXES[self.up].values)
 
     @property
@@ -65,57 +71,66 @@ class Territory:
 
 
 def further(
-    question: VerdictQuestion, settings: Settings, across: str, up: str, known: Territory | None = None, most: int = AT_ONCE
+    question: VerdictQuestion,
+    settings: Settings,
+    column_axis: str,
+    row_axis: str,
+    territory: Territory | None = None,
+    most: int = AT_ONCE,
 ) -> Territory:
-    """Return a map with so many more cells answered, and those filled that lie between cells of one family."""
-    begun = known or Territory(across, up, {})
-    cells, left = dict(begun.cells), most
+    """Return a map with up to `most` more cells answered, and cells within one family filled."""
+    start_map = territory or Territory(column_axis, row_axis, {})
+    cells, budget = dict(start_map.cells), most
     for number, stride in enumerate(STRIDES):
-        for place in _places(*begun.size, stride):
+        for place in _places(*start_map.size, stride):
             if place in cells:
                 continue
-            near = _around(cells, place, stride) if number else []
-            if near and len({cell.winner.family for cell in near}) == 1:
-                cells[place] = Cell(near[0].winner, False)
-            elif left:
-                cells[place], left = Cell(answered(question, settings, across, up, place), True), left - 1
+            neighbours = _neighbours(cells, place, stride) if number else []
+            if neighbours and len({cell.winner.family for cell in neighbours}) == 1:
+                cells[place] = Cell(neighbours[0].winner, False)
+            elif budget:
+                cells[place], budget = Cell(answered(question, settings, column_axis, row_axis, place), True), budget - 1
             else:
-                return Territory(across, up, cells)
-    return Territory(across, up, cells)
+                return Territory(column_axis, row_axis, cells)
+    return Territory(column_axis, row_axis, cells)
 
 
-def answered(question: VerdictQuestion, settings: Settings, across: str, up: str, place: Place) -> Winner:
-    """Return who wins at a place; nobody where no scenario can be there."""
+def answered(question: VerdictQuestion, settings: Settings, column_axis: str, row_axis: str, place: Place) -> Winner:
+    """Return the winner at a place of the map; NOBODY where no scenario is possible."""
     scenario = question.base
     scaled: tuple[tuple[str, float], ...] = ()
     try:
-        for name, index in sorted(zip((across, up), place, strict=True), key=lambda each: each[0] != "lookups"):
+        for name, index in sorted(
+            zip((column_axis, row_axis), place, strict=True), key=lambda axis_index: axis_index[0] != "lookups"
+        ):
             axis = AXES[name]
-            scenario, more = axis.at(scenario, axis.values[index])
-            scaled += more
-        return winner(replace(question, scenario=scenario), _of_other_tables(settings, question.base, scenario), scaled)
+            scenario, axis_scaled = axis.at(scenario, axis.values[index])
+            scaled += axis_scaled
+        return winner(replace(question, scenario=scenario), _fit_to_tables(settings, question.base, scenario), scaled)
     except EmberpoolError:
         return NOBODY
 
 
-def _of_other_tables(settings: Settings, before: Scenario, now: Scenario) -> Settings:
-    """Return settings with kernels for the tables of a scenario, of which there can be fewer than before."""
+def _fit_to_tables(settings: Settings, old_scenario: Scenario, new_scenario: Scenario) -> Settings:
+    """Return settings with kernels for the tables of a scenario, which can be fewer than before."""
 
     def fitted(setting: Setting) -> Setting:
-        lists = {knob: of_other_tables(value, before, now) for knob, value in setting if knob == KERNEL and value != "auto"}
-        return tuple((knob, lists.get(knob, value)) for knob, value in setting)
+        lists = {
+            knob: of_other_tables(stop, old_scenario, new_scenario) for knob, stop in setting if knob == KERNEL and stop != "auto"
+        }
+        return tuple((knob, lists.get(knob, stop)) for knob, stop in setting)
 
-    return {system: tuple(map(fitted, some)) for system, some in settings.items()}
+    return {system: tuple(map(fitted, system_settings)) for system, system_settings in settings.items()}
 
 
 def _places(columns: int, rows: int, stride: int) -> list[Place]:
-    """Return the places of a grid of a stride, its last column and row always."""
-    across, up = (sorted({*range(0, count, stride), count - 1}) for count in (columns, rows))
-    return [(column, row) for column in across for row in up]
+    """Return the places of a grid of a stride, with the last column and row."""
+    column_indices, row_indices = (sorted({*range(0, count, stride), count - 1}) for count in (columns, rows))
+    return [(column, row) for column in column_indices for row in row_indices]
 
 
-def _around(cells: Mapping[Place, Cell], place: Place, stride: int) -> list[Cell]:
-    """Return the known cells next to a place that lie around it."""
+def _neighbours(cells: Mapping[Place, Cell], place: Place, stride: int) -> list[Cell]:
+    """Return the known cells around a place, at a stride."""
     column, row = place
-    near = ((column + x, row + y) for x in (-stride, 0, stride) for y in (-stride, 0, stride) if x or y)
-    return [cells[one] for one in near if one in cells]
+    adjacent_places = ((column + x, row + y) for x in (-stride, 0, stride) for y in (-stride, 0, stride) if x or y)
+    return [cells[adjacent_place] for adjacent_place in adjacent_places if adjacent_place in cells]

@@ -1,4 +1,4 @@
-"""Tipping points: the factor of each quantity at which the verdict goes to another family, and to which."""
+"""Tipping points: the factor of each quantity at which another family wins, and that family."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from ..decide import VerdictQuestion
 from .shortlist import Settings
 from .variants import QUANTITIES, Varied, VariedQuantity, varied
 
-HALVINGS = 5  # of the ratio between a factor that changes nothing and one that does
+HALVINGS = 5  # of the ratio between a factor without and a factor with a change
 
 
 @dataclass(frozen=True)
 class TippingPoint:
-    """Where the verdict changes along a quantity: what it is now, from which factor on another family wins, and the winner.
+    """The change of a verdict along a quantity, in one direction.
 
-    `after` is None where no factor that was tried changes it.
+    `now` is the quantity today, in words; `at` is the first case with another family, None where no tried factor has one.
     """
 
     quantity: str
@@ -32,27 +32,29 @@ class TippingPoint:
 def tipping_points(
     question: VerdictQuestion, settings: Settings, quantities: Sequence[VariedQuantity] = QUANTITIES
 ) -> Iterator[TippingPoint]:
-    """Yield where the verdict changes along each quantity that applies, upwards and downwards."""
+    """Yield the tipping points of each quantity that applies, upwards and downwards."""
     for quantity in quantities:
         if quantity.applies(question.base):
-            own = varied(question, settings, quantity, 1.0)
-            yield from (_tipping(question, settings, quantity, own, upwards) for upwards in (True, False))
+            base_case = varied(question, settings, quantity, 1.0)
+            yield from (_tipping(question, settings, quantity, base_case, upwards) for upwards in (True, False))
 
 
-def _tipping(question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, own: Varied, upwards: bool) -> TippingPoint:
-    same, other = 1.0, None
+def _tipping(
+    question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, base_case: Varied, upwards: bool
+) -> TippingPoint:
+    same_factor, changed_case = 1.0, None
     for step in quantity.steps:
-        found = varied(question, settings, quantity, step if upwards else 1 / step)
-        if found.winner.family != own.winner.family:
-            other = found
+        case = varied(question, settings, quantity, step if upwards else 1 / step)
+        if case.winner.family != base_case.winner.family:
+            changed_case = case
             break
-        same = found.factor
-    if other is None:
-        return TippingPoint(quantity.name, upwards, own.told, None)
+        same_factor = case.factor
+    if changed_case is None:
+        return TippingPoint(quantity.name, upwards, base_case.told, None)
     for _ in range(HALVINGS):
-        middle = varied(question, settings, quantity, sqrt(same * other.factor))
-        if middle.winner.family == own.winner.family:
-            same = middle.factor
+        middle = varied(question, settings, quantity, sqrt(same_factor * changed_case.factor))
+        if middle.winner.family == base_case.winner.family:
+            same_factor = middle.factor
         else:
-            other = middle
-    return TippingPoint(quantity.name, upwards, own.told, other)
+            changed_case = middle
+    return TippingPoint(quantity.name, upwards, base_case.told, changed_case)

@@ -1,4 +1,4 @@
-"""Variants of a question: another model, price, link or rate of failures, each by a factor, and who wins then."""
+"""Variants of a question, each with a quantity times a factor, and their winners."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,10 +21,13 @@ Scaled = tuple[tuple[str, float], ...]  # constants by name, and how many times 
 
 @dataclass(frozen=True)
 class VariedQuantity:
-    """Something of a question that can be multiplied: its name, and the question and constants at a factor.
+    """A quantity of a question that can be multiplied by a factor.
 
-    `now` says what it is at a factor; `changes` returns knobs and constants, or raises BadKnob beyond what a knob takes.
-    `steps` are the factors, and their inverses, at which a change of the verdict is looked for.
+    name: name of the quantity.
+    changes: returns knobs and factors of constants at a factor; raises BadKnob outside of a knob's range.
+    now: returns the quantity at a factor in words.
+    applies: returns whether a scenario has the quantity.
+    steps: factors at which, and at whose inverses, a change of the verdict is searched.
     """
 
     name: str
@@ -47,17 +50,19 @@ def _batch(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
 
 
 def _faults(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
-    """Return the mean time between faults of each class that has a rate, so many times shorter."""
-    found = {f"faults.{name.replace('-', '_')}_mtbf_hours": mtbf(s, name) for name in struck_by()}
-    return {path: each / HOUR / factor for path, each in found.items() if each and path in KNOBS}, ()
+    """Return the mean time between faults of each class with a rate, divided by the factor."""
+    mtbf_by_knob = {f"faults.{name.replace('-', '_')}_mtbf_hours": mtbf(s, name) for name in struck_by()}
+    return {
+        path: mtbf_seconds / HOUR / factor for path, mtbf_seconds in mtbf_by_knob.items() if mtbf_seconds and path in KNOBS
+    }, ()
 
 
 def _constants(*names: str) -> Callable[[Scenario, float], tuple[Mapping[str, Any], Scaled]]:
     return lambda s, factor: ({}, tuple((name, factor) for name in names))
 
 
-def _times(what: str) -> Callable[[Scenario, float], str]:
-    return lambda s, factor: f"{figures.figure(factor)} times {what}"
+def _times_text(quantity_text: str) -> Callable[[Scenario, float], str]:
+    return lambda s, factor: f"{figures.figure(factor)} times {quantity_text}"
 
 
 def tables_told(s: Scenario) -> str:
@@ -70,22 +75,24 @@ def lookups_told(s: Scenario) -> str:
     return f"{figures.count(sum(per_table(s.model, 'pooling')), 'lookup')} a sample"
 
 
-def _after(
-    changes: Callable[[Scenario, float], tuple[Mapping[str, Any], Scaled]], told: Callable[[Scenario], str]
+def _describe_after(
+    changes: Callable[[Scenario, float], tuple[Mapping[str, Any], Scaled]], describe: Callable[[Scenario], str]
 ) -> Callable[[Scenario, float], str]:
-    return lambda s, factor: told(with_values(s, changes(s, factor)[0]))
+    return lambda s, factor: describe(with_values(s, changes(s, factor)[0]))
 
 
-SIZE = VariedQuantity("model size", _rows, _after(_rows, tables_told), steps=WIDE)
-LOOKUPS = VariedQuantity("lookups", _lookups, _after(_lookups, lookups_told), steps=WIDE)
-BATCH = VariedQuantity("batch size", _batch, _after(_batch, lambda s: f"{figures.count(s.data.batch_size, 'sample')} a batch"))
-DRAM = VariedQuantity(
-    "price of DRAM", _constants("dram.price", "expander-dram.price", "remote.memory-price"), _times("its price")
+SIZE = VariedQuantity("model size", _rows, _describe_after(_rows, tables_told), steps=WIDE)
+LOOKUPS = VariedQuantity("lookups", _lookups, _describe_after(_lookups, lookups_told), steps=WIDE)
+BATCH = VariedQuantity(
+    "batch size", _batch, _describe_after(_batch, lambda s: f"{figures.count(s.data.batch_size, 'sample')} a batch")
 )
-PMEM = VariedQuantity("price of persistent memory", _constants("pmem.price"), _times("its price"))
-GPUS = VariedQuantity("price of GPUs", _constants("gpu.price"), _times("its price"))
-LINK = VariedQuantity("CXL link", _constants("cxl.raw-lane-rate"), _times("its rate"))
-FAULTS = VariedQuantity("failures", _faults, _times("as many"), lambda s: bool(_faults(s, 1.0)[0]))
+DRAM = VariedQuantity(
+    "price of DRAM", _constants("dram.price", "expander-dram.price", "remote.memory-price"), _times_text("its price")
+)
+PMEM = VariedQuantity("price of persistent memory", _constants("pmem.price"), _times_text("its price"))
+GPUS = VariedQuantity("price of GPUs", _constants("gpu.price"), _times_text("its price"))
+LINK = VariedQuantity("CXL link", _constants("cxl.raw-lane-rate"), _times_text("its rate"))
+FAULTS = VariedQuantity("failures", _faults, _times_text("as many"), lambda s: bool(_faults(s, 1.0)[0]))
 QUANTITIES = (SIZE, LOOKUPS, BATCH, DRAM, PMEM, GPUS, LINK, FAULTS)
 POPULARITY, POPULARITIES = "data.popularity", ("kaggle", "terabyte", "avazu", "meta", "uniform")
 CASES = ((LINK, 0.5), (LINK, 2.0), (DRAM, 0.5), (DRAM, 2.0), (SIZE, 2.0), (SIZE, 4.0), (FAULTS, 4.0))
@@ -102,12 +109,12 @@ class Varied:
 
 
 def varied(question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, factor: float) -> Varied:
-    """Return the winner of a shortlist at a factor of a quantity; nobody where no scenario can have it."""
+    """Return the winner of a shortlist at a factor of a quantity; NOBODY where no scenario has the factor."""
     s = question.base
     try:
         changes, scaled = quantity.changes(s, factor)
-        other = replace(question, scenario=with_values(question.scenario, changes))
-        return Varied(quantity.name, quantity.now(s, factor), factor, winner(other, settings, scaled))
+        varied_question = replace(question, scenario=with_values(question.scenario, changes))
+        return Varied(quantity.name, quantity.now(s, factor), factor, winner(varied_question, settings, scaled))
     except EmberpoolError as error:
         return Varied(quantity.name, str(error), factor, NOBODY)
 
@@ -121,16 +128,16 @@ def what_if(question: VerdictQuestion, settings: Settings) -> Iterator[Varied]:
 
 
 def forks(question: VerdictQuestion, settings: Settings) -> Iterator[Varied]:
-    """Yield who wins where rows are popular otherwise: no range of a constant says so."""
+    """Yield the winner under each other popularity of rows, which no range of a constant covers."""
     for name in POPULARITIES:
         if name != question.base.data.popularity:
-            yield _popular(question, settings, name)
+            yield _vary_popularity(question, settings, name)
 
 
-def _popular(question: VerdictQuestion, settings: Settings, name: str) -> Varied:
-    """Return the winner where lookups spread over rows otherwise."""
+def _vary_popularity(question: VerdictQuestion, settings: Settings, name: str) -> Varied:
+    """Return the winner under another popularity of rows."""
     try:
-        other = replace(question, scenario=with_values(question.scenario, {POPULARITY: name}))
-        return Varied("popularity", name, 1.0, winner(other, settings))
+        varied_question = replace(question, scenario=with_values(question.scenario, {POPULARITY: name}))
+        return Varied("popularity", name, 1.0, winner(varied_question, settings))
     except EmberpoolError as error:
         return Varied("popularity", str(error), 1.0, NOBODY)

@@ -12,17 +12,19 @@ from ..requirement import OBJECTIVES, required
 COST = OBJECTIVES[0]
 
 
-def question_of(scenario: Scenario, asked: Questions) -> VerdictQuestion:
-    """Return what a link or a command asks of a scenario; raises BadInput with the sentence that refuses it."""
-    objective = asked.objective or COST
+def question_of(scenario: Scenario, questions: Questions) -> VerdictQuestion:
+    """Return the question of a link or command about a scenario; raises BadInput with a refusal."""
+    objective = questions.objective or COST
     if objective not in OBJECTIVES:
         raise BadInput(f"objective={objective[:60]!r} is not known; {nearest(objective, OBJECTIVES, 'objectives')}")
-    if asked.prices:
-        if asked.prices not in YEARS:
-            raise BadInput(f"prices={asked.prices[:20]!r} is no year with prices; write one from {YEARS[0]} to {YEARS[-1]}.")
-        scenario = with_values(scenario, {PRICES: asked.prices})
-    known = next(one for one in OBJECTIVES if one == objective)
-    return VerdictQuestion(scenario, required(asked.require, asked.lose), known, AllowedParts(asked.parts or ON_SALE))
+    if questions.prices:
+        if questions.prices not in YEARS:
+            raise BadInput(f"prices={questions.prices[:20]!r} is no year with prices; write one from {YEARS[0]} to {YEARS[-1]}.")
+        scenario = with_values(scenario, {PRICES: questions.prices})
+    known_objective = next(word for word in OBJECTIVES if word == objective)
+    return VerdictQuestion(
+        scenario, required(questions.require, questions.lose), known_objective, AllowedParts(questions.parts or ON_SALE)
+    )
 
 
 def questions_of(question: VerdictQuestion) -> Questions:

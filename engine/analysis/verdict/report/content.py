@@ -22,7 +22,7 @@ from .sentences import headline, inputs, notes, why
 def content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
     """Return a verdict as one object, its link as a difference from a preset."""
     question, requirement = verdict.question, verdict.question.requirement
-    best = verdict.best
+    best_row = verdict.best
     return {
         "link": link_of(question, base),
         "model_version": version.MODEL,
@@ -35,16 +35,16 @@ def content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[
         "sentence": headline(verdict),
         "why": why(verdict),
         "notes": list(notes(verdict)),
-        "verdict": None if best is None else row_content(best, base, outlook),
+        "verdict": None if best_row is None else row_content(best_row, base, outlook),
         "rows": [row_content(row, base, outlook) for row in verdict.rows],
-        "what_if": [_varied(one) for one in outlook.cases],
-        "tipping_points": [_tipping(one, one.at) for one in outlook.tipping if one.at],
+        "what_if": [_varied(case) for case in outlook.cases],
+        "tipping_points": [_tipping(point, point.at) for point in outlook.tipping if point.at],
         **({"map": _map(outlook.map)} if outlook.map else {}),
     }
 
 
-def _varied(one: Varied) -> dict[str, Any]:
-    return {"what": one.name, "factor": one.factor, "case": one.told, **_winner(one.winner)}
+def _varied(case: Varied) -> dict[str, Any]:
+    return {"what": case.name, "factor": case.factor, "case": case.told, **_winner(case.winner)}
 
 
 def _winner(winner: Winner) -> dict[str, Any]:
@@ -57,46 +57,46 @@ def _winner(winner: Winner) -> dict[str, Any]:
     }
 
 
-def _tipping(one: TippingPoint, at: Varied) -> dict[str, Any]:
-    """Return a tipping point: where the quantity stands, from where on another family wins, and which."""
+def _tipping(point: TippingPoint, case: Varied) -> dict[str, Any]:
+    """Return a tipping point: the quantity now, the case from which another family wins, and that family."""
     return {
-        "what": one.quantity,
-        "direction": "up" if one.upwards else "down",
-        "from": one.now,
-        "to": at.told,
-        "factor": at.factor,
-        "verdict_after": at.winner.family or "nothing can be built",
-        "system_after": at.winner.system or None,
+        "what": point.quantity,
+        "direction": "up" if point.upwards else "down",
+        "from": point.now,
+        "to": case.told,
+        "factor": case.factor,
+        "verdict_after": case.winner.family or "nothing can be built",
+        "system_after": case.winner.system or None,
     }
 
 
-def _map(found: Territory) -> dict[str, Any]:
+def _map(territory: Territory) -> dict[str, Any]:
     """Return a map as its axes and a cell for each pair of their values."""
-    axes = {name: AXES[name] for name in (found.across, found.up)}
+    axes = {name: AXES[name] for name in (territory.across, territory.up)}
     return {
         "axes": [{"name": name, "title": axis.title, "values": list(axis.values)} for name, axis in axes.items()],
         "cells": [
             {
-                found.across: axes[found.across].values[column],
-                found.up: axes[found.up].values[row],
+                territory.across: axes[territory.across].values[column],
+                territory.up: axes[territory.up].values[row],
                 "answered": cell.answered,
                 **_winner(cell.winner),
             }
-            for (column, row), cell in sorted(found.cells.items())
+            for (column, row), cell in sorted(territory.cells.items())
         ],
     }
 
 
 def _stops(stops: Mapping[str, tuple[Any, ...]]) -> dict[str, list[str]]:
     """Return the stops of each knob as `--set` takes them."""
-    return {knob: [knobs.write(KNOBS[knob], value) for value in values] for knob, values in stops.items()}
+    return {knob: [knobs.write(KNOBS[knob], stop) for stop in values] for knob, values in stops.items()}
 
 
 def row_content(row: Row, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
-    """Return a row as an object; null is what a row does not have."""
+    """Return a row as an object; values that the row does not have are null."""
     results, cost = row.result.results if row.result else {}, row.cost
     guard = row.protected
-    lost = {"batches": guard.lost_batches, "minutes": guard.lost_minutes, "worst_fault": guard.worst_fault}
+    loss = {"batches": guard.lost_batches, "minutes": guard.lost_minutes, "worst_fault": guard.worst_fault}
     return {
         "system": row.system,
         "family": row.family,
@@ -118,20 +118,20 @@ def row_content(row: Row, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str,
         "step_ms": results.get("Step time [ms]"),
         "watts": results.get("Average power [W]"),
         "useful_share": guard.share if row.result else None,
-        "lost_on_failure": lost if row.result else None,
+        "lost_on_failure": loss if row.result else None,
         "share_of_draws": outlook.bands.share(row.system) if outlook.bands else None,
     }
 
 
 def table(verdict: Verdict, base: str) -> list[dict[str, Any]]:
-    """Return the rows with one value a column, for CSV."""
-    found = []
+    """Return the rows of a verdict with one value a column, for CSV."""
+    flat_rows = []
     for row in verdict.rows:
-        whole = row_content(row, base)
-        flat = {name: one for name, one in whole.items() if not isinstance(one, dict)}
-        machine = " + ".join(f"{count} x {name}" for name, count in whole["machine"].items())
-        found.append({**flat, "machine": machine, PRICES: verdict.question.base.machine.prices})
-    return found
+        full_row = row_content(row, base)
+        flat = {name: cell for name, cell in full_row.items() if not isinstance(cell, dict)}
+        machine = " + ".join(f"{count} x {name}" for name, count in full_row["machine"].items())
+        flat_rows.append({**flat, "machine": machine, PRICES: verdict.question.base.machine.prices})
+    return flat_rows
 
 
 def _finite(number: float | None) -> float | None:
