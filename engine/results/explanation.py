@@ -108,7 +108,8 @@ def _inexact(machine: Machine) -> tuple[str, ...]:
         return ()
     return (
         f"Relaxed lookup with {' and '.join(narrow_precisions)} rows is not exact: a row's rounded change is added to pooled "
-        "vectors in fp32, so they agree with a strict lookup to fp32's rounding, not to the bit; policy.relaxed_lookup=off is exact.",
+        "vectors in fp32, so they agree with a strict lookup to fp32's rounding, not to the bit; "
+        "policy.relaxed_lookup=off is exact.",
     )
 
 
