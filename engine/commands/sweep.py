@@ -71,9 +71,9 @@ def call(arguments: argparse.Namespace) -> int:
         print(note, file=sys.stderr)
     unkept = fidelity == "estimate" and arguments.store is None and arguments.cluster is None
     if unkept and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS:
-        sweep_end = _estimated(points, questions)
+        sweep_end = _estimated_sweep(points, questions)
     else:
-        sweep_end = _stored(arguments, points, fidelity, selection.data, questions)
+        sweep_end = _stored_sweep(arguments, points, fidelity, selection.data, questions)
     columns = sweep_end.survey.columns
     order, rank = sweep_arguments.selected_rows(questions, columns)
     rows = sweep_tables.rows(
@@ -87,7 +87,7 @@ def call(arguments: argparse.Namespace) -> int:
     return _exit_status(sweep_end, points)
 
 
-def _estimated(points: Sweep, questions: sweep_arguments.SweepQuestions) -> SweepEnd:
+def _estimated_sweep(points: Sweep, questions: sweep_arguments.SweepQuestions) -> SweepEnd:
     """Estimate all points here and forget them; rows of many are estimated again as they are written."""
     failed: list[str] = []
     results: dict[Scenario, Result] = {}
@@ -108,7 +108,7 @@ def _estimated(points: Sweep, questions: sweep_arguments.SweepQuestions) -> Swee
     return SweepEnd(survey, repeated_outcomes, tuple(failed))
 
 
-def _stored(
+def _stored_sweep(
     arguments: argparse.Namespace, points: Sweep, fidelity: How, data_file: Path | None, questions: sweep_arguments.SweepQuestions
 ) -> SweepEnd:
     """Complete every point in the store; a row that is damaged is computed again."""
