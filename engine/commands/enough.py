@@ -1,4 +1,4 @@
-"""`enough`: the smallest machine that meets a target, what it costs, and where each main knob stops to matter."""
+"""`enough`: the smallest machine that meets a target, its costs, and the value where each main knob stops to matter."""
 
 import argparse
 import json

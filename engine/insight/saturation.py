@@ -1,4 +1,4 @@
-"""Saturation of the CXL link: step time against bandwidth, and what then sets the pace and hides the link."""
+"""Saturation of the CXL link: step time against bandwidth, and the devices that set the pace beyond it and hide the link."""
 
 from dataclasses import dataclass
 

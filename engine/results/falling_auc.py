@@ -1,4 +1,4 @@
-"""Held-out AUC that falls while training goes on: the sentence that says since when, and what to change."""
+"""Held-out AUC that falls during training: a sentence with the batch of the best AUC, and a remedy."""
 
 from collections.abc import Sequence
 

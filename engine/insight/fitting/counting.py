@@ -134,7 +134,7 @@ def _split(rows: int, row_numbers: Ints, sizes: list[int]) -> LookupCounts:
 
 
 def measured(counts: LookupCounts, rows: int) -> Measured:
-    """Measure held-back lookups by what the fitted ones used most, in a table of so many rows."""
+    """Return the shares of held-back lookups by the rows that fitted lookups use most, in a table of `rows`."""
     held_back = np.concatenate(counts.held)
     fitted_uses = np.bincount(counts.fitted, minlength=int(held_back.max(initial=0)) + 1)
     held_back_uses = np.bincount(held_back, minlength=len(fitted_uses))

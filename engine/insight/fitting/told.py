@@ -122,7 +122,7 @@ def warnings(fitted: Fitted) -> Iterator[str]:
 
 
 def report(fitted: Fitted) -> str:
-    """Write the fit for people."""
+    """Return the fit as lines for people."""
     sample_text = (
         f"{count(fitted.counted)} of {count(fitted.samples)}" if fitted.counted < fitted.samples else count(fitted.samples)
     )
@@ -164,7 +164,7 @@ def _counts(table: int, tally: Tallied) -> Row:
 
 
 def counts_report(file: Lookups, tallies: list[Tallied]) -> str:
-    """Write exact counts for people."""
+    """Return exact counts as lines for people."""
     lookups, rows_seen = (sum(getattr(tally, name) for tally in tallies) for name in ("lookups", "seen"))
     lines = [
         f"{file.name}: {count(file.samples, 'sample')}, {count(lookups, 'lookup')} of {count(rows_seen)} different rows, "
@@ -181,7 +181,7 @@ def counts_report(file: Lookups, tallies: list[Tallied]) -> str:
 
 
 def toml(fitted: Fitted, base: Scenario, preset_name: str) -> str:
-    """Write the fitted scenario as a file that `--scenario` takes: a preset, and what differs from it."""
+    """Return the fitted scenario as the text of a `--scenario` file: a preset, and the knobs that differ."""
     usual = values(preset(preset_name).scenario)
     differs = {path: knob_value for path, knob_value in values(fitted.scenario(base)).items() if knob_value != usual[path]}
     title = f"Fitted to {count(fitted.counted, 'sample')} of {fitted.name}"

@@ -1,4 +1,4 @@
-"""Step time over the CXL link's latency: from where on each system loses, and what hides the link until then."""
+"""Step time over the CXL link's latency: the latency at which each system loses, and the work that hides the link."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
