@@ -1,4 +1,4 @@
-"""`bench`: our speed beside whichever peers are installed, as ratios measured in one run."""
+"""`bench`: Emberpool's speed beside that of installed peers, as ratios measured in one run."""
 
 import argparse
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Run the benchmarks, one after the other; returns the exit status."""
-    found = benchmarks()
+    known_benchmarks = benchmarks()
     for name in arguments.names:
-        if name not in found:
-            raise BadInput(f"benchmark {name!r} is not known; {nearest(name, tuple(found))}")
-    rows = [measured(found[name]) for name in arguments.names or found]
+        if name not in known_benchmarks:
+            raise BadInput(f"benchmark {name!r} is not known; {nearest(name, tuple(known_benchmarks))}")
+    rows = [measured(known_benchmarks[name]) for name in arguments.names or known_benchmarks]
     output.write_json_or(arguments.json, rows, table(rows))
     return 0
 
@@ -39,22 +39,24 @@ def benchmarks() -> dict[str, Any]:
     if find_spec("benchmarks") is None:
         raise BadInput("The benchmarks live in a checkout's benchmarks folder; run this command at its top.")
     modules = (module.name for module in iter_modules(import_module("benchmarks").__path__) if module.name.startswith("p"))
-    found = (import_module(f"benchmarks.{name}").BENCHMARK for name in sorted(modules))
-    return {one.name: one for one in found}
+    declared = (import_module(f"benchmarks.{name}").BENCHMARK for name in sorted(modules))
+    return {benchmark.name: benchmark for benchmark in declared}
 
 
 def measured(benchmark: Any) -> Row:
-    """Run one benchmark; without its peer, all that was measured is null."""
+    """Return the row of one benchmark, which this runs; without its peer, measured fields are null."""
     row = {field: getattr(benchmark, field) for field in ("name", "title", "peer_name", "target", "stretch")}
     if benchmark.needs and find_spec(benchmark.needs) is None:
         return row | dict.fromkeys(MEASURED)
-    ours, peer, equal = benchmark.run()
-    ratio = peer / ours
-    return row | dict(zip(MEASURED, (ours, peer, ratio, bool(equal and ratio >= benchmark.target), bool(equal)), strict=True))
+    own_figure, peer_figure, equal = benchmark.run()
+    ratio = peer_figure / own_figure
+    return row | dict(
+        zip(MEASURED, (own_figure, peer_figure, ratio, bool(equal and ratio >= benchmark.target), bool(equal)), strict=True)
+    )
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Write the rows for people."""
+    """Return the rows as a table for people."""
     lines = [f"{'':8} {'benchmark':42} {'peer':20} {'ratio':>8} {'target':>8}  verdict"]
     for row in rows:
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}x"

@@ -44,9 +44,12 @@ def add(commands: Subparsers) -> None:
         "--mtbf", action="append", default=[], metavar="FAULT=HOURS", help="of the whole machine; otherwise the fault knobs hold"
     )
     parser.add_argument(
-        "--days", type=partial(positive, what="days", most=40_000), metavar="N", help="how long to train (faults.campaign_days)"
+        "--days",
+        type=partial(positive, noun="days", maximum=40_000),
+        metavar="N",
+        help="how long to train (faults.campaign_days)",
     )
-    seeds, period = partial(whole_number, what="seeds", most=10_000), partial(positive, what="seconds", most=1e9)
+    seeds, period = partial(whole_number, what="seeds", most=10_000), partial(positive, noun="seconds", maximum=1e9)
     parser.add_argument("--seeds", type=seeds, default=8, metavar="N", help="seeds 1 to N (8)")
     parser.add_argument("--period", type=period, metavar="SECONDS", help="between checkpoints (policy.checkpoint_minutes)")
     parser.add_argument("--json", metavar="FILE", help="write rows, hazards and yardsticks as JSON; - for standard output")
@@ -59,14 +62,14 @@ def call(arguments: argparse.Namespace) -> int:
     hazards = dict(map(_hazard, arguments.mtbf)) or fault_stream.hazards_of(scenario)
     if not hazards:
         raise BadInput("No fault can strike; give --mtbf gpu-crash=24, or --set faults.rates=llama3.")
-    chosen = arguments.protection.split(",") if arguments.protection else names("protections")
-    for name in chosen:
+    protections = arguments.protection.split(",") if arguments.protection else names("protections")
+    for name in protections:
         if name not in names("protections"):
             raise BadInput(f"--protection {name!r} is not known; {nearest(name, names('protections'), 'protections')}")
     seeds, minutes = range(1, arguments.seeds + 1), scenario.policy.checkpoint_minutes
     days = arguments.days or scenario.faults.campaign_days
     period = arguments.period or (None if minutes is None else minutes * MINUTE)
-    rows = compare_protections(scenario, chosen, hazards, days * 24, seeds, period)
+    rows = compare_protections(scenario, protections, hazards, days * 24, seeds, period)
     if arguments.json:
         content = {
             "link": links.link(scenario),
@@ -76,7 +79,7 @@ def call(arguments: argparse.Namespace) -> int:
             "usd_of": dollars(scenario),
             "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},
             "rows": rows,
-            "yardsticks": [asdict(one) for one in YARDSTICKS],
+            "yardsticks": [asdict(yardstick) for yardstick in YARDSTICKS],
             "llama3": {**asdict(llama()), "sentence": llama().sentence},
         }
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
@@ -86,7 +89,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write the rows for people; under them why a protection cannot be had."""
+    """Return the rows as a table for people, with the reasons below why protections cannot be had."""
     head = "".join(f"{title:>{width}}" for title, width, _ in COLUMNS.values())
     lines = [row["Refused"] or _line(row) for row in sorted(rows, key=lambda row: bool(row["Refused"]))]
     return "\n".join([f"{'protection':22}{head}", *lines]) + "\n"

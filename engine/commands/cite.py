@@ -1,4 +1,4 @@
-"""`cite`: BibTeX of what a scenario's results come from."""
+"""`cite`: BibTeX of the works behind a scenario's results."""
 
 import argparse
 

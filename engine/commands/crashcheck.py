@@ -1,4 +1,4 @@
-"""`crashcheck`: explores what power losses can leave, and judges every recovery; or breaks the protocol and looks on."""
+"""`crashcheck`: explores the states after power losses, and judges every recovery; can also break the protocol for a test."""
 
 import argparse
 from functools import partial
@@ -22,9 +22,9 @@ def add(commands: Subparsers) -> None:
     states = partial(whole_number, what="states", most=100_000_000)
     parser.add_argument("--states", type=states, default=STATES, metavar="N", help=f"unique states to visit, about ({STATES})")
     parser.add_argument("--model", metavar="NAME", help="one persistence model; without it, all that are safe")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--broken", metavar="BUG", help="a seeded bug, or FILE.py:FUNCTION from a medium to a broken one")
-    what.add_argument("--ladder", action="store_true", help="how many seeded bugs each depth of exploration catches")
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--broken", metavar="BUG", help="a seeded bug, or FILE.py:FUNCTION from a medium to a broken one")
+    choice.add_argument("--ladder", action="store_true", help="how many seeded bugs each depth of exploration catches")
     parser.add_argument("--replay", metavar="LINE", help="judge one state again; with --broken FILE.py:FUNCTION on that medium")
     seed = partial(whole_number, what="seed", most=999_999_999, least=0)
     parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the small runs' values and of what is sampled (0)")
@@ -33,7 +33,7 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Explore, replay or climb; returns 3 if a state was inconsistent, 1 if one has no verdict and none was inconsistent."""
+    """Explore, replay, or count caught bugs; returns 3 for an inconsistent state, 1 for a state without verdict, else 0."""
     models = (arguments.model,) if arguments.model else None
     for name in models or ():
         domain(name)
@@ -54,16 +54,16 @@ def call(arguments: argparse.Namespace) -> int:
     return _tell(arguments, check(arguments.states, models, arguments.seed, progress_bar.draw), {})
 
 
-def _tell(arguments: argparse.Namespace, report: CrashReport, more: dict[str, Any]) -> int:
+def _tell(arguments: argparse.Namespace, report: CrashReport, bug_fields: dict[str, Any]) -> int:
     progress_bar.wipe()
-    output.write_json_or(arguments.json, report.as_json() | more, report_text(report, more))
+    output.write_json_or(arguments.json, report.as_json() | bug_fields, report_text(report, bug_fields))
     if report.interrupted:
         return INTERRUPTED
     return FAILED if report.inconsistent else NO_VERDICT if report.no_verdict else 0
 
 
-def report_text(report: CrashReport, more: dict[str, Any]) -> str:
-    """Write the report for people."""
+def report_text(report: CrashReport, bug_fields: dict[str, Any]) -> str:
+    """Return the report as lines for people."""
     lines = [
         f"{report.unique_states} unique states of {report.raw_states} at {report.points} points "
         f"in {figure(report.seconds, 's')}: {report.inconsistent} inconsistent.",
@@ -71,8 +71,8 @@ def report_text(report: CrashReport, more: dict[str, Any]) -> str:
         f"times in a row; {report.resumed} runs resumed to the end; {report.damaged} damages; {report.refused} honest refusals.",
         report.not_explored(),
     ]
-    if "caught" in more:
-        lines.append(_catch(report, more))
+    if "caught" in bug_fields:
+        lines.append(_catch(report, bug_fields))
     if report.no_verdict:
         lines.append(
             f"{report.no_verdict} states have no verdict: it is not known whether their runs or recoveries end. Replay them:"
@@ -86,13 +86,13 @@ def report_text(report: CrashReport, more: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _catch(report: CrashReport, more: dict[str, Any]) -> str:
-    """Say whether a bug was caught, and by which evidence."""
-    if more["caught"]:
-        return f"{more['broken']}: caught by {more['caught_by']}."
-    others = ", ".join(dict.fromkeys(failure.evidence for failure in report.failures))
-    instead = f" by {more['expected']}, where it should be, but by {others}" if others else ""
-    return f"{more['broken']}: not caught{instead}."
+def _catch(report: CrashReport, bug_fields: dict[str, Any]) -> str:
+    """Return a sentence: whether a bug was caught, and by which evidence."""
+    if bug_fields["caught"]:
+        return f"{bug_fields['broken']}: caught by {bug_fields['caught_by']}."
+    other_evidence = ", ".join(dict.fromkeys(failure.evidence for failure in report.failures))
+    instead = f" by {bug_fields['expected']}, where it should be, but by {other_evidence}" if other_evidence else ""
+    return f"{bug_fields['broken']}: not caught{instead}."
 
 
 def _replay(arguments: argparse.Namespace) -> int:
@@ -100,8 +100,8 @@ def _replay(arguments: argparse.Namespace) -> int:
     bug = bugs.broken(name) if name else bugs.Broken("")
     with bug.install():
         verdict = replay_line.replay(arguments.replay, bug.wrap)
-    ended = "refused, which is honest here" if verdict.refused else f"consistent, at batch {verdict.batch}"
-    said = verdict.problem or (f"no verdict: {verdict.no_verdict}" if verdict.no_verdict else ended)
-    found = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
-    output.write_json_or(arguments.json, found | {"no_verdict": verdict.no_verdict}, f"{said}\n")
+    ending = "refused, which is honest here" if verdict.refused else f"consistent, at batch {verdict.batch}"
+    verdict_text = verdict.problem or (f"no verdict: {verdict.no_verdict}" if verdict.no_verdict else ending)
+    verdict_fields = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
+    output.write_json_or(arguments.json, verdict_fields | {"no_verdict": verdict.no_verdict}, f"{verdict_text}\n")
     return FAILED if verdict.problem else NO_VERDICT if verdict.no_verdict else 0

@@ -62,35 +62,35 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Write the verdict; returns 0, or 3 where nothing meets the requirement."""
-    chosen = scenario_arguments.chosen(arguments)
-    question, base = _question(arguments, chosen), chosen.start.preset or DEFAULT
-    found = _decided(question)
-    if not found.whole:
-        output.note(f"Interrupted after {found.done} of {len(found.space)} systems: the others were searched quickly alone.")
-    more = _outlook(arguments, found)
+    selection = scenario_arguments.chosen(arguments)
+    question, base = _question(arguments, selection), selection.start.preset or DEFAULT
+    verdict = _decided(question)
+    if not verdict.whole:
+        output.note(f"Interrupted after {verdict.done} of {len(verdict.space)} systems: the others were searched quickly alone.")
+    verdict_outlook = _outlook(arguments, verdict)
     if arguments.json:
-        output.write(arguments.json, json.dumps(content(found, base, more), indent=1) + "\n")
+        output.write(arguments.json, json.dumps(content(verdict, base, verdict_outlook), indent=1) + "\n")
     if arguments.csv:
-        rows = table(found, base)
+        rows = table(verdict, base)
         output.write(arguments.csv, csv_table.rows_text(list(rows[0]), (list(row.values()) for row in rows)))
-    output.say(_text(found, base, more), arguments.json, arguments.csv)
-    output.note(_ignored(chosen.settings))
+    output.say(_text(verdict, base, verdict_outlook), arguments.json, arguments.csv)
+    output.note(_ignored(selection.settings))
     output.note(sequence_note_of_points([question.scenario]))
-    return 0 if found.best else FAILED
+    return 0 if verdict.best else FAILED
 
 
 def _decided(question: VerdictQuestion) -> Verdict:
-    """Return the verdict; where it is interrupted, that of what was searched until then."""
+    """Return the verdict; after an interruption, the verdict on the systems that were searched until then."""
     waiting = decisions(question)
-    found, paced = next(waiting), progress_bar.Paced()
+    verdict, paced = next(waiting), progress_bar.Paced()
     with progress_bar.shown(), suppress(KeyboardInterrupt):
-        for found in waiting:
-            paced(found.done / len(found.space), f"{found.done} of {len(found.space)} systems")
-    return found
+        for verdict in waiting:
+            paced(verdict.done / len(verdict.space), f"{verdict.done} of {len(verdict.space)} systems")
+    return verdict
 
 
 def _outlook(arguments: argparse.Namespace, verdict: Verdict) -> Outlook:
-    """Return the verdict's outlook; nothing of it where there is no verdict, it is not wanted, or it is interrupted."""
+    """Return the verdict's outlook; NO_OUTLOOK without a verdict, with --quick, or after an interruption."""
     if not verdict.whole or verdict.best is None or (arguments.quick and not arguments.map):
         return NO_OUTLOOK
     try:
@@ -101,36 +101,33 @@ def _outlook(arguments: argparse.Namespace, verdict: Verdict) -> Outlook:
         return NO_OUTLOOK
 
 
-def _question(arguments: argparse.Namespace, chosen: scenario_arguments.Chosen) -> VerdictQuestion:
-    """Return what is asked: what a link asks, unless an argument says otherwise."""
-    linked = chosen.start.questions
+def _question(arguments: argparse.Namespace, selection: scenario_arguments.Chosen) -> VerdictQuestion:
+    """Return the question of a link, as changed by arguments."""
+    linked = selection.start.questions
     parts = arguments.parts or linked.parts
-    asked = replace(
+    questions = replace(
         linked,
         require=tuple(arguments.require) or linked.require,
         lose=arguments.lose or linked.lose,
         objective=arguments.objective or linked.objective,
-        parts=narrowed(parts, chosen.settings),
+        parts=narrowed(parts, selection.settings),
         prices=arguments.prices or linked.prices,
     )
-    return question_of(chosen.scenario, asked)
+    return question_of(selection.scenario, questions)
 
 
 def _ignored(settings: Mapping[str, Any]) -> str:
-    """Return a sentence about settings that a verdict searches itself; "" without any."""
+    """Return a sentence about settings that a verdict searches itself and ignores; "" without any."""
     parts = {f"machine.{knob}" for knob in SEARCHED}
     searched = {*RESET, *KNOBS} - parts
-    kept = [path for path in settings if path in searched]
-    return (
-        f"{' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} searched by a verdict: what was set is not kept."
-        if kept
-        else ""
-    )
+    ignored_paths = [path for path in settings if path in searched]
+    verb = "is" if len(ignored_paths) == 1 else "are"
+    return f"{' and '.join(ignored_paths)} {verb} searched by a verdict: what was set is not kept." if ignored_paths else ""
 
 
-def _text(verdict: Verdict, base: str, more: Outlook) -> str:
+def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
     """Return sentence, reason, table, outlook and notes for people."""
-    sure = sureness(verdict, more.bands) if more.bands else ""
+    sure = sureness(verdict, verdict_outlook.bands) if verdict_outlook.bands else ""
     lines = [
         *filter(None, (headline(verdict), why(verdict), sure, unstruck_words(verdict))),
         "",
@@ -138,7 +135,11 @@ def _text(verdict: Verdict, base: str, more: Outlook) -> str:
         *map(_line, verdict.rows),
         "",
     ]
-    lines += [*filter(None, [popularity_words(verdict, more.cases)]), *tipping_words(more.tipping), *notes(verdict)]
+    lines += [
+        *filter(None, [popularity_words(verdict, verdict_outlook.cases)]),
+        *tipping_words(verdict_outlook.tipping),
+        *notes(verdict),
+    ]
     lines += [inputs(verdict.question), assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""`enough`: the smallest machine that meets a target, what it costs, and where each main knob stops to matter."""
+"""`enough`: the smallest machine that meets a target, its costs, and the value where each main knob stops to matter."""
 
 import argparse
 import json
@@ -41,19 +41,19 @@ def add(commands: Subparsers) -> None:
     scenario_arguments.add(parser)
     parser.add_argument("--baseline", default="dram", choices=names("systems"), metavar="SYSTEM", help="held against (dram)")
     target = parser.add_mutually_exclusive_group()
-    percent = partial(percentage, least=-99, most=100_000)
+    percent = partial(percentage, minimum=-99, maximum=100_000)
     target.add_argument(
         "--within-percent", type=percent, default=USUAL, metavar="P", help=f"of the baseline's step time ({figures.exact(USUAL)})"
     )
     target.add_argument("--within", type=percent, metavar="P", help=argparse.SUPPRESS)
-    step = partial(amount, what="milliseconds", least=1e-6, most=1e9)
+    step = partial(amount, noun="milliseconds", minimum=1e-6, maximum=1e9)
     target.add_argument("--step-ms", type=step, metavar="MS", help="the step time itself")
-    rate = partial(percentage, least=0.001, most=100)
+    rate = partial(percentage, minimum=0.001, maximum=100)
     target.add_argument("--hit-rate", type=rate, metavar="P", help="of a cache in HBM instead: its size, and which rows it holds")
-    size = partial(positive, what="GiB", most=1e9)
+    size = partial(positive, noun="GiB", maximum=1e9)
     target.add_argument("--hbm-GiB", type=size, metavar="N", help="the hit rate of so much HBM, and which rows it holds")
     target.add_argument("--nodes", type=nodes, metavar="N", help="the same, of what the GPUs of N nodes have left for tables")
-    money = partial(positive, what="USD", most=1e12)
+    money = partial(positive, noun="USD", maximum=1e12)
     target.add_argument(
         "--memory-cost", type=money, metavar="USD", help="for so much in GPUs and host DRAM: all in HBM, a cache, or host memory"
     )
@@ -67,15 +67,15 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.within is not None:
         percent = arguments.within
         print(f"--within goes in the next minor version; write --within-percent {figures.exact(percent)}.", file=sys.stderr)
-    chosen = scenario_arguments.chosen(arguments)
-    scenario = chosen.scenario
+    selection = scenario_arguments.chosen(arguments)
+    scenario = selection.scenario
     if arguments.memory_cost is not None:
         return _tell_ways(scenario, arguments)
-    if asked := _cache_size(scenario, arguments):
-        return _tell_cache(scenario, asked, chosen.names, arguments)
+    if cache_size := _cache_size(scenario, arguments):
+        return _tell_cache(scenario, cache_size, selection.names, arguments)
     question = ask(scenario, baseline_of(scenario, arguments.baseline), Target(percent / 100, arguments.step_ms))
     answer = enough(question)
-    sentences = {name: said for name, said in vars(told(answer, bands(answer))).items() if said}
+    sentences = {name: text for name, text in vars(told(answer, bands(answer))).items() if text}
     if arguments.json:
         content = _content(question, answer, None if arguments.step_ms else percent, sentences)
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
@@ -86,7 +86,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def _cache_size(s: Scenario, arguments: argparse.Namespace) -> CacheSize | None:
-    """Return the cache that is asked for; None for a question about the machine."""
+    """Return the cache in question; None for a question about the machine."""
     if arguments.hit_rate is not None:
         return cache_for(s, arguments.hit_rate / 100)
     if arguments.hbm_GiB is not None:
@@ -94,28 +94,28 @@ def _cache_size(s: Scenario, arguments: argparse.Namespace) -> CacheSize | None:
     return None if arguments.nodes is None else cache_of(s, hbm_room(s, arguments.nodes))
 
 
-def _tell_cache(s: Scenario, found: CacheSize, tables: Sequence[str], arguments: argparse.Namespace) -> int:
-    """Write what a cache holds and hits, as JSON too; returns 0."""
+def _tell_cache(s: Scenario, cache_size: CacheSize, tables: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Write a cache's contents and hit rate, as JSON too; returns 0."""
     if arguments.json:
         content = {
             "link": links.link(s),
             "model_version": version.MODEL,
-            "cache_gigabytes": found.nbytes / GB,
-            "hit_rate_percent": 100 * found.hit_rate,
-            "lru_gigabytes": None if found.recent_nbytes is None else found.recent_nbytes / GB,
-            "lru_hit_rate_percent": 100 * found.recent_rate,
-            "tables": [one._asdict() for one in table_shares(found, tables)],
-            "sentences": {"cache": sentence(s, found)},
+            "cache_gigabytes": cache_size.nbytes / GB,
+            "hit_rate_percent": 100 * cache_size.hit_rate,
+            "lru_gigabytes": None if cache_size.recent_nbytes is None else cache_size.recent_nbytes / GB,
+            "lru_hit_rate_percent": 100 * cache_size.recent_rate,
+            "tables": [table_share._asdict() for table_share in table_shares(cache_size, tables)],
+            "sentences": {"cache": sentence(s, cache_size)},
         }
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
-    output.say("\n".join(lines(s, found, tables)) + "\n", arguments.json)
+    output.say("\n".join(lines(s, cache_size, tables)) + "\n", arguments.json)
     return 0
 
 
 def _tell_ways(s: Scenario, arguments: argparse.Namespace) -> int:
     """Write the ways to hold the tables for an amount, as JSON too; returns 0."""
-    found = ways_for(s, arguments.memory_cost)
-    told_ways = list(way_lines(s, arguments.memory_cost, found))
+    ways = ways_for(s, arguments.memory_cost)
+    told_ways = list(way_lines(s, arguments.memory_cost, ways))
     if arguments.json:
         content = {
             "model_version": version.MODEL,
@@ -123,15 +123,15 @@ def _tell_ways(s: Scenario, arguments: argparse.Namespace) -> int:
             "most_usd": arguments.memory_cost,
             "ways": [
                 {
-                    "way": one.way,
-                    "gpus": one.gpus,
-                    "dram_GiB": one.dram_GiB,
-                    "usd": one.price,
-                    "step_ms": one.step / MS,
-                    "hit_rate_percent": None if one.hit_rate is None else 100 * one.hit_rate,
-                    "link": links.link(one.result.scenario),
+                    "way": way.way,
+                    "gpus": way.gpus,
+                    "dram_GiB": way.dram_GiB,
+                    "usd": way.price,
+                    "step_ms": way.step / MS,
+                    "hit_rate_percent": None if way.hit_rate is None else 100 * way.hit_rate,
+                    "link": links.link(way.result.scenario),
                 }
-                for one in found
+                for way in ways
             ],
             "sentences": {"ways": told_ways[0]},
         }
@@ -141,7 +141,7 @@ def _tell_ways(s: Scenario, arguments: argparse.Namespace) -> int:
 
 
 def _content(question: Question, answer: Enough, percent: float | None, sentences: Mapping[str, str]) -> dict[str, Any]:
-    """Return the answer for programs: the machine, what it and the others cost, and the sentences."""
+    """Return the answer for programs: the machine, the costs of all machines, and the sentences."""
     cheapest = answer.both.machine
     machines = {name: running_costs(result) for name, result in _machines(question, answer).items()}
     return {
@@ -156,7 +156,7 @@ def _content(question: Question, answer: Enough, percent: float | None, sentence
         "machine": {
             "modules": cheapest.modules,
             "link_GBps": cheapest.gbps,
-            "knobs": {path: knobs.write(KNOBS[path], value) for path, value in cheapest.changes.items()},
+            "knobs": {path: knobs.write(KNOBS[path], knob_value) for path, knob_value in cheapest.changes.items()},
             "outcome": cheapest.result.outcome,
             "results": cheapest.result.results,
             "link": links.link(cheapest.result.scenario),
@@ -175,7 +175,7 @@ def _content(question: Question, answer: Enough, percent: float | None, sentence
         "prices": question.scenario.machine.prices,
         "assumptions": assumptions(question.scenario),
         "sentences": dict(sentences),
-        "knobs": [{"path": one.path, "sentence": one.sentence} for one in _knob_strips(question)],
+        "knobs": [{"path": strip.path, "sentence": strip.sentence} for strip in _knob_strips(question)],
     }
 
 
@@ -189,26 +189,26 @@ def _machines(question: Question, answer: Enough) -> dict[str, Result]:
 
 def _costs(question: Question, answer: Enough) -> Iterator[str]:
     for name, result in _machines(question, answer).items():
-        if found := running_costs(result):
+        if costs := running_costs(result):
             s = result.scenario
-            paid = figures.figure(found.electricity_month, electricity_dollars(s))
-            month = f"{figures.figure(found.kwh_month, 'kWh a month')} for {paid}"
-            if found.capital is None or found.billion is None:
+            paid = figures.figure(costs.electricity_month, electricity_dollars(s))
+            month = f"{figures.figure(costs.kwh_month, 'kWh a month')} for {paid}"
+            if costs.capital is None or costs.billion is None:
                 yield f"{name.replace('Cheapest', 'Smallest')}: {' '.join(_unpriced(result))} {month}."
             else:
-                each = f"{figures.figure(found.billion, running_dollars(s))} for a billion samples"
-                yield f"{name}: {figures.figure(found.capital, dollars(s))}, {month}, {each}."
+                billion_text = f"{figures.figure(costs.billion, running_dollars(s))} for a billion samples"
+                yield f"{name}: {figures.figure(costs.capital, dollars(s))}, {month}, {billion_text}."
     yield assumptions(question.scenario)
 
 
 def _unpriced(result: Result) -> tuple[str, ...]:
-    """Return which parts of a result's machine have no price."""
+    """Return sentences about the parts of a result's machine that have no price."""
     return unpriced(result.scenario.machine, powered(result.scenario.system, result.scenario.machine))
 
 
 def _strips(question: Question) -> Iterator[str]:
-    for one in _knob_strips(question):
-        yield f"{KNOBS[one.path].label}: {one.sentence}"
+    for strip in _knob_strips(question):
+        yield f"{KNOBS[strip.path].label}: {strip.sentence}"
 
 
 def _knob_strips(question: Question) -> Sequence[Strip]:

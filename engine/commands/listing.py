@@ -1,4 +1,4 @@
-"""`list`: what there is to choose from, for people and, with --json, for programs."""
+"""`list`: systems, devices, knobs and other choices, for people and, with --json, for programs."""
 
 import argparse
 import json
@@ -38,8 +38,8 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.check:
         return part_check.call(arguments.what, arguments.check, arguments.kind)
     entries, columns = LISTS[arguments.what]
-    found = entries()
-    text = json.dumps(found, indent=1) + "\n" if arguments.json else _lines(found, columns) + _catalogue(found)
+    list_rows = entries()
+    text = json.dumps(list_rows, indent=1) + "\n" if arguments.json else _lines(list_rows, columns) + _catalogue(list_rows)
     output.write(output.STANDARD, text)
     return 0
 
@@ -49,47 +49,47 @@ def _variants(kind: str) -> Callable[[], list[Entry]]:
 
 
 def _variant(kind: str, name: str) -> Entry:
-    """A variant's title, and the idea that its module states in its first line."""
+    """Return a variant's title, and the idea that the first line of its module states."""
     idea = (registry.module(kind, name).__doc__ or "").partition("\n")[0]
-    found = registry.load(kind, name)
-    unsure = " (headline only)" if getattr(found, "confidence", "source") == "headline only" else ""
-    return {"name": name, "title": getattr(found, "title", name) + unsure, "help": idea}
+    variant = registry.load(kind, name)
+    unsure = " (headline only)" if getattr(variant, "confidence", "source") == "headline only" else ""
+    return {"name": name, "title": getattr(variant, "title", name) + unsure, "help": idea}
 
 
-def _fields(one: Any, *names: str) -> Entry:
-    return {name: getattr(one, name) for name in names}
+def _fields(owner: Any, *names: str) -> Entry:
+    return {name: getattr(owner, name) for name in names}
 
 
 def _metrics() -> list[Entry]:
-    return [{"name": name} | _fields(one, "title", "help") for name, one in registry.every("metrics").items()]
+    return [{"name": name} | _fields(metric, "title", "help") for name, metric in registry.every("metrics").items()]
 
 
 def _faults() -> list[Entry]:
-    """Each fault with its number, its kind and what it destroys."""
+    """Return each fault with its number, its kind and the media that it destroys."""
     return [
-        {"name": name, "title": one.title, "help": one.summary}
-        | {"id": one.id, "kind": one.kind, "destroys": ", ".join(sorted(one.destroys)) or "nothing"}
-        for name, one in sorted(registry.every("faults").items(), key=lambda item: (int(item[1].id[1:]), item[0]))
+        {"name": name, "title": fault.title, "help": fault.summary}
+        | {"id": fault.id, "kind": fault.kind, "destroys": ", ".join(sorted(fault.destroys)) or "nothing"}
+        for name, fault in sorted(registry.every("faults").items(), key=lambda pair: (int(pair[1].id[1:]), pair[0]))
     ]
 
 
 def _rates() -> list[Entry]:
-    """Each published failure rate, with what it was counted from and the source."""
+    """Return each published failure rate, with the counts that it was computed from and the source."""
     files = {name: published(name) for name in registry.rate_names() if name != registry.NO_RATES}
     return [
-        {"name": name, "fault": fault, **one, "mtbf_hours": mtbfs(name)[fault] / HOUR, "of": content["source"]}
+        {"name": name, "fault": fault, **rate, "mtbf_hours": mtbfs(name)[fault] / HOUR, "of": content["source"]}
         for name, content in files.items()
-        for fault, one in content["faults"].items()
+        for fault, rate in content["faults"].items()
     ]
 
 
 def _devices() -> list[Entry]:
-    """Each device with the knobs that it reads, and every constant that it hangs on, by the part that a knob chooses."""
+    """Return each device with the knobs that it reads, and its constants, by the part that a knob chooses."""
     return [
         {
             **_variant("devices", name),
             "knobs": list(kind.knobs),
-            "parts": [_part(one, part) for one in kind.kinds for part in catalog.names(one)],
+            "parts": [_part(part_kind, part) for part_kind in kind.kinds for part in catalog.names(part_kind)],
             "constants": _constants(kind.parts()),
         }
         for name, kind in registry.every("devices").items()
@@ -101,32 +101,35 @@ def _constants(parts: Mapping[str, Iterable[Constant]]) -> list[Entry]:
 
 
 def _part(kind: str, name: str) -> Entry:
-    """Whether a part can be bought, and its form where it says one."""
+    """Return a part's availability, its form, and its latencies under load, where its file has them."""
     form = catalog.form(kind, name)
     available = asdict(catalog.availability(kind, name))
     curve = catalog.latency_points(kind, name)
-    more: Entry = {"form": form} if form else {}
-    more |= {"latency_under_load": curve._asdict()} if curve else {}
-    return {"kind": kind, "name": name, "availability": available} | more
+    details: Entry = {"form": form} if form else {}
+    details |= {"latency_under_load": curve._asdict()} if curve else {}
+    return {"kind": kind, "name": name, "availability": available} | details
 
 
 def _parts() -> list[Entry]:
-    """Each part of the catalogue of hardware, and whether it can be bought."""
-    named = (dict(zip(("kind", "name", "title", "help"), one, strict=True)) for one in catalog.summaries())
-    return [{**one, "bought": catalog.availability(one["kind"], one["name"]).mark or "-"} for one in named]
+    """Return each part of the catalogue of hardware, and whether it can be bought."""
+    summaries = (dict(zip(("kind", "name", "title", "help"), summary, strict=True)) for summary in catalog.summaries())
+    return [{**summary, "bought": catalog.availability(summary["kind"], summary["name"]).mark or "-"} for summary in summaries]
 
 
 def _protections() -> list[Entry]:
-    """Each protection with what comes back of each loss, and the constants that its plan hangs on."""
+    """Return each protection with the state that it keeps after each loss, and the constants of its plan."""
     return [
-        {**_variant("protections", name), "keeps": dict(one.keeps), "constants": _constants({"": one.constants})}
-        for name, one in registry.every("protections").items()
+        {**_variant("protections", name), "keeps": dict(protection.keeps), "constants": _constants({"": protection.constants})}
+        for name, protection in registry.every("protections").items()
     ]
 
 
 def _caches() -> list[Entry]:
-    """Each cache policy with the systems that can have it."""
-    return [one._asdict() | {"systems": ", ".join(policy.systems_with(name))} for name, one in sorted(policy.POLICIES.items())]
+    """Return each cache policy with the systems that can have it."""
+    return [
+        cache_policy._asdict() | {"systems": ", ".join(policy.systems_with(name))}
+        for name, cache_policy in sorted(policy.POLICIES.items())
+    ]
 
 
 def _presets() -> list[Entry]:
@@ -143,28 +146,28 @@ def _knobs() -> list[Entry]:
 
 
 def _lines(entries: Sequence[Entry], columns: Sequence[str]) -> str:
-    rows = [[_cell(entry, column) for column in columns] for entry in entries]
+    rows = [[_cell(list_row, column) for column in columns] for list_row in entries]
     widths = [max((len(row[index]) for row in rows), default=0) for index in range(len(columns))]
     return "".join("  ".join(map(str.ljust, row, widths)).rstrip() + "\n" for row in rows)
 
 
 def _catalogue(entries: Sequence[Entry]) -> str:
-    """Below the devices, their constants: value, range, how sure, and the source; below each what other sources say."""
-    parts = [(entry["name"], part) for entry in entries for part in entry.get("parts", ())]
-    marks = [f"{name:19} {said}" for name, part in parts for said in (_bought(part), _under_load(part)) if said]
-    rows = [row for entry in entries for one in entry.get("constants", ()) for row in _sources(entry["name"], one)]
+    """Return the devices' constants as lines: value, range, confidence and source, then the values of other sources."""
+    parts = [(device["name"], part) for device in entries for part in device.get("parts", ())]
+    marks = [f"{name:19} {text}" for name, part in parts for text in (_bought(part), _under_load(part)) if text]
+    rows = [row for device in entries for constant in device.get("constants", ()) for row in _sources(device["name"], constant)]
     rows = [*marks, *[""] * bool(marks), *rows]
     return "\n" + "\n".join(rows) + "\n" if rows else ""
 
 
 def _bought(part: Entry) -> str:
-    """Return which part cannot be bought, since when, and who says so; "" of others."""
+    """Return a line for a part that cannot be bought, with since when and the source; "" for others."""
     available = Availability(**part["availability"])
     return f"{part['name']:19} {available.mark}: {available.source}" if available.mark else ""
 
 
 def _under_load(part: Entry) -> str:
-    """Return the latencies under load that a part's file has, "" where it has none."""
+    """Return a line of a part's latencies under load; "" where its file has none."""
     if not (curve := part.get("latency_under_load")):
         return ""
     points = ", ".join(
@@ -174,24 +177,26 @@ def _under_load(part: Entry) -> str:
     return f"{part['name']:19} latency under load {points} [ns], {curve['confidence']}: {curve['source']}"
 
 
-def _sources(device: str, one: Entry) -> Iterator[str]:
-    yield _line(device, one["part"], f"{one['name']} of {one['year']}" if one["year"] else one["name"], one)
-    for choice, other in one["others"]:
-        yield _line(device, one["part"], f"  machine.{one['switch']}={choice}", other)
-    for year, price in one["years"]:
-        yield _line(device, one["part"], f"  machine.prices={year}", price)
+def _sources(device: str, constant: Entry) -> Iterator[str]:
+    yield _line(
+        device, constant["part"], f"{constant['name']} of {constant['year']}" if constant["year"] else constant["name"], constant
+    )
+    for choice, alternative in constant["others"]:
+        yield _line(device, constant["part"], f"  machine.{constant['switch']}={choice}", alternative)
+    for year, price in constant["years"]:
+        yield _line(device, constant["part"], f"  machine.prices={year}", price)
 
 
-def _line(device: str, part: str, name: str, one: Entry) -> str:
-    extent = f"{exact(one['low'])} to {exact(one['high'])}, {one['confidence']}: {one['source']}"
-    return f"{device:19} {part:15} {name:44} {one['value']:>10g} {one['unit']:12} {extent}"
+def _line(device: str, part: str, name: str, constant: Entry) -> str:
+    extent = f"{exact(constant['low'])} to {exact(constant['high'])}, {constant['confidence']}: {constant['source']}"
+    return f"{device:19} {part:15} {name:44} {constant['value']:>10g} {constant['unit']:12} {extent}"
 
 
-def _cell(entry: Entry, column: str) -> str:
-    value = entry[column]
+def _cell(list_row: Entry, column: str) -> str:
+    cell = list_row[column]
     if column == "mtbf_hours":
-        return figure(value, "h")
-    return knobs.write(KNOBS[entry["path"]], value) if column == "default" else str(value)
+        return figure(cell, "h")
+    return knobs.write(KNOBS[list_row["path"]], cell) if column == "default" else str(cell)
 
 
 LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {

@@ -17,30 +17,30 @@ from ..results.csv_table import check_writable, write_atomically
 
 STANDARD = "-"
 TARGETS = ("csv", "json", "trace", "artefact", "bib", "toml", "plan")  # arguments of commands that name one
-# A unit must stay legible where the terminal's encoding lacks its sign: "?s" may be any second.
+# A unit must stay legible where the terminal's encoding lacks its sign: "?s" could be any unit of seconds.
 SIGNS = {"µ": "u", "μ": "u", "×": "x", "±": "+-", "≤": "<=", "≥": ">=", "\N{MINUS SIGN}": "-", "·": ".", "█": "#", "∞": "inf"}
 SIGNS |= dict.fromkeys("\N{EN DASH}\N{EM DASH}\N{HYPHEN}", "-")
 LEGIBLE = "emberpool.legible"
 
 
 def legible(error: UnicodeError) -> tuple[str, int]:
-    """Return ASCII for characters that an encoding lacks, and where to go on; letters lose their accents."""
+    """Return ASCII for characters that an encoding lacks, and the position after them; letters lose their accents."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     characters = error.object[error.start : error.end]
-    return "".join(SIGNS.get(one) or _plain(one) for one in characters), error.end
+    return "".join(SIGNS.get(character) or _ascii_text(character) for character in characters), error.end
 
 
-def _plain(character: str) -> str:
+def _ascii_text(character: str) -> str:
     decomposed = unicodedata.normalize("NFKD", character)
-    return "".join(one for one in decomposed if one.isascii() and one.isprintable()) or "?"
+    return "".join(letter for letter in decomposed if letter.isascii() and letter.isprintable()) or "?"
 
 
 codecs.register_error(LEGIBLE, legible)
 
 
 def open_streams() -> None:
-    """Make both standard streams take any character; what is closed leads nowhere, here and in workers."""
+    """Make both standard streams take any character; text to a closed stream is dropped, here and in workers."""
     process.open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -49,8 +49,8 @@ def open_streams() -> None:
 
 def check(arguments: argparse.Namespace) -> None:
     """Refuse a command's targets that cannot be written, before anything long begins; raises BadInput."""
-    given = [vars(arguments).get(name) for name in TARGETS]
-    targets = [target for target in given if isinstance(target, str)]
+    arguments_given = [vars(arguments).get(name) for name in TARGETS]
+    targets = [target for target in arguments_given if isinstance(target, str)]
     if vars(arguments).get("artefact") == STANDARD:
         raise BadInput("An artefact is no text for standard output; name a file.")
     if targets.count(STANDARD) > 1:
@@ -79,21 +79,26 @@ def write(target: str, text: str | bytes | Iterable[str]) -> None:
 
 
 def say(text: str, *targets: str | None) -> None:
-    """Write the text for people to standard output unless a target is that; beside another one its loss is only noted."""
-    named = [target for target in targets if target]
-    if STANDARD in named:
+    """Write the text for people to standard output, unless a target is standard output.
+
+    Where a target is a file, a failure to write the text is only noted.
+    """
+    chosen_targets = [target for target in targets if target]
+    if STANDARD in chosen_targets:
         return
     try:
         write(STANDARD, text)
     except BadFile as error:
-        if not named:
+        if not chosen_targets:
             raise
         if not isinstance(sys.stdout, process.ClosedStream):  # who has closed it wants no summary
-            note(f"{str(error).partition(';')[0]}, so the summary is lost; {' and '.join(named)} has what was asked for.")
+            note(
+                f"{str(error).partition(';')[0]}, so the summary is lost; {' and '.join(chosen_targets)} has what was asked for."
+            )
 
 
 def note(sentence: str) -> None:
-    """Tell a reservation about what a command wrote, if there is one, on standard error."""
+    """Print a note about a command's output on standard error; nothing for ""."""
     if sentence:
         print(f"Note: {sentence}", file=sys.stderr)
 
@@ -104,7 +109,7 @@ def write_json_or(target: str | None, content: Any, text: str) -> None:
 
 
 def silence(stream: TextIO | None = None) -> None:
-    """Send what is still unwritten nowhere: its reader, such as `head`, has gone, or its disk is full."""
+    """Drop the rest of a stream whose reader, such as `head`, has gone, or whose disk is full."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, (stream or sys.stdout).fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""The command line's grammar: every complaint is one sentence, and what several commands share."""
+"""The command line's parser, whose refusals are one sentence each, and arguments that several commands share."""
 
 import argparse
 import sys
@@ -15,19 +15,19 @@ from . import output
 
 Subparsers = Any  # argparse keeps this type private
 A_BUG, BAD_INPUT, FAILED, INTERRUPTED = 1, 2, 3, 130  # exit statuses beside 0
-NO_VERDICT = A_BUG  # of a check that could not finish what it looked at
+NO_VERDICT = A_BUG  # of a check that could not finish
 
 
 class Parser(argparse.ArgumentParser):
-    """Complains by raising BadInput instead of printing its usage; every command takes a folder of one's own parts."""
+    """A parser that raises BadInput instead of printing its usage; every command takes a folder of the user's parts."""
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(**{"allow_abbrev": False, **more})
-        told = f"take the parts of a folder too, DIR/gpu/NAME.toml and the like ({VARIABLE})"
-        self.add_argument("--parts-dir", type=written_path, default=argparse.SUPPRESS, metavar="DIR", help=told)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+        help_text = f"take the parts of a folder too, DIR/gpu/NAME.toml and the like ({VARIABLE})"
+        self.add_argument("--parts-dir", type=written_path, default=argparse.SUPPRESS, metavar="DIR", help=help_text)
 
     def error(self, message: str) -> NoReturn:
-        """Raise the complaint as one sentence."""
+        """Raise BadInput with the message as one sentence."""
         raise BadInput(f"{message}; see `{self.prog} --help`.")
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -39,12 +39,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_outputs(parser: argparse.ArgumentParser, csv_required: bool = False) -> None:
-    """Declare where the table of results goes."""
+    """Declare the target of the table of results."""
     parser.add_argument("--csv", metavar="FILE", required=csv_required, help="write the table here; - is standard output")
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """Declare where finished points are kept, and how many are computed at once."""
+    """Declare the store of finished points, and the number of points computed at once."""
     parser.add_argument(
         "--store", type=written_path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})"
     )
@@ -53,41 +53,41 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def number(text: str) -> float:
-    """Read a number; what is none is NaN, which lies in no range."""
+    """Return the number that a text states; NaN, which lies in no range, for other texts."""
     try:
         return float(text)
     except ValueError:
         return nan
 
 
-def amount(text: str, what: str, least: float, most: float) -> float:
-    """Read a number of something from `least` to `most`."""
-    if not least <= number(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from {exact(least)} to {exact(most)}")
+def amount(text: str, noun: str, minimum: float, maximum: float) -> float:
+    """Return a text's number from `minimum` to `maximum`; a refusal names the unit with `noun`."""
+    if not minimum <= number(text) <= maximum:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {noun} from {exact(minimum)} to {exact(maximum)}")
     return number(text)
 
 
-def percentage(text: str, least: float, most: float) -> float:
-    """Read a number of percent, with its sign or without."""
-    return amount(text.strip().removesuffix("%"), "percent", least, most)
+def percentage(text: str, minimum: float, maximum: float) -> float:
+    """Return a text's number of percent, which has its sign or not."""
+    return amount(text.strip().removesuffix("%"), "percent", minimum, maximum)
 
 
-def positive(text: str, what: str, most: float) -> float:
-    """Read a number of something above 0 and up to `most`."""
-    if not 0 < number(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} above 0 and up to {exact(most)}")
+def positive(text: str, noun: str, maximum: float) -> float:
+    """Return a text's number above 0 and up to `maximum`; a refusal names the unit with `noun`."""
+    if not 0 < number(text) <= maximum:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {noun} above 0 and up to {exact(maximum)}")
     return number(text)
 
 
 def whole_number(text: str, what: str, most: int, least: int = 1) -> int:
-    """Read a whole number from `least` to `most`."""
+    """Return a text's whole number from `least` to `most`; a refusal names the unit with `what`."""
     if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from {least} to {most}")
     return int(text)
 
 
 def jobs(text: str) -> int | None:
-    """Read a number of workers; None is one per core, as is -1 in scripts and in joblib."""
+    """Return a text's number of workers; None for -1, which means one per core, as in joblib."""
     return None if text.strip() == "-1" else whole_number(text, "workers", 1024)
 
 

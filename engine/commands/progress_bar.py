@@ -1,4 +1,4 @@
-"""A progress bar on standard error, drawn only where someone looks: on a terminal."""
+"""A progress bar on standard error, drawn on terminals only."""
 
 import sys
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from ..core import figures
 def draw(share: float, text: str, width: int = 30) -> None:
     """Draw the bar over the last one; `share` is from 0 to 1."""
     if sys.stderr.isatty():
-        full = round(max(0.0, min(share, 1.0)) * width)
-        print(f"\r[{'█' * full}{'·' * (width - full)}] {text}\x1b[K", end="", file=sys.stderr, flush=True)
+        filled_width = round(max(0.0, min(share, 1.0)) * width)
+        print(f"\r[{'█' * filled_width}{'·' * (width - filled_width)}] {text}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def wipe() -> None:
@@ -23,7 +23,7 @@ def wipe() -> None:
 
 @contextmanager
 def shown() -> Iterator[None]:
-    """Remove the bar at the end of the block, however that comes."""
+    """Remove the bar at the end of the block, also after an exception."""
     try:
         yield
     finally:
@@ -31,27 +31,27 @@ def shown() -> Iterator[None]:
 
 
 class Paced:
-    """Draws the bar some times a second, with the time left as the share that is done tells it."""
+    """A progress bar that is drawn at most five times a second, with the time left."""
 
     def __init__(self) -> None:
         """Begin now."""
         self._begun, self._next, self._from, self._last = 0.0, 0.0, 0.0, -1.0
 
     def __call__(self, share: float, text: str) -> None:
-        """Hear how far it is with what; the time begins anew where the share falls, as another stage begins."""
-        now = monotonic()
+        """Draw the bar for a share done; the clock starts again where the share falls, as another stage begins."""
+        instant = monotonic()
         if share < self._last or self._last < 0:
-            self._begun, self._from = now, share
+            self._begun, self._from = instant, share
         self._last = share
-        if now < self._next:
+        if instant < self._next:
             return
-        self._next = now + 0.2
-        gone, done = now - self._begun, share - self._from
-        draw(share, f"{text}, {duration(gone * (1 - share) / done if done > 0.001 and gone > 1 else None)}")
+        self._next = instant + 0.2
+        elapsed, share_done = instant - self._begun, share - self._from
+        draw(share, f"{text}, {duration(elapsed * (1 - share) / share_done if share_done > 0.001 and elapsed > 1 else None)}")
 
 
 def duration(seconds: float | None) -> str:
-    """Write a time left as people say it; None is not known yet."""
+    """Return a time left in words; None is a time that is not known yet."""
     if seconds is None:
         return "time left unknown"
     return f"{figures.duration(seconds)} left"

@@ -42,27 +42,27 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Run the chosen scenario and write what was asked for; returns the exit status."""
-    chosen = scenario_arguments.chosen(arguments)
-    if chosen.start.axes:
+    """Run the chosen scenario and write its result to the targets; returns the exit status."""
+    selection = scenario_arguments.chosen(arguments)
+    if selection.start.axes:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
-    how: How = "estimate" if arguments.estimate else "full"
+    fidelity: How = "estimate" if arguments.estimate else "full"
     with progress_bar.shown(), threadpool_limits(1), at_once():
-        result = computed(chosen.scenario, how, chosen.data, partial(shown_progress, progress_bar.Paced()))
+        result = computed(selection.scenario, fidelity, selection.data, partial(draw_progress, progress_bar.Paced()))
     if arguments.csv:
-        output.write(arguments.csv, csv_text([result], how))
+        output.write(arguments.csv, csv_text([result], fidelity))
     if arguments.json:
-        content = json.loads(result_text(result)) | {"tables": table_rows(result, chosen.names)}
+        content = json.loads(result_text(result)) | {"tables": table_rows(result, selection.names)}
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     if arguments.trace:
         output.write(arguments.trace, chrome_trace(result))
     if arguments.artefact:
-        output.write(arguments.artefact, packed(result, how))
+        output.write(arguments.artefact, packed(result, fidelity))
     output.say(summary(result), arguments.csv, arguments.json, arguments.trace, arguments.artefact)
     return 0 if result.ran else FAILED
 
 
-def shown_progress(draw: progress_bar.Paced, progress: Progress) -> bool:
+def draw_progress(draw: progress_bar.Paced, progress: Progress) -> bool:
     """Draw how far a run is; return False, as nothing stops it."""
     reads = progress.note.startswith(("reading", "sorting"))
     draw(progress.share, progress.note if reads else f"batch {count(progress.done)} of {count(progress.total)} {progress.note}")
@@ -70,41 +70,41 @@ def shown_progress(draw: progress_bar.Paced, progress: Progress) -> bool:
 
 
 def summary(result: Result) -> str:
-    """Write a result for people, in lines."""
+    """Return a result as lines for people."""
     lines = [result.finding or result.outcome]
     if result.finding and result.outcome and result.outcome != result.finding:
         lines.append(result.outcome)
     lines += [f"Note: {warning}" for warning in result.notes]
-    shown = {
-        short(name): (name, value)
-        for name, value in result.results.items()
-        if value is not None and name not in ERRORS.values()  # an error stands behind what it is of
+    rows_by_title = {
+        short(name): (name, number)
+        for name, number in result.results.items()
+        if number is not None and name not in ERRORS.values()  # an error stands behind its result
     }
-    width = max(map(len, shown), default=0)
-    lines += [f"  {words:<{width}}  {_value(result, name, value)}" for words, (name, value) in shown.items()]
+    width = max(map(len, rows_by_title), default=0)
+    lines += [f"  {words:<{width}}  {_with_unit(result, name, number)}" for words, (name, number) in rows_by_title.items()]
     lines += filter(None, [samples_note(result)])
     lines += [COUNTED[result.scenario.machine.energy_level], *filter(None, [price_note(result.scenario)])] if result.ran else []
     return "\n".join(lines) + "\n"
 
 
-def _value(result: Result, name: str, value: float) -> str:
-    """Return a result with its unit; money with its year."""
+def _with_unit(result: Result, name: str, number: float) -> str:
+    """Return a result's number with its unit, and money with its year."""
     return (
-        figure(value, dollars(result.scenario))
+        figure(number, dollars(result.scenario))
         if name.endswith("[USD]")
-        else formatted(name, value, error_of(name, result.results))
+        else formatted(name, number, error_of(name, result.results))
     )
 
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process at once, not when a kernel returns, during a block that writes nothing."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # ignored, or somebody else's
+    """Let Ctrl-C end the process at once, not after a kernel returns, during a block without writes."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not signal.default_int_handler:  # ignored, or somebody else's
         yield
         return
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)

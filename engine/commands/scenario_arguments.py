@@ -23,7 +23,7 @@ DIGEST = "data.digest"
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a preset, a link or a file says, the settings by dotted path, the data file, and the names of listed tables."""
+    """A scenario from a preset, a link or a file, its settings by dotted path, its data file, and names of listed tables."""
 
     start: links.Opened
     settings: Mapping[str, Any]
@@ -64,31 +64,35 @@ def add_start(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(arguments: argparse.Namespace) -> Chosen:
-    """Return what the arguments choose; raises BadInput."""
+    """Return the scenario, settings and data file that the arguments choose; raises BadInput."""
     start = _start(arguments)
-    data, tables = (vars(arguments).get(name) for name in ("data", "tables"))  # not every command takes files
-    listed = _listed(tables) if tables else None
-    settings, notes = _settings(start.scenario, dict(_setting(text) for text in arguments.set), listed)
+    data_file, tables = (vars(arguments).get(name) for name in ("data", "tables"))  # not every command takes files
+    listed_tables = _read_tables(tables) if tables else None
+    settings, notes = _settings(start.scenario, dict(_setting(text) for text in arguments.set), listed_tables)
     for note in notes:
         print(f"Note: {note}", file=sys.stderr)
-    if data is not None:
-        asked = settings.get(DIGEST, values(start.scenario)[DIGEST])
-        settings[DIGEST] = digest_of(data)
-        if asked not in ("", settings[DIGEST]):
-            raise BadFile(f"{data} is not the data file of this scenario, whose SHA-256 is {asked}; give that file.")
-    return Chosen(start, settings, data, listed.names if listed else ())
+    if data_file is not None:
+        scenario_digest = settings.get(DIGEST, values(start.scenario)[DIGEST])
+        settings[DIGEST] = digest_of(data_file)
+        if scenario_digest not in ("", settings[DIGEST]):
+            raise BadFile(
+                f"{data_file} is not the data file of this scenario, whose SHA-256 is {scenario_digest}; give that file."
+            )
+    return Chosen(start, settings, data_file, listed_tables.names if listed_tables else ())
 
 
-def _settings(base: Scenario, given: dict[str, Any], listed: TableList | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return all settings, those that are `given` before those of listed tables, and what else had to change with them."""
-    if listed:
-        return table_list.fitted(base, {**listed.changes, **given})
-    settings, said = mended(base, given)
-    return settings, (said,) if said else ()
+def _settings(
+    base: Scenario, knob_values: dict[str, Any], listed_tables: TableList | None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return all settings, given ones before those of listed tables, and notes on other knobs that had to change."""
+    if listed_tables:
+        return table_list.fitted(base, {**listed_tables.changes, **knob_values})
+    settings, note = mended(base, knob_values)
+    return settings, (note,) if note else ()
 
 
-def _listed(path: Path) -> TableList:
-    """Return the tables that a CSV file lists; raises BadFile where it cannot be read, BadInput for what it says."""
+def _read_tables(path: Path) -> TableList:
+    """Return the tables that a CSV file lists; raises BadFile where the file cannot be read, BadInput for its content."""
     try:
         return table_list.parse(path.read_bytes().decode("utf-8-sig"), path.name)
     except OSError as error:
@@ -99,10 +103,10 @@ def _listed(path: Path) -> TableList:
 
 def _start(arguments: argparse.Namespace) -> links.Opened:
     if arguments.link is not None:
-        opened = linked.read(arguments.link)
-        if opened.banner:
-            print(opened.banner, file=sys.stderr)
-        return opened
+        link_scenario = linked.read(arguments.link)
+        if link_scenario.banner:
+            print(link_scenario.banner, file=sys.stderr)
+        return link_scenario
     if arguments.scenario is not None:
         return links.Opened("", scenario_file(arguments.scenario))
     name = DEFAULT if arguments.preset is None else arguments.preset
@@ -110,7 +114,7 @@ def _start(arguments: argparse.Namespace) -> links.Opened:
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    path, equals, value = text.partition("=")
+    path, equals, knob_text = text.partition("=")
     if not equals:
         raise BadInput(f"--set {text!r} has no value; write KNOB=VALUE.")
-    return path.strip(), knobs.parse(known(path.strip()), value)
+    return path.strip(), knobs.parse(known(path.strip()), knob_text)

@@ -51,100 +51,120 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Search, confirm, write the front and say what it shows; returns the exit status."""
-    chosen = scenario_arguments.chosen(arguments)
-    axes = sweep_arguments.axes(arguments, chosen)
-    questions = chosen.start.questions
-    wanted = tuple(map(objective, arguments.objective or (questions.pareto or sweep_arguments.USUAL).split(",")))
-    if lacking := _lacking(chosen.scenario, wanted):
+    """Search, confirm, write the front and print its finding; returns the exit status."""
+    selection = scenario_arguments.chosen(arguments)
+    axes = sweep_arguments.axes(arguments, selection)
+    questions = selection.start.questions
+    objectives = tuple(map(objective, arguments.objective or (questions.pareto or sweep_arguments.USUAL).split(",")))
+    if lacking := _lacking(selection.scenario, objectives):
         name = lacking[0].name
         raise BadInput(f"No estimate has {name}; search by what estimates have, and bound it with --where and --confirm K.")
-    asked = [constraint(text) for text in (*questions.where, *arguments.where)]
-    late = _lacking(chosen.scenario, asked)
-    bounds = [one for one in asked if one not in late]
-    if late and not arguments.confirm:
-        raise BadInput(f"No estimate has {late[0].name}, so {late[0]} needs full runs; add --confirm K.")
-    found = _searched(arguments, chosen, axes, wanted, bounds)
-    if found.interrupted:
+    constraints = [constraint(text) for text in (*questions.where, *arguments.where)]
+    full_run_bounds = _lacking(selection.scenario, constraints)
+    bounds = [bound for bound in constraints if bound not in full_run_bounds]
+    if full_run_bounds and not arguments.confirm:
+        raise BadInput(f"No estimate has {full_run_bounds[0].name}, so {full_run_bounds[0]} needs full runs; add --confirm K.")
+    searched = _searched(arguments, selection, axes, objectives, bounds)
+    if searched.interrupted:
         arguments.confirm = None
-    full = _confirmed(arguments, chosen.data, found.front)
-    names = [*(one.name for one in wanted), *(one.name for one in bounds)]
-    shown = [one for one in found.front if _keeps(full.get(one.scenario), late)]
-    lines = [csv_table.row(one, "estimate", _answers(one, full.get(one.scenario), names)) for one in shown]
+    full_runs = _confirmed(arguments, selection.data, searched.front)
+    names = [*(criterion.name for criterion in objectives), *(criterion.name for criterion in bounds)]
+    front_points = [point for point in searched.front if _holds_bounds(full_runs.get(point.scenario), full_run_bounds)]
+    lines = [csv_table.row(point, "estimate", _answers(point, full_runs.get(point.scenario), names)) for point in front_points]
     output.write(arguments.csv, csv_table.csv_lines(csv_table.header(lines), lines))
-    _say(found, axes, full, wanted)
-    output.note(sequence_note_of_points([one.scenario for one in found.results]))
-    return INTERRUPTED if found.interrupted else 0
+    _say(searched, axes, full_runs, objectives)
+    output.note(sequence_note_of_points([point.scenario for point in searched.results]))
+    return INTERRUPTED if searched.interrupted else 0
 
 
-def _lacking(base: Scenario, asked: Sequence[Asked]) -> list[Asked]:
-    """Return what only full runs can tell."""
+def _lacking(base: Scenario, criteria: Sequence[Asked]) -> list[Asked]:
+    """Return the criteria whose results only full runs have."""
     result = estimates([base])[0]
-    known = (*WEEKS, COST)  # another part may have a price where this one has none
-    return [one for one in asked if result.ran and one.name not in known and number(result, one.name) is None]
+    always_priced = (*WEEKS, COST)  # another part may have a price where this one has none
+    return [
+        criterion
+        for criterion in criteria
+        if result.ran and criterion.name not in always_priced and number(result, criterion.name) is None
+    ]
 
 
 def _searched(
     arguments: argparse.Namespace,
-    chosen: scenario_arguments.Chosen,
+    selection: scenario_arguments.Chosen,
     axes: Sequence[Axis],
-    wanted: Sequence[Objective],
+    objectives: Sequence[Objective],
     bounds: Sequence[Constraint],
 ) -> SearchedPoints:
-    def watch(done: int) -> None:
-        progress_bar.draw(done / arguments.evaluations, f"{count(done)} of {count(arguments.evaluations, 'estimate')}")
+    def watch(estimate_count: int) -> None:
+        progress_bar.draw(
+            estimate_count / arguments.evaluations, f"{count(estimate_count)} of {count(arguments.evaluations, 'estimate')}"
+        )
 
     with progress_bar.shown():
-        found = search(chosen.start.scenario, axes, wanted, bounds, arguments.evaluations, tuple(chosen.settings.items()), watch)
-    if not found.front:
-        if any(one.ran for one in found.results):
-            sentence = cheapest(found.columns, bounds, wanted[0].name).sentence
-            unit = swept_dollars(chosen.start.scenario, [axis.path for axis in axes], chosen.settings.items())
+        searched = search(
+            selection.start.scenario, axes, objectives, bounds, arguments.evaluations, tuple(selection.settings.items()), watch
+        )
+    if not searched.front:
+        if any(point.ran for point in searched.results):
+            sentence = cheapest(searched.columns, bounds, objectives[0].name).sentence
+            unit = swept_dollars(selection.start.scenario, [axis.path for axis in axes], selection.settings.items())
             raise CannotRun(with_year(sentence, unit))
-        raise CannotRun(found.results[0].outcome)
-    return found
+        raise CannotRun(searched.results[0].outcome)
+    return searched
 
 
-def _confirmed(arguments: argparse.Namespace, data: Path | None, front: Sequence[Result]) -> dict[Scenario, Result]:
+def _confirmed(arguments: argparse.Namespace, data_file: Path | None, front: Sequence[Result]) -> dict[Scenario, Result]:
     """Run about `confirm` points in full, spread over the front from its first."""
     if not arguments.confirm:
         return {}
-    asked = [one.scenario for one in front[:: max(-(-len(front) // arguments.confirm), 1)]]
-    computed(arguments, asked, "full", data)
-    found = zip(asked, kept.outcomes(arguments.store, asked, "full"), strict=True)
-    return {scenario: result for scenario, (_, result) in found if result is not None}
+    scenarios = [point.scenario for point in front[:: max(-(-len(front) // arguments.confirm), 1)]]
+    computed(arguments, scenarios, "full", data_file)
+    outcomes = zip(scenarios, kept.outcomes(arguments.store, scenarios, "full"), strict=True)
+    return {scenario: result for scenario, (_, result) in outcomes if result is not None}
 
 
-def _keeps(full: Result | None, late: Sequence[Constraint]) -> bool:
-    """Whether a full run keeps the bounds that only it can; what was not run in full is shown without that claim."""
-    return full is None or all(bool(one.holds({one.name: [number(full, one.name)]})[0]) for one in late)
+def _holds_bounds(full_run: Result | None, bounds: Sequence[Constraint]) -> bool:
+    """Return whether a full run keeps the bounds that only full runs can; True for a point without a full run."""
+    return full_run is None or all(bool(bound.holds({bound.name: [number(full_run, bound.name)]})[0]) for bound in bounds)
 
 
-def _answers(quick: Result, full: Result | None, asked: Sequence[str]) -> Mapping[str, csv_table.Cell]:
-    """Return numbers over weeks; what a full run gave for each result asked for, and the estimate's gap in percent of it."""
-    cells: dict[str, csv_table.Cell] = {name: number(quick, name) for name in asked if name in WEEKS}
-    if full is None:
+def _answers(quick: Result, full_run: Result | None, names: Sequence[str]) -> Mapping[str, csv_table.Cell]:
+    """Return a point's numbers over weeks, and by result name the full run's number and the estimate's gap in percent."""
+    cells: dict[str, csv_table.Cell] = {name: number(quick, name) for name in names if name in WEEKS}
+    if full_run is None:
         return cells
-    for name in asked:
-        if name in full.results:
-            cells[f"{name}, full run"] = number(full, name)
-            cells[f"{name}, gap of the estimate [%]"] = _gap(quick, full, name)
-    return {**cells, "full run": full.outcome}
+    for name in names:
+        if name in full_run.results:
+            cells[f"{name}, full run"] = number(full_run, name)
+            cells[f"{name}, gap of the estimate [%]"] = _gap(quick, full_run, name)
+    return {**cells, "full run": full_run.outcome}
 
 
-def _say(found: SearchedPoints, axes: Sequence[Axis], full: Mapping[Scenario, Result], wanted: Sequence[Objective]) -> None:
-    best = knee(found.columns, found.wanted, found.rank)
-    place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
-    stopped = "Interrupted; run it again for the whole search. " if found.interrupted else ""
-    said = with_year(finding(found.columns, wanted, found.rank), swept_dollars(found.results[0].scenario, place))
-    print(f"{stopped}{count(len(found.results), 'estimate')}. {said}{sweep_arguments.position_text(place)}", file=sys.stderr)
-    quick = {one.scenario: one for one in found.front}
-    for one in [one for one in wanted if full and one.name not in WEEKS]:
-        gaps = [_gap(quick[scenario], result, one.name) for scenario, result in full.items()]
-        most = max(inf if gap is None else abs(gap) for gap in gaps)
-        print(f"{len(full)} full runs: {one.name} of the estimate is at most {percent(most / 100)} off.", file=sys.stderr)
+def _say(
+    searched: SearchedPoints, axes: Sequence[Axis], full_runs: Mapping[Scenario, Result], objectives: Sequence[Objective]
+) -> None:
+    knee_index = knee(searched.columns, searched.wanted, searched.rank)
+    place = (
+        {axis.path: values(searched.results[knee_index].scenario)[axis.path] for axis in axes} if knee_index is not None else {}
+    )
+    stopped = "Interrupted; run it again for the whole search. " if searched.interrupted else ""
+    finding_text = with_year(
+        finding(searched.columns, objectives, searched.rank), swept_dollars(searched.results[0].scenario, place)
+    )
+    print(
+        f"{stopped}{count(len(searched.results), 'estimate')}. {finding_text}{sweep_arguments.position_text(place)}",
+        file=sys.stderr,
+    )
+    quick = {point.scenario: point for point in searched.front}
+    for criterion in [criterion for criterion in objectives if full_runs and criterion.name not in WEEKS]:
+        gaps = [_gap(quick[scenario], result, criterion.name) for scenario, result in full_runs.items()]
+        largest_gap = max(inf if gap is None else abs(gap) for gap in gaps)
+        print(
+            f"{len(full_runs)} full runs: {criterion.name} of the estimate is at most {percent(largest_gap / 100)} off.",
+            file=sys.stderr,
+        )
 
 
-def _gap(quick: Result, full: Result, name: str) -> float | None:
-    real, guess = number(full, name), number(quick, name)
+def _gap(quick: Result, full_run: Result, name: str) -> float | None:
+    real, guess = number(full_run, name), number(quick, name)
     return 100 * (guess - real) / real if real and guess is not None else None

@@ -1,4 +1,4 @@
-"""`serve`: computes whatever is asked for in a store, until idle; the explorer starts it by itself."""
+"""`serve`: computes the requests in a store until idle; the explorer starts this command by itself."""
 
 import argparse
 import sys
@@ -15,8 +15,8 @@ def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("serve", help="compute what the explorer and sweeps ask for")
     add_store(parser)
-    seconds = partial(amount, what="seconds", least=0.0, most=1e9)
-    gibibytes = partial(amount, what="GiB", least=0.001, most=1e6)
+    seconds = partial(amount, noun="seconds", minimum=0.0, maximum=1e9)
+    gibibytes = partial(amount, noun="GiB", minimum=0.001, maximum=1e6)
     parser.add_argument(
         "--idle-exit", type=seconds, default=IDLE_EXIT_SECONDS, metavar="SECONDS", help="leave when idle for so long"
     )

@@ -31,7 +31,7 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument("--preset", choices=preset_names(), metavar="NAME", help=f"model ({_usual('preset')})")
     parser.add_argument(
-        "--seeds", type=_seeds, metavar="N", help=f"seeds 1 to N ({_listed(kind.seeds for kind in KINDS.values())})"
+        "--seeds", type=_seeds, metavar="N", help=f"seeds 1 to N ({_joined(kind.seeds for kind in KINDS.values())})"
     )
     parser.add_argument("--batches", type=batches, metavar="N", help=f"batches ({_usual('batches')})")
     parser.add_argument("--crash-at", type=batches, metavar="N", help=f"the batch that is struck ({_usual('crash_at')})")
@@ -66,30 +66,32 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> Any:
-    """Return the study's usual plan with what the words change; more batches move the struck one along."""
+    """Return the study's usual plan with the changes of the arguments; more batches move the struck one along."""
     usual = KINDS[arguments.which].plan()
-    given = {one.name: said for one in fields(usual) if (said := getattr(arguments, one.name)) is not None}
-    crash_at = round(usual.crash_at / usual.batches * given.get("batches", usual.batches))
-    return replace(usual, **{"crash_at": crash_at, **given})
+    plan_changes = {
+        plan_field.name: argument for plan_field in fields(usual) if (argument := getattr(arguments, plan_field.name)) is not None
+    }
+    crash_at = round(usual.crash_at / usual.batches * plan_changes.get("batches", usual.batches))
+    return replace(usual, **{"crash_at": crash_at, **plan_changes})
 
 
 def _usual(name: str) -> str:
-    return _listed(getattr(kind.plan(), name) for kind in KINDS.values())
+    return _joined(getattr(kind.plan(), name) for kind in KINDS.values())
 
 
-def _listed(values: Iterable[Any]) -> str:
+def _joined(values: Iterable[Any]) -> str:
     return " or ".join(dict.fromkeys(map(str, values)))
 
 
 def _train(arguments: argparse.Namespace, study: kept.Study) -> None:
-    """Train seed by seed, telling on standard error how many are left and how long they will take."""
-    wanted = range(1, arguments.seeds + 1)
-    done, start = len(study.seeds.keys() & set(wanted)), time.monotonic()
-    _tell(done, arguments.seeds, None)
+    """Train seed by seed, with the number of seeds and the time left on standard error."""
+    seeds = range(1, arguments.seeds + 1)
+    finished, start = len(study.seeds.keys() & set(seeds)), time.monotonic()
+    _tell(finished, arguments.seeds, None)
     try:
-        for new, _ in enumerate(kept.advance(arguments.out, study, wanted, arguments.jobs or cpu_count()), start=1):
-            each = (time.monotonic() - start) / new
-            _tell(done + new, arguments.seeds, each * (arguments.seeds - done - new))
+        for trained, _ in enumerate(kept.advance(arguments.out, study, seeds, arguments.jobs or cpu_count()), start=1):
+            seed_seconds = (time.monotonic() - start) / trained
+            _tell(finished + trained, arguments.seeds, seed_seconds * (arguments.seeds - finished - trained))
     except KeyboardInterrupt:
         progress_bar.wipe()
         print(f"Stopped: finished seeds are kept in {arguments.out}; to resume, run the same again.", file=sys.stderr)
@@ -97,9 +99,9 @@ def _train(arguments: argparse.Namespace, study: kept.Study) -> None:
     progress_bar.wipe()
 
 
-def _tell(done: int, seeds: int, left: float | None) -> None:
-    text = f"{done} of {seeds} seeds, {progress_bar.duration(left)}"
-    progress_bar.draw(done / seeds, text)
+def _tell(finished: int, seeds: int, seconds_left: float | None) -> None:
+    text = f"{finished} of {seeds} seeds, {progress_bar.duration(seconds_left)}"
+    progress_bar.draw(finished / seeds, text)
     if not sys.stderr.isatty():
         print(text, file=sys.stderr, flush=True)
 

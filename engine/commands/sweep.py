@@ -36,7 +36,7 @@ MOST_HELD = 5000  # estimates that are remembered from the first look to the tab
 
 @dataclass(frozen=True)
 class SweepEnd:
-    """A sweep whose points all have an outcome: what a look at them found, how to look again, and who gave no result."""
+    """A sweep whose points all have an outcome: their survey, a function to read them again, and the failures."""
 
     survey: sweep_tables.Survey
     outcomes: sweep_tables.Outcomes
@@ -56,102 +56,106 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Compute what is missing, write the table and say what it answers; returns the exit status."""
-    chosen = scenario_arguments.chosen(arguments)
-    asked, sampling = sweep_arguments.questions(arguments, chosen.start.questions)
-    how: How = "estimate" if arguments.estimate else "full"
-    points = Sweep(chosen.start.scenario, sweep_arguments.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
-    if how == "full" and not (arguments.axis or chosen.start.axes):
+    """Compute the missing points, write the table and print its answers; returns the exit status."""
+    selection = scenario_arguments.chosen(arguments)
+    questions, sampling = sweep_arguments.questions(arguments, selection.start.questions)
+    fidelity: How = "estimate" if arguments.estimate else "full"
+    points = Sweep(
+        selection.start.scenario, sweep_arguments.axes(arguments, selection), tuple(selection.settings.items()), sampling
+    )
+    if fidelity == "full" and not (arguments.axis or selection.start.axes):
         raise BadInput(
             f"Without --axis there are {count(len(points), 'point')}, too many for full runs; add --estimate, or name axes."
         )
-    if how == "full" and not arguments.no_sharing and (told := forecast.sharing(points)):
-        print(told, file=sys.stderr)
-    unkept = how == "estimate" and arguments.store is None and arguments.cluster is None
+    if fidelity == "full" and not arguments.no_sharing and (note := forecast.sharing(points)):
+        print(note, file=sys.stderr)
+    unkept = fidelity == "estimate" and arguments.store is None and arguments.cluster is None
     if unkept and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS:
-        ended = _estimated(points, asked)
+        sweep_end = _estimated_sweep(points, questions)
     else:
-        ended = _kept(arguments, points, how, chosen.data, asked)
-    columns = ended.survey.columns
-    order, rank = sweep_arguments.selected_rows(asked, columns)
+        sweep_end = _stored_sweep(arguments, points, fidelity, selection.data, questions)
+    columns = sweep_end.survey.columns
+    order, rank = sweep_arguments.selected_rows(questions, columns)
     rows = sweep_tables.rows(
-        points, how, ended.outcomes, order.tolist(), lambda place: asked.row(columns, int(rank[place]), place)
+        points, fidelity, sweep_end.outcomes, order.tolist(), lambda place: questions.row(columns, int(rank[place]), place)
     )
-    output.write(arguments.csv, csv_table.csv_lines(ended.survey.header, (row for row, _ in rows)))
-    sweep_arguments.print_answers(asked, points, columns, rank, points.fine)
+    output.write(arguments.csv, csv_table.csv_lines(sweep_end.survey.header, (row for row, _ in rows)))
+    sweep_arguments.print_answers(questions, points, columns, rank, points.fine)
     output.note(points.sequence_note)
-    if told := arithmetic.mixed(ended.survey.kernels):
-        print(told, file=sys.stderr)
-    return _exit_status(ended, points)
+    if note := arithmetic.mixed(sweep_end.survey.kernels):
+        print(note, file=sys.stderr)
+    return _exit_status(sweep_end, points)
 
 
-def _estimated(points: Sweep, asked: sweep_arguments.SweepQuestions) -> SweepEnd:
+def _estimated_sweep(points: Sweep, questions: sweep_arguments.SweepQuestions) -> SweepEnd:
     """Estimate all points here and forget them; rows of many are estimated again as they are written."""
     failed: list[str] = []
-    held: dict[Scenario, Result] = {}
+    results: dict[Scenario, Result] = {}
 
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
-        for done, result in enumerate(sweep_tables.estimated(scenarios, failed)):
-            if done % sweep_tables.TOGETHER == 0:
-                progress_bar.draw(done / len(points), f"{count(done)} of {count(len(points), 'point')}")
+        for position, result in enumerate(sweep_tables.estimated(scenarios, failed)):
+            if position % sweep_tables.TOGETHER == 0:
+                progress_bar.draw(position / len(points), f"{count(position)} of {count(len(points), 'point')}")
             if len(points) <= MOST_HELD:
-                held[result.scenario] = result
+                results[result.scenario] = result
             yield result
 
-    def again(scenarios: Iterator[Scenario]) -> Iterator[Result]:
-        return map(held.__getitem__, scenarios) if held else sweep_tables.estimated(scenarios, [])
+    def repeated_outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
+        return map(results.__getitem__, scenarios) if results else sweep_tables.estimated(scenarios, [])
 
     with progress_bar.shown():
-        survey = sweep_tables.survey(points, "estimate", outcomes, asked)
-    return SweepEnd(survey, again, tuple(failed))
+        survey = sweep_tables.survey(points, "estimate", outcomes, questions)
+    return SweepEnd(survey, repeated_outcomes, tuple(failed))
 
 
-def _kept(
-    arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: sweep_arguments.SweepQuestions
+def _stored_sweep(
+    arguments: argparse.Namespace, points: Sweep, fidelity: How, data_file: Path | None, questions: sweep_arguments.SweepQuestions
 ) -> SweepEnd:
-    """Have the store complete every point: a row found damaged on reading is computed anew."""
+    """Complete every point in the store; a row that is damaged is computed again."""
     store = arguments.store = arguments.store or DEFAULT
 
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result | None]:
-        return (result for _, result in kept.outcomes(store, scenarios, how))
+        return (result for _, result in kept.outcomes(store, scenarios, fidelity))
 
     for _ in range(MOST_ROUNDS):
-        request = computed(arguments, points, how, data, sharing=not arguments.no_sharing)
+        request = computed(arguments, points, fidelity, data_file, sharing=not arguments.no_sharing)
         with suppress(LookupError):
-            survey, failures = sweep_tables.survey(points, how, outcomes, asked), status.failures(store, request)
-            return SweepEnd(survey, outcomes, tuple(one.sentence for one in failures), any(one.bug for one in failures))
+            survey, failures = sweep_tables.survey(points, fidelity, outcomes, questions), status.failures(store, request)
+            return SweepEnd(
+                survey, outcomes, tuple(failure.sentence for failure in failures), any(failure.bug for failure in failures)
+            )
     raise CannotRun(status.status(store, request).note or "The store keeps losing points; check its disk.")
 
 
 def computed(
-    arguments: argparse.Namespace, points: Sequence[Scenario], how: How, data: Path | None, *, sharing: bool = True
+    arguments: argparse.Namespace, points: Sequence[Scenario], fidelity: How, data_file: Path | None, *, sharing: bool = True
 ) -> int:
-    """Have every point computed that the store lacks, and return the request; Ctrl-C keeps what is finished."""
+    """Return the request after all points that the store lacks are computed; Ctrl-C keeps finished points."""
     store, session = arguments.store, f"command {os.getpid()}"
     link = history.reopening(points)
-    request = requests.submit(store, points, how, data, session=session, link=link, sharing=sharing)
+    request = requests.submit(store, points, fidelity, data_file, session=session, link=link, sharing=sharing)
     try:
         _until_ended(store, request, arguments.jobs, arguments.cluster)
     except KeyboardInterrupt:
         requests.cancel(store, request)
-        now, again = status.status(store, request), f"{PROGRAM} {shlex.join(sys.argv[1:])}"
-        done = f"{now.done} of {now.total} points are finished and kept in {store}"
-        print(f"Stopped: {done}; to resume, run the same again: {again}", file=sys.stderr)
+        progress, command_line = status.status(store, request), f"{PROGRAM} {shlex.join(sys.argv[1:])}"
+        progress_text = f"{progress.done} of {progress.total} points are finished and kept in {store}"
+        print(f"Stopped: {progress_text}; to resume, run the same again: {command_line}", file=sys.stderr)
         raise
     return request
 
 
 def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | None = None) -> None:
-    """Compute as the store's owner, or follow the one there is; should it die, take its place."""
+    """Compute as the store's owner, or wait for another owner; if that one dies, take its place."""
 
-    def ended() -> bool:
+    def has_ended() -> bool:
         return status.status(store, request).ended
 
     with _ticking(store, request):
-        while not ended():
+        while not has_ended():
             with suppress(AlreadyOwned):
                 service.serve(store, jobs, TICK_SECONDS, request=request, cluster=cluster)
-            if not ended():  # another owns the store, or is to own it
+            if not has_ended():  # another owns the store, or is to own it
                 time.sleep(TICK_SECONDS)
 
 
@@ -164,10 +168,10 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
         while not stop.wait(TICK_SECONDS):
             with suppress(EmberpoolError):  # a store that stays in trouble ends the sweep itself, with a sentence
                 requests.renew(store, request)
-                now = status.status(store, request)
+                progress = status.status(store, request)
                 progress_bar.draw(
-                    now.done / now.total,
-                    f"{count(now.done)} of {count(now.total, 'point')}, {progress_bar.duration(now.eta_seconds)}",
+                    progress.done / progress.total,
+                    f"{count(progress.done)} of {count(progress.total, 'point')}, {progress_bar.duration(progress.eta_seconds)}",
                 )
 
     ticker = threading.Thread(target=tick, daemon=True)
@@ -180,10 +184,10 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
             ticker.join()
 
 
-def _exit_status(ended: SweepEnd, points: Sweep) -> int:
-    """0 if every point has a result and any could run; the table says for each point how it ended."""
-    sentences = [*(one.sentence for one in points.refused), *ended.failed]
+def _exit_status(sweep_end: SweepEnd, points: Sweep) -> int:
+    """Return 0 if every point has a result and any could run; the table says for each point how it ended."""
+    sentences = [*(refusal.sentence for refusal in points.refused), *sweep_end.failed]
     if sentences:
         print(f"{len(sentences)} of {len(points.fine)} points failed; the first: {sentences[0]}", file=sys.stderr)
-        return A_BUG if ended.bug else BAD_INPUT
-    return 0 if ended.survey.ran else FAILED
+        return A_BUG if sweep_end.bug else BAD_INPUT
+    return 0 if sweep_end.survey.ran else FAILED

@@ -1,4 +1,4 @@
-"""The arguments of a sweep or search: which points, within which bounds, in which order, and what to say about them."""
+"""The arguments of a sweep or search: points, bounds, order, and the questions about them."""
 
 import argparse
 import sys
@@ -31,7 +31,14 @@ USUAL = "Step time [ms],Capital cost [USD]"
 
 @dataclass(frozen=True)
 class SweepQuestions:
-    """Bounds that rows must keep, objectives of a front, an order, how many rows, and metrics to explain."""
+    """The questions to the points of a sweep.
+
+    bounds: bounds that rows must keep.
+    objectives: objectives of a Pareto front.
+    by: the objective that orders the rows; None for the front's order.
+    top: the number of rows to write; None for all.
+    matters: metrics whose variance is explained by knobs.
+    """
 
     bounds: tuple[Constraint, ...] = ()
     objectives: tuple[Objective, ...] = ()
@@ -42,15 +49,22 @@ class SweepQuestions:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that the answers need."""
-        wanted = (*self.objectives, *([self.by] if self.by else []))
-        named = (*(one.name for one in self.bounds), *(one.name for one in wanted), *self.matters, COST)
-        return tuple(dict.fromkeys(named))
+        measures = (*self.objectives, *([self.by] if self.by else []))
+        columns = (
+            *(criterion.name for criterion in self.bounds),
+            *(criterion.name for criterion in measures),
+            *self.matters,
+            COST,
+        )
+        return tuple(dict.fromkeys(columns))
 
     def row(self, columns: Columns, rank: int, place: int) -> dict[str, str | float | None]:
-        """Return what the answers add to a row of the table: its rank, and its numbers over weeks if they were asked for."""
+        """Return the cells that answers add to a row of the table: its rank, and numbers over weeks if in question."""
         ranked: dict[str, str | float | None] = {"Pareto rank": rank or None} if self.objectives else {}
-        found = {name: columns[name][place] for name in self.names if name in WEEKS}
-        return ranked | {name: None if one is None or np.isnan(one) else float(one) for name, one in found.items()}
+        week_numbers = {name: columns[name][place] for name in self.names if name in WEEKS}
+        return ranked | {
+            name: None if number is None or np.isnan(number) else float(number) for name, number in week_numbers.items()
+        }
 
 
 def add_axes(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +77,7 @@ def add_axes(parser: argparse.ArgumentParser) -> None:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare what a sweep can be asked."""
+    """Declare the questions to a sweep."""
     add_axes(parser)
     parser.add_argument("--sample", type=points, metavar="N", help="only N points, drawn by the data seed")
     parser.add_argument("--sampling", choices=KINDS, help="from where: of the grid (the default), or anywhere in the ranges")
@@ -77,67 +91,74 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def axes(arguments: argparse.Namespace, chosen: Chosen) -> tuple[Axis, ...]:
-    """Return the axes asked for, a link's first; without any, those of the grid to begin with, but for knobs that were set.
+def axes(arguments: argparse.Namespace, selection: Chosen) -> tuple[Axis, ...]:
+    """Return the axes asked for, a link's first; without any, the suggested axes, but for knobs that were set.
 
     Raises BadInput, also for a link that keeps words (only=), which the page filters by.
     """
-    if kept_words := chosen.start.questions.only:
+    if kept_words := selection.start.questions.only:
         raise BadInput(
             f"The link keeps the points with {kept_words[0][:80]} (only=); leave that out and give --axis these values."
         )
-    given = tuple(parse(text) for text in (*chosen.start.axes, *arguments.axis))
-    return given or tuple(axis for axis in suggested_axes.axes(chosen.scenario) if axis.path not in chosen.settings)
+    named_axes = tuple(parse(text) for text in (*selection.start.axes, *arguments.axis))
+    return named_axes or tuple(axis for axis in suggested_axes.axes(selection.scenario) if axis.path not in selection.settings)
 
 
 def questions(arguments: argparse.Namespace, link: Questions) -> tuple[SweepQuestions, Sampling]:
-    """Read what is asked, a link's questions first; raises BadInput."""
+    """Return the questions and the sampling asked for, a link's first; raises BadInput."""
     bounds = tuple(constraint(text) for text in (*link.where, *arguments.where))
     pareto = arguments.pareto if arguments.pareto is not None else link.pareto
     if arguments.top and not (arguments.by or pareto):
         raise BadInput(f"--top {arguments.top} needs an order; give --by RESULT or --pareto.")
-    how = sampling(link.sample) if link.sample else Sampling()
+    point_sampling = sampling(link.sample) if link.sample else Sampling()
     if arguments.sample or arguments.sampling:
-        how = Sampling(arguments.sampling or how.kind, arguments.sample or how.count)
-    by = objective(arguments.by) if arguments.by else None
+        point_sampling = Sampling(arguments.sampling or point_sampling.kind, arguments.sample or point_sampling.count)
+    row_order = objective(arguments.by) if arguments.by else None
     matters = tuple(column(text) for text in arguments.matters)
-    return SweepQuestions(bounds, objectives(pareto) if pareto else (), by, arguments.top, matters), how
+    return SweepQuestions(bounds, objectives(pareto) if pareto else (), row_order, arguments.top, matters), point_sampling
 
 
-def selected_rows(one: SweepQuestions, columns: Columns) -> tuple[Array, Array]:
+def selected_rows(questions: SweepQuestions, columns: Columns) -> tuple[Array, Array]:
     """Return the indices of the rows to write, in their order, and every point's Pareto rank, 0 for none."""
-    keeps = kept(columns, one.bounds)
-    rank = ranks(columns, one.objectives, one.bounds) if one.objectives else np.zeros(len(keeps), dtype=int)
-    order = np.flatnonzero(keeps)
-    if one.by:
-        order = order[np.argsort(one.by.losses(columns)[order], kind="stable")]
-    elif one.objectives:
+    within_bounds = kept(columns, questions.bounds)
+    rank = (
+        ranks(columns, questions.objectives, questions.bounds)
+        if questions.objectives
+        else np.zeros(len(within_bounds), dtype=int)
+    )
+    order = np.flatnonzero(within_bounds)
+    if questions.by:
+        order = order[np.argsort(questions.by.losses(columns)[order], kind="stable")]
+    elif questions.objectives:
         front = np.where(rank > 0, rank, len(rank))
-        order = order[np.lexsort((one.objectives[0].losses(columns)[order], front[order]))]
-    return order[: one.top], rank
+        order = order[np.lexsort((questions.objectives[0].losses(columns)[order], front[order]))]
+    return order[: questions.top], rank
 
 
-def print_answers(one: SweepQuestions, sweep: Sweep, columns: Columns, rank: Array, fine: Array) -> None:
-    """Say on standard error what the points answer; `fine` tells which rows are points of the sweep."""
+def print_answers(questions: SweepQuestions, sweep: Sweep, columns: Columns, rank: Array, is_point: Array) -> None:
+    """Print the answers of the points on standard error; `is_point` is True for rows that are points of the sweep."""
     unit = swept_dollars(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
-    if one.bounds:
-        found = cheapest(columns, one.bounds)
-        print(with_year(found.sentence, unit) + _at(sweep, found.index, fine), file=sys.stderr)
-    if one.objectives:
-        best = knee(columns, one.objectives, rank)
-        print(with_year(finding(columns, one.objectives, rank), unit) + _at(sweep, best, fine), file=sys.stderr)
-    keeps = kept(columns, one.bounds)
-    among = f"among the {count(int(keeps.sum()), 'point')} that keep the bounds" if one.bounds else ""
-    for name in one.matters:
-        for share in shares(sweep, np.where(keeps, np.asarray(columns[name], dtype=float), np.nan)[fine]):
-            print(share.sentence(name, among), file=sys.stderr)
+    if questions.bounds:
+        choice = cheapest(columns, questions.bounds)
+        print(with_year(choice.sentence, unit) + _position_of_row(sweep, choice.index, is_point), file=sys.stderr)
+    if questions.objectives:
+        knee_row = knee(columns, questions.objectives, rank)
+        print(
+            with_year(finding(columns, questions.objectives, rank), unit) + _position_of_row(sweep, knee_row, is_point),
+            file=sys.stderr,
+        )
+    within_bounds = kept(columns, questions.bounds)
+    scope_text = f"among the {count(int(within_bounds.sum()), 'point')} that keep the bounds" if questions.bounds else ""
+    for name in questions.matters:
+        for share in shares(sweep, np.where(within_bounds, np.asarray(columns[name], dtype=float), np.nan)[is_point]):
+            print(share.sentence(name, scope_text), file=sys.stderr)
 
 
-def _at(sweep: Sweep, row: int | None, fine: Array) -> str:
-    return "" if row is None else position_text(sweep.place(int(np.count_nonzero(fine[:row]))))
+def _position_of_row(sweep: Sweep, row: int | None, is_point: Array) -> str:
+    return "" if row is None else position_text(sweep.place(int(np.count_nonzero(is_point[:row]))))
 
 
 def position_text(place: Mapping[str, Any]) -> str:
-    """Say where a point lies, as the end of an answer."""
-    where = ", ".join(f"{path}={knobs.write(known(path), value)}" for path, value in place.items())
-    return f" It is at {where}." if where else ""
+    """Return the sentence about a point's place that ends an answer."""
+    knob_texts = ", ".join(f"{path}={knobs.write(known(path), knob_value)}" for path, knob_value in place.items())
+    return f" It is at {knob_texts}." if knob_texts else ""

@@ -34,50 +34,50 @@ class Survey:
     kernels: frozenset[str] = frozenset()
 
 
-def survey(points: Sweep, how: How, outcomes: Outcomes, asked: SweepQuestions) -> Survey:
-    """Look at every point; raises LookupError if one has no outcome."""
+def survey(points: Sweep, fidelity: How, outcomes: Outcomes, questions: SweepQuestions) -> Survey:
+    """Return the survey of every point; raises LookupError if one has no outcome."""
     size = len(points.fine)
-    columns = {name: np.full(size, np.nan) for name in asked.names}
-    ran, kernels = 0, set()
+    columns = {name: np.full(size, np.nan) for name in questions.names}
+    run_count, kernels = 0, set()
 
     def looked() -> Iterator[csv_table.Row]:
-        nonlocal ran
+        nonlocal run_count
         for index, (row, result) in enumerate(
-            rows(points, how, outcomes, range(size), lambda place: asked.row(columns, 0, place))
+            rows(points, fidelity, outcomes, range(size), lambda place: questions.row(columns, 0, place))
         ):
             if result:
                 for name, column in columns.items():
-                    value = number(result, name)
-                    column[index] = np.nan if value is None else value
-                ran += result.ran
+                    metric_value = number(result, name)
+                    column[index] = np.nan if metric_value is None else metric_value
+                run_count += result.ran
                 kernels.update([result.arithmetic] if result.training else [])
             yield row
 
-    return Survey(csv_table.header(looked()), columns, ran > 0, frozenset(kernels))
+    return Survey(csv_table.header(looked()), columns, run_count > 0, frozenset(kernels))
 
 
 def rows(
-    points: Sweep, how: How, outcomes: Outcomes, order: Sequence[int], answers: Callable[[int], Mapping[str, csv_table.Cell]]
+    points: Sweep, fidelity: How, outcomes: Outcomes, order: Sequence[int], answers: Callable[[int], Mapping[str, csv_table.Cell]]
 ) -> Iterator[tuple[csv_table.Row, Result | None]]:
-    """Yield the rows at some places of the box, and their results; raises LookupError where a point has no outcome."""
+    """Yield the rows at the places `order` of the box, and their results; raises LookupError where a point has no outcome."""
     index = np.cumsum(points.fine) - 1
-    found = outcomes(points[int(index[place])] for place in order if points.fine[place])
+    results = outcomes(points[int(index[place])] for place in order if points.fine[place])
     base = texts(points.base)
     for place in order:
         if points.fine[place]:
-            result = next(found)
+            result = next(results)
             if result is None:
                 raise LookupError(place)
-            yield csv_table.row(result, how, answers(place)), result
+            yield csv_table.row(result, fidelity, answers(place)), result
         else:
             refused = points.refused[place - int(index[place]) - 1]
-            written = {path: knobs.write(known(path), value) for path, value in refused.place.items()}
-            yield csv_table.refused_row(base | written, refused.sentence), None
+            knob_texts = {path: knobs.write(known(path), knob_value) for path, knob_value in refused.place.items()}
+            yield csv_table.refused_row(base | knob_texts, refused.sentence), None
 
 
 def estimated(scenarios: Iterator[Scenario], failed: list[str]) -> Iterator[Result]:
-    """Estimate scenarios in this process, some together; the sentences of those that are refused are added to `failed`."""
-    while some := list(islice(scenarios, TOGETHER)):
-        found = estimates(some)
-        failed += [result.outcome for result in found if not result.results]
-        yield from found
+    """Yield estimates of scenarios, made in this process in groups; sentences of refused ones are added to `failed`."""
+    while group := list(islice(scenarios, TOGETHER)):
+        results = estimates(group)
+        failed += [result.outcome for result in results if not result.results]
+        yield from results

@@ -1,4 +1,4 @@
-"""`torchrec`: TorchRec's tables and topology in, a sharding plan for them out, with our estimate and its planner's."""
+"""`torchrec`: a sharding plan for TorchRec's tables and topology, with our estimate and that of its planner."""
 
 import argparse
 import json
@@ -42,16 +42,16 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Write the plan and the estimates; returns 0, or 3 where the plan cannot run."""
-    chosen = scenario_arguments.chosen(arguments)
+    selection = scenario_arguments.chosen(arguments)
     listing, ranks, factors, plan_read = map(
         _text, (arguments.listing, arguments.topology, arguments.pooling, arguments.read_plan)
     )
     as_started = any(vars(arguments)[name] is not None for name in ("preset", "link", "scenario"))
-    request = read_request(chosen.start.scenario, listing, ranks, factors, chosen.settings, as_started)
+    request = read_request(selection.start.scenario, listing, ranks, factors, selection.settings, as_started)
     answer = torchrec_answer(request, plan_read)
     if arguments.plan and answer.plan.result.ran:
-        written = plan_content(answer.plan.shardings, request.topology.local_world_size, arguments.module)
-        output.write(arguments.plan, json.dumps(written, indent=1) + "\n")
+        plan_json = plan_content(answer.plan.shardings, request.topology.local_world_size, arguments.module)
+        output.write(arguments.plan, json.dumps(plan_json, indent=1) + "\n")
     if arguments.json:
         output.write(arguments.json, json.dumps(answer_content(answer, arguments.module), indent=1) + "\n")
     output.say("\n".join(_lines(answer)) + "\n", arguments.plan, arguments.json)
@@ -61,7 +61,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def _text(name: str | None) -> str:
-    """Return what a file says, standard input for -, "" where none is named; raises BadFile."""
+    """Return the text of a file, or of standard input for -; "" where none is named; raises BadFile."""
     if name is None:
         return ""
     try:
@@ -71,15 +71,15 @@ def _text(name: str | None) -> str:
             with written_path(name).open(encoding="utf-8") as file:
                 text = file.read(MOST_CHARACTERS + 1)
     except (OSError, ValueError) as error:  # also of bytes that are no UTF-8, and of a name that no file can have
-        why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-        raise BadFile(f"{name} cannot be read: {why}.") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise BadFile(f"{name} cannot be read: {reason}.") from error
     if not text.strip():
         raise BadFile(f"{name} is empty; leave it out, or name another file.")
     return text
 
 
 def _lines(answer: TorchRecAnswer) -> Iterator[str]:
-    """Yield the answer for people."""
+    """Yield the answer as lines for people."""
     request, plan = answer.request, answer.plan
     yield from (*request.sentences, *plan.sentences, "")
     rows = table_rows(request, plan)
@@ -114,9 +114,9 @@ def _rank_lines(plan: PricedPlan) -> Iterator[str]:
     )
     rows = rank_rows(plan)
     for row in rows[:MOST_LINES]:
-        ours = (f"{figure(row['bytes'][place] / GiB):>16}" for place in places)
-        theirs = (row["planner_hbm_bytes"] / GiB, row["planner_ddr_bytes"] / GiB, row["planner_ms"])
-        yield "".join(chain([f"{row['rank']:>5}"], ours, (f"{figure(number):>18}" for number in theirs)))
+        memory_cells = (f"{figure(row['bytes'][place] / GiB):>16}" for place in places)
+        planner_numbers = (row["planner_hbm_bytes"] / GiB, row["planner_ddr_bytes"] / GiB, row["planner_ms"])
+        yield "".join(chain([f"{row['rank']:>5}"], memory_cells, (f"{figure(number):>18}" for number in planner_numbers)))
     if len(rows) > MOST_LINES:
         yield f"... and {count(len(rows) - MOST_LINES, 'rank')} more, which --json has."
 
@@ -133,8 +133,8 @@ def _prices(answer: TorchRecAnswer) -> Iterator[str]:
 
 
 def _price(subject: str, plan: PricedPlan) -> str:
-    theirs = f"The planner's estimate of its tables alone is {figure(plan.planner_ms, 'ms')} on the slowest rank."
+    planner_text = f"The planner's estimate of its tables alone is {figure(plan.planner_ms, 'ms')} on the slowest rank."
     if not plan.result.ran:
-        return f"{subject} cannot run: {plan.result.outcome} {theirs}"
+        return f"{subject} cannot run: {plan.result.outcome} {planner_text}"
     throughput = figure(plan.result.results.get("Throughput [samples/s]"), "samples/s")
-    return f"{subject}: {figure(plan.step_ms, 'ms')} a step, {throughput}, MLPs included. {theirs}"
+    return f"{subject}: {figure(plan.step_ms, 'ms')} a step, {throughput}, MLPs included. {planner_text}"

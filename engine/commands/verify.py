@@ -15,7 +15,7 @@ from ..version import MODEL
 from ..workload.readers.formats import digest_of
 from . import output, progress_bar
 from .parser import FAILED, Subparsers
-from .run import at_once, shown_progress
+from .run import at_once, draw_progress
 
 MOST_LINES = 20
 
@@ -38,7 +38,7 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadFile(f"{arguments.data} is not the run's data file, whose SHA-256 is {digest or 'none'}; give that file.")
     opened = linked.read(artefact.link)
     with progress_bar.shown(), threadpool_limits(1), at_once():
-        again = computed(opened.scenario, artefact.how, arguments.data, partial(shown_progress, progress_bar.Paced()))
+        again = computed(opened.scenario, artefact.how, arguments.data, partial(draw_progress, progress_bar.Paced()))
     lines = list(differences(artefact, again))
     output.write(output.STANDARD, "\n".join([*_about(artefact, opened.banner), *_verdict(artefact, lines)]) + "\n")
     return FAILED if lines else 0

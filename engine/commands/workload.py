@@ -1,4 +1,4 @@
-"""`workload`: the generator's figures beside those of real click logs; `fit` fits it to a file, `count` and `describe` one."""
+"""`workload`: the generator's figures beside those of real click logs; `fit`, `count` and `describe` are of a data file."""
 
 import argparse
 import json
@@ -37,7 +37,7 @@ def add(commands: Subparsers) -> None:
     scenario_arguments.add_start(fit)
     fit.add_argument("--toml", metavar="FILE", help="write the fitted scenario for --scenario; - for standard output")
     fit.add_argument("--json", metavar="FILE", help="write tables and hit rates as JSON; - for standard output")
-    samples = partial(amount, what="samples", least=1, most=10**10)
+    samples = partial(amount, noun="samples", minimum=1, maximum=10**10)
     fit.add_argument(
         "--samples", type=samples, default=MOST_SAMPLES, metavar="N", help=f"to count at most ({figures.count(MOST_SAMPLES)})"
     )
@@ -64,34 +64,38 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def fitted(arguments: argparse.Namespace) -> int:
-    """Fit the generator to a file and print how well, the scenario's link, and where it was written; returns 0."""
-    chosen = scenario_arguments.chosen(arguments)
+    """Fit the generator to a file and print the goodness and the scenario's link; returns 0."""
+    selection = scenario_arguments.chosen(arguments)
     watch = progress_bar.Paced()
     with progress_bar.shown():
         file = lookups_of(arguments.file, watch)
-        found = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
-    scenario = found.scenario(chosen.scenario)
+        generator_fit = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
+    scenario = generator_fit.scenario(selection.scenario)
     if arguments.toml:
-        output.write(arguments.toml, told.toml(found, chosen.scenario, chosen.start.preset or DEFAULT))
+        output.write(arguments.toml, told.toml(generator_fit, selection.scenario, selection.start.preset or DEFAULT))
     if arguments.json:
-        content = {"tables": told.rows(found), "hits": told.hits(found), "warnings": list(told.warnings(found))}
+        content = {
+            "tables": told.rows(generator_fit),
+            "hits": told.hits(generator_fit),
+            "warnings": list(told.warnings(generator_fit)),
+        }
         output.write(arguments.json, json.dumps(content | {"link": links.link(scenario)}, indent=1) + "\n")
-    output.say(told.report(found) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
+    output.say(told.report(generator_fit) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
     return 0
 
 
 def counted(arguments: argparse.Namespace) -> int:
-    """Count a file's lookups and print how popular its rows are; returns 0."""
+    """Count a file's lookups and print the popularity of its rows; returns 0."""
     watch = progress_bar.Paced()
     with progress_bar.shown():
         file = lookups_of(arguments.file, watch)
-        found = list(tallies(file, watch))
-    output.write_json_or(arguments.json, told.counts(found), told.counts_report(file, found))
+        table_counts = list(tallies(file, watch))
+    output.write_json_or(arguments.json, told.counts(table_counts), told.counts_report(file, table_counts))
     return 0
 
 
 def described(arguments: argparse.Namespace) -> int:
-    """Print what a file holds, and the mapping that makes it data; returns 0."""
+    """Print a file's description, and a mapping with which the file can be read; returns 0."""
     from ..insight.fitting.description import as_json, describe  # late: Arrow takes a third of a second
 
     watch = progress_bar.Paced()
@@ -102,7 +106,7 @@ def described(arguments: argparse.Namespace) -> int:
 
 
 def description_report(description: "FileDescription") -> str:
-    """Write a description for people."""
+    """Return a description as lines for people."""
     lines = [f"{description.name}: {description.format}, {figures.count(description.records, 'record')}.", ""]
     width = max(len(column.name) for column in description.columns)
     lines.append(f" {'column':{width}}  guess        distinct      missing  first values")
@@ -117,13 +121,13 @@ def description_report(description: "FileDescription") -> str:
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """Write the figures for people, under the name of their group; all are percentages."""
+    """Return the figures as lines for people, under the name of their group; all are percentages."""
     lines = []
     for group, members in groupby(figures, lambda figure: figure.group):
         lines.append(f"{group} [%]")
-        for one in members:
-            verdict = "pass" if one.passed else "FAIL"
-            lines.append(f"  {one.name:20} ours {one.ours:8.2f}   published {one.published:14} {verdict}")
+        for figure in members:
+            verdict = "pass" if figure.passed else "FAIL"
+            lines.append(f"  {figure.name:20} ours {figure.ours:8.2f}   published {figure.published:14} {verdict}")
     missed = sum(not figure.passed for figure in figures)
     lines.append(f"{len(figures)} figures, {missed} outside their tolerance.")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The cost of one steady batch, which all insights subtract from one another."""
+"""The cost of one steady batch, the quantity that all insights compare."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,16 +18,16 @@ class BatchCost:
     joules: float
     stages: tuple[float, ...]
 
-    def less(self, other: "BatchCost") -> "BatchCost":
-        """Return the difference: what is saved by going from this to the other."""
-        stages = tuple(mine - others for mine, others in zip(self.stages, other.stages, strict=True))
-        return BatchCost(self.seconds - other.seconds, self.joules - other.joules, stages)
+    def less(self, alternative: "BatchCost") -> "BatchCost":
+        """Return the cost that the alternative saves against this one."""
+        stages = tuple(seconds - other_seconds for seconds, other_seconds in zip(self.stages, alternative.stages, strict=True))
+        return BatchCost(self.seconds - alternative.seconds, self.joules - alternative.joules, stages)
 
 
 @lru_cache(maxsize=8192)
 def cost(scenario: Scenario) -> BatchCost:
-    """Return what a steady batch costs; raises CannotRun or BadKnob with the sentence."""
-    (found,) = steady_states([scenario])
-    if isinstance(found, NotScheduled):
-        raise found.error or CannotRun(found.problems[0])
-    return BatchCost(found.step, found.energy, tuple(found.stage(stage) for stage in STAGES))
+    """Return the cost of a steady batch; raises CannotRun or BadKnob with the reason."""
+    (steady,) = steady_states([scenario])
+    if isinstance(steady, NotScheduled):
+        raise steady.error or CannotRun(steady.problems[0])
+    return BatchCost(steady.step, steady.energy, tuple(steady.stage(stage) for stage in STAGES))

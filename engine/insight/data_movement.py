@@ -1,7 +1,7 @@
 """Data movement in one batch: the payload that each task asks each device to read, update, write, pool or carry.
 
-A byte counts once on every device that it passes, without the lines, copies and hops that a device makes of it. What layers
-move within a GPU or a host's caches is theirs alone and is not counted.
+A byte counts once on every device that it passes, without the lines, copies and hops that a device makes of it. Bytes that
+layers move within a GPU or a host's caches are not counted.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,13 @@ from ..schedule.machine import expected_line, machine_of, settle
 
 @dataclass(frozen=True)
 class DataMove:
-    """What one task moves on one device in a mean steady batch, in bytes; `way` is "" for work that only computes."""
+    """Bytes that one task moves on one device in a mean steady batch.
+
+    task, stage: the task's name, and the stage that it belongs to.
+    device, lane: the device, and the direction of a link, "" without one.
+    way: carried, exchanged, pooled, read, updated, gathered or written; "" for work that only computes.
+    nbytes: the payload [bytes].
+    """
 
     task: str
     stage: str
@@ -27,12 +33,12 @@ class DataMove:
 
     @property
     def place(self) -> str:
-        """Where and how: a link's direction where it has one, as in "cxl out", else the way, as in "pmem read"."""
+        """The device with its direction where a link has one, as in "cxl out", else with the way, as in "pmem read"."""
         return f"{self.device} {self.lane if self.way == 'carried' and self.lane else self.way}"
 
 
 def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
-    """Return what moves in a batch of the estimate, a row for each task and device; nothing for what does not fit."""
+    """Return the data moves of an estimated batch, one for each task and device; () for a scenario that does not fit."""
     settled = settle(scenario)
     if settled.problems:
         return ()
@@ -46,23 +52,23 @@ def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
     return tuple(rows)
 
 
-def payload(done: work.Work) -> tuple[str, work.Amount]:
-    """Return how a piece of work moves bytes, and how many; a home write was counted with its update."""
-    match done:
+def payload(task_work: work.Work) -> tuple[str, work.Amount]:
+    """Return the way in which a task's work moves bytes, and their number; a home write is counted with its update."""
+    match task_work:
         case work.Move() | work.Copy() | work.Direct() | work.Fetch():
-            return "carried", done.nbytes
+            return "carried", task_work.nbytes
         case work.AllToAll() | work.AllReduce():
-            return "exchanged", done.nbytes
+            return "exchanged", task_work.nbytes
         case work.Pool():
-            return "pooled", done.nbytes
+            return "pooled", task_work.nbytes
         case work.RowReads():
-            return "read", done.rows * mean_bytes(done.row_bytes)
+            return "read", task_work.rows * mean_bytes(task_work.row_bytes)
         case work.RowUpdates():
-            return "updated", done.rows * mean_bytes(done.row_bytes)
+            return "updated", task_work.rows * mean_bytes(task_work.row_bytes)
         case work.HostRows():
-            return "gathered", done.rows * mean_bytes(done.row_bytes)
+            return "gathered", task_work.rows * mean_bytes(task_work.row_bytes)
         case work.Stream(write=False):
-            return "read", done.nbytes
+            return "read", task_work.nbytes
         case work.RowLog() | work.Stream() | work.Persist():
-            return "written", work.written(done)
+            return "written", work.written(task_work)
     return "", 0.0

@@ -27,14 +27,18 @@ STATIC = "hottest rows stay (LFU in the long run)"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """What is known of the accesses.
+    """The access profile of generated or recorded data.
 
-    `popularity` is the share of lookups of the hottest `SHARES` of rows; `by_batch` rows are batch size, unique rows and
-    lookups of the batch before's rows, both as shares of lookups; `hits` are hit rates by policy at `SHARES` of rows.
-    Tables have `table_rows` rows of `table_row_bytes` and `weight` of the lookups; `by_table` are hit rates of an LRU cache for
-    each alone, of `SHARES` of its rows. `row_bytes` are the mean row's, without its optimizer's state. `numbering` says how a
-    file's ids become rows, `columns` which of its columns each table is of, () where that is not known, `samples` how many it
-    trains on in a pass.
+    rows, row_bytes: rows of all tables, and bytes of the mean row without its optimizer's state.
+    counted: the batches and lookups that were counted, in words; "" for an expectation.
+    popularity: share of lookups that go to the hottest `SHARES` of rows.
+    by_batch: batch size, unique rows, and lookups of rows of the batch before, both as shares of lookups.
+    hits: hit rates by cache policy, of a cache of `SHARES` of the rows.
+    table_rows, table_row_bytes, weight: rows, bytes of a row, and share of lookups of each table.
+    by_table: hit rates of an LRU cache for each table alone, of `SHARES` of its rows.
+    numbering: how a file's ids become rows.
+    columns: the file's column of each table; () where it is not known.
+    samples: samples of one training pass over the file.
     """
 
     rows: int
@@ -60,69 +64,82 @@ class Profile:
         hits = np.maximum.accumulate(self.hits[policy])
         if not 0 < hit_rate <= hits[-1]:
             return None
-        first = int(np.argmax(hits >= hit_rate))
-        if first == 0:
+        index = int(np.argmax(hits >= hit_rate))
+        if index == 0:
             return float(SHARES[0])
-        part = (hit_rate - hits[first - 1]) / (hits[first] - hits[first - 1])
-        return float(SHARES[first - 1] ** (1 - part) * SHARES[first] ** part)
+        part = (hit_rate - hits[index - 1]) / (hits[index] - hits[index - 1])
+        return float(SHARES[index - 1] ** (1 - part) * SHARES[index] ** part)
 
 
 def expectation(scenario: Scenario) -> Profile:
-    """Return what the generator is expected to do."""
+    """Return the profile that is expected of the generator."""
     laws, pooling = popularities(scenario), per_table(scenario.model, "pooling")
     _bounded(laws)
     rows, space, locality = sum(law.rows for law in laws), id_space(scenario), scenario.data.locality
-    alone = {law: hit_rate(spectrum(law), SHARES * law.rows, locality) for law in dict.fromkeys(laws)}
-    own = np.array([alone[law] for law in laws])
+    hits_by_law = {law: hit_rate(spectrum(law), SHARES * law.rows, locality) for law in dict.fromkeys(laws)}
+    table_hits = np.array([hits_by_law[law] for law in laws])
     by_batch = [_expected_batch(scenario, size) for size in BATCH_SIZES]
     lru, head = hit_rate(space, SHARES * rows, locality), head_mass(space, SHARES * rows)
-    return _profile(scenario, "", by_batch, head, lru, np.array(pooling) / sum(pooling), own)
+    return _profile(scenario, "", by_batch, head, lru, np.array(pooling) / sum(pooling), table_hits)
 
 
 def _bounded(laws: Sequence[Popularity]) -> None:
-    """Refuse tables so unlike each other that their caches take seconds; raises CannotRun."""
-    unlike = dict.fromkeys(laws)
-    classes = sum(len(spectrum(law).p) for law in unlike)
+    """Refuse tables with so many different laws that a profile takes seconds; raises CannotRun."""
+    distinct_laws = dict.fromkeys(laws)
+    classes = sum(len(spectrum(law).p) for law in distinct_laws)
     if classes > MOST_CLASSES:
         raise CannotRun(
-            f"{count(len(unlike))} unlike tables have {count(classes)} classes of equally popular rows, and a profile takes "
-            f"at most {count(MOST_CLASSES)}; give more tables the same rows and data.zipf_exponents, or lower model.num_tables."
+            f"{count(len(distinct_laws))} unlike tables have {count(classes)} classes of equally popular rows, "
+            f"and a profile takes at most {count(MOST_CLASSES)}; give more tables the same rows and data.zipf_exponents, "
+            "or lower model.num_tables."
         )
 
 
 def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
-    """Return what batches of ids did; caches are empty at first, so a short trace hits less than a long one."""
+    """Return the profile of recorded batches of ids. Caches start empty, so a short trace hits less than a long one."""
     tables, ends = per_table(scenario.model, "num_embeddings"), [table_ends(batch, offsets(scenario.model)) for batch in batches]
-    ids, wanted = np.concatenate(batches), SHARES * sum(tables)
-    often = -np.sort(-np.unique(ids, return_counts=True)[1])
-    head = np.interp(wanted, np.arange(len(often) + 1), np.concatenate(([0], np.cumsum(often)))) / len(ids)
-    by_table = ([batch[at[t] : at[t + 1]] for batch, at in zip(batches, ends, strict=True)] for t in range(len(tables)))
+    ids, cache_rows = np.concatenate(batches), SHARES * sum(tables)
+    uses = -np.sort(-np.unique(ids, return_counts=True)[1])
+    head = np.interp(cache_rows, np.arange(len(uses) + 1), np.concatenate(([0], np.cumsum(uses)))) / len(ids)
+    by_table = (
+        [batch[bounds[t] : bounds[t + 1]] for batch, bounds in zip(batches, ends, strict=True)] for t in range(len(tables))
+    )
     parts = [curve(batches_of_one) for batches_of_one in by_table]
     weight = np.array([part.lookups for part in parts]) / len(ids)
-    own = np.array([part.hit_rate(SHARES * size) for part, size in zip(parts, tables, strict=True)])
+    table_hits = np.array([part.hit_rate(SHARES * size) for part, size in zip(parts, tables, strict=True)])
     by_batch = [_counted_batch(scenario, batches, joined) for joined in (1, 4, 16) if joined * 2 <= len(batches)]
     words = f"{count(len(batches), 'batch', 'batches')}, {count(len(ids), 'lookup')}"
-    return _profile(scenario, words, by_batch, head, curve(batches).hit_rate(wanted), weight, own)
+    return _profile(scenario, words, by_batch, head, curve(batches).hit_rate(cache_rows), weight, table_hits)
 
 
 def _profile(
-    s: Scenario, words: str, by_batch: Sequence[tuple[int, float, float]], head: Floats, lru: Floats, weight: Floats, own: Floats
+    s: Scenario,
+    words: str,
+    by_batch: Sequence[tuple[int, float, float]],
+    head: Floats,
+    lru: Floats,
+    weight: Floats,
+    table_hits: Floats,
 ) -> Profile:
     tables = per_table(s.model, "num_embeddings")
-    mean, each = mean_kind(s, tables), kind_bytes(s, "row") - kind_bytes(s, "beside")
-    hits = {LRU: lru, LRU_BY_TABLE: weight @ own, STATIC: head}
+    mean, table_row_bytes = mean_kind(s, tables), kind_bytes(s, "row") - kind_bytes(s, "beside")
+    hits = {LRU: lru, LRU_BY_TABLE: weight @ table_hits, STATIC: head}
     row_bytes = mean_bytes(mean.row) - mean_bytes(mean.beside)
-    return Profile(sum(tables), row_bytes, words, head, by_batch, hits, tables, each, weight, own)
+    return Profile(sum(tables), row_bytes, words, head, by_batch, hits, tables, table_row_bytes, weight, table_hits)
 
 
 def _counted_batch(scenario: Scenario, batches: Sequence[Ints], joined: int) -> tuple[int, float, float]:
-    """Count unique rows and overlap of batches joined by so many, over the first two of them."""
-    before, now = (np.concatenate(batches[at : at + joined]) for at in (0, joined))
-    lookups = max(len(now), 1)
-    return scenario.data.batch_size * joined, len(np.unique(now)) / lookups, float(np.isin(now, before).sum() / lookups)
+    """Return size, unique rows and overlap of a batch, counted in the first two groups of `joined` batches."""
+    earlier_ids, later_ids = (np.concatenate(batches[start : start + joined]) for start in (0, joined))
+    lookups = max(len(later_ids), 1)
+    return (
+        scenario.data.batch_size * joined,
+        len(np.unique(later_ids)) / lookups,
+        float(np.isin(later_ids, earlier_ids).sum() / lookups),
+    )
 
 
 def _expected_batch(scenario: Scenario, size: int) -> tuple[int, float, float]:
-    found = expected(replace(scenario, data=replace(scenario.data, batch_size=size)))
-    total = found.lookups.sum()
-    return size, float(found.unique_rows.sum() / total), float(found.raw_lookups.sum() / total)
+    accesses = expected(replace(scenario, data=replace(scenario.data, batch_size=size)))
+    total = accesses.lookups.sum()
+    return size, float(accesses.unique_rows.sum() / total), float(accesses.raw_lookups.sum() / total)

@@ -1,7 +1,7 @@
 """The decomposition of the speed-up: single changes, one after the other, turn system pmem into system cxl.
 
-What a change saves depends on what was changed before it. Where a machine could be built in the other order too, both
-orders are estimated, and the mean of the two is that pair's Shapley value.
+The saving of a change depends on the changes before it. Where a machine could be built in the other order too, both
+orders are estimated, and the mean of the two savings is the Shapley value within that pair.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,13 @@ SWAPPED = (0, 3)  # steps that could come after their successor instead of befor
 
 @dataclass(frozen=True)
 class Change:
-    """One change on the way: the scenario it leads to, what a batch cost before it and costs after it.
+    """One change on the way from pmem to cxl, with the batch costs before and after it.
 
-    A step that cannot be taken has its sentence in `refused`, and costs nothing. `swapped` is the same change in the other
-    order, where there is one.
+    name, says: the change's title, and its description.
+    scenario: the scenario after the change.
+    before, after: costs of a batch; equal where the change cannot be made.
+    refused: why the change cannot be made; "" where it can.
+    swapped: the same change in the other order, where there is one.
     """
 
     name: str
@@ -38,7 +41,7 @@ class Change:
 
     @property
     def saved(self) -> BatchCost:
-        """What the step saves; negative where it costs."""
+        """The cost that the step saves; negative where the step costs more."""
         return self.before.less(self.after)
 
     @property
@@ -53,13 +56,13 @@ class Change:
 
     @property
     def apart(self) -> float:
-        """By how many seconds the two orders disagree about what the step saves."""
+        """The difference in seconds between the step's savings in its two orders."""
         return abs(self.saved.seconds - (self.swapped or self).saved.seconds)
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The steps from pmem to cxl; before the first, `start`, and after the last, `end`."""
+    """The steps from pmem to cxl, with a batch's cost before the first (`start`) and after the last (`end`)."""
 
     steps: tuple[Change, ...]
     start: BatchCost
@@ -82,36 +85,38 @@ def asked_of_cxl(scenario: Scenario) -> tuple[int, bool]:
 
 
 def decomposition(scenario: Scenario) -> Decomposition:
-    """Take the steps from pmem to cxl, its policies as asked; raises CannotRun where not even pmem runs."""
+    """Return the steps from pmem to cxl with the scenario's policies; raises CannotRun where not even pmem runs."""
     start = cost(with_values(scenario, START))
     steps: list[Change] = []
     changes = dict(START)
-    for name, says, change, refused in _rungs(scenario):
+    for name, description, change, refused in _rungs(scenario):
         target = with_values(scenario, {**changes, **change})
-        before = after = steps[-1].after if steps else start
+        cost_before = cost_after = steps[-1].after if steps else start
         try:
-            after = before if refused else cost(target)
+            cost_after = cost_before if refused else cost(target)
         except EmberpoolError as error:
             refused = str(error)
         changes.update({} if refused else change)
-        steps.append(Change(name, says, target, before, after, refused))
+        steps.append(Change(name, description, target, cost_before, cost_after, refused))
     middles = ({"system": "cxl-d", NEAR: False}, {**changes, RELAXED: False})
-    for first, middle in zip(SWAPPED, middles, strict=True):
-        if first or scenario.machine.near_data_compute:
-            steps = _swap(steps, first, with_values(scenario, {**START, **middle}))
+    for position, middle in zip(SWAPPED, middles, strict=True):
+        if position or scenario.machine.near_data_compute:
+            steps = _swap(steps, position, with_values(scenario, {**START, **middle}))
     return Decomposition(tuple(steps), start, steps[-1].after)
 
 
 def _rungs(scenario: Scenario) -> tuple[tuple[str, str, Changes, str], ...]:
-    """Return each step's name, what it does, its changes, and why it is not asked for, if it is not."""
+    """Return each step's name, description, changes, and the reason why it is not asked for, or ""."""
     bound, relaxed = asked_of_cxl(scenario)
-    near = scenario.machine.near_data_compute
-    card = "Near-data processing" if near else "Pooling on the GPU"
+    near_data = scenario.machine.near_data_compute
+    card = "Near-data processing" if near_data else "Pooling on the GPU"
     tables = "tables move from the host to a card, "
-    who = "whose logic looks up, pools and updates" if near else "near-data compute is off: rows cross the link, the GPU pools"
+    pooling_text = (
+        "whose logic looks up, pools and updates" if near_data else "near-data compute is off: rows cross the link, the GPU pools"
+    )
     batches = "batch" if bound == 1 else "batches"
     return (
-        (card, tables + who, {"system": "pcie"}, ""),
+        (card, tables + pooling_text, {"system": "pcie"}, ""),
         ("Hardware hand-offs", "CXL moves lines by itself: no synchronising, copying and dispatching", {"system": "cxl-d"}, ""),
         (
             "Undo log beside top MLP",
@@ -134,26 +139,33 @@ def _rungs(scenario: Scenario) -> tuple[tuple[str, str, Changes, str], ...]:
     )
 
 
-def _swap(steps: list[Change], first: int, middle: Scenario) -> list[Change]:
-    """Add to a step and its successor the same changes the other way round, by way of `middle`."""
-    one, two = steps[first], steps[first + 1]
-    if one.refused or two.refused:
+def _swap(steps: list[Change], position: int, middle: Scenario) -> list[Change]:
+    """Add their swapped order, by way of the scenario `middle`, to a step and its successor."""
+    step, successor = steps[position], steps[position + 1]
+    if step.refused or successor.refused:
         return steps
     try:
-        between = cost(middle)
+        middle_cost = cost(middle)
     except EmberpoolError:
         return steps
-    early = replace(two, scenario=middle, before=one.before, after=between)
-    late = replace(one, scenario=two.scenario, before=between, after=two.after)
-    return [*steps[:first], replace(one, swapped=late), replace(two, swapped=early), *steps[first + 2 :]]
+    swapped_successor = replace(successor, scenario=middle, before=step.before, after=middle_cost)
+    swapped_step = replace(step, scenario=successor.scenario, before=middle_cost, after=successor.after)
+    return [
+        *steps[:position],
+        replace(step, swapped=swapped_step),
+        replace(successor, swapped=swapped_successor),
+        *steps[position + 2 :],
+    ]
 
 
-def other_way(found: Decomposition) -> Decomposition:
-    """Return the same way with every pair that can be swapped in its other order."""
-    steps = list(found.steps)
-    for first in SWAPPED:
-        one, two = steps[first], steps[first + 1]
-        if one.swapped and two.swapped:
-            early, late = (replace(x.swapped, swapped=replace(x, swapped=None)) for x in (two, one) if x.swapped)
-            steps[first : first + 2] = [early, late]
-    return replace(found, steps=tuple(steps))
+def other_way(forward: Decomposition) -> Decomposition:
+    """Return the decomposition with every swappable pair of steps in its other order."""
+    steps = list(forward.steps)
+    for position in SWAPPED:
+        step, successor = steps[position], steps[position + 1]
+        if step.swapped and successor.swapped:
+            swapped_successor, swapped_step = (
+                replace(change.swapped, swapped=replace(change, swapped=None)) for change in (successor, step) if change.swapped
+            )
+            steps[position : position + 2] = [swapped_successor, swapped_step]
+    return replace(forward, steps=tuple(steps))

@@ -1,7 +1,7 @@
-"""The effect of a knob here: one that changes no result of the estimate says so, with the reason where there is one.
+"""The effect of a knob in a scenario: whether moving the knob changes a result of the estimate, and why not.
 
-A knob is moved to its other choices, to half and double, and to the ends of its range; what the estimate cannot
-know, such as faults and weights, acts in a full run and declares so.
+A knob is moved to its other choices, to half and double, and to the ends of its range. Knobs of faults and weights, which
+no estimate knows, declare that they act in a full run.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ TRIED = {
 
 @dataclass(frozen=True)
 class KnobEffect:
-    """Whether moving a knob changes a result, when one has to run in full to see it, and why not where it does not."""
+    """Whether moving a knob changes a result; `sentence` says why not, or which full run shows the change."""
 
     acts: bool
     sentence: str = ""
@@ -40,57 +40,59 @@ class KnobEffect:
 
 @lru_cache(maxsize=8192)
 def effect(scenario: Scenario, path: str) -> KnobEffect:
-    """Return what the knob at `path` does in this scenario; takes a few estimates where it does nothing."""
+    """Return the effect of the knob at `path`; takes a few estimates where the knob has none."""
     knob = KNOBS[path]
     if knob.acts != "always":
         return _in_full(scenario, knob)
-    others = list(moved(scenario, knob))
-    if not others:
+    variants = list(moved(scenario, knob))
+    if not variants:
         return KnobEffect(True, "Moves only together with other knobs.")
     owners = readers(path)
-    if owners and not any(set(owners) & powered(one.system, one.machine).keys() for one in (scenario, *others)):
-        near = "near-data" in owners and not scenario.machine.near_data_compute
-        missing = "near-data compute is off" if near else f"system {scenario.system} uses no {devices_named(owners)}"
-        return KnobEffect(False, f"{NOTHING}: {missing}.")
-    own, refusals = _outcome(scenario), []
-    if not _runs(own) and not any(_runs(_outcome(other)) for other in others):
+    if owners and not any(set(owners) & powered(variant.system, variant.machine).keys() for variant in (scenario, *variants)):
+        lacks_near_data = "near-data" in owners and not scenario.machine.near_data_compute
+        reason = "near-data compute is off" if lacks_near_data else f"system {scenario.system} uses no {devices_named(owners)}"
+        return KnobEffect(False, f"{NOTHING}: {reason}.")
+    own_outcome, refusals = _outcome(scenario), []
+    if not _runs(own_outcome) and not any(_runs(_outcome(variant)) for variant in variants):
         return KnobEffect(False, f"{NOTHING}: the machine cannot run, and no other value that was tried changes that.")
-    for other in others:
-        found = _outcome(other)
-        if isinstance(found, str):
-            refusals.append(found)
-        elif isinstance(own, str) or not same(own, found):
+    for variant in variants:
+        outcome = _outcome(variant)
+        if isinstance(outcome, str):
+            refusals.append(outcome)
+        elif isinstance(own_outcome, str) or not same(own_outcome, outcome):
             return KnobEffect(True)
-    if knob.learned and scenario.run.training and not scenario.data.digest and len(refusals) < len(others):
+    if knob.learned and scenario.run.training and not scenario.data.digest and len(refusals) < len(variants):
         return KnobEffect(True, "Acts on what a full run learns, not in the estimate.")
-    start = STUCK if len(refusals) == len(others) else NOTHING
+    start = STUCK if len(refusals) == len(variants) else NOTHING
     return KnobEffect(False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or TRIED[knob.kind in WORDS]}")
 
 
-def same(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
+def same(results: Mapping[str, float | None], other_results: Mapping[str, float | None]) -> bool:
     """Return whether two runs have the same results."""
-    pairs = [(value, other.get(name)) for name, value in one.items()]
-    alike = (a == b or (a is not None and b is not None and isclose(a, b, rel_tol=SAME)) for a, b in pairs)
-    return one.keys() == other.keys() and all(alike)
+    pairs = [(number, other_results.get(name)) for name, number in results.items()]
+    equalities = (a == b or (a is not None and b is not None and isclose(a, b, rel_tol=SAME)) for a, b in pairs)
+    return results.keys() == other_results.keys() and all(equalities)
 
 
 def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
     system = system_in_force(scenario)
-    filled = bool(system.caches and max(system.caches(scenario)) > 0) or bool(system.cache and warm(scenario, system.cache))
-    filled = filled or bool(medium_cache(scenario, system).lines)
-    off = {
-        "memories": "" if filled else f"system {scenario.system} has no cache that a run could begin with filled.",
+    starts_filled = bool(system.caches and max(system.caches(scenario)) > 0) or bool(
+        system.cache and warm(scenario, system.cache)
+    )
+    starts_filled = starts_filled or bool(medium_cache(scenario, system).lines)
+    obstacles = {
+        "memories": "" if starts_filled else f"system {scenario.system} has no cache that a run could begin with filled.",
         "training": "" if scenario.run.training else "functional training is off.",
         "outages": "" if active(scenario) else "no fault is asked for.",
         "file": "" if scenario.data.digest else "it acts on a data file, and there is none.",
     }
-    missing = off.get(knob.acts, "") or _needed(scenario, knob.needs)
-    where = f"{PLACES.get(knob.acts, 'a full run')}{', on the page Failures' * (knob.acts == 'campaign')}"
-    return KnobEffect(not missing, f"{NOTHING}: {missing}" if missing else f"Acts in {where}, not in the estimate.")
+    obstacle = obstacles.get(knob.acts, "") or _unmet_need(scenario, knob.needs)
+    place = f"{PLACES.get(knob.acts, 'a full run')}{', on the page Failures' * (knob.acts == 'campaign')}"
+    return KnobEffect(not obstacle, f"{NOTHING}: {obstacle}" if obstacle else f"Acts in {place}, not in the estimate.")
 
 
-def _needed(scenario: Scenario, needs: str) -> str:
-    """Say what a knob lacks to do anything: a fault that strikes, or another knob that is not 0."""
+def _unmet_need(scenario: Scenario, needs: str) -> str:
+    """Return the condition that a knob lacks: a fault that strikes, or another knob above 0; "" for none."""
     if not needs:
         return ""
     if "." in needs:
@@ -113,45 +115,49 @@ def devices_named(devices: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=256)
 def _outcome(scenario: Scenario) -> Mapping[str, float | None] | str:
-    (found,) = estimates([scenario])
-    return found.results or found.outcome
+    (estimate,) = estimates([scenario])
+    return estimate.results or estimate.outcome
 
 
 def _runs(outcome: Mapping[str, float | None] | str) -> bool:
-    return not isinstance(outcome, str) and any(value is not None for value in outcome.values())
+    return not isinstance(outcome, str) and any(number is not None for number in outcome.values())
 
 
 def moved(scenario: Scenario, knob: Knob) -> Iterator[Scenario]:
-    """Yield the scenario with the knob at other values, without those that it cannot take alone."""
-    own = values(scenario)[knob.path]
-    for value in dict.fromkeys(_others(scenario, knob, own)):
-        if value == own:
+    """Yield the scenario at each other value that the knob can take alone."""
+    value_in_force = values(scenario)[knob.path]
+    for candidate in dict.fromkeys(_candidates(scenario, knob, value_in_force)):
+        if candidate == value_in_force:
             continue
         try:
-            yield with_values(scenario, {knob.path: check(knob, value)})
+            yield with_values(scenario, {knob.path: check(knob, candidate)})
         except BadInput:
             continue  # out of range, or at odds with another knob
 
 
-def _others(scenario: Scenario, knob: Knob, own: Any) -> Iterator[Any]:
-    """Yield other values: the near ones first, since most knobs show their effect at once."""
+def _candidates(scenario: Scenario, knob: Knob, value_in_force: Any) -> Iterator[Any]:
+    """Yield candidate values of a knob, the near ones first, since most knobs show their effect at once."""
     if knob.kind == "switch":
         yield from (True, False)
     elif knob.kind == "choice":
-        yield from offered(knob, own)
+        yield from offered(knob, value_in_force)
     elif knob.kind == "assumptions":
-        yield tuple((name, one.high) for name, one in constants(scenario).items())
+        yield tuple((name, constant.high) for name, constant in constants(scenario).items())
     elif knob.parts:
-        yield "" if own else LISTING.join(knob.parts())
+        yield "" if value_in_force else LISTING.join(knob.parts())
     elif knob.kind == "text" and knob.acts == "always":
-        yield "" if own else "0"  # a plan: all on the first part, as there always is one
+        yield "" if value_in_force else "0"  # a plan: all on the first part, as there always is one
     elif knob.kind == "widths":
-        yield (*(2 * width for width in own[:-1]), own[-1])
-    elif knob.kind in ("ints", "floats") or isinstance(own, tuple):
-        yield from (tuple(2 * item for item in own), tuple(item // 2 for item in own))
-        yield from () if any(own) else ((knob.low,), (knob.high,))
+        yield (*(2 * width for width in value_in_force[:-1]), value_in_force[-1])
+    elif knob.kind in ("ints", "floats") or isinstance(value_in_force, tuple):
+        yield from (tuple(2 * number for number in value_in_force), tuple(number // 2 for number in value_in_force))
+        yield from () if any(value_in_force) else ((knob.low,), (knob.high,))
     elif knob.kind in ("int", "float"):
-        near = () if own is None else (2 * own, own // 2 if knob.kind == "int" else own / 2)
-        yield from chain(near, (knob.low, knob.high))
+        neighbours = (
+            ()
+            if value_in_force is None
+            else (2 * value_in_force, value_in_force // 2 if knob.kind == "int" else value_in_force / 2)
+        )
+        yield from chain(neighbours, (knob.low, knob.high))
     if knob.optional:
         yield None

@@ -30,7 +30,7 @@ LINEAR = 3.0  # up to this ratio of a range's ends its stops are evenly spaced
 
 
 def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
-    """Return all words of a knob; or round numbers up to a thousand times as large or small as the one in force.
+    """Return a knob's useful values: all its words, or round numbers within a factor of 1000 of the value in force.
 
     Small ranges are divided evenly, into tenths where they begin at 0 and hold more than a hundred whole numbers; others are
     doubled, as 1, 2, 5, 10 where they begin at 0. Capacity is doubled in whole modules.
@@ -39,28 +39,32 @@ def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
         return (False, True) if knob.kind == "switch" else offered(knob, in_force(settled, knob.path))
     if knob.only:
         return knob.only
-    own, low, high = in_force(settled, knob.path), knob.low or 0.0, knob.high or FAR
-    middle = own or low or 1.0
+    value_in_force, low, high = in_force(settled, knob.path), knob.low or 0.0, knob.high or FAR
+    middle = value_in_force or low or 1.0
     if knob.path == CAPACITY:
-        found = [capacity(settled, 2**power) for power in range(41)]
-    elif high <= LINEAR * low or (low == 0 and high <= TENTHS * (own or 1)):
-        few = knob.kind == "int" and high - low <= TENTHS**2
-        width = 1.0 if few else next(one for one in DECADES if TENTHS * one >= high - low)
+        candidates = [capacity(settled, 2**power) for power in range(41)]
+    elif high <= LINEAR * low or (low == 0 and high <= TENTHS * (value_in_force or 1)):
+        few_whole_numbers = knob.kind == "int" and high - low <= TENTHS**2
+        width = 1.0 if few_whole_numbers else next(decade for decade in DECADES if TENTHS * decade >= high - low)
         return [_typed(knob, low + k * width) for k in range(int((high - low) / width + 1e-9) + 1)]
     else:
-        found = [0.0, *DECADES] if low == 0 else [2.0**power for power in range(-30, 41)]
-    shown = (one for one in found if one == low or max(low, middle / FAR) <= one <= min(high, middle * FAR))
-    return [_typed(knob, one) for one in shown if knob.kind == "float" or one == round(one)]
+        candidates = [0.0, *DECADES] if low == 0 else [2.0**power for power in range(-30, 41)]
+    within_reach = (
+        candidate
+        for candidate in candidates
+        if candidate == low or max(low, middle / FAR) <= candidate <= min(high, middle * FAR)
+    )
+    return [_typed(knob, candidate) for candidate in within_reach if knob.kind == "float" or candidate == round(candidate)]
 
 
 def stops(settled: Scenario, knob: Knob) -> list[Any]:
-    """Return what is worth looking at, numbers in rising order with the one in force among them."""
-    found, own = useful(settled, knob), in_force(settled, knob.path)
-    return sorted({*found, own} - {None}) if knob.kind in NUMBERS else list(found)
+    """Return a knob's useful values and the value in force, numbers in rising order."""
+    candidates, value_in_force = useful(settled, knob), in_force(settled, knob.path)
+    return sorted({*candidates, value_in_force} - {None}) if knob.kind in NUMBERS else list(candidates)
 
 
 def settled_or_asked(scenario: Scenario) -> Scenario:
-    """Return a scenario with its nodes and memory settled; one that cannot be as it is."""
+    """Return a scenario with its nodes and memory settled, or as it is where they cannot be."""
     try:
         return sized_scenario(scenario)
     except EmberpoolError:
@@ -68,10 +72,10 @@ def settled_or_asked(scenario: Scenario) -> Scenario:
 
 
 def capacity(settled: Scenario, count: int) -> float:
-    """Return the value of the capacity's knob that so many whole modules have, as far as it goes."""
+    """Return the capacity in GB of `count` whole modules, within the range of the capacity's knob."""
     knob = KNOBS[CAPACITY]
-    asked = count * module_bytes(settled.machine) / GB
-    return min(max(asked, knob.low or 0.0), knob.high or asked)
+    gigabytes = count * module_bytes(settled.machine) / GB
+    return min(max(gigabytes, knob.low or 0.0), knob.high or gigabytes)
 
 
 def _typed(knob: Knob, number: float) -> float | int:
@@ -79,16 +83,16 @@ def _typed(knob: Knob, number: float) -> float | int:
 
 
 def in_force(settled: Scenario, path: str) -> Any:
-    """Return a knob's value, of an automatic one what it comes to; None where it comes to none."""
-    own = values(settled)[path]
+    """Return a knob's value, or the value that an automatic knob resolves to; None where there is none."""
+    knob_value = values(settled)[path]
     try:
-        return AUTOMATIC[path](settled) if own is None and path in AUTOMATIC else own
+        return AUTOMATIC[path](settled) if knob_value is None and path in AUTOMATIC else knob_value
     except BadInput:
         return None
 
 
-def _policy(of: Callable[[LogPolicy], Any]) -> Callable[[Scenario], Any]:
-    return lambda s: of(log_policy(s, load("systems", s.system)))
+def _policy(setting_of: Callable[[LogPolicy], Any]) -> Callable[[Scenario], Any]:
+    return lambda s: setting_of(log_policy(s, load("systems", s.system)))
 
 
 def _sharding(s: Scenario) -> str:
@@ -101,7 +105,7 @@ def _cache(s: Scenario) -> str | None:
     return cache_policy(s, cache).removesuffix(" in sets") if cache else None
 
 
-# What automatic knobs come to that settling a scenario leaves automatic.
+# The resolved values of knobs that are automatic even in a settled scenario.
 AUTOMATIC: Mapping[str, Callable[[Scenario], Any]] = {
     LINK: lambda s: payload_rate(s.machine) / GB,
     MODULE: lambda s: module_bytes(s.machine) / GB,

@@ -1,7 +1,7 @@
-"""Knob strips: step time, energy and cost over one knob's useful values, so that one sees where it stops to matter.
+"""Knob strips: step time, energy and cost over one knob's useful values, to show where the knob stops to matter.
 
 All stops of all strips go through one call of `estimates`. The useful range is where the step still changes, and at least
-a decade to either side of the value in force. What is automatic beside the knob stays so.
+a decade to either side of the value in force. Other automatic knobs stay automatic.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ from .knob_effect import SAME
 from .knob_stops import NUMBERS, WORDS, in_force, settled_or_asked, stops
 from .relaxation import LINK
 
-CHANGE = 0.01  # of the step: what changes it by less has stopped to matter
+CHANGE = 0.01  # of the step: a smaller change does not matter
 NEAR = 10.0  # factor around the value in force that is always shown
 MOST = 10
-# What products have beside CXL links: network ports at 90 % of their line, pinned copies over 16 lanes at 82 %.
+# Payload rates of products other than CXL links: network ports at 90 % of their line, pinned copies over 16 lanes at 82 %.
 PRODUCTS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "machine.network_bandwidth_GBps": ((11.25, "100 Gb/s"), (22.5, "200 Gb/s"), (45.0, "400 Gb/s")),
     "machine.pcie_bandwidth_GBps": ((13.0, "×16 Gen3"), (26.0, "×16 Gen4"), (52.0, "×16 Gen5")),
@@ -44,9 +44,12 @@ class Mark:
 
 @dataclass(frozen=True)
 class Stop:
-    """What a batch and its machine cost with the knob at `value`, in seconds, joules and USD; NaN and why, if it cannot run.
+    """A batch's time and energy and the machine's price at one value of a knob.
 
-    USD are NaN too where a part has no published price.
+    value, text: the knob's value, and the same as text.
+    seconds, joules: step time [s] and energy [J] of a batch; NaN where the machine cannot run.
+    dollars: the machine's price [USD]; NaN also where a part has no published price.
+    refused: why the machine cannot run; "" where it can.
     """
 
     value: Any
@@ -59,10 +62,15 @@ class Stop:
 
 @dataclass(frozen=True)
 class Strip:
-    """One knob: its stops in order, `at` the place of the value in force, the baseline as a stop, and what products have.
+    """One knob's stops, from which a page draws a strip.
 
-    From the number `enough` on, none that was looked at changes the step by 1 %: it
-    is None where the last still does, and for words, which have no order.
+    path: the knob.
+    at: the index of the value in force among the stops.
+    stops: the stops in the order of their values.
+    baseline: the baseline system as a stop, if there is one.
+    marks: values that products have.
+    enough: the value beyond which no stop changes the step by 1 %; None where the last still does, and for words.
+    sentence: the finding.
     """
 
     path: str
@@ -81,8 +89,8 @@ class Strip:
     @property
     def acts(self) -> bool:
         """Whether the stop in force can run, and some other that can differs from it, by more than is lost in adding up."""
-        ran = [(one.seconds, one.joules, one.dollars) for one in self.stops if not one.refused]
-        return not self.own.refused and not bool(np.allclose(ran, [ran[0]], rtol=SAME, atol=0.0, equal_nan=True))
+        outcomes = [(stop.seconds, stop.joules, stop.dollars) for stop in self.stops if not stop.refused]
+        return not self.own.refused and not bool(np.allclose(outcomes, [outcomes[0]], rtol=SAME, atol=0.0, equal_nan=True))
 
 
 def strips(scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MOST) -> tuple[Strip, ...]:
@@ -91,126 +99,140 @@ def strips(scenario: Scenario, paths: Sequence[str], baseline: Scenario | None =
     The value in force joins those worth looking at. Lists and texts have no strip.
     """
     settled = settled_or_asked(scenario)
-    held = {path: own for path in paths if (own := _held(settled, path)) is not None}
-    asked = {path: stops(settled, KNOBS[path]) for path in held}
-    made = {path: [_made(scenario, path, value) for value in tried] for path, tried in asked.items()}
-    points = [one for some in made.values() for one in some if isinstance(one, Scenario)]
-    *found, base = estimates([*points, baseline or scenario])
-    results = iter(found)
+    values_in_force = {
+        path: value_in_force for path in paths if (value_in_force := _single_value_in_force(settled, path)) is not None
+    }
+    stop_values = {path: stops(settled, KNOBS[path]) for path in values_in_force}
+    points_by_path = {
+        path: [_scenario_or_refusal(scenario, path, candidate) for candidate in candidates]
+        for path, candidates in stop_values.items()
+    }
+    points = [point for path_points in points_by_path.values() for point in path_points if isinstance(point, Scenario)]
+    *estimated, base = estimates([*points, baseline or scenario])
+    results = iter(estimated)
     reference = stop(baseline.system, baseline.system, base) if baseline else None
-    drawn = []
-    for path, tried in asked.items():
+    strips_by_path = []
+    for path, candidates in stop_values.items():
         row = [
-            stop(value, knobs.write(KNOBS[path], value), next(results) if isinstance(one, Scenario) else one)
-            for value, one in zip(tried, made[path], strict=True)
+            stop(candidate, knobs.write(KNOBS[path], candidate), next(results) if isinstance(point, Scenario) else point)
+            for candidate, point in zip(candidates, points_by_path[path], strict=True)
         ]
-        drawn.append(_strip(settled, path, row, tried.index(held[path]), reference, most))
-    return tuple(drawn)
+        strips_by_path.append(_strip(settled, path, row, candidates.index(values_in_force[path]), reference, most))
+    return tuple(strips_by_path)
 
 
-def stop(value: Any, text: str, found: Result | str) -> Stop:
-    """Return a result as a stop, or why there is none."""
-    if isinstance(found, str) or not found.ran:
-        return Stop(value, text, refused=found if isinstance(found, str) else found.outcome)
-    one = found.results
-    seconds, joules = (one[name] or 0.0 for name in ("Step time [ms]", "Energy per batch [J]"))
-    dollars = one["Capital cost [USD]"]
-    return Stop(value, text, seconds * MS, joules, nan if dollars is None else dollars)
+def stop(knob_value: Any, text: str, estimate: Result | str) -> Stop:
+    """Return an estimate, or the sentence of a refusal, as a stop."""
+    if isinstance(estimate, str) or not estimate.ran:
+        return Stop(knob_value, text, refused=estimate if isinstance(estimate, str) else estimate.outcome)
+    results = estimate.results
+    seconds, joules = (results[name] or 0.0 for name in ("Step time [ms]", "Energy per batch [J]"))
+    dollars = results["Capital cost [USD]"]
+    return Stop(knob_value, text, seconds * MS, joules, nan if dollars is None else dollars)
 
 
-def _held(settled: Scenario, path: str) -> Any:
-    """Return the one value in force; None where there is none, or one per table."""
+def _single_value_in_force(settled: Scenario, path: str) -> Any:
+    """Return a knob's value in force; None for a knob that has none, or one per table."""
     knob = KNOBS[path]
-    own = in_force(settled, path) if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" else None
-    return None if isinstance(own, tuple) else own
+    value_in_force = in_force(settled, path) if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" else None
+    return None if isinstance(value_in_force, tuple) else value_in_force
 
 
-def _made(scenario: Scenario, path: str, value: Any) -> Scenario | str:
+def _scenario_or_refusal(scenario: Scenario, path: str, candidate: Any) -> Scenario | str:
     try:
-        return with_values(scenario, {path: value})
+        return with_values(scenario, {path: candidate})
     except BadInput as error:
         return str(error)
 
 
-def _strip(settled: Scenario, path: str, row: list[Stop], at: int, baseline: Stop | None, most: int) -> Strip:
-    knob, own = KNOBS[path], row[at]
+def _strip(settled: Scenario, path: str, row: list[Stop], own_index: int, baseline: Stop | None, max_stops: int) -> Strip:
+    knob, own_stop = KNOBS[path], row[own_index]
     ordered = knob.kind in NUMBERS
-    last = _enough(row) if ordered else None
-    shown = _thinned(_range(row, own), {at, at if last is None else last}, most) if ordered else list(range(len(row)))
+    enough_index = _enough_index(row) if ordered else None
+    shown_places = (
+        _thinned(_range(row, own_stop), {own_index, own_index if enough_index is None else enough_index}, max_stops)
+        if ordered
+        else list(range(len(row)))
+    )
     return Strip(
         path=path,
-        at=shown.index(at),
-        stops=tuple(row[i] for i in shown),
+        at=shown_places.index(own_index),
+        stops=tuple(row[i] for i in shown_places),
         baseline=baseline,
         marks=_marks(settled, path),
-        enough=None if last is None else row[last].value,
-        sentence=_numbers(knob, row, last) if ordered else _words(row, own),
+        enough=None if enough_index is None else row[enough_index].value,
+        sentence=_numbers(knob, row, enough_index) if ordered else _words(row, own_stop),
     )
 
 
-def _range(row: Sequence[Stop], own: Stop) -> list[int]:
-    """Return the places from the first change of the step to the last, and those near the value in force."""
-    moved = [i for i in range(len(row) - 1) if not _alike(row[i].seconds, row[i + 1].seconds)]
-    near = [i for i, one in enumerate(row) if one.value == 0 or own.value / NEAR <= one.value <= own.value * NEAR]
-    return list(range(min(moved + near), max([i + 1 for i in moved] + near) + 1))
+def _range(row: Sequence[Stop], own_stop: Stop) -> list[int]:
+    """Return the indices from the step's first change to its last, and those near the value in force."""
+    changes = [i for i in range(len(row) - 1) if not _same_step(row[i].seconds, row[i + 1].seconds)]
+    near_places = [
+        i for i, stop in enumerate(row) if stop.value == 0 or own_stop.value / NEAR <= stop.value <= own_stop.value * NEAR
+    ]
+    return list(range(min(changes + near_places), max([i + 1 for i in changes] + near_places) + 1))
 
 
-def _alike(one: float, other: float) -> bool:
-    return isfinite(one) == isfinite(other) and not abs(other - one) >= CHANGE * one
+def _same_step(seconds: float, other_seconds: float) -> bool:
+    return isfinite(seconds) == isfinite(other_seconds) and not abs(other_seconds - seconds) >= CHANGE * seconds
 
 
-def _thinned(places: list[int], marked: set[int], most: int) -> list[int]:
-    """Return at most so many of the places, evenly, both ends and those that are marked among them."""
-    if len(places) <= most:
+def _thinned(places: list[int], marked: set[int], max_places: int) -> list[int]:
+    """Return at most `max_places` of the places, evenly, with both ends and the marked places among them."""
+    if len(places) <= max_places:
         return places
-    even = np.linspace(0, len(places) - 1, most - len(marked)).round().astype(int)
-    return sorted({*(places[i] for i in even), *(marked & {*places})})
+    even_places = np.linspace(0, len(places) - 1, max_places - len(marked)).round().astype(int)
+    return sorted({*(places[i] for i in even_places), *(marked & {*places})})
 
 
-def _enough(row: Sequence[Stop]) -> int | None:
-    """Return the first place from which on no step differs from its own by 1 %; None if that is the last, or none runs."""
-    ran = [i for i, one in enumerate(row) if not one.refused]
-    for n, i in enumerate(ran[:-1]):
-        if all(_alike(row[i].seconds, row[j].seconds) for j in ran[n + 1 :]):
+def _enough_index(row: Sequence[Stop]) -> int | None:
+    """Return the index of the first step that no later step differs from by 1 %; None for the last, or if none runs."""
+    runnable = [i for i, stop in enumerate(row) if not stop.refused]
+    for n, i in enumerate(runnable[:-1]):
+        if all(_same_step(row[i].seconds, row[j].seconds) for j in runnable[n + 1 :]):
             return i
     return None
 
 
 def _marks(settled: Scenario, path: str) -> tuple[Mark, ...]:
-    """Return what products have, alike ones as one."""
-    found: dict[float, list[str]] = {}
+    """Return the marks of products on a knob; products of the same rate share a mark."""
+    texts_by_rate: dict[float, list[str]] = {}
     if path == LINK:
         for name, raw, payload in products(settled.machine):
-            found.setdefault(round(payload / GB, 3), []).append(f"{name}, {figure(raw / GB, 'GB/s')} raw")
-    return tuple(Mark(value, " or ".join(some)) for value, some in found.items()) or tuple(
-        Mark(value, text) for value, text in PRODUCTS.get(path, ())
+            texts_by_rate.setdefault(round(payload / GB, 3), []).append(f"{name}, {figure(raw / GB, 'GB/s')} raw")
+    return tuple(Mark(rate, " or ".join(texts)) for rate, texts in texts_by_rate.items()) or tuple(
+        Mark(rate, text) for rate, text in PRODUCTS.get(path, ())
     )
 
 
-def _numbers(knob: Knob, row: Sequence[Stop], enough: int | None) -> str:
-    ran, unit = [one for one in row if not one.refused], f" {knob.unit}" if knob.unit else ""
-    if not ran:
+def _numbers(knob: Knob, row: Sequence[Stop], enough_index: int | None) -> str:
+    runnable, unit = [stop for stop in row if not stop.refused], f" {knob.unit}" if knob.unit else ""
+    if not runnable:
         return row[0].refused
-    if enough is None:
-        beyond = [one for one in row if one.refused and one.value > ran[-1].value]
-        rest = f"beyond it: {beyond[0].refused}" if beyond else "the last value looked at."
-        return f"Up to {four_digits(ran[-1].value)}{unit} the step changes; {rest}"
-    if row[enough] is ran[0]:
-        return f"From {four_digits(ran[0].value)} to {four_digits(ran[-1].value)}{unit} the step changes by less than 1 %."
-    step = row[enough].seconds / MS
-    return f"Beyond {four_digits(row[enough].value)}{unit} the step of {figure(step, 'ms')} changes by less than 1 %."
+    if enough_index is None:
+        larger_refused = [stop for stop in row if stop.refused and stop.value > runnable[-1].value]
+        rest = f"beyond it: {larger_refused[0].refused}" if larger_refused else "the last value looked at."
+        return f"Up to {four_digits(runnable[-1].value)}{unit} the step changes; {rest}"
+    if row[enough_index] is runnable[0]:
+        return (
+            f"From {four_digits(runnable[0].value)} to {four_digits(runnable[-1].value)}{unit} the step changes by less than 1 %."
+        )
+    step = row[enough_index].seconds / MS
+    return f"Beyond {four_digits(row[enough_index].value)}{unit} the step of {figure(step, 'ms')} changes by less than 1 %."
 
 
-def _words(row: Sequence[Stop], own: Stop) -> str:
-    ran = [one for one in row if not one.refused]
-    best = min(ran, key=lambda one: one.seconds, default=own)
-    if not ran or own.refused:
-        return own.refused
-    if _alike(own.seconds, best.seconds):
+def _words(row: Sequence[Stop], own_stop: Stop) -> str:
+    runnable = [stop for stop in row if not stop.refused]
+    fastest = min(runnable, key=lambda stop: stop.seconds, default=own_stop)
+    if not runnable or own_stop.refused:
+        return own_stop.refused
+    if _same_step(own_stop.seconds, fastest.seconds):
         return "No other value makes the step shorter by 1 %."
-    return f"With {best.text} the step takes {figure(best.seconds / MS, 'ms')} instead of {figure(own.seconds / MS, 'ms')}."
+    milliseconds, own_milliseconds = figure(fastest.seconds / MS, "ms"), figure(own_stop.seconds / MS, "ms")
+    return f"With {fastest.text} the step takes {milliseconds} instead of {own_milliseconds}."
 
 
-def four_digits(value: float) -> str:
+def four_digits(number: float) -> str:
     """Return a number in four digits, with its thousands in groups."""
-    return exact(float(f"{value:.4g}"))
+    return exact(float(f"{number:.4g}"))

@@ -1,4 +1,4 @@
-"""The planner's gap: the bandwidth that TorchRec's planner expects of a cached table, beside what its hits really give.
+"""The planner's gap: the bandwidth that TorchRec's planner expects of a cached table, beside the real one.
 
 The planner takes the share of rows in the cache for the share of hits, mixes the two rates arithmetically, and divides by
 ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: its constants, 897 and 32 GB/s, and that formula.
@@ -24,11 +24,11 @@ class Overlay(NamedTuple):
 
     @property
     def factors(self) -> tuple[float, ...]:
-        """By how much each step changes the bandwidth; their product is real / planner."""
-        return tuple(after / before for before, after in pairwise(self))
+        """The factor by which each step changes the bandwidth; their product is real / planner."""
+        return tuple(next_bandwidth / bandwidth for bandwidth, next_bandwidth in pairwise(self))
 
 
 def overlay(ratio: float, hit_rate: float) -> Overlay:
-    """Return the bandwidths of a table of whose rows a share is in the cache, and of whose lookups the cache has another."""
-    theirs, hits = (share * HBM + (1 - share) * HBM_TO_DDR for share in (ratio, hit_rate))
-    return Overlay(theirs / DERATING, theirs, hits, 1 / (hit_rate / HBM + (1 - hit_rate) / HBM_TO_DDR))
+    """Return the bandwidths of a table with a share `ratio` of its rows in the cache and a `hit_rate` of its lookups."""
+    planner_rate, hit_weighted_rate = (share * HBM + (1 - share) * HBM_TO_DDR for share in (ratio, hit_rate))
+    return Overlay(planner_rate / DERATING, planner_rate, hit_weighted_rate, 1 / (hit_rate / HBM + (1 - hit_rate) / HBM_TO_DDR))

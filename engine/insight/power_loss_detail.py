@@ -1,4 +1,4 @@
-"""A power loss in detail: the batches around it, what was logged and committed by then, and what is run again."""
+"""A power loss in detail: the batches around the fault, their logs and commits, and the batches that are run again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -44,35 +44,37 @@ def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail
         restart_seconds=scenario.faults.restart_seconds,
     )
     m = replace(calm, settled=replace(calm.settled, scenario=replace(calm.scenario, faults=faults)))
-    done, _ = run(m, amounts, None, untrained(m))
-    before, after = done.segments[:2]
-    crash, gap = done.crashes[0], 1.2 * step
-    rows = (*_segment(before, crash, False, -before.length), *_segment(after, crash, True, gap))
+    struck_run, _ = run(m, amounts, None, untrained(m))
+    segment_before, segment_after = struck_run.segments[:2]
+    crash, gap = struck_run.crashes[0], 1.2 * step
+    rows = (*_segment(segment_before, crash, False, -segment_before.length), *_segment(segment_after, crash, True, gap))
     return PowerLossDetail(rows, crash)
 
 
-def _segment(segment: Segment, crash: Crash, again: bool, shift: float) -> Iterator[Row]:
-    """Yield the batches and persists of one segment, its seconds shifted by `shift`; what the fault cut is torn."""
+def _segment(segment: Segment, crash: Crash, is_resumed: bool, shift: float) -> Iterator[Row]:
+    """Yield the batches and persists of one segment, its seconds shifted by `shift`; persists that the fault cut are torn."""
     line = segment.timeline
-    low = 0.0 if again else _ended(segment, crash.begun - 1 - BEFORE)
-    high = min(_ended(segment, crash.resumption.embedding_batch + AFTER - 1), segment.length) if again else segment.length
+    low = 0.0 if is_resumed else _batch_end(segment, crash.begun - 1 - BEFORE)
+    high = (
+        min(_batch_end(segment, crash.resumption.embedding_batch + AFTER - 1), segment.length) if is_resumed else segment.length
+    )
     for n in range(len(line.batch_ends)):
         batch = segment.first + n
-        kept, counts = batch < crash.resumption.embedding_batch, batch >= crash.begun
-        fate = ("counts" if counts else "run again") if again else ("counts" if kept else "lost")
-        spans = [("Batch", _ended(segment, batch - 1), float(line.batch_ends[n]), fate)]
+        is_kept, is_first_run = batch < crash.resumption.embedding_batch, batch >= crash.begun
+        fate = ("counts" if is_first_run else "run again") if is_resumed else ("counts" if is_kept else "lost")
+        spans = [("Batch", _batch_end(segment, batch - 1), float(line.batch_ends[n]), fate)]
         for k, task in enumerate(line.graph.tasks):
             start, end = float(line.start[n, k]), float(line.end[n, k])
             if task.persists and not isnan(start):
-                cut = not again and (isnan(end) or end > segment.length)
+                cut = not is_resumed and (isnan(end) or end > segment.length)
                 spans.append((LANES[task.persists], start, segment.length if isnan(end) else end, "torn" if cut else fate))
-        for lane, start, end, told in spans:
+        for lane, start, end, span_fate in spans:
             if max(start, low) < min(end, high):
                 times = {"Start [ms]": (max(start, low) + shift) / MS, "End [ms]": (min(end, high) + shift) / MS}
-                yield {"Lane": lane, "Batch": batch, "Fate": told, "After": again, **times}
+                yield {"Lane": lane, "Batch": batch, "Fate": span_fate, "After": is_resumed, **times}
 
 
-def _ended(segment: Segment, batch: int) -> float:
-    """Return when a batch of the run ended, in the segment's seconds; 0 for one before it."""
+def _batch_end(segment: Segment, batch: int) -> float:
+    """Return the end of a batch in the segment's seconds; 0 for a batch before the segment."""
     n, ends = batch - segment.first, segment.timeline.batch_ends
     return 0.0 if n < 0 else float(ends[min(n, len(ends) - 1)])

@@ -25,7 +25,7 @@ from ..units import GB
 from .cost import cost
 from .decomposition import BOUND, RELAXED, asked_of_cxl
 
-SLACK = 0.01  # hidden means: within this share of the step time with a log that nobody waits for
+SLACK = 0.01  # a log is hidden if the step is within this share of the step without any wait for the log
 RATE, LINK = "pmem.sequential-write-rate", "machine.cxl_bandwidth_GBps"
 WIDEST = KNOBS[LINK].high or 0.0
 UNLIMITED = int(KNOBS[BOUND].high or 0)
@@ -38,10 +38,14 @@ MOST_SEEN = LONGEST - 2  # the largest bound whose waits an estimate is long eno
 
 @dataclass(frozen=True)
 class Log:
-    """The MLP log on one machine, written with `rate` bytes per second, which `limit` ("pmem" or "cxl") allows.
+    """The MLP log on one machine.
 
-    Times are seconds: `writing` of one whole log, `gate` what it gets of each batch; the step when strict, with the `own`
-    bound, and when `unlimited`. `needed` is the smallest bound whose step is within 1 % of the last.
+    rate: bandwidth with which the log is written [bytes/s].
+    limit: the end that limits the rate, "pmem" or "cxl".
+    writing: time to write one whole log [s].
+    gate: time that the log gets beside each batch's top MLP [s].
+    needed: smallest staleness bound whose step is within 1 % of the unlimited one [batches].
+    strict, own, unlimited: step time with a bound of 0, with the scenario's bound, and without a bound [s].
     """
 
     rate: float
@@ -71,10 +75,14 @@ class Log:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The present log, and what it would be with a slower or faster PMEM, or link, the other end never the limit.
+    """The present log, and the logs of machines with a slower or faster PMEM, or link, the other end never the limit.
 
-    `enough` is the log bandwidth in bytes per second from which on a strict log is as fast, `hundreds_below` that below
-    which it needs a staleness of a hundred batches; None where the curve of the present limit has no such point.
+    bound: the scenario's staleness bound [batches].
+    now: the log of the scenario's machine.
+    curves: the logs of the other machines.
+    enough: log bandwidth from which on a strict log is as fast [bytes/s].
+    hundreds_below: log bandwidth below which a log needs a staleness of a hundred batches [bytes/s].
+    Both are None where the curve of the present limit has no such point.
     """
 
     bound: int
@@ -87,27 +95,27 @@ class Relaxation:
 def closed_form(writing: float, gate: float, unlimited: float) -> int:
     """Return the staleness bound that keeps the exposed part of the log within 1 % of the unlimited step.
 
-    In bound + 1 batches two logs of `writing` seconds must be complete, in `gate` seconds of each batch; what is missing
-    is waited for. A bound of 0 writes another log, with its own batch's rows, which only an estimate can judge.
+    In bound + 1 batches two logs of `writing` seconds must be complete, in `gate` seconds of each batch; the step waits
+    for missing seconds. A bound of 0 writes another log, with its own batch's rows, which only an estimate can judge.
     """
     return max(ceil(2 * writing / (gate + SLACK * unlimited)) - 1, 0)
 
 
 def relaxation(scenario: Scenario) -> Relaxation:
-    """Estimate the log now and along both curves; raises CannotRun or BadKnob where system cxl cannot run."""
+    """Return the present log and those along both curves; raises CannotRun or BadKnob where system cxl cannot run."""
     base, bound = relaxable(scenario), asked_of_cxl(scenario)[0]
-    now = log(base, bound)
-    lowest = {"pmem": min(SLOWEST, now.rate / GB / SLOWER), "cxl": SLOWEST}
-    rates = ((limit, float(rate)) for limit, least in lowest.items() for rate in np.geomspace(least, FASTEST, POINTS))
+    present_log = log(base, bound)
+    lowest = {"pmem": min(SLOWEST, present_log.rate / GB / SLOWER), "cxl": SLOWEST}
+    rates = ((limit, float(rate)) for limit, slowest in lowest.items() for rate in np.geomspace(slowest, FASTEST, POINTS))
     curves = tuple(log(at(base, limit, rate), bound) for limit, rate in rates)
-    mine = [one for one in curves if one.limit == now.limit]
-    return Relaxation(bound, now, curves, _enough(base, mine), _hundreds_below(base, mine))
+    present_curve = [point for point in curves if point.limit == present_log.limit]
+    return Relaxation(bound, present_log, curves, _enough_rate(base, present_curve), _hundreds_below(base, present_curve))
 
 
 def relaxable(scenario: Scenario) -> Scenario:
     """Return the scenario under system cxl: PMEM capacity settled, links of several expanders joined into one to be moved.
 
-    It trains without end, since a short run ends before a log is waited for.
+    The scenario trains without end, since a short run ends before a log is waited for.
     """
     base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: asked_of_cxl(scenario)[1]})
     settled = sized(base, load("systems", base.system))
@@ -124,16 +132,20 @@ def ends(base: Scenario) -> dict[str, float]:
 
 def at(base: Scenario, limit: str, rate: float) -> Scenario:
     """Return the machine whose log is written with `rate` GB/s because of `limit`; the other end is at least twice as fast."""
-    modules, now = machine_of(fit(base)).devices["pmem"].modules, ends(base)
-    gbps = {end: rate if end == limit else max(own / GB, 2 * rate) for end, own in now.items()}
+    modules, rates = machine_of(fit(base)).devices["pmem"].modules, ends(base)
+    gbps = {end: rate if end == limit else max(own_rate / GB, 2 * rate) for end, own_rate in rates.items()}
     assumed = {**dict(base.machine.assume), RATE: gbps["pmem"] / modules}
     return with_values(base, {LINK: gbps["cxl"], "machine.assume": tuple(assumed.items())})
 
 
 def log(base: Scenario, bound: int) -> Log:
     """Return the account of the MLP log on one machine, `base` settled and strict."""
-    free, strict = _unlimited(base), cost(base)
-    writing, gate, unlimited = float(free.durations[0, free.template.roll]), gate_seconds(free), middle_step(free)
+    unlimited_line, strict = _unlimited(base), cost(base)
+    writing, gate, unlimited = (
+        float(unlimited_line.durations[0, unlimited_line.template.roll]),
+        gate_seconds(unlimited_line),
+        middle_step(unlimited_line),
+    )
     rates = ends(base)
     limit = min(rates, key=rates.__getitem__)
     return Log(
@@ -141,7 +153,7 @@ def log(base: Scenario, bound: int) -> Log:
         limit=limit,
         writing=writing,
         gate=gate,
-        needed=_needed(base, closed_form(writing, gate, unlimited), (1 + SLACK) * unlimited),
+        needed=_needed_bound(base, closed_form(writing, gate, unlimited), (1 + SLACK) * unlimited),
         strict=strict.seconds,
         own=cost(with_values(base, {BOUND: bound})).seconds,
         unlimited=unlimited,
@@ -155,30 +167,30 @@ def _unlimited(base: Scenario) -> Timeline:
 def middle_step(line: Timeline) -> float:
     """Return the interval between batch ends in the middle of a timeline: its last batch looks nothing up early."""
     ends = line.batch_ends
-    first, last = len(ends) // 2, len(ends) - 2
-    return float(ends[last] - ends[first]) / (last - first)
+    first_batch, last_batch = len(ends) // 2, len(ends) - 2
+    return float(ends[last_batch] - ends[first_batch]) / (last_batch - first_batch)
 
 
 def gate_seconds(line: Timeline) -> float:
-    """Return what a batch's top MLP leaves of the log's device: its seconds less those of other work on that device."""
+    """Return the seconds of a batch's top MLP in which the log's device has no other work."""
     g, batch = line.template, line.start.shape[0] // 2
-    begin, end = line.start[batch, g.gate], line.end[batch, g.gate]
+    gate_start, gate_end = line.start[batch, g.gate], line.end[batch, g.gate]
     server = g.tasks["server"]
-    mine = (server == server[g.roll]) & (np.arange(len(server)) != g.roll)
-    near = slice(batch - 1, batch + 2)
-    pieces = zip(line.start[near, mine].ravel(), line.end[near, mine].ravel(), strict=True)
-    free, now = 0.0, begin
+    device_tasks = (server == server[g.roll]) & (np.arange(len(server)) != g.roll)
+    batches = slice(batch - 1, batch + 2)
+    pieces = zip(line.start[batches, device_tasks].ravel(), line.end[batches, device_tasks].ravel(), strict=True)
+    free_seconds, instant = 0.0, gate_start
     for start, stop in sorted(pieces):
-        free += max(min(start, end) - now, 0.0)
-        now = max(now, stop)
-    return float(free + max(end - now, 0.0))
+        free_seconds += max(min(start, gate_end) - instant, 0.0)
+        instant = max(instant, stop)
+    return float(free_seconds + max(gate_end - instant, 0.0))
 
 
-def _needed(base: Scenario, guess: int, most: float) -> int:
-    """Return the smallest bound whose step takes at most `most` seconds, or the guess where estimates are too short for it."""
+def _needed_bound(base: Scenario, guess: int, max_seconds: float) -> int:
+    """Return the smallest bound whose step takes at most `max_seconds`, or the guess where estimates are too short for it."""
 
     def holds(bound: int) -> bool:
-        return bound >= 0 and cost(with_values(base, {BOUND: bound})).seconds <= most
+        return bound >= 0 and cost(with_values(base, {BOUND: bound})).seconds <= max_seconds
 
     reach, high = 1, guess
     while high < MOST_SEEN and not holds(high):
@@ -194,9 +206,9 @@ def _needed(base: Scenario, guess: int, most: float) -> int:
     return high
 
 
-def _enough(base: Scenario, curve: list[Log]) -> float | None:
+def _enough_rate(base: Scenario, curve: list[Log]) -> float | None:
     """Return the bytes per second from which on relaxing saves at most 1 %."""
-    paying = [one.rate for one in curve if one.pays]
+    paying = [point.rate for point in curve if point.pays]
     if not paying or paying[-1] == curve[-1].rate:
         return None if paying else 0.0
     return _edge(base, curve, paying[-1], 0)
@@ -204,16 +216,16 @@ def _enough(base: Scenario, curve: list[Log]) -> float | None:
 
 def _hundreds_below(base: Scenario, curve: list[Log]) -> float | None:
     """Return the bytes per second below which a bound of a hundred batches is needed."""
-    slow = [one.rate for one in curve if one.needed >= HUNDRED]
+    slow = [point.rate for point in curve if point.needed >= HUNDRED]
     return _edge(base, curve, slow[-1], HUNDRED - 1) if slow and slow[-1] < curve[-1].rate else None
 
 
 def _edge(base: Scenario, curve: list[Log], low: float, bound: int) -> float:
     """Return, to 1 %, the rate between `low` and the curve's next from which on `bound` batches are enough."""
-    high = next(one.rate for one in curve if one.rate > low)
+    high = next(point.rate for point in curve if point.rate > low)
     while high > 1.01 * low:
         middle = (low * high) ** 0.5
-        found = at(base, curve[0].limit, middle / GB)
-        enough = cost(with_values(found, {BOUND: bound})).seconds <= (1 + SLACK) * middle_step(_unlimited(found))
-        low, high = (low, middle) if enough else (middle, high)
+        machine = at(base, curve[0].limit, middle / GB)
+        is_enough = cost(with_values(machine, {BOUND: bound})).seconds <= (1 + SLACK) * middle_step(_unlimited(machine))
+        low, high = (low, middle) if is_enough else (middle, high)
     return high

@@ -1,8 +1,8 @@
 """Running costs of a machine: capital, electricity a month, and both for a billion samples.
 
 Electricity is paid at the room's meter whatever `machine.energy_level` counts. Capital is written off evenly over the hours of
-`machine.service_life_years` in which the machine trains (`machine.training_hours_a_month`); faults, what is drawn in other hours,
-staff and rent are not counted.
+`machine.service_life_years` in which the machine trains (`machine.training_hours_a_month`); faults, power in other hours, staff
+and rent are not counted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,13 +23,13 @@ from ..units import DAY, HOUR, MS
 YEAR = 365.25 * DAY
 MONTH = YEAR / 12
 KWH, BILLION = 1e3 * HOUR, 1e9
-TIME_ALONE = 90  # % of energy that is static, from which on differences are those of time
+TIME_ALONE = 90  # % of energy; from this static share on, energy ranks machines as time does
 PRICES = "machine.prices"
 
 
 @dataclass(frozen=True)
 class RunningCosts:
-    """In USD: the whole machine, a month's electricity (and its kWh), and both for a billion trained samples.
+    """Costs in USD: the whole machine, a month's electricity (and its kWh), and both for a billion trained samples.
 
     Capital, and with it the cost of samples, is None where a part has no published price.
     """
@@ -41,12 +41,12 @@ class RunningCosts:
 
 
 def running_costs(result: Result) -> RunningCosts | None:
-    """Return what a result's machine costs; None of a result that did not run."""
+    """Return the running costs of a result's machine; None for a result that did not run."""
     if not result.ran:
         return None
-    found = result.results
-    machine, step = result.scenario.machine, (found["Step time [ms]"] or 0.0) * MS
-    watts, capital = room_watts(result.scenario, (found["Energy per batch [J]"] or 0.0) / step), found["Capital cost [USD]"]
+    numbers = result.results
+    machine, step = result.scenario.machine, (numbers["Step time [ms]"] or 0.0) * MS
+    watts, capital = room_watts(result.scenario, (numbers["Energy per batch [J]"] or 0.0) / step), numbers["Capital cost [USD]"]
     paid = paid_while_training(machine, capital, watts, BILLION * step / result.scenario.data.batch_size)
     kwh_month, kwh_price = watts * MONTH * machine.training_hours_a_month / HOURS / KWH, prices.electricity(machine).value
     return RunningCosts(
@@ -58,21 +58,21 @@ def running_costs(result: Result) -> RunningCosts | None:
 
 
 class Paid(NamedTuple):
-    """USD of a while of training: capital that is written off in it, None without a price, and electricity."""
+    """USD for a time of training: the capital written off in that time, None without a price, and electricity."""
 
     capital: float | None
     electricity: float
 
 
 def paid_while_training(machine: MachineKnobs, capital: float | None, watts: float, seconds: float) -> Paid:
-    """Return what so many seconds of training cost on a machine of a price that draws so many watts in the room."""
+    """Return the cost of `seconds` of training on a machine of price `capital` that draws `watts` in the room."""
     trained = machine.service_life_years * YEAR * machine.training_hours_a_month / HOURS
     written_off = None if capital is None else capital * seconds / trained
     return Paid(written_off, watts * seconds / KWH * prices.electricity(machine).value)
 
 
 def room_watts(scenario: Scenario, watts: float) -> float:
-    """Return the watts at the room's meter of watts that are counted at the scenario's energy level."""
+    """Return the watts at the room's meter for watts that are counted at the scenario's energy level."""
     machine = scenario.machine
     housed = in_chassis(scenario.system, machine)
     in_room = {"device": drawn_in_room(housed), "node": drawn_in_room(housed) / drawn_in_node(housed), "room": 1.0}
@@ -80,12 +80,12 @@ def room_watts(scenario: Scenario, watts: float) -> float:
 
 
 def static_energy(results: Mapping[str, float | None]) -> str:
-    """Return the end of a sentence about energy: its static share, and that it ranks time where that is nearly all; may be ""."""
+    """Return a clause about the static share of energy; "" where the share is not known."""
     share = results.get("Static energy share [%]")
     if share is None:
         return ""
-    also = ", so that energy ranks machines as time does" if share >= TIME_ALONE else ""
-    return f", of which {percent(share / 100)} is static power{also}"
+    ranking_note = ", so that energy ranks machines as time does" if share >= TIME_ALONE else ""
+    return f", of which {percent(share / 100)} is static power{ranking_note}"
 
 
 def dollars(scenario: Scenario) -> str:
@@ -99,7 +99,7 @@ def electricity_dollars(scenario: Scenario) -> str:
 
 
 def running_dollars(scenario: Scenario) -> str:
-    """Return the unit of what is made of both."""
+    """Return the unit of sums of a machine's price and electricity."""
     return prices.dollars(scenario.machine, (*_prices(scenario), prices.electricity(scenario.machine)))
 
 
@@ -113,7 +113,7 @@ def swept_dollars(base: Scenario, paths: Iterable[str], settings: Iterable[tuple
 
 
 def price_note(scenario: Scenario) -> str:
-    """Return in a sentence which prices are not of the year asked for; "" where all are."""
+    """Return a sentence about prices that are not of the chosen year; "" where all are."""
     return prices.dates(scenario.machine, (*_prices(scenario), prices.electricity(scenario.machine)))
 
 
@@ -122,7 +122,7 @@ def _prices(scenario: Scenario) -> tuple[Constant, ...]:
 
 
 def assumptions(scenario: Scenario) -> str:
-    """Return in sentences what the running costs assume."""
+    """Return the assumptions of the running costs, in sentences."""
     machine, kwh = scenario.machine, prices.electricity(scenario.machine)
     life = f" ({LIFE.source})" if machine.service_life_years == LIFE.value else ""
     source = f" ({kwh.source})" if machine.electricity_USD_per_kWh is None else ""
@@ -132,10 +132,10 @@ def assumptions(scenario: Scenario) -> str:
         if fewer
         else "all the time"
     )
-    told = (
+    sentences = (
         f"Assumed: the machine trains {trains} for {exact(machine.service_life_years)} years{life} and is then worth nothing; "
         f"electricity, with fans, supplies and the room's cooling, costs {exact(kwh.value)} USD/kWh{source}.",
         "To train always would favour larger machines." if fewer else "",
         price_note(scenario),
     )
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, sentences))

@@ -1,4 +1,4 @@
-"""Saturation of the CXL link: step time against bandwidth, and what then sets the pace and hides the link."""
+"""Saturation of the CXL link: step time against bandwidth, and the devices that set the pace beyond it and hide the link."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ TOLD = 0.02  # of the link's busy time: hidden parts below it are not worth a cl
 
 @dataclass(frozen=True)
 class Carried:
-    """What one task does on the link in a batch: `busy` seconds, `exposed` ones among them, and what hides the rest."""
+    """One task's work on the link in a batch: `busy` seconds, `exposed` ones among them, and the cause that hides the rest."""
 
     task: str
     busy: float
@@ -31,10 +31,15 @@ class Carried:
 
 @dataclass(frozen=True)
 class Saturation:
-    """One system's step time, as (GB/s, seconds), and the bandwidth in GB/s beyond which doubling it saves less than 1 %.
+    """One system's step time over the bandwidth of its link, and the bandwidth at which more stops helping.
 
-    `enough` is None where even the widest link is too narrow, `at_enough` the seconds there. The rest describes the machine
-    with twice that link, or the widest: its step, the stage and device with the largest exposed part, and the link's work.
+    curve: step time by bandwidth, as (GB/s, seconds).
+    enough: bandwidth beyond which doubling saves less than 1 % [GB/s]; None where even the widest link is too narrow.
+    at_enough: step time at that bandwidth [s].
+    The other fields are of the machine with twice that link, or the widest one:
+    step: step time [s].
+    stage, device, exposed: stage and device with the largest exposed part of the step, and that part [s].
+    carried: the link's work by task.
     """
 
     system: str
@@ -50,22 +55,22 @@ class Saturation:
     @property
     def busy(self) -> float:
         """Seconds of a batch for which the link carries data, both directions added."""
-        return sum(one.busy for one in self.carried)
+        return sum(link_task.busy for link_task in self.carried)
 
     @property
     def waits(self) -> float:
         """Seconds of a batch that wait for the link."""
-        return sum(one.exposed for one in self.carried)
+        return sum(link_task.exposed for link_task in self.carried)
 
     @property
     def hidden(self) -> tuple[Carried, ...]:
-        """The link's work that something hides, the longest first, without what is hardly worth a word."""
-        parts = (one for one in self.carried if one.busy - one.exposed > TOLD * self.busy)
-        return tuple(sorted(parts, key=lambda one: one.exposed - one.busy))
+        """The link's hidden tasks, the longest first, without those that are too short to be told."""
+        parts = (link_task for link_task in self.carried if link_task.busy - link_task.exposed > TOLD * self.busy)
+        return tuple(sorted(parts, key=lambda link_task: link_task.exposed - link_task.busy))
 
 
 def saturation(scenario: Scenario) -> tuple[Saturation, ...]:
-    """Find it for every system with a CXL link and PMEM behind it; raises CannotRun or BadKnob where they cannot run."""
+    """Return the saturation of every system with PMEM behind a CXL link; raises CannotRun or BadKnob where one cannot run."""
     relaxed = with_values(relaxable(scenario), {BOUND: asked_of_cxl(scenario)[0]})
     strict = with_values(relaxed, START)
     return tuple(_saturation(relaxed if name == "cxl" else with_values(strict, {"system": name})) for name in SYSTEMS)
@@ -77,49 +82,55 @@ def _saturation(base: Scenario) -> Saturation:
 
     grid = [LOWEST * 2 ** (k / STEPS) for k in range(int(STEPS * np.log2(WIDEST / LOWEST)) + 1)]
     curve = tuple((bandwidth, step(bandwidth)) for bandwidth in grid)
-    helps = [b for (b, now), (_, then) in zip(curve, curve[STEPS:], strict=False) if now - then >= GAIN * now]
-    enough: float | None = LOWEST
+    helps = [
+        b
+        for (b, narrow_step), (_, wide_step) in zip(curve, curve[STEPS:], strict=False)
+        if narrow_step - wide_step >= GAIN * narrow_step
+    ]
+    enough_bandwidth: float | None = LOWEST
     if helps and helps[-1] == grid[-1 - STEPS]:
-        enough = None
+        enough_bandwidth = None
     elif helps:
         low, high = helps[-1], helps[-1] * 2 ** (1 / STEPS)
         while high > CLOSE * low:
             middle = (low * high) ** 0.5
             low, high = (middle, high) if step(middle) - step(2 * middle) >= GAIN * step(middle) else (low, middle)
-        enough = high
-    m = ready(with_values(base, {LINK: min(2 * enough, WIDEST) if enough else WIDEST}))
+        enough_bandwidth = high
+    m = ready(with_values(base, {LINK: min(2 * enough_bandwidth, WIDEST) if enough_bandwidth else WIDEST}))
     line = expected_line(m)
-    most = max(line.steady.rows, key=lambda row: row["Exposed [s]"])
-    device = _short(m, most["Device"])
+    longest_row = max(line.steady.rows, key=lambda row: row["Exposed [s]"])
+    device = _short_title(m, longest_row["Device"])
     return Saturation(
         system=base.system,
         curve=curve,
-        enough=enough,
-        at_enough=step(enough or WIDEST),
+        enough=enough_bandwidth,
+        at_enough=step(enough_bandwidth or WIDEST),
         step=line.steady.step,
-        stage=most["Stage"],
+        stage=longest_row["Stage"],
         device=device,
-        exposed=most["Exposed [s]"],
+        exposed=longest_row["Exposed [s]"],
         carried=carried(m, line),
     )
 
 
-def _short(m: Machine, device: str) -> str:
+def _short_title(m: Machine, device: str) -> str:
     return m.devices[device].title.split(",")[0]
 
 
 def carried(m: Machine, line: Timeline) -> tuple[Carried, ...]:
     """Return the link's work by task, the longest first."""
     tasks = enumerate(line.graph.tasks)
-    rows = [_one(m, line, k, task) for k, task in tasks if any(one.device == "cxl" for one in task.demands)]
+    rows = [_carried_task(m, line, k, task) for k, task in tasks if any(demand.device == "cxl" for demand in task.demands)]
     return tuple(sorted((row for row in rows if row.busy > 0), key=lambda row: -row.busy))
 
 
-def _one(m: Machine, line: Timeline, k: int, task: Task) -> Carried:
-    """Tell a task's work on the link apart: exposed only if the link sets the task's pace."""
+def _carried_task(m: Machine, line: Timeline, k: int, task: Task) -> Carried:
+    """Return a task's work on the link, exposed only if the link sets the task's pace."""
     mean = [(float(np.mean(seconds(m.devices[d.device], d.work))), d.device) for d in task.demands]
     busy = float(line.ran[k]) * next(spent for spent, device in mean if device == "cxl")
     slowest = max(mean)[1]
     exposed = line.steady.exposed[k] if slowest == "cxl" else 0.0
-    by = f"beside {task.during}" if task.during else "beside other work"
-    return Carried(task.name, busy, min(exposed, busy), by if slowest == "cxl" else f"at the pace of {_short(m, slowest)}")
+    hidden_by = f"beside {task.during}" if task.during else "beside other work"
+    return Carried(
+        task.name, busy, min(exposed, busy), hidden_by if slowest == "cxl" else f"at the pace of {_short_title(m, slowest)}"
+    )

@@ -1,7 +1,7 @@
-"""What to cite for a result, as BibTeX: Emberpool, and the works that its system, model, data, faults and constants come from.
+"""Citations of a result as BibTeX: Emberpool, and the works behind the system, model, data, faults and constants.
 
-A source that no entry of works.toml knows is cited by the arXiv number or the repository that it names; what names neither,
-such as a data sheet, stays beside the constant. The order is that of use.
+A source that no entry of works.toml knows is cited by the arXiv number or the repository that it names; a source without
+either, such as a data sheet, stays beside the constant. The order is that of use.
 """
 
 import re
@@ -30,7 +30,7 @@ Entry = Mapping[str, str]
 
 
 def bibtex(scenario: Scenario, paper: str = "") -> str:
-    """Return the entries for a scenario's results, Emberpool's with the key by which they are found again first.
+    """Return the BibTeX entries for a scenario's results. Emberpool's entry, with the scenario's key, comes first.
 
     `paper` is a further source, whose published numbers stand beside the results.
 
@@ -38,21 +38,21 @@ def bibtex(scenario: Scenario, paper: str = "") -> str:
     >>> "kwon2023trainingcxl" in bibtex(preset("trainingcxl-rm1").scenario)
     True
     """
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     uses: dict[str, dict[str, None]] = {}
     of_paper = [("published numbers", paper)] if paper else []
-    for used, source in (*of_paper, *sources(scenario)):
-        for name, entry in _works_of(source):
-            found.setdefault(name, entry)
-            uses.setdefault(name, {})[used] = None
-    noted = [_written(name, {**entry, "note": f"Used for {', '.join(uses[name])}"}) for name, entry in found.items()]
-    return "\n".join([_written("emberpool", _emberpool(scenario)), *noted])
+    for use, source in (*of_paper, *sources(scenario)):
+        for name, fields in _works_of(source):
+            entries.setdefault(name, fields)
+            uses.setdefault(name, {})[use] = None
+    noted = [_bibtex_entry(name, {**fields, "note": f"Used for {', '.join(uses[name])}"}) for name, fields in entries.items()]
+    return "\n".join([_bibtex_entry("emberpool", _emberpool(scenario)), *noted])
 
 
 def sources(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Yield what a scenario uses and the source that it names: its system, model, popularity, faults, then each constant."""
-    for one in load("systems", scenario.system).cites:
-        yield f"system {scenario.system}", one
+    """Yield each part of a scenario with its source: system, model, popularity, faults, then each constant."""
+    for source in load("systems", scenario.system).cites:
+        yield f"system {scenario.system}", source
     model = HERE / "scenario" / "models" / f"{scenario.model.name}.toml"
     if model.exists():
         yield f"model {scenario.model.name}", str(read_toml(model).get("source", ""))
@@ -79,11 +79,11 @@ def _works() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _works_of(source: str) -> Iterator[tuple[str, Entry]]:
-    """Yield the works that a source names."""
+    """Yield key and BibTeX fields of the works that a source names."""
     rest = source
     for name, work in _works().items():
         if any(word in source for word in work["named"]):
-            yield name, {field: str(value) for field, value in work.items() if field != "named"}
+            yield name, {field: str(text) for field, text in work.items() if field != "named"}
             for word in (*work["named"], work.get("eprint", "")):
                 rest = rest.replace(word, " ") if word else rest
     for number in ARXIV.findall(rest):
@@ -92,12 +92,12 @@ def _works_of(source: str) -> Iterator[tuple[str, Entry]]:
         yield name.replace("/", "-"), {"title": name, "howpublished": f"\\url{{https://github.com/{name}}}"}
 
 
-def _written(name: str, entry: Entry) -> str:
-    fields = {field: value for field, value in entry.items() if field != "type"}
+def _bibtex_entry(name: str, work_fields: Entry) -> str:
+    fields = {field: text for field, text in work_fields.items() if field != "type"}
     fields |= {"archiveprefix": "arXiv"} if "eprint" in fields else {}
-    lines = "".join(f"  {field} = {{{_escaped(field, value)}}},\n" for field, value in fields.items())
-    return f"@{entry.get('type', 'misc')}{{{name},\n{lines}}}\n"
+    lines = "".join(f"  {field} = {{{_escaped(field, text)}}},\n" for field, text in fields.items())
+    return f"@{work_fields.get('type', 'misc')}{{{name},\n{lines}}}\n"
 
 
-def _escaped(field: str, value: str) -> str:
-    return value if field == "howpublished" else re.sub(r"([&%$#_])", r"\\\1", value)
+def _escaped(field: str, text: str) -> str:
+    return text if field == "howpublished" else re.sub(r"([&%$#_])", r"\\\1", text)

@@ -1,4 +1,4 @@
-"""The CSV table of results: a row per scenario, the same bytes whoever computed them and in whatever order."""
+"""The CSV table of results: a row per scenario, the same bytes for any worker and any order of computing."""
 
 import os
 import stat
@@ -31,7 +31,7 @@ Header = tuple[dict[str, None], ...]
 
 
 class SectionText(NamedTuple):
-    """A section as it was written last: itself, its cells' values and texts, and what waits: their names, and all texts."""
+    """A section of the row written last: `of` is the section, `waits` its cells' names and their joined texts."""
 
     of: Mapping[str, Cell]
     values: Sequence[object]
@@ -39,18 +39,18 @@ class SectionText(NamedTuple):
     waits: Waiting
 
 
-def csv_text(results: Iterable[Result], how: How) -> str:
-    """Write results as CSV with LF ends: knobs by dotted path, results with their units, key, version, constants, outcome.
+def csv_text(results: Iterable[Result], fidelity: How) -> str:
+    """Return results as CSV with LF ends: knobs by dotted path, results with their units, key, version, constants, outcome.
 
     Rows keep the given order; result and constant columns come in the order in which they first appear. An empty
     cell is a result that does not apply, or a constant of a part that the row's machine does not use.
     Text that a spreadsheet would take for a formula gets a leading '.
     """
-    return csv_of(map(row, results, repeat(how)))
+    return csv_of(map(row, results, repeat(fidelity)))
 
 
 def csv_of(rows: Iterable[Row]) -> str:
-    """Write rows of the table as CSV. They are taken one by one and wait as text, as the header is known after the last."""
+    """Return rows of the table as CSV. Rows are read one by one and wait as text, as the last one completes the header."""
     waiting = [*_texts(rows)]
     shapes = groupby(tuple([names for names, _ in sections]) for sections in waiting)
     return "".join(_lines(header(shape for shape, _ in shapes), waiting))
@@ -62,86 +62,99 @@ def csv_lines(columns: Header, rows: Iterable[Row]) -> Iterator[str]:
 
 
 def _lines(columns: Header, rows: Iterable[Sequence[Waiting]]) -> Iterator[str]:
-    wanted = [(part, tuple(names)) for part, names in enumerate(columns) if names]
-    yield _line([name for _, names in wanted for name in names])
-    placed: list[tuple[Waiting | None, str]] = [(None, "")] * len(wanted)
+    section_columns = [(part, tuple(names)) for part, names in enumerate(columns) if names]
+    yield _line([name for _, names in section_columns for name in names])
+    written_sections: list[tuple[Waiting | None, str]] = [(None, "")] * len(section_columns)
     for sections in rows:
-        now = [(sections[part], names) for part, names in wanted]
-        placed = [last if one is last[0] else (one, _placed(one, names)) for (one, names), last in zip(now, placed, strict=True)]
-        yield ",".join([text for _, text in placed]) + "\n"
+        row_sections = [(sections[part], names) for part, names in section_columns]
+        written_sections = [
+            previous if section is previous[0] else (section, _in_columns(section, names))
+            for (section, names), previous in zip(row_sections, written_sections, strict=True)
+        ]
+        yield ",".join([text for _, text in written_sections]) + "\n"
 
 
 def _texts(rows: Iterable[Row]) -> Iterator[list[Waiting]]:
-    """Yield what waits of each row: the names and texts of its sections, those of the row before where they are the same."""
-    before = [SectionText({}, (), (), ((), ""))] * SECTIONS
-    for one in rows:
-        before = [last if section is last.of else _text(section, last) for section, last in zip(one, before, strict=True)]
-        yield [section.waits for section in before]
+    """Yield names and texts of each row's sections, those of the row before where a section is the same."""
+    section_texts = [SectionText({}, (), (), ((), ""))] * SECTIONS
+    for row in rows:
+        section_texts = [
+            previous if section is previous.of else _text(section, previous)
+            for section, previous in zip(row, section_texts, strict=True)
+        ]
+        yield [section.waits for section in section_texts]
 
 
-def _text(section: Mapping[str, Cell], last: SectionText) -> SectionText:
-    """Write a section; often most cells are the very ones of the row before, or all of them."""
+def _text(section: Mapping[str, Cell], previous: SectionText) -> SectionText:
+    """Return a section's text; often most of its cells, or all, are those of the row before."""
     names, values = tuple(section), tuple(section.values())
-    if names != last.waits[0]:
-        last = SectionText(section, (UNKNOWN,) * len(names), names, (names, ""))
-    elif all(map(is_, values, last.values)):
-        return last
-    each = zip(values, last.values, last.cells, strict=True)
-    cells = [cell if value is old else repr(value) if type(value) is float else _cell(value) for value, old, cell in each]
-    return SectionText(section, values, cells, (last.waits[0], BETWEEN.join(cells)))
+    if names != previous.waits[0]:
+        previous = SectionText(section, (UNKNOWN,) * len(names), names, (names, ""))
+    elif all(map(is_, values, previous.values)):
+        return previous
+    cell_triples = zip(values, previous.values, previous.cells, strict=True)
+    cells = [
+        cell if cell_value is previous_value else repr(cell_value) if type(cell_value) is float else _cell(cell_value)
+        for cell_value, previous_value, cell in cell_triples
+    ]
+    return SectionText(section, values, cells, (previous.waits[0], BETWEEN.join(cells)))
 
 
-def _placed(waits: Waiting, wanted: tuple[str, ...]) -> str:
-    """Return a section's cells, each in the place of its name; a cell that it lacks is empty."""
+def _in_columns(waits: Waiting, columns: tuple[str, ...]) -> str:
+    """Return a section's cells in the order of `columns`; a cell that the section lacks is empty."""
     names, text = waits
-    if names == wanted:
+    if names == columns:
         return text.replace(BETWEEN, ",")
     cells = dict(zip(names, text.split(BETWEEN), strict=False))
-    return ",".join([cells.get(name, "") for name in wanted])
+    return ",".join([cells.get(name, "") for name in columns])
 
 
-def row(result: Result, how: How, answers: Mapping[str, Cell] | None = None) -> Row:
-    """Return a result as a row of the table; `answers` are what a sweep found out about it among the others."""
+def row(result: Result, fidelity: How, answers: Mapping[str, Cell] | None = None) -> Row:
+    """Return a result as a row of the table; `answers` are a sweep's cells, such as the result's rank among the others."""
     groups = written(result.scenario)
-    address = {"scenario key": key_of(groups, how), "model version": version.MODEL, "arithmetic": result.arithmetic}
-    beside = answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
-    return *(group.texts for group in groups), result.results, *beside
+    address = {"scenario key": key_of(groups, fidelity), "model version": version.MODEL, "arithmetic": result.arithmetic}
+    other_sections = answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
+    return *(group.texts for group in groups), result.results, *other_sections
 
 
 def refused_row(knobs: Mapping[str, str], sentence: str) -> Row:
-    """Return the row of a point that no scenario can have: no numbers and no key, and why."""
-    of = ({path: text for path, text in knobs.items() if path.rpartition(".")[0] == group} for group in ("", *GROUPS))
-    return *of, {}, {}, {"model version": version.MODEL}, {}, {"outcome": sentence}
+    """Return the row of a point that no scenario can have: its knobs and the refusal, without numbers and key."""
+    groups = ({path: text for path, text in knobs.items() if path.rpartition(".")[0] == group} for group in ("", *GROUPS))
+    return *groups, {}, {}, {"model version": version.MODEL}, {}, {"outcome": sentence}
 
 
 def header(rows: Iterable[Row | Shape]) -> Header:
-    """Return every section's columns in the order in which they first appear; rows are looked at one by one."""
-    found: Header = tuple({} for _ in range(SECTIONS))
-    for one in rows:
-        for columns, section in zip(found, one, strict=True):
+    """Return every section's columns in the order in which they first appear; rows are read one by one."""
+    section_columns: Header = tuple({} for _ in range(SECTIONS))
+    for row in rows:
+        for columns, section in zip(section_columns, row, strict=True):
             columns.update(dict.fromkeys(section))
-    return found
+    return section_columns
 
 
 def in_use(scenario: Scenario) -> dict[str, float]:
     """Return the value of every constant in use, by its name with its unit, as in `pmem.read-rate [GB/s]`."""
-    found: dict[str, float] = {}
+    constant_values: dict[str, float] = {}
     for device in powered(scenario.system, scenario.machine).values():
-        found |= device.stated
+        constant_values |= device.stated
     for label in _unread_columns(scenario.system, scenario.machine.host, scenario.machine.host_software):
-        found.pop(label, None)
-    return found
+        constant_values.pop(label, None)
+    return constant_values
 
 
 @cache
 def _unread_columns(system: str, host: str, software: str) -> tuple[str, ...]:
     """Return the columns of constants that no work of a system reads."""
-    every = (*fields_of(HOSTS[host]), *fields_of(LIBRARIES[software]))
-    return tuple(f"{name_of('host', one)} [{one.unit}]" for one in every if name_of("host", one) in unread_constants(system))
+    constants = (*fields_of(HOSTS[host]), *fields_of(LIBRARIES[software]))
+    return tuple(
+        f"{name_of('host', constant)} [{constant.unit}]"
+        for constant in constants
+        if name_of("host", constant) in unread_constants(system)
+    )
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Write rows as CSV with LF ends: numbers with every digit, None as an empty cell, text safe for spreadsheets."""
+    """Return rows as CSV with LF ends: numbers with every digit, None as an empty cell, text safe for spreadsheets."""
     return "".join(map(_line, chain((header,), rows)))
 
 
@@ -149,13 +162,13 @@ def _line(cells: Iterable[Cell]) -> str:
     return (",".join(map(_cell, cells)) or '""') + "\n"
 
 
-def _cell(value: Cell) -> str:
-    return _quoted(value) if isinstance(value, str) else "" if value is None else repr(value)
+def _cell(cell: Cell) -> str:
+    return _quoted(cell) if isinstance(cell, str) else "" if cell is None else repr(cell)
 
 
 @lru_cache(maxsize=2**14)
 def _quoted(text: str) -> str:
-    """Return text as a cell: disarmed where it begins like a formula, which a number does not; lines end in LF alone."""
+    """Return text as a cell: quoted, with ' before a formula (numbers are none), with LF as the only end of a line."""
     disarmed = "'" + text if text.startswith(FORMULA) and not _is_number(text) else text
     cell = disarmed.replace("\r", " ").replace(BETWEEN, " ")
     return '"' + cell.replace('"', '""') + '"' if SPECIAL.intersection(cell) else cell
@@ -188,19 +201,19 @@ def _encoded(piece: str | bytes) -> bytes:
 
 
 def _replace(path: Path, pieces: Iterable[bytes]) -> None:
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with fresh.open("wb") as file:
+        with temporary.open("wb") as file:
             file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        temporary.replace(path)
     finally:
-        fresh.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:
-    """Refuse early what `write_atomically` would have to refuse after a long run; raises BadFile."""
+    """Refuse a file early that `write_atomically` would have to refuse after a long run; raises BadFile."""
     folder = path.resolve().parent
     if path.is_dir():
         raise BadFile(f"{path} is a folder; name a file in it.")

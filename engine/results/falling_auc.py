@@ -1,4 +1,4 @@
-"""Held-out AUC that falls while training goes on: the sentence that says since when, and what to change."""
+"""Held-out AUC that falls during training: a sentence with the batch of the best AUC, and a remedy."""
 
 from collections.abc import Sequence
 
@@ -9,32 +9,32 @@ from ..scenario.scenario import Scenario
 LEAST_FALL = 0.003  # seeds of one run lie some .002 apart
 
 
-def is_fall(best: float, last: float, error: float | None) -> bool:
-    """Return whether an AUC has fallen since its best by more than seeds, or its own standard error, move it."""
-    return best - last >= max(LEAST_FALL, error or 0.0)
+def is_fall(best_auc: float, last_auc: float, error: float | None) -> bool:
+    """Return whether an AUC has fallen from its best by more than its spread over seeds and its standard error."""
+    return best_auc - last_auc >= max(LEAST_FALL, error or 0.0)
 
 
 def advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str:
-    """Return since when a run's held-out AUC falls, and the remedy; "" where it does not fall.
+    """Return the batch or pass since which a run's held-out AUC falls, and a remedy; "" where the AUC does not fall.
 
     `training` has the rows of a result, `samples` are those of a pass over the data file, 0 for generated data.
     """
-    known = [(row["Batch"] + 1, float(row["AUC"]), row.get("AUC error")) for row in training if row["AUC"] is not None]
-    if not known:
+    evaluations = [(row["Batch"] + 1, float(row["AUC"]), row.get("AUC error")) for row in training if row["AUC"] is not None]
+    if not evaluations:
         return ""
-    batches, best, error = max(known, key=lambda point: point[1])
-    fall = best - known[-1][1]
-    if not is_fall(best, known[-1][1], error):
+    batches, best_auc, error = max(evaluations, key=lambda point: point[1])
+    fall = best_auc - evaluations[-1][1]
+    if not is_fall(best_auc, evaluations[-1][1], error):
         return ""
-    start = f"Held-out AUC was highest, {with_error(best, error)}, after {{}}, and has fallen by {figure(fall)} since"
+    start = f"Held-out AUC was highest, {with_error(best_auc, error)}, after {{}}, and has fallen by {figure(fall)} since"
     passes = batches * scenario.data.batch_size / samples if samples else 0.0
     if not samples:
         return f"{start.format(count(batches, 'batch', 'batches'))}: train fewer batches, or lower Learning rate."
     if passes < 1:
-        done = count(batches, "batch", "batches")
-        return f"{start.format(done)}, before the end of the first pass: lower Learning rate."
-    whole = max(round(passes), 1)
+        batch_text = count(batches, "batch", "batches")
+        return f"{start.format(batch_text)}, before the end of the first pass: lower Learning rate."
+    whole_passes = max(round(passes), 1)
     return (
-        f"{start.format(count(whole, 'pass', 'passes'))}: the model learns the training samples by heart. Train fewer passes: "
-        f"set Passes to {whole}, in the drawer of all knobs."
+        f"{start.format(count(whole_passes, 'pass', 'passes'))}: the model learns the training samples by heart. "
+        f"Train fewer passes: set Passes to {whole_passes}, in the drawer of all knobs."
     )

@@ -1,7 +1,8 @@
-"""The ledger of a run: every second and joule entered once, as useful work or as what it was spent on instead.
+"""The ledger of a run: every second and joule entered once, as useful work or under another account.
 
-A batch that stays is useful work and its checkpoint up to what it costs without a fault; beyond that it stalled, because
-a device was slow or a pipeline had to fill again. A second execution is replay. What no later batch builds on is lost.
+A batch that survives to the end counts as useful work and checkpoint up to its cost without a fault. Time beyond that is
+stalled, because a device was slow or a pipeline had to fill again. A batch's second execution is replay. Work that no later
+batch builds on is lost.
 """
 
 from collections.abc import Mapping
@@ -30,23 +31,23 @@ class RunLedger(InColumns):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The books as a table."""
+        """The ledger as a table, a row for each account."""
         return tuple({"Account": name, "Time [s]": self.seconds[name], "Energy [J]": self.joules[name]} for name in ACCOUNTS)
 
 
 def undisturbed_ledger(elapsed: Number, checkpoint: Number, joules: Number, checkpoint_joules: Number) -> RunLedger:
-    """Return the books of runs without a fault, from their totals and the checkpoints' share of them."""
-    nothing = dict.fromkeys(ACCOUNTS, 0.0)
+    """Return the ledger of runs without a fault, from their totals and the checkpoints' share of them."""
+    zeros = dict.fromkeys(ACCOUNTS, 0.0)
     seconds = {"useful": elapsed - checkpoint, "checkpoint": checkpoint}
-    return RunLedger(nothing | seconds, nothing | {"useful": joules - checkpoint_joules, "checkpoint": checkpoint_joules})
+    return RunLedger(zeros | seconds, zeros | {"useful": joules - checkpoint_joules, "checkpoint": checkpoint_joules})
 
 
 def run_ledger(run: Run) -> RunLedger:
-    """Close the books of a run."""
+    """Return the ledger of a run."""
     seconds, dynamic = dict.fromkeys(ACCOUNTS, 0.0), dict.fromkeys(ACCOUNTS, 0.0)
-    planned, _ = _joules(run.planned, run.planned.makespan)
+    planned_joules, _ = _joules(run.planned, run.planned.makespan)
     intervals = _intervals(run.planned, run.planned.makespan)
-    plan = _Plan(intervals, np.minimum(run.planned.steady.stage("Checkpoint"), intervals), planned)
+    plan = _Plan(intervals, np.minimum(run.planned.steady.stage("Checkpoint"), intervals), planned_joules)
     for segment, fate in _fates(run):
         for name, (time, joules) in _entries(segment, fate, plan).items():
             seconds[name] += time
@@ -62,7 +63,7 @@ def run_ledger(run: Run) -> RunLedger:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What each batch takes without a fault: seconds, of which its checkpoint, dynamic joules of other stages; (N,)."""
+    """Costs of each batch without a fault: seconds, the checkpoint's part of them, and other stages' dynamic joules; (N,)."""
 
     seconds: Floats
     checkpoint: Floats
@@ -70,52 +71,52 @@ class _Plan:
 
 
 def _fates(run: Run) -> list[tuple[Segment, Ints]]:
-    """Return each segment with the fate of the batches that ended in it, or that the recovery found complete.
+    """Return each segment with the fates of its batches that ended, or that the recovery found complete.
 
-    The first execution of a batch counts, later ones are replay; batches that the run ends without are lost.
+    The first execution of a batch is useful, later ones are replay; batches that the run's result lacks are lost.
     """
     total = len(run.planned.batch_ends)
     final = total if run.completed else run.crashes[-1].resumption.embedding_batch
-    before, found = np.zeros(total, np.bool_), list[tuple[Segment, Ints]]()
+    has_run, fates = np.zeros(total, np.bool_), list[tuple[Segment, Ints]]()
     crashes = iter(run.crashes)
     for segment in run.segments:
         resumed = next(crashes).resumption.embedding_batch if segment.cut else segment.last
         finished = segment.cut.finished if segment.cut else segment.last - segment.first
-        done = max(finished, resumed - segment.first)
-        batches = np.arange(segment.first, segment.first + done)
-        found.append((segment, np.where(batches >= final, LOST, np.where(before[batches], AGAIN, DONE))))
-        before[batches] = True
-    return found
+        batch_count = max(finished, resumed - segment.first)
+        batches = np.arange(segment.first, segment.first + batch_count)
+        fates.append((segment, np.where(batches >= final, LOST, np.where(has_run[batches], AGAIN, DONE))))
+        has_run[batches] = True
+    return fates
 
 
 def _entries(segment: Segment, fate: Ints, plan: _Plan) -> dict[str, tuple[float, float]]:
-    """Return seconds and dynamic joules of one segment by account: batches that ended by their fate, what was under way as lost.
+    """Return seconds and dynamic joules of a segment by account: ended batches by their fate, unfinished work as lost.
 
-    Usual and stalled time are told apart over all its batches, so that a log's turns may fall on others than planned.
+    Usual and stalled time are divided over the sum of all its batches, so a log may fall on other batches than planned.
     """
     line, count = segment.timeline, len(fate)
     worked = min(segment.length, line.makespan)
-    spent, (other, checkpoint) = _intervals(line, worked)[:count], _joules(line, segment.length)
-    stays, part = fate == DONE, slice(segment.first, segment.first + count)
-    planned = _sum(plan.seconds[part], stays)
-    usual = min(_sum(spent, stays), planned)
-    logs = _sum(plan.checkpoint[part], stays) * usual / max(planned, TINY)
-    usual_joules = min(_sum(other[:count], stays), _sum(plan.joules[part], stays))
+    spent, (stage_joules, checkpoint) = _intervals(line, worked)[:count], _joules(line, segment.length)
+    is_useful, part = fate == DONE, slice(segment.first, segment.first + count)
+    planned_seconds = _sum(plan.seconds[part], is_useful)
+    usual = min(_sum(spent, is_useful), planned_seconds)
+    logs = _sum(plan.checkpoint[part], is_useful) * usual / max(planned_seconds, TINY)
+    usual_joules = min(_sum(stage_joules[:count], is_useful), _sum(plan.joules[part], is_useful))
     return {
         "useful": (usual - logs, usual_joules),
-        "checkpoint": (logs + segment.length - worked, _sum(checkpoint[:count], stays) + _paused(segment)),
-        "stalled": (_sum(spent, stays) - usual, _sum(other[:count], stays) - usual_joules),
-        "replay": (_sum(spent, fate == AGAIN), _sum((other + checkpoint)[:count], fate == AGAIN)),
+        "checkpoint": (logs + segment.length - worked, _sum(checkpoint[:count], is_useful) + _paused(segment)),
+        "stalled": (_sum(spent, is_useful) - usual, _sum(stage_joules[:count], is_useful) - usual_joules),
+        "replay": (_sum(spent, fate == AGAIN), _sum((stage_joules + checkpoint)[:count], fate == AGAIN)),
         "lost": (
             _sum(spent, fate == LOST) + worked - float(spent.sum()),
-            _sum((other + checkpoint)[:count], fate == LOST) + float((other + checkpoint)[count:].sum()),
+            _sum((stage_joules + checkpoint)[:count], fate == LOST) + float((stage_joules + checkpoint)[count:].sum()),
         ),
     }
 
 
-def _sum(values: Floats, those: NDArray[np.bool_]) -> float:
-    """Return the sum of some values, in an order that no processor changes, as its product with `those` does."""
-    return float(values[those].sum())
+def _sum(values: Floats, mask: NDArray[np.bool_]) -> float:
+    """Return the sum of the masked values; unlike a product with `mask`, its order is the same on every processor."""
+    return float(values[mask].sum())
 
 
 def _paused(segment: Segment) -> float:
@@ -124,18 +125,18 @@ def _paused(segment: Segment) -> float:
     return float(work_done(segment.pause, segment.length - segment.timeline.makespan).joules.sum())
 
 
-def _intervals(line: Timeline, until: float) -> Floats:
-    """Return the seconds from each batch's end to the next one's, (N,), within `until`; the last has what follows its end."""
-    ends = np.minimum(np.maximum.accumulate(line.batch_ends), until)
-    if line.makespan <= until:
-        ends[-1] = until
+def _intervals(line: Timeline, end_seconds: float) -> Floats:
+    """Return the seconds from each batch's end to the next, (N,), up to `end_seconds`; the last holds the time after its end."""
+    ends = np.minimum(np.maximum.accumulate(line.batch_ends), end_seconds)
+    if line.makespan <= end_seconds:
+        ends[-1] = end_seconds
     return np.diff(ends, prepend=0.0)
 
 
-def _joules(line: Timeline, until: float) -> tuple[Floats, Floats]:
-    """Return dynamic joules by batch, (N,), done by `until` seconds: of other stages, and of checkpoints."""
+def _joules(line: Timeline, end_seconds: float) -> tuple[Floats, Floats]:
+    """Return dynamic joules by batch, (N,), spent up to `end_seconds`: of other stages, and of checkpoints."""
     joules = np.zeros((len(line.graph.tasks), line.joules.shape[1]))
     np.add.at(joules, line.layout.accounts.task, line.joules)
-    done = fraction_done(line, until) * joules.T[line.kind]
+    task_joules = fraction_done(line, end_seconds) * joules.T[line.kind]
     logs = [task.stage == "Checkpoint" for task in line.graph.tasks]
-    return done[:, np.logical_not(logs)].sum(axis=1), done[:, logs].sum(axis=1)
+    return task_joules[:, np.logical_not(logs)].sum(axis=1), task_joules[:, logs].sum(axis=1)

@@ -18,9 +18,13 @@ from .report import Report
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of the table of metrics: `of` returns the number in `unit`, or None where it does not apply.
+    """A row of the table of metrics.
 
-    Of a report of many machines that is a column, or a list of a number or None for each.
+    title, unit: the metric's name, and its unit, "" for none.
+    better: the direction in which the metric is better.
+    help: a sentence about the metric.
+    of: returns a report's number in `unit`, or None where the metric does not apply; for a report of many machines a
+        column, or a list with a number or None for each machine.
     """
 
     title: str
@@ -36,15 +40,15 @@ class Metric:
 
 
 def _mean_of_faults(*phases: str) -> Callable[[Report], Number]:
-    """Return the metric that is the seconds of some accounts, a fault; none without a fault."""
+    """Return a function from a report to the mean seconds of some accounts per fault; None without a fault."""
     return lambda r: sum(r.ledger.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
 
 
-def _share(part: Number, whole: Number) -> Number:
-    """Return what a part is of the whole, or None where there is nothing; in columns, for each point."""
-    if isinstance(whole, np.ndarray):
-        return [*map(_share, np.broadcast_to(part, whole.shape).tolist(), whole.tolist())]
-    return part / whole if whole > 0 else None
+def _share(part: Number, total: Number) -> Number:
+    """Return a part's share of the total, None where the total is 0; for columns a list, point by point."""
+    if isinstance(total, np.ndarray):
+        return [*map(_share, np.broadcast_to(part, total.shape).tolist(), total.tolist())]
+    return part / total if total > 0 else None
 
 
 def _checkpoint_overhead(r: Report) -> Number:
@@ -55,14 +59,14 @@ def _checkpoint_overhead(r: Report) -> Number:
 def _capital(machine: Machine) -> float | None:
     """Return the USD of all devices, None where one has no price."""
     prices = [device.price for device in machine.devices.values()]
-    known = [price for price in prices if price is not None]
-    return sum(known) if len(known) == len(prices) else None
+    known_prices = [price for price in prices if price is not None]
+    return sum(known_prices) if len(known_prices) == len(prices) else None
 
 
 # A result that is measured on samples, and the result that is its standard error.
 ERRORS: Mapping[str, str] = {"AUC": "AUC error", "AUC (training)": "AUC error (training)"}
 
-# What stands in a row stays together: name, unit and direction, help, computation.
+# A row keeps its parts together: name, unit and direction, help, computation.
 # fmt: off
 METRICS: Mapping[str, Metric] = {
     "step-time": Metric("Step time", "ms", "lower",
@@ -178,13 +182,18 @@ def metrics() -> tuple[Metric, ...]:
 
 
 def error_of(name: str, results: Mapping[str, float | None]) -> float | None:
-    """Return the standard error of a result, None where it has none or was kept without one."""
+    """Return the standard error of a result, None where the result has none or was stored without one."""
     return results.get(ERRORS[name]) if name in ERRORS else None
 
 
 def measure(report: Report) -> Iterator[dict[str, float | None]]:
     """Yield every metric by name for each machine of a report."""
-    found = ((metric.name, metric.of(report)) for metric in metrics())
-    columns = {name: one.tolist() if isinstance(one, np.ndarray | np.generic) else one for name, one in found}
-    each = zip(*(one if isinstance(one, list) else repeat(one, len(report.machines)) for one in columns.values()), strict=True)
-    return (dict(zip(columns, numbers, strict=True)) for numbers in each)
+    metric_numbers = ((metric.name, metric.of(report)) for metric in metrics())
+    columns = {
+        name: column.tolist() if isinstance(column, np.ndarray | np.generic) else column for name, column in metric_numbers
+    }
+    rows = zip(
+        *(column if isinstance(column, list) else repeat(column, len(report.machines)) for column in columns.values()),
+        strict=True,
+    )
+    return (dict(zip(columns, numbers, strict=True)) for numbers in rows)

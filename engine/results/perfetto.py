@@ -6,7 +6,7 @@ from .result import Result
 
 
 def chrome_trace(result: Result) -> str:
-    """Write the timeline's tasks as complete events; Chrome counts in microseconds."""
+    """Return the timeline's tasks as JSON of complete events; Chrome counts in microseconds."""
     lanes = {device: lane for lane, device in enumerate(dict.fromkeys(row["Device"] for row in result.timeline), 1)}
     names = [
         {"name": "thread_name", "ph": "M", "pid": 1, "tid": lane, "args": {"name": device}} for device, lane in lanes.items()

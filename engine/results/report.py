@@ -21,11 +21,25 @@ DIGEST = "newest log speaks of"  # as recovery says that the table does not have
 
 @dataclass(frozen=True)
 class Report(InColumns):
-    """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
+    """The accounts of a run or an estimate.
 
-    `amounts` are what batches asked for, `stale` the largest age of an MLP log at a commit, in batches; `ledger` says what
-    time and energy went into. `unnoticed` bits flipped and no checksum saw them. Of many machines that share a plan,
-    numbers are columns; they have the same system, devices by name, and log policy.
+    Of many machines that share a plan, numbers are columns; the machines have the same system, devices by name, and log policy.
+
+    machines: the machine, or those that share a plan.
+    amounts: the rows and bytes that batches ask for.
+    steady: the steady state.
+    stale: largest age of an MLP log at a commit [batches].
+    batches: batches that were trained for good.
+    elapsed: time of the whole run [s].
+    static, dynamic: joules by device [J].
+    busy: busy time by device [s].
+    pmem_written, pmem_media_written: bytes stored into PMEM, and bytes that its media store [bytes].
+    ledger: seconds and joules by account.
+    crashes: the faults that stopped the run, with their recoveries.
+    strikes: the number of faults that struck.
+    unnoticed: bits that flipped and that no checksum saw.
+    unrecoverable: whether the run ended without its result.
+    scores: loss, AUC and accuracy of training.
     """
 
     machines: tuple[Machine, ...]
@@ -48,7 +62,7 @@ class Report(InColumns):
 
     @property
     def machine(self) -> Machine:
-        """The machine, or one of many, of which only what they share is looked at."""
+        """The machine, or the first of many, for the fields that all share."""
         return self.machines[0]
 
     @property
@@ -62,9 +76,9 @@ class Report(InColumns):
 
 
 def report(run: Run, amounts: Traffic, scores: Scores) -> Report:
-    """Close the books of a run."""
-    busy, joules, *stored = (sum(some) for some in zip(*starmap(work_done, _worked(run)), strict=True))
-    work = WorkDone(busy.tolist(), joules.tolist(), *stored)
+    """Return the report of a run."""
+    busy, joules, *written_bytes = (sum(column) for column in zip(*starmap(work_done, _worked(run)), strict=True))
+    work = WorkDone(busy.tolist(), joules.tolist(), *written_bytes)
     batches = amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch
     return Report(
         **_accounts([run.machine], run.elapsed, [device.idle_watts for device in run.machine.devices.values()], work),
@@ -82,17 +96,17 @@ def report(run: Run, amounts: Traffic, scores: Scores) -> Report:
     )
 
 
-def undisturbed_report(points: Sequence[DesignPoint], seen: Observed, whole: Whole, batches: Ints | int) -> Report:
-    """Return the accounts of so many batches that nothing disturbed: as they were counted, or as an estimate scales them."""
-    watts = sum(seen.idle_watts)
-    every, logs = watts * whole.elapsed + sum(whole.work.joules), watts * whole.waits + whole.logs
+def undisturbed_report(points: Sequence[DesignPoint], observed: Observed, whole_run: Whole, batches: Ints | int) -> Report:
+    """Return the report of `batches` without a fault: as they were counted, or as an estimate scales them."""
+    watts = sum(observed.idle_watts)
+    all_joules, logs = watts * whole_run.elapsed + sum(whole_run.work.joules), watts * whole_run.waits + whole_run.logs
     return Report(
-        **_accounts([point.machine for point in points], whole.elapsed, seen.idle_watts, whole.work),
+        **_accounts([point.machine for point in points], whole_run.elapsed, observed.idle_watts, whole_run.work),
         amounts=points[0].plan.amounts,
-        steady=seen.average,
-        stale=seen.stale,
+        steady=observed.average,
+        stale=observed.stale,
         batches=batches,
-        ledger=undisturbed_ledger(whole.elapsed, whole.waits, every, logs),
+        ledger=undisturbed_ledger(whole_run.elapsed, whole_run.waits, all_joules, logs),
     )
 
 
@@ -110,7 +124,7 @@ def _accounts(machines: Sequence[Machine], elapsed: Number, idle_watts: Iterable
 
 
 def _worked(run: Run) -> Iterator[tuple[Timeline, Until]]:
-    """Yield every timeline that ran, recoveries too, with the seconds that it got through."""
+    """Yield every timeline that ran, recoveries too, with the seconds that were run of it."""
     for segment in run.segments:
         yield segment.timeline, segment.length
         if segment.pause:
@@ -129,11 +143,15 @@ def _stale(run: Run) -> int:
 
 
 def unnoticed(run: Run) -> int:
-    """Return how many bits flipped that no checksum saw.
+    """Return the number of flipped bits that no checksum saw.
 
-    A log's is seen or never read. A table's is seen if its digest is verified later, which then ends the run.
+    A flipped bit in a log is seen or never read. One in a table is seen if the table's digest is verified later, which then
+    ends the run.
     """
-    where, fatal = run.machine.scenario.faults.silent_corruption_where, run.crashes[-1].resumption.fatal if run.crashes else ""
-    if where == "log" or (where == "table" and DIGEST in fatal):
+    corrupted_part, fatal = (
+        run.machine.scenario.faults.silent_corruption_where,
+        run.crashes[-1].resumption.fatal if run.crashes else "",
+    )
+    if corrupted_part == "log" or (corrupted_part == "table" and DIGEST in fatal):
         return 0
     return run.segments[-1].flipped

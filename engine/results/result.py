@@ -1,4 +1,4 @@
-"""A result: plain tables with units in their column names, and the sentence of how the run ended."""
+"""A result: tables with units in their column names, and the sentence of how the run ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,18 +22,22 @@ COUNTED = {
 
 @dataclass(frozen=True)
 class Result:
-    """What one run gives.
+    """The result of one run or estimate.
 
-    `ran` is False when the scenario could not run and `outcome` says why and what to do. `results` maps a
-    metric's name with its unit to a number or None. Rows of the tables:
-    `breakdown`: Stage, Device, Busy [s], Exposed [s], Energy [J] (per steady-state batch);
-    `devices`: Device, Busy [%], Static energy [J], Dynamic energy [J], Energy [J], Note (whole run);
-    `training`: Batch, Elapsed [s], Loss, AUC, AUC error (held out; None between evaluations);
-    `events`: Elapsed [s], Kind (fault, fault in recovery, recovered, unrecoverable, slow, full speed, checkpoint, silent),
-        Batch, What;
-    `ledger`: Account, Time [s], Energy [J] (whole run; engine/results/ledger.py says what each account is);
-    `timeline`: Device, Task, Stage, Batch, Start [ms], End [ms], Background (a few steady batches).
-    `arithmetic` names the kernels that it was trained with.
+    scenario: the scenario as it was asked for.
+    ran: whether the scenario could run.
+    outcome: how the run ended; where it could not run, why, and a remedy.
+    results: a number or None by the metric's name with its unit.
+    breakdown: Stage, Device, Busy [s], Exposed [s], Energy [J] (per steady-state batch).
+    devices: Device, Busy [%], Static energy [J], Dynamic energy [J], Energy [J], Note (whole run).
+    training: Batch, Elapsed [s], Loss, AUC, AUC error (held out; None between evaluations).
+    events: Elapsed [s], Kind (fault, fault in recovery, recovered, unrecoverable, slow, full speed, checkpoint, silent),
+        Batch, What.
+    ledger: Account, Time [s], Energy [J] (whole run; engine/results/ledger.py explains the accounts).
+    timeline: Device, Task, Stage, Batch, Start [ms], End [ms], Background (a few steady batches).
+    warnings: sentences of caution.
+    finding: the sentences that explain a batch's time.
+    arithmetic: the kernels that the model was trained with.
     """
 
     scenario: Scenario
@@ -51,7 +55,7 @@ class Result:
     arithmetic: str = field(default_factory=arithmetic)
 
     def __repr__(self) -> str:
-        """Return a line: system, model, step time, outcome; `as_json` has it all."""
+        """Return a line with system, model, step time and outcome; `as_json` returns all fields."""
         step = self.results.get("Step time [ms]")
         took = "" if step is None else f"step time {figure(step, 'ms')}; "
         noted = f"; {len(self.notes)} notes" if self.notes else ""
@@ -59,16 +63,19 @@ class Result:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The warnings, and where it was trained if that was on another kind of processor."""
+        """The warnings, and a sentence where the model was trained on another kind of processor."""
         return (*self.warnings, *(elsewhere(self.arithmetic) if self.training else ()))
 
     def as_json(self) -> dict[str, Any]:
         """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
-        return {"scenario": {path: _plain(value) for path, value in values(self.scenario).items()}, **self.beside_scenario()}
+        return {
+            "scenario": {path: _json_value(knob_value) for path, knob_value in values(self.scenario).items()},
+            **self.beside_scenario(),
+        }
 
     def beside_scenario(self) -> dict[str, Any]:
-        """Return what `as_json` has beside the knobs."""
-        tables = {OUTWARD.get(key, key): value for key, value in vars(self).items() if key != "scenario"}
+        """Return the JSON-ready object without the scenario's knobs."""
+        tables = {OUTWARD.get(key, key): table for key, table in vars(self).items() if key != "scenario"}
         return {
             "model_version": version.MODEL,
             "energy_level": self.scenario.machine.energy_level,
@@ -78,7 +85,7 @@ class Result:
 
 
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
-    """Rebuild a result from `as_json`'s object; a `scenario` already at hand saves reading it again."""
+    """Return the result of an object of `as_json`; a given `scenario` saves reading the scenario again."""
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")
     if scenario is None and "&part=" in content.get("link", ""):
@@ -94,5 +101,5 @@ def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> R
     )
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+def _json_value(knob_value: Any) -> Any:
+    return list(knob_value) if isinstance(knob_value, tuple) else knob_value

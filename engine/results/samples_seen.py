@@ -1,4 +1,4 @@
-"""How many samples a run's model has learned from, beside those that a real run would see."""
+"""The number of samples that a run's model has learned from, beside that of a real run."""
 
 from ..core.figures import count, figure
 from ..workload.popularity import SAMPLES
@@ -11,20 +11,22 @@ HELD_OUT_ERROR = "± is one standard error of an AUC, by the number of held-out 
 
 
 def trained_samples(result: Result) -> int:
-    """Return how many samples the final weights have learned from: batches that stayed, times the batch size."""
+    """Return the number of samples that the final weights have learned from: surviving batches times the batch size."""
     return (result.training[-1]["Batch"] + 1) * result.scenario.data.batch_size if result.training else 0
 
 
 def samples_note(result: Result) -> str:
-    """Return on how many samples a run was trained and how many the imitated data set has; "" where no AUC is known."""
+    """Return a sentence: the samples of a run, and of the data set that it imitates; "" where no AUC is known."""
     if result.results.get("AUC") is None or not (samples := trained_samples(result)):
         return ""
-    data = result.scenario.data
+    data_knobs = result.scenario.data
     learned = f"The model learned from {count(samples, 'sample')}"
-    if data.digest:
+    if data_knobs.digest:
         return f"{learned} of the file, each pass counted."
-    if data.popularity not in SAMPLES:
+    if data_knobs.popularity not in SAMPLES:
         return f"{learned} of the generator."
-    imitated = f"the data set that it imitates, {FITTED_TO[data.popularity]}, has {figure(SAMPLES[data.popularity])}"
-    reported = " and ".join(f"{figure(area)} after {figure(seen)}" for seen, area in REPORTED.get(data.popularity, ()))
+    imitated = f"the data set that it imitates, {FITTED_TO[data_knobs.popularity]}, has {figure(SAMPLES[data_knobs.popularity])}"
+    reported = " and ".join(
+        f"{figure(area)} after {figure(sample_count)}" for sample_count, area in REPORTED.get(data_knobs.popularity, ())
+    )
     return f"{learned} of the generator; {imitated}{f', and MLPerf reports an AUC of {reported}' if reported else ''}."

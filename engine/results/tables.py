@@ -29,7 +29,7 @@ PASSING = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"}
 
 
 def device_rows(report: Report) -> tuple[Row, ...]:
-    """Return busy share and energy of each device, over the whole run; the wall is counted with each of them."""
+    """Return busy share and energy of each device over the whole run; losses of the wall are counted with each device."""
     return tuple(
         {
             "Device": name,
@@ -45,11 +45,11 @@ def device_rows(report: Report) -> tuple[Row, ...]:
 
 
 def timeline_rows(line: Line) -> tuple[Row, ...]:
-    """Return what ran during a few steady-state batches, times in ms from the end of the batch before them."""
+    """Return the tasks of a few steady-state batches, times in ms from the end of the batch before them."""
     ends = line.batch_ends
-    first = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
-    low = float(ends[first - 1]) if first else 0.0
-    high = float(ends[min(first + SHOWN_BATCHES, len(ends)) - 1])
+    first_batch = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
+    low = float(ends[first_batch - 1]) if first_batch else 0.0
+    high = float(ends[min(first_batch + SHOWN_BATCHES, len(ends)) - 1])
     running = (line.start < high) & ((line.end > low) | np.isnan(line.end))
     places, starts, stops = np.argwhere(running).tolist(), line.start[running].tolist(), line.end[running].tolist()
     tasks = line.graph.tasks
@@ -64,19 +64,19 @@ def timeline_rows(line: Line) -> tuple[Row, ...]:
             "End [ms]": (end - low) / MS,
             "Background": tasks[k].background or bool(tasks[k].during),
         }
-        for (n, k), first, last in zip(places, starts, stops, strict=True)
-        for start, end in _pieces(line, k, first, last, low, high)
+        for (n, k), task_start, task_end in zip(places, starts, stops, strict=True)
+        for start, end in _pieces(line, k, task_start, task_end, low, high)
     )
 
 
 def _pieces(line: Line, k: int, start: float, end: float, low: float, high: float) -> list[tuple[float, float]]:
-    """Return when a task ran within the window: a rolling log only beside its gate task, or while waited for."""
+    """Return a task's spans within the window; a rolling log runs beside its gate task, or while a batch waits for it."""
     end = np.inf if isnan(end) else end
     pieces = [(start, end)]
     if line.graph.tasks[k].during:
         gates = np.stack([line.start[:, line.template.gate], line.end[:, line.template.gate]], axis=1)
-        beside = gates[(gates[:, 1] > start) & (gates[:, 0] < end)]
-        pieces = [(max(start, float(a)), min(end, float(b))) for a, b in beside]
+        gate_times = gates[(gates[:, 1] > start) & (gates[:, 0] < end)]
+        pieces = [(max(start, float(a)), min(end, float(b))) for a, b in gate_times]
         worked_until = pieces[-1][1] if pieces else start
         pieces += [(worked_until, end)] if worked_until < end < np.inf else []
     clipped = [(max(a, low), min(b, high)) for a, b in pieces]
@@ -90,46 +90,51 @@ def event_rows(run: Run) -> tuple[Row, ...]:
 
 
 def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
-    strict, found = run.machine.log_policy.strict or not run.machine.log_policy.log, crash.resumption
-    again = f" ({crash.outage.again} more during the recovery)" if crash.outage.again else ""
-    what = f"{_where(crash.outage.strikes[0])} in batch {crash.batch}{again}"
-    yield {"Elapsed [s]": crash.outage.at, "Kind": "fault", "Batch": crash.batch, "What": what}
+    strict, resumption = run.machine.log_policy.strict or not run.machine.log_policy.log, crash.resumption
+    repeat_text = f" ({crash.outage.again} more during the recovery)" if crash.outage.again else ""
+    sentence = f"{_strike_text(crash.outage.strikes[0])} in batch {crash.batch}{repeat_text}"
+    yield {"Elapsed [s]": crash.outage.at, "Kind": "fault", "Batch": crash.batch, "What": sentence}
     for strike in crash.outage.strikes[1 : MOST_AGAIN + 1]:
-        yield {"Elapsed [s]": strike.at, "Kind": AGAIN, "Batch": crash.batch, "What": f"{_where(strike)}; recovery starts over"}
-    if found.fatal:
-        yield {"Elapsed [s]": crash.outage.resumed, "Kind": "unrecoverable", "Batch": crash.batch, "What": found.fatal}
+        yield {
+            "Elapsed [s]": strike.at,
+            "Kind": AGAIN,
+            "Batch": crash.batch,
+            "What": f"{_strike_text(strike)}; recovery starts over",
+        }
+    if resumption.fatal:
+        yield {"Elapsed [s]": crash.outage.resumed, "Kind": "unrecoverable", "Batch": crash.batch, "What": resumption.fatal}
         return
     state = (
-        f"embeddings and MLP at the start of batch {found.embedding_batch}"
+        f"embeddings and MLP at the start of batch {resumption.embedding_batch}"
         if strict
-        else f"embeddings at the start of batch {found.embedding_batch}, MLP of batch {found.mlp_batch}, "
-        f"{found.embedding_batch - found.mlp_batch} batches older"
+        else f"embeddings at the start of batch {resumption.embedding_batch}, MLP of batch {resumption.mlp_batch}, "
+        f"{resumption.embedding_batch - resumption.mlp_batch} batches older"
     )
-    again = f"{crash.lost} {'batch is' if crash.lost == 1 else 'batches are'} run again"
-    what = f"recovered to {state}; {again}, restore took {figure(crash.outage.restore / MS, 'ms')}"
-    yield {"Elapsed [s]": crash.outage.resumed, "Kind": "recovered", "Batch": found.embedding_batch, "What": what}
+    repeat_text = f"{crash.lost} {'batch is' if crash.lost == 1 else 'batches are'} run again"
+    sentence = f"recovered to {state}; {repeat_text}, restore took {figure(crash.outage.restore / MS, 'ms')}"
+    yield {"Elapsed [s]": crash.outage.resumed, "Kind": "recovered", "Batch": resumption.embedding_batch, "What": sentence}
 
 
-def _where(strike: Strike) -> str:
-    """Return what a fault did, and on which node, if not on the first."""
+def _strike_text(strike: Strike) -> str:
+    """Return a fault's message, with its node if that is not the first."""
     return strike.kind.message + (f" on node {strike.node}" if strike.node else "")
 
 
 def _passing_rows(run: Run) -> Iterable[Row]:
-    """Yield what did not stop the job; the batch that had begun last stands beside it."""
-    at = np.array([strike.at for strike in run.strikes])
-    of = np.searchsorted([segment.begin for segment in run.segments], at, side="right") - 1
-    for number in np.unique(of):
-        segment, mine = run.segments[number], np.flatnonzero(of == number)
-        within = np.minimum(at[mine] - segment.begin, segment.length)
-        batches = segment.first + np.maximum(np.searchsorted(begun(segment.timeline), within) - 1, 0)
-        for strike, batch in zip((run.strikes[index] for index in mine), batches.tolist(), strict=True):
+    """Yield the strikes that did not stop the job, each with the batch that had begun last."""
+    instants = np.array([strike.at for strike in run.strikes])
+    segment_numbers = np.searchsorted([segment.begin for segment in run.segments], instants, side="right") - 1
+    for number in np.unique(segment_numbers):
+        segment, strike_numbers = run.segments[number], np.flatnonzero(segment_numbers == number)
+        segment_seconds = np.minimum(instants[strike_numbers] - segment.begin, segment.length)
+        batches = segment.first + np.maximum(np.searchsorted(begun(segment.timeline), segment_seconds) - 1, 0)
+        for strike, batch in zip((run.strikes[index] for index in strike_numbers), batches.tolist(), strict=True):
             kind = FULL_SPEED if strike.fault == FULL_SPEED else PASSING[strike.kind.kind]
             yield {"Elapsed [s]": strike.at, "Kind": kind, "Batch": batch, "What": _passing(run, strike, batch)}
 
 
 def _passing(run: Run, strike: Strike, batch: int) -> str:
-    """Return what happened, and what that means here."""
+    """Return a sentence about a strike and its effect on the run."""
     if strike.fault == FULL_SPEED:
         return f"the device was at full speed again in batch {batch}"
     meaning = ""
@@ -139,12 +144,12 @@ def _passing(run: Run, strike: Strike, batch: int) -> str:
         meaning = "training waits for a full checkpoint" if run.machine.log_policy.log else "but the system keeps no log"
     elif not slow_devices(run.machine):
         meaning = "but the system has no such device"
-    return f"{_where(strike)} in batch {batch}" + (f"; {meaning}" if meaning else "")
+    return f"{_strike_text(strike)} in batch {batch}" + (f"; {meaning}" if meaning else "")
 
 
 def thinned(rows: list[Row]) -> tuple[Row, ...]:
-    """Keep at most MOST_POINTS rows, evenly, and every one that carries an AUC."""
+    """Return at most MOST_POINTS rows, evenly, and every other row that carries an AUC."""
     if len(rows) <= MOST_POINTS:
         return tuple(rows)
-    every = -(-len(rows) // MOST_POINTS)
-    return tuple(row for i, row in enumerate(rows) if i % every == 0 or row["AUC"] is not None or i == len(rows) - 1)
+    stride = -(-len(rows) // MOST_POINTS)
+    return tuple(row for i, row in enumerate(rows) if i % stride == 0 or row["AUC"] is not None or i == len(rows) - 1)

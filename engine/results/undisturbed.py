@@ -1,4 +1,4 @@
-"""Undisturbed runs, in which nothing trains and nothing strikes: counted, scheduled, and made results, alone or together."""
+"""Undisturbed runs, without training and faults: counted, scheduled, and made results, alone or together."""
 
 from collections.abc import Iterator, Sequence
 from math import inf
@@ -18,33 +18,33 @@ from .result import Result
 
 @remembered()
 def _first_strike(s: Scenario) -> float:
-    first = UpcomingFaults(s).next
-    return first.at if first else inf
+    strike = UpcomingFaults(s).next
+    return strike.at if strike else inf
 
 
 @remembered(most=16, by=system_of)
 def planned(settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress) -> PlannedBatches:
-    """Return the plan of a run's batches, counted from their ids."""
+    """Return the plan of a run's batches, with amounts counted from their ids."""
     amounts = counted_traffic(settled, file=file, on_progress=on_progress)
     return plan(settled, amounts, amounts)
 
 
 def undisturbed_results(
-    points: Sequence[DesignPoint], seen: Observed, notes: tuple[str, ...] = (), lengths: tuple[float, ...] = ()
+    points: Sequence[DesignPoint], observed: Observed, notes: tuple[str, ...] = (), lengths: tuple[float, ...] = ()
 ) -> Iterator[Result | None]:
-    """Yield runs as results, with tables if their timelines were observed; None if a fault strikes before one is over.
+    """Yield the results of runs, with tables if their timelines were observed; None for a run that a fault strikes.
 
     `lengths` are the mean lookups a sample of each table in the points' data file.
     """
-    if seen.whole is None:
+    if observed.whole is None:
         raise ValueError("whole runs have to be observed.")
     scenarios, batches = [point.scenario for point in points], points[0].plan.amounts.batches
-    elapsed = seen.whole.elapsed.tolist()
-    report = undisturbed_report(points, seen, seen.whole, batches)
-    told = [
-        (*notes, *warnings(one.scenario, one.machine, batches, seconds, lengths=lengths))
-        for one, seconds in zip(points, elapsed, strict=True)
+    elapsed = observed.whole.elapsed.tolist()
+    report = undisturbed_report(points, observed, observed.whole, batches)
+    point_notes = [
+        (*notes, *warnings(point.scenario, point.machine, batches, seconds, lengths=lengths))
+        for point, seconds in zip(points, elapsed, strict=True)
     ]
-    found = report_results(scenarios, report, UNDISTURBED, told, seen.whole.lines)
-    for point, seconds, result in zip(points, elapsed, found, strict=True):
+    results = report_results(scenarios, report, UNDISTURBED, point_notes, observed.whole.lines)
+    for point, seconds, result in zip(points, elapsed, results, strict=True):
         yield None if _first_strike(point.machine.scenario) < seconds else result

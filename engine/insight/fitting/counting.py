@@ -26,25 +26,25 @@ class Lookups(Protocol):
 
     @property
     def order(self) -> str:
-        """In which order its samples stand."""
+        """The order of its samples."""
 
     @property
     def hashed(self) -> bool:
-        """Whether ids say nothing of how many rows there are."""
+        """Whether ids are hashes, which do not tell the number of rows."""
 
     @property
     def tables(self) -> int:
-        """How many tables there are."""
+        """The number of tables."""
 
     @property
     def samples(self) -> int:
-        """How many samples each table has lookups of."""
+        """The number of samples, the same for each table."""
 
     def lookups(self, table: int, low: int, high: int) -> Words:
         """Return a table's lookups of samples `low` to `high`, in their order."""
 
     def bag_lengths(self, table: int) -> Ints | int:
-        """Return how many lookups of a table each sample has, or the one number that all have."""
+        """Return the number of a table's lookups in each sample, or the one number that all samples have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class LookupCounts:
     @property
     def fitted(self) -> Ints:
         """The lookups of all other blocks."""
-        return np.concatenate([block for at, block in enumerate(self.blocks) if at % HELD_BACK != HELD_BACK - 1])
+        return np.concatenate([block for i, block in enumerate(self.blocks) if i % HELD_BACK != HELD_BACK - 1])
 
     @property
     def sizes(self) -> list[int]:
@@ -72,10 +72,12 @@ class LookupCounts:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What held-back lookups did: shares of them.
+    """Shares of held-back lookups.
 
-    `top` went to the shares TOP of rows that the fitted blocks used most; `unseen` to rows that these never used; `distinct`
-    are different rows per lookup of a block. They are of `lookups`.
+    top: shares that go to the shares TOP of rows that the fitted blocks use most.
+    unseen: share that goes to rows that the fitted blocks never use.
+    distinct: different rows per lookup of a block.
+    lookups: the number of held-back lookups.
     """
 
     top: tuple[float, ...] = (1.0,) * len(TOP)
@@ -88,59 +90,64 @@ class Measured:
         """All shares, in their order."""
         return *self.top, self.unseen, self.distinct
 
-    def apart(self, other: "Measured") -> float:
-        """Return the largest difference between two as a share of lookups, beyond twice what chance makes."""
-        chance = 2 * (0.25 / max(self.lookups, 1) + 0.25 / max(other.lookups, 1)) ** 0.5
-        return float(max(0.0, *(abs(one - two) - chance for one, two in zip(self.shares, other.shares, strict=True))))
+    def apart(self, counterpart: "Measured") -> float:
+        """Return the largest difference between the shares of two, beyond twice its standard error by chance."""
+        chance = 2 * (0.25 / max(self.lookups, 1) + 0.25 / max(counterpart.lookups, 1)) ** 0.5
+        return float(
+            max(
+                0.0,
+                *(abs(share - other_share) - chance for share, other_share in zip(self.shares, counterpart.shares, strict=True)),
+            )
+        )
 
 
-def blocks(samples: int, most: int) -> list[tuple[int, int]]:
-    """Return where blocks of samples begin and end: all of them, or `most` spread over the file."""
-    size = max(min(samples, most) // BLOCKS, 1)
+def blocks(samples: int, max_samples: int) -> list[tuple[int, int]]:
+    """Return the begin and end of blocks of samples: all samples, or `max_samples` spread over the file."""
+    size = max(min(samples, max_samples) // BLOCKS, 1)
     starts = np.linspace(0, samples - size, min(BLOCKS, samples)).astype(np.int64)
-    ends = np.append(starts[1:], samples) if samples <= most else starts + size
+    ends = np.append(starts[1:], samples) if samples <= max_samples else starts + size
     return [(int(low), int(high)) for low, high in zip(starts, ends, strict=True)]
 
 
-def counted(file: Lookups, table: int, parts: list[tuple[int, int]], whole: bool) -> LookupCounts:
-    """Count a table; `whole` says that ids are rows' numbers, so the largest tells how many there are."""
-    found = [file.lookups(table, low, high) for low, high in parts]
-    different, rows = np.unique(np.concatenate(found), return_inverse=True)
+def counted(file: Lookups, table: int, parts: list[tuple[int, int]], ids_are_rows: bool) -> LookupCounts:
+    """Count a table's lookups in blocks; where `ids_are_rows`, the largest id tells the number of rows."""
+    block_lookups = [file.lookups(table, low, high) for low, high in parts]
+    different, rows = np.unique(np.concatenate(block_lookups), return_inverse=True)
     if not len(different):
         return LookupCounts(0, ())
-    numbers = whole and int(different[-1]) < 2**63  # negative ones are hashes, not numbers of rows
-    return _split(int(different[-1]) + 1 if numbers else len(different), rows.astype(np.int64), list(map(len, found)))
+    numbers = ids_are_rows and int(different[-1]) < 2**63  # negative ones are hashes, not numbers of rows
+    return _split(int(different[-1]) + 1 if numbers else len(different), rows.astype(np.int64), list(map(len, block_lookups)))
 
 
 def generated(ids: Callable[[int], Ints], sizes: list[int]) -> LookupCounts:
     """Return as many lookups of a generator as a file has, in blocks of the same sizes."""
-    made: list[Ints] = []
+    batches: list[Ints] = []
     lookups = sum(sizes)
-    while sum(map(len, made)) < lookups:
-        made.append(ids(len(made)))
-    every = np.concatenate(made)[:lookups]
-    return _split(int(every.max()) + 1, every, sizes)
+    while sum(map(len, batches)) < lookups:
+        batches.append(ids(len(batches)))
+    row_numbers = np.concatenate(batches)[:lookups]
+    return _split(int(row_numbers.max()) + 1, row_numbers, sizes)
 
 
-def _split(rows: int, every: Ints, sizes: list[int]) -> LookupCounts:
-    return LookupCounts(rows, tuple(np.split(every, np.cumsum(sizes[:-1]))))
+def _split(rows: int, row_numbers: Ints, sizes: list[int]) -> LookupCounts:
+    return LookupCounts(rows, tuple(np.split(row_numbers, np.cumsum(sizes[:-1]))))
 
 
-def measured(found: LookupCounts, rows: int) -> Measured:
-    """Measure held-back lookups by what the fitted ones used most, in a table of so many rows."""
-    held = np.concatenate(found.held)
-    often = np.bincount(found.fitted, minlength=int(held.max(initial=0)) + 1)
-    now = np.bincount(held, minlength=len(often))
-    by_use = np.concatenate(([0], np.cumsum(now[np.argsort(-often, kind="stable")]))) / max(len(held), 1)
-    used = int(np.count_nonzero(often))
-    top = [float(by_use[min(max(round(share * rows), 1), used)]) for share in TOP]
-    different = sum(len(np.unique(block)) for block in found.held) / max(len(held), 1)
-    return Measured(tuple(top), float(now[often == 0].sum()) / max(len(held), 1), different, len(held))
+def measured(counts: LookupCounts, rows: int) -> Measured:
+    """Return the shares of held-back lookups by the rows that fitted lookups use most, in a table of `rows`."""
+    held_back = np.concatenate(counts.held)
+    fitted_uses = np.bincount(counts.fitted, minlength=int(held_back.max(initial=0)) + 1)
+    held_back_uses = np.bincount(held_back, minlength=len(fitted_uses))
+    by_use = np.concatenate(([0], np.cumsum(held_back_uses[np.argsort(-fitted_uses, kind="stable")]))) / max(len(held_back), 1)
+    rows_used = int(np.count_nonzero(fitted_uses))
+    top = [float(by_use[min(max(round(share * rows), 1), rows_used)]) for share in TOP]
+    different = sum(len(np.unique(block)) for block in counts.held) / max(len(held_back), 1)
+    return Measured(tuple(top), float(held_back_uses[fitted_uses == 0].sum()) / max(len(held_back), 1), different, len(held_back))
 
 
-def rarity(rows: Ints, some: int) -> Floats:
-    """Return how rare the rows of the first lookups are among all: the rank of their count, from 0 to 1."""
-    values = np.bincount(rows)[rows[:some]]
+def rarity(rows: Ints, max_lookups: int) -> Floats:
+    """Return the rarity of the rows of the first lookups: the rank of their counts, from 0 to 1."""
+    values = np.bincount(rows)[rows[:max_lookups]]
     order = np.sort(values)
     low, high = np.searchsorted(order, values, "left"), np.searchsorted(order, values, "right")
     return np.asarray((low + high) / 2 / len(values), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What a data file holds before anybody has said what its columns mean: records, columns with a guess of each, a mapping."""
+"""The description of a data file without a mapping: records, columns with a guess of each, and a mapping to save."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,9 +35,14 @@ FEW_LOOKUPS = 1000  # in which examples are looked for
 
 @dataclass(frozen=True, slots=True)
 class ColumnDescription:
-    """A column: what it seems to be, its distinct values (None where not counted), its missing cells, and the first values.
+    """A column of a data file.
 
-    A list has its `separator`, a label perhaps a `rule`, a time perhaps its format.
+    name, guess: the column's name, and the role that it seems to have.
+    distinct: its distinct values; None where they were not counted.
+    missing: its missing cells.
+    examples: its first values.
+    separator: the text between the ids of a list.
+    rule: the rule of a label, or the format of a time, if there is one.
     """
 
     name: str
@@ -51,10 +56,16 @@ class ColumnDescription:
 
 @dataclass(frozen=True, slots=True)
 class FileDescription:
-    """A data file: its records, its format ("text", "Parquet" or "arrays" where none is known), and the TOML of a mapping.
+    """A data file.
 
-    `rows` are the first records as texts; `is_known` says whether the file can be read without another word, `notes`
-    which columns are left out of the mapping, and why. A table has its `dialect`.
+    name, records: the file's name, and its number of records.
+    format: the format; "text", "Parquet" or "arrays" where none is known.
+    columns: the columns.
+    mapping: the TOML of a mapping.
+    rows: the first records as texts.
+    is_known: whether the file can be read without a mapping.
+    notes: columns that are left out of the mapping, and why.
+    dialect: the dialect of a table.
     """
 
     name: str
@@ -74,7 +85,7 @@ class ColumnCounts:
     def __init__(self, separator: str, usable: bool = True) -> None:
         """Start with nothing counted; `separator` stands between the ids of a cell of text, if it has several.
 
-        Of what is not `usable` only what is missing is counted.
+        Of a column that is not `usable` only missing cells are counted.
         """
         self.index, self.missing, self._usable = IdIndex(), 0, usable
         if not usable:
@@ -82,7 +93,7 @@ class ColumnCounts:
         self._lists = ListTexts(separator) if separator else None
 
     def add(self, column: Any) -> None:
-        """Count a block of the column's cells; what is no id by its type is not counted."""
+        """Count a block of the column's cells; cells of a type that cannot be an id are not counted."""
         if not self._usable:
             self.missing += column.null_count
             return
@@ -102,29 +113,29 @@ class ColumnCounts:
 
     @property
     def distinct(self) -> int | None:
-        """How many distinct values there are, without what is missing; None beyond what an index holds."""
+        """The number of distinct values without missing cells; None beyond the room of an index."""
         return None if self.index.full else self.index.count
 
 
 def describe(path: Path, watch: Watch = unwatched) -> FileDescription:
-    """Read a whole file and describe it; raises BadFile for what is no table, trace or format that is known.
+    """Return the description of a whole file; raises BadFile for a file that is no table, trace or known format.
 
-    `watch` is told how far the reading is, from 0 to 1, and may stop it by an exception.
+    `watch` is told the share that is read, from 0 to 1, and may stop the reading by an exception.
     """
     if is_of_arrays(path):
         return _of_lookups(path, watch)
-    return _with_marks(path, lambda dialect: _described(path, dialect, blocks_of(path, dialect, watch), counted=True))
+    return _with_marks(path, lambda dialect: _described(path, dialect, blocks_of(path, dialect, watch), is_counted=True))
 
 
 def look(path: Path) -> FileDescription:
-    """Describe a table by its first block alone, where nothing is counted and `records` is 0; raises BadFile."""
+    """Return the description of a table by its first block: nothing is counted, `records` is 0; raises BadFile."""
     return _with_marks(
-        path, lambda dialect: _described(path, dialect, islice(blocks_of(path, dialect, unwatched), 1), counted=False)
+        path, lambda dialect: _described(path, dialect, islice(blocks_of(path, dialect, unwatched), 1), is_counted=False)
     )
 
 
 def _with_marks(path: Path, described: Callable[[Dialect], FileDescription]) -> FileDescription:
-    """Return a description, in which quotation marks are what the first of them says that does not close in its line."""
+    """Return a description; the first quotation mark that its line does not close decides how marks are read."""
     dialect = dialect_of(path)
     try:
         return described(dialect)
@@ -134,27 +145,27 @@ def _with_marks(path: Path, described: Callable[[Dialect], FileDescription]) -> 
         return described(replace(dialect, quotes=marks_of(path, dialect, mark.line)))
 
 
-def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bool) -> FileDescription:
+def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted: bool) -> FileDescription:
     """Describe a table by its blocks."""
-    first = next(blocks, None)
-    if first is None:
+    first_block = next(blocks, None)
+    if first_block is None:
         raise BadFile(f"{shown(path.name)} has no records; give a file that has some.")
-    cells = {name: texts_of(column) for name, column in first.columns.items()}
+    cells = {name: texts_of(column) for name, column in first_block.columns.items()}
     notes: tuple[str, ...] = ()
     of_arrays = dialect.format == ARRAYS
-    guessed = guesses_of(first.columns, cells, bool(dialect.header), of_arrays)
+    guessed = guesses_of(first_block.columns, cells, bool(dialect.header), of_arrays)
     if dialect.layout is not None:
-        guessed = [_known(dialect.layout, column) for column in guessed]
+        guessed = [_guess_by_layout(dialect.layout, column) for column in guessed]
     else:
-        usable = [column for column in guessed if is_mappable(first.columns[column.name].type, of_arrays)]
-        found, notes = {column.name: column for column in mappable(usable)}, tuple(left_out(usable))
-        guessed = [found.get(column.name, column) for column in guessed]
-    parts = {column.name: "" if is_list(first.columns[column.name].type) else column.separator for column in guessed}
+        usable = [column for column in guessed if is_mappable(first_block.columns[column.name].type, of_arrays)]
+        mapped_columns, notes = {column.name: column for column in mappable(usable)}, tuple(left_out(usable))
+        guessed = [mapped_columns.get(column.name, column) for column in guessed]
+    parts = {column.name: "" if is_list(first_block.columns[column.name].type) else column.separator for column in guessed}
     counts = {
-        name: ColumnCounts(separator, is_mappable(first.columns[name].type, of_arrays)) for name, separator in parts.items()
+        name: ColumnCounts(separator, is_mappable(first_block.columns[name].type, of_arrays)) for name, separator in parts.items()
     }
     records = 0
-    for rows in chain([first], blocks) if counted else ():
+    for rows in chain([first_block], blocks) if is_counted else ():
         records += len(rows.lines)
         for name, column in rows.columns.items():
             counts[name].add(column)
@@ -163,7 +174,7 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bo
         ColumnDescription(
             column.name,
             column.role,
-            counts[column.name].distinct if counted else None,
+            counts[column.name].distinct if is_counted else None,
             counts[column.name].missing,
             _examples(cells[column.name]),
             column.separator,
@@ -179,25 +190,25 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], counted: bo
 
 
 def mapping_of(columns: Sequence[ColumnDescription], dialect: Dialect) -> str:
-    """Return the mapping of columns as they are guessed, or as somebody has changed the guess."""
+    """Return the mapping of columns by their guesses, which a user may have changed."""
     guessed = [Guess(column.name, column.guess, column.separator, column.rule) for column in columns]  # type: ignore[arg-type]
     return as_toml(guessed, dialect.delimiter, dialect.header, dialect.quotes)
 
 
 def trial(path: str, text: str) -> None:
-    """Read the first block of a table by a mapping that is not saved yet; raises BadFile where a run would be refused there."""
+    """Read a table's first block by a mapping that is not saved yet; raises BadFile where a run would refuse the block."""
     try:
-        given = tomllib.loads(text)
+        mapping_content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadFile(f"The mapping is not valid TOML: {error}; name one label and one time.") from error
-    layout, dialect = mapping.layout(Path(path), given), dialect_of(Path(path))
+    layout, dialect = mapping.layout(Path(path), mapping_content), dialect_of(Path(path))
     dialect = replace(dialect, header=layout.columns, delimiter=layout.delimiter, quotes=layout.quotes)
     for rows in islice(blocks_of(Path(path), dialect, unwatched), 1):
         check_block(shown(Path(path).name), layout, rows)
 
 
-def _known(layout: Layout, guess: Guess) -> Guess:
-    """Return what a column is by the layout of its file."""
+def _guess_by_layout(layout: Layout, guess: Guess) -> Guess:
+    """Return the guess of a column that the layout of its file states."""
     roles = {layout.time: "time"} | dict.fromkeys(layout.dense, "number")
     roles |= dict.fromkeys(layout.ids, "list" if layout.lists else "id") | {layout.label: "label"}
     role = roles.get(guess.name, "text")
@@ -206,9 +217,9 @@ def _known(layout: Layout, guess: Guess) -> Guess:
 
 
 def _own_mapping(path: Path, format_name: str) -> str:
-    """Return what a known file's mapping says, or would say."""
-    there = mapping.place(path)
-    return there.read_text(encoding="utf-8-sig") if there else f'format = "{format_name}"\n'
+    """Return the text of a known file's mapping, or of one that names its format."""
+    mapping_file = mapping.place(path)
+    return mapping_file.read_text(encoding="utf-8-sig") if mapping_file else f'format = "{format_name}"\n'
 
 
 def _examples(cells: Sequence[str]) -> tuple[str, ...]:
@@ -221,8 +232,10 @@ def _of_lookups(path: Path, watch: Watch) -> FileDescription:
     file = lookups_of(path, watch)
     columns = []
     for table, counts in enumerate(tallies(file, watch)):
-        some = file.lookups(table, 0, min(file.samples, FEW_LOOKUPS))
-        examples = () if file.hashed else tuple(dict.fromkeys(str(word) for word in some[:FEW_LOOKUPS].tolist()))[:EXAMPLES]
+        first_lookups = file.lookups(table, 0, min(file.samples, FEW_LOOKUPS))
+        examples = (
+            () if file.hashed else tuple(dict.fromkeys(str(word) for word in first_lookups[:FEW_LOOKUPS].tolist()))[:EXAMPLES]
+        )
         role = "list" if np.any(np.asarray(file.bag_lengths(table)) != 1) else "id"
         columns.append(ColumnDescription(f"table {table + 1}", role, counts.seen, 0, examples))
     text = _own_mapping(path, file.format) if isinstance(file, Recording) else ""

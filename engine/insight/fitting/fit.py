@@ -32,7 +32,13 @@ TOGETHER, MOST_FIELDS = 20_000, 40  # samples and fields of which rarities are c
 
 @dataclass(frozen=True, slots=True)
 class TableFit:
-    """One table: the rows seen, bags of lookups, law, and what held-back lookups did in the file and as generated."""
+    """The fit of one table.
+
+    table: the table's number, from 0.
+    seen: different rows in the lookups that were counted.
+    bags, law: the laws of bag lengths and of popularity.
+    file, fit: shares of held-back lookups, in the file and as generated.
+    """
 
     table: int
     seen: int
@@ -44,11 +50,17 @@ class TableFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """What was fitted to `counted` of a file's `samples`.
+    """The generator's fit to a file.
 
-    `hits` are hit rates of an LRU cache for each table, of SHARES of its rows: of the file, of the fit, and of the fit
-    without locality. `together` is the mean correlation of fields' rarities, None where fields have no samples in common.
-    `columns` are the names of the file's columns, a table each, () where they are not known.
+    name, format, order: the file's name, its format, and the order of its samples.
+    samples, counted: samples of the file, and those that were counted.
+    tables: the fit of each table.
+    locality: the generator's locality.
+    hits: hit rates of an LRU cache for each table, of SHARES of its rows: file, fit, and fit without locality.
+    together: mean correlation of fields' rarities; None where fields have no samples in common.
+    click_rate: share of clicks; None without labels.
+    dense: dense features of a sample; None where the file has none.
+    columns: the file's column of each table; () where they are not known.
     """
 
     name: str
@@ -65,25 +77,28 @@ class Fitted:
     columns: tuple[str, ...] = ()
 
     def title(self, table: int) -> str:
-        """Return how a table is called: the name of its column, or "table 3", counted from 1."""
+        """Return the name of a table's column, or "table 3", counted from 1."""
         return self.columns[table] if self.columns else f"table {table + 1}"
 
     @property
     def changes(self) -> Mapping[str, Any]:
         """The knobs that make a scenario's model and data like the file's; `model.bottom_mlp` is its first width alone."""
-        laws, spreads = [one.law.knobs() for one in self.tables], tuple(one.bags.length_cv for one in self.tables)
+        laws, spreads = (
+            [table_fit.law.knobs() for table_fit in self.tables],
+            tuple(table_fit.bags.length_cv for table_fit in self.tables),
+        )
         names = ("zipf_exponents", "zipf_shifts", "hottest_shares", "once_shares")
-        found: dict[str, Any] = {
+        knob_values: dict[str, Any] = {
             "model.num_tables": len(self.tables),
-            "model.num_embeddings": tuple(one.law.rows for one in self.tables),
-            "model.pooling": tuple(one.bags.pooling for one in self.tables),
+            "model.num_embeddings": tuple(table_fit.law.rows for table_fit in self.tables),
+            "model.pooling": tuple(table_fit.bags.pooling for table_fit in self.tables),
             "data.bag_length_cv": spreads if any(spreads) else (),
             "data.digest": "",
             "data.popularity": "zipf",
             **{f"data.{name}": column for name, column in zip(names, zip(*laws, strict=True), strict=True)},
             "data.locality": self.locality,
         }
-        return found if self.click_rate is None else found | {"data.click_rate": self.click_rate}
+        return knob_values if self.click_rate is None else knob_values | {"data.click_rate": self.click_rate}
 
     def scenario(self, base: Scenario) -> Scenario:
         """Return a scenario with the model's tables and the data of the file; raises BadKnob where they do not suit it."""
@@ -97,20 +112,21 @@ def lookups_of(path: Path, watch: Watch = unwatched) -> Lookups:
     return kinds.read(path, watch) if kinds.is_trace(path) else formats.read(path, watch, labels=False)
 
 
-def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = unwatched) -> Fitted:
+def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = unwatched) -> Fitted:
     """Fit the generator to a file; raises BadFile where no table has lookups.
 
-    At most `most` samples are counted, spread over the file. Tables of hashed ids get the rows that such data is expected to
-    use in the long run where it is `open_ended`, else those that were seen. `watch` is told how far it is, and at what.
+    At most `max_samples` are counted, spread over the file. Tables of hashed ids get the rows that such data is expected to
+    use in the long run where it is `open_ended`, else those that were seen. `watch` is told the share done, and the table.
     """
-    found, sizes, rare = _laws(file, most, open_ended, not file.hashed, watch)
+    table_fits, sizes, rarities = _laws(file, max_samples, open_ended, not file.hashed, watch)
     if not sizes:
         raise BadFile(f"{file.name} has no lookups to fit, or too few to hold some back; give a file that has some.")
-    locality, hits = _locality(file, [found[table] for table in sizes], watch)
-    for at, table in enumerate(sizes):
-        watch(0.85 + 0.15 * at / len(sizes), f"held-back blocks of table {table + 1}")
-        found[table] = replace(
-            found[table], fit=measured(generated(_stream(found[table], locality), sizes[table]), found[table].law.rows)
+    locality, hits = _locality(file, [table_fits[table] for table in sizes], watch)
+    for position, table in enumerate(sizes):
+        watch(0.85 + 0.15 * position / len(sizes), f"held-back blocks of table {table + 1}")
+        table_fits[table] = replace(
+            table_fits[table],
+            fit=measured(generated(_stream(table_fits[table], locality), sizes[table]), table_fits[table].law.rows),
         )
     log = file if isinstance(file, Recording) else None
     clicks = float(f"{np.clip(log.labels.mean(), 0.001, 0.999):.4g}") if log and log.labelled else None
@@ -120,11 +136,11 @@ def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, w
         file.format,
         file.order,
         file.samples,
-        min(file.samples, most),
-        tuple(found),
+        min(file.samples, max_samples),
+        tuple(table_fits),
         locality,
         hits,
-        _together(rare),
+        _rarity_correlation(rarities),
         clicks,
         dense,
         log.fields if log else (),
@@ -132,66 +148,73 @@ def fit_file(file: Lookups, most: int = MOST_SAMPLES, open_ended: bool = True, w
 
 
 def _laws(
-    file: Lookups, most: int, open_ended: bool, whole: bool, watch: Watch
+    file: Lookups, max_samples: int, open_ended: bool, ids_are_rows: bool, watch: Watch
 ) -> tuple[list[TableFit], dict[int, list[int]], list[Floats]]:
-    """Return each table's law, the sizes of the blocks of those that have lookups, and how rare fields' values are."""
-    found: list[TableFit] = []
+    """Return each table's fit, block sizes by table that has lookups, and the rarities of fields' values."""
+    table_fits: list[TableFit] = []
     sizes: dict[int, list[int]] = {}
-    rare: list[Floats] = []
+    rarities: list[Floats] = []
     for table in range(file.tables):
         watch(0.7 * table / file.tables, f"table {table + 1} of {file.tables}")
         bags = bag_fit(file.bag_lengths(table))
-        parts = blocks(file.samples, max(min(most, MOST_LOOKUPS // bags.pooling), 1))
-        sample = counted(file, table, parts, whole)
+        parts = blocks(file.samples, max(min(max_samples, MOST_LOOKUPS // bags.pooling), 1))
+        sample = counted(file, table, parts, ids_are_rows)
         if not sample.held or not len(sample.fitted):
-            found.append(TableFit(table, 0, EVEN, Law(1), Measured(), Measured()))
+            table_fits.append(TableFit(table, 0, EVEN, Law(1), Measured(), Measured()))
             continue
-        law = fit(np.bincount(sample.fitted), sample.rows, open_ended=open_ended and not whole)
-        found.append(TableFit(table, sample.rows, bags, law, measured(sample, law.rows), Measured()))
+        law = fit(np.bincount(sample.fitted), sample.rows, open_ended=open_ended and not ids_are_rows)
+        table_fits.append(TableFit(table, sample.rows, bags, law, measured(sample, law.rows), Measured()))
         sizes[table] = sample.sizes
-        if isinstance(file, Recording) and bags == EVEN and len(rare) < MOST_FIELDS:
-            rare.append(rarity(np.concatenate(sample.blocks), TOGETHER))
-    return found, sizes, rare
+        if isinstance(file, Recording) and bags == EVEN and len(rarities) < MOST_FIELDS:
+            rarities.append(rarity(np.concatenate(sample.blocks), TOGETHER))
+    return table_fits, sizes, rarities
 
 
-def _stream(one: TableFit, locality: float) -> Callable[[int], Ints]:
-    """Return batches of a table's generated rows, by number."""
-    s, q, hottest, once = one.law.knobs()
-    made_of = Recipe((zipf(s, q, hottest, once, one.law.rows),), (1,), 1, one.table, 0.5)
+def _stream(table_fit: TableFit, locality: float) -> Callable[[int], Ints]:
+    """Return a function from a batch's number to the table's generated rows."""
+    s, q, hottest, once_share = table_fit.law.knobs()
+    made_of = Recipe((zipf(s, q, hottest, once_share, table_fit.law.rows),), (1,), 1, table_fit.table, 0.5)
     return UseStream(made_of, SPAN // 4, locality).ids
 
 
 def _locality(file: Lookups, tables: list[TableFit], watch: Watch) -> tuple[float, tuple[Floats, Floats, Floats]]:
-    """Return the locality with which LRU caches hit as often as on the file, and the hit rates of both, and without it."""
-    some = sorted(tables, key=lambda one: -one.law.rows)[:WATCHED]
-    spans = [_numbered(file, one) for one in some]
+    """Return the locality at which LRU caches hit as on the file; hit rates of file, of fit, and without locality."""
+    watched = sorted(tables, key=lambda table_fit: -table_fit.law.rows)[:WATCHED]
+    spans = [_numbered(file, table_fit) for table_fit in watched]
     weight = np.array([len(span) for span in spans]) / sum(map(len, spans))
-    wanted = weight @ np.array([_hits(curve([span]), one.law.rows) for span, one in zip(spans, some, strict=True)])
+    file_hits = weight @ np.array(
+        [_hits(curve([span]), table_fit.law.rows) for span, table_fit in zip(spans, watched, strict=True)]
+    )
 
     def hits(locality: float) -> Floats:
-        made = [_span(_stream(one, locality), len(span)) for one, span in zip(some, spans, strict=True)]
-        return np.asarray(weight @ np.array([_hits(curve([rows]), one.law.rows) for rows, one in zip(made, some, strict=True)]))
+        generated_spans = [_span(_stream(table_fit, locality), len(span)) for table_fit, span in zip(watched, spans, strict=True)]
+        return np.asarray(
+            weight
+            @ np.array(
+                [_hits(curve([rows]), table_fit.law.rows) for rows, table_fit in zip(generated_spans, watched, strict=True)]
+            )
+        )
 
-    plain = found = hits(0.0)
-    low, high, best = 0.0, MOST_LOCALITY, 0.0
-    gap = partial(_gap, wanted)
-    for step in range(BISECTIONS if gap(plain) < -SAME else 0):
+    hits_without_locality = best_hits = hits(0.0)
+    low, high, best_locality = 0.0, MOST_LOCALITY, 0.0
+    gap = partial(_gap, file_hits)
+    for step in range(BISECTIONS if gap(hits_without_locality) < -SAME else 0):
         watch(0.7 + 0.15 * step / BISECTIONS, "locality")
         middle = (low + high) / 2
-        at = hits(middle)
-        low, high = (middle, high) if gap(at) < 0 else (low, middle)
-        if abs(gap(at)) < abs(gap(found)):
-            best, found = middle, at
-    return float(f"{best:.3g}"), (wanted, found, plain)
+        middle_hits = hits(middle)
+        low, high = (middle, high) if gap(middle_hits) < 0 else (low, middle)
+        if abs(gap(middle_hits)) < abs(gap(best_hits)):
+            best_locality, best_hits = middle, middle_hits
+    return float(f"{best_locality:.3g}"), (file_hits, best_hits, hits_without_locality)
 
 
-def _gap(wanted: Floats, found: Floats) -> float:
-    return float((found - wanted).mean())
+def _gap(file_hits: Floats, fit_hits: Floats) -> float:
+    return float((fit_hits - file_hits).mean())
 
 
-def _numbered(file: Lookups, one: TableFit) -> Ints:
+def _numbered(file: Lookups, table_fit: TableFit) -> Ints:
     """Return a table's first lookups in a row, numbered anew."""
-    tokens = file.lookups(one.table, 0, min(file.samples, max(SPAN // one.bags.pooling, 1)))[:SPAN]
+    tokens = file.lookups(table_fit.table, 0, min(file.samples, max(SPAN // table_fit.bags.pooling, 1)))[:SPAN]
     return np.unique(tokens, return_inverse=True)[1].astype(np.int64)
 
 
@@ -199,15 +222,15 @@ def _span(ids: Callable[[int], Ints], lookups: int) -> Ints:
     return np.concatenate([ids(n) for n in range(-(-lookups // (SPAN // 4)))])[:lookups]
 
 
-def _hits(found: HitCurve, rows: int) -> Floats:
-    return found.hit_rate(np.maximum(np.array(SHARES) * rows, 1.0))
+def _hits(hit_curve: HitCurve, rows: int) -> Floats:
+    return hit_curve.hit_rate(np.maximum(np.array(SHARES) * rows, 1.0))
 
 
-def _together(rare: list[Floats]) -> float | None:
-    """Return the mean correlation between fields of how rare their values are in the same samples."""
-    varied = [one for one in rare if len(one) and one.std() > 1e-9]
+def _rarity_correlation(rarities: list[Floats]) -> float | None:
+    """Return the mean correlation between the rarities of fields' values in the same samples."""
+    varied = [field_rarities for field_rarities in rarities if len(field_rarities) and field_rarities.std() > 1e-9]
     if len(varied) < 2:
         return None
-    least = min(map(len, varied))
-    found = np.corrcoef([one[:least] for one in varied])
-    return float(found[np.triu_indices(len(varied), 1)].mean())
+    sample_count = min(map(len, varied))
+    correlations = np.corrcoef([field_rarities[:sample_count] for field_rarities in varied])
+    return float(correlations[np.triu_indices(len(varied), 1)].mean())

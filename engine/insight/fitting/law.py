@@ -1,4 +1,4 @@
-"""The law of one table: how many rows were used at least so often, and what share of lookups they take, as the law expects.
+"""The law of one table, fitted to the number of rows that are used at least so often and to their share of lookups.
 
 A row of share p is used Poisson(N p) times in N lookups; so both curves are sums over the law's cells, and no ranking of
 rows by their own noisy counts is needed. Exponent, shift, the share of ids that hardly return and, where ids are open-ended,
@@ -25,7 +25,13 @@ RESERVE = 2.0  # misfit of one e-fold: no more rows than the curves ask for
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A table's plain Zipf over `rows`: exponent, shift, share of the hottest row, share of ids that hardly return."""
+    """A table's Zipf law of popularity.
+
+    rows: the number of rows.
+    s, q: exponent and shift.
+    hottest: share of lookups of the hottest row, 0 where that row follows the law.
+    once: share of lookups of ids that hardly return.
+    """
 
     rows: int
     s: float = 0.0
@@ -35,15 +41,19 @@ class Law:
 
     def knobs(self) -> tuple[float, float, float, float]:
         """Return all but the rows as knobs hold them, with four digits."""
-        s, q, hottest, once = (float(f"{number:.4g}") for number in (self.s, self.q, self.hottest, self.once))
-        return s, q if q > 1e-6 else 0.0, hottest, once if once > 1e-6 else 0.0
+        s, q, hottest, once_share = (float(f"{number:.4g}") for number in (self.s, self.q, self.hottest, self.once))
+        return s, q if q > 1e-6 else 0.0, hottest, once_share if once_share > 1e-6 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """Of `lookups` counted ones: how many `rows` were used at least `often` times (K,), and the lookups these take, `mass`.
+    """The counted uses of a table's rows.
 
-    The hottest 1, 2, 4, ... rows take the shares `head`, as far as rows are used often enough for their order to be sure.
+    lookups: lookups that were counted.
+    often: numbers of uses (K,), rising.
+    rows: rows that are used at least so often (K,).
+    mass: lookups of these rows (K,).
+    head: shares of lookups of the hottest 1, 2, 4, ... rows, as far as their order is sure.
     """
 
     lookups: int
@@ -58,40 +68,42 @@ def curves(counts: Ints) -> Curves:
     often = np.unique(np.rint(np.geomspace(1, counts.max(), THRESHOLDS)).astype(np.int64))
     ordered = np.sort(counts)
     sums = np.concatenate(([0], np.cumsum(ordered)))
-    at = np.searchsorted(ordered, often)
+    starts = np.searchsorted(ordered, often)
     sure = 2 ** np.arange(int(np.count_nonzero(counts >= SURE)).bit_length())
     head = 1.0 - sums[len(ordered) - sure] / sums[-1]
-    return Curves(int(sums[-1]), often, (len(ordered) - at).astype(np.float64), (sums[-1] - sums[at]).astype(np.float64), head)
+    return Curves(
+        int(sums[-1]), often, (len(ordered) - starts).astype(np.float64), (sums[-1] - sums[starts]).astype(np.float64), head
+    )
 
 
 def fit(counts: Ints, rows: int, open_ended: bool) -> Law:
     """Fit a table's law to how often its rows were used (in no order; those never used do not matter).
 
-    It has `rows`, or at least so many where ids are open-ended, as those of a file that goes on.
+    The table has `rows`, or at least so many where ids are open-ended, as those of a file that goes on.
     """
     counts = counts[counts > 0]
     if rows < 2:
         return Law(1)
-    seen = curves(counts)
-    plain, misfit = _fitted(seen, rows, 0.0, open_ended)
+    usage = curves(counts)
+    plain_law, misfit = _fitted(usage, rows, 0.0, open_ended)
     largest = np.sort(counts)[-2:]
-    share = min(float(largest[-1]) / seen.lookups, MOST)
+    share = min(float(largest[-1]) / usage.lookups, MOST)
     if rows > 2 and len(largest) == 2 and largest[1] > STANDS_OUT * largest[0]:
-        standing, less = _fitted(seen, rows, share, open_ended)
-        return standing if less < WORTH * misfit else plain
-    return plain
+        hot_row_law, hot_row_misfit = _fitted(usage, rows, share, open_ended)
+        return hot_row_law if hot_row_misfit < WORTH * misfit else plain_law
+    return plain_law
 
 
-def _fitted(seen: Curves, rows: int, hottest: float, open_ended: bool) -> tuple[Law, float]:
+def _fitted(usage: Curves, rows: int, hottest: float, open_ended: bool) -> tuple[Law, float]:
     from scipy.optimize import least_squares
 
-    singles = (seen.rows[0] - (seen.rows[1] if len(seen.rows) > 1 else 0.0)) / seen.lookups
+    singles = (usage.rows[0] - (usage.rows[1] if len(usage.rows) > 1 else 0.0)) / usage.lookups
     most_once = max(min(float(singles), MOST - hottest), 1e-6)
     low = (0.0, 0.0, 0.0, 0.0)
     high = (STEEPEST, float(np.log1p(MOST_SHIFT * rows)), most_once, MOST_FOLDS if open_ended else 1e-9)
-    found = [
+    solutions = [
         least_squares(
-            partial(_misfit, seen=seen, rows=rows, hottest=hottest),
+            partial(_misfit, usage=usage, rows=rows, hottest=hottest),
             (s, np.log1p(q * rows), most_once / 4, min(folds, high[3] / 2)),
             bounds=(low, high),
             x_scale=(0.1, 1.0, 0.05, 0.5),
@@ -99,9 +111,11 @@ def _fitted(seen: Curves, rows: int, hottest: float, open_ended: bool) -> tuple[
         )
         for s, q, folds in STARTS
     ]
-    best = min(found, key=lambda one: float(one.cost))
-    s, q, once, folds = best.x
-    return Law(round(rows * float(np.exp(folds))), float(s), float(np.expm1(q)), hottest, float(once)), float(best.cost)
+    best_solution = min(solutions, key=lambda solution: float(solution.cost))
+    s, q, once_share, folds = best_solution.x
+    return Law(round(rows * float(np.exp(folds))), float(s), float(np.expm1(q)), hottest, float(once_share)), float(
+        best_solution.cost
+    )
 
 
 def _edges(ranks: float) -> Floats:
@@ -112,21 +126,23 @@ def _edges(ranks: float) -> Floats:
     return np.concatenate((np.arange(1.0, ALONE + 1), np.geomspace(ALONE + 1, ranks + 1, steps + 1)))
 
 
-def _misfit(x: Floats, seen: Curves, rows: int, hottest: float) -> Floats:
-    """Return differences between what the law expects and what was seen, each over how exactly that is known."""
+def _misfit(x: Floats, usage: Curves, rows: int, hottest: float) -> Floats:
+    """Return the differences between the law's curves and the counted ones, each over its standard error."""
     from scipy.special import gammainc
 
-    s, q, once, all_rows = float(x[0]), float(np.expm1(x[1])), float(x[2]), rows * float(np.exp(x[3]))
+    s, q, once_share, all_rows = float(x[0]), float(np.expm1(x[1])), float(x[2]), rows * float(np.exp(x[3]))
     edges = _edges(all_rows - (hottest > 0))
     share = zipf_mass(edges[:-1], edges[1:], s, q)
-    share *= (1.0 - hottest - once) / share.sum()
+    share *= (1.0 - hottest - once_share) / share.sum()
     width = np.append(np.diff(edges), float(hottest > 0))
-    uses = seen.lookups * (np.append(share / width[:-1], hottest) + once / all_rows)  # ids that hardly return share all rows
-    tail = gammainc(seen.often[:, None], uses)
-    before = np.where(seen.often[:, None] > 1, gammainc(np.maximum(seen.often - 1, 1)[:, None], uses), 1.0)
-    by_rows = (tail @ width - seen.rows) / np.sqrt(seen.rows + (MODEL_ERROR * seen.rows) ** 2)
-    by_mass = (before @ (width * uses) - seen.mass) / seen.lookups / MASS_ERROR
-    ranks = 2.0 ** np.arange(len(seen.head)) - (hottest > 0)
-    head = hottest + np.interp(ranks, edges - 1, np.concatenate(([0.0], np.cumsum(share)))) - seen.head
-    by_head = head / (HEAD_ERROR + np.sqrt(seen.head * (1 - seen.head) / seen.lookups))
+    uses = usage.lookups * (
+        np.append(share / width[:-1], hottest) + once_share / all_rows
+    )  # ids that hardly return share all rows
+    tail = gammainc(usage.often[:, None], uses)
+    tail_before = np.where(usage.often[:, None] > 1, gammainc(np.maximum(usage.often - 1, 1)[:, None], uses), 1.0)
+    by_rows = (tail @ width - usage.rows) / np.sqrt(usage.rows + (MODEL_ERROR * usage.rows) ** 2)
+    by_mass = (tail_before @ (width * uses) - usage.mass) / usage.lookups / MASS_ERROR
+    ranks = 2.0 ** np.arange(len(usage.head)) - (hottest > 0)
+    head = hottest + np.interp(ranks, edges - 1, np.concatenate(([0.0], np.cumsum(share)))) - usage.head
+    by_head = head / (HEAD_ERROR + np.sqrt(usage.head * (1 - usage.head) / usage.lookups))
     return np.concatenate((by_rows, by_mass, by_head, [RESERVE * x[3]]))

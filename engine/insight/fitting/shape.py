@@ -1,4 +1,4 @@
-"""The shape of a data file: what a model must have to train on it."""
+"""The shape of a data file: the sizes that a model must have to train on the file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,10 +17,17 @@ from .counting import MOST_SAMPLES, blocks, counted
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
-    """A file's samples: the numbers and lookups of each, the rows of each field that were counted, the order of training.
+    """The sizes of a file's samples.
 
-    `clicks` is the share of clicks, None for a file without labels. Fields have so many `distinct` ids, None where nobody
-    counted, which are numbered `where_they_fit` into a table; `fields` are the names of their columns, () where none is known.
+    name, format, order: the file's name, its format, and the order of its samples.
+    samples: the number of samples.
+    clicks: share of clicks; None for a file without labels.
+    dense, pooling: dense features of a sample, and lookups of each field in a sample.
+    rows: rows of each field that were counted.
+    distinct: distinct ids of each field; None where they were not counted.
+    length_cv: spread of bag lengths of each field.
+    where_they_fit: whether ids are numbered where they fit into a table.
+    fields: names of the fields' columns; () where none is known.
     """
 
     name: str
@@ -68,11 +75,11 @@ def training_samples_of(path: str, digest: str) -> int:
         return read(Path(path), labels=False).training_samples
 
 
-def shape_of(path: str, digest: str, most: int = MOST_SAMPLES, watch: Watch = unwatched) -> FileShape:
+def shape_of(path: str, digest: str, max_samples: int = MOST_SAMPLES, watch: Watch = unwatched) -> FileShape:
     """Return the shape of the file of this digest; raises BadFile, also where it is another file now."""
     with digest_check(Path(path), digest):
         file = read(Path(path), watch, labels=False)
-        parts = blocks(file.samples, most)
+        parts = blocks(file.samples, max_samples)
         distinct = enumerate(file.distinct)
         rows = tuple(count or max(counted(file, table, parts, not file.hashed).rows, 1) for table, count in distinct)
         return FileShape(

@@ -1,4 +1,4 @@
-"""Every lookup of a file counted exactly: rows by how often they are used, in bounded memory, what does not fit on the disk.
+"""Exact counts of a file's lookups: rows by their number of uses, in bounded memory, with a temporary file for the rest.
 
 Ids are multiplied by an odd number, which keeps them apart and spreads them, and kept as sorted runs of ids and counts. Runs
 beyond a table's room go to a temporary file of its own and are merged at the end, one range of ids after another.
@@ -25,7 +25,7 @@ Run = tuple[Any, Any]  # ids, which rise, and how often each is used; in memory 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tallied:
-    """How many rows (K,) are used so many times (K,), rising: all there is to know about a table's popularity."""
+    """A table's popularity: the numbers of `rows` (K,) that are used so many `times` (K,), rising."""
 
     times: Ints
     rows: Ints
@@ -47,8 +47,8 @@ class Tallied:
 
     def head(self, rows: Ints) -> Floats:
         """Return the share of lookups that go to so many of the hottest rows, in [0, 1]."""
-        many, uses = (np.concatenate(([0], np.cumsum(part[::-1]))) for part in (self.rows, self.times * self.rows))
-        return np.asarray(np.interp(rows, many, uses) / max(self.lookups, 1), dtype=np.float64)
+        row_counts, uses = (np.concatenate(([0], np.cumsum(part[::-1]))) for part in (self.rows, self.times * self.rows))
+        return np.asarray(np.interp(rows, row_counts, uses) / max(self.lookups, 1), dtype=np.float64)
 
     def top(self) -> Floats:
         """Return the shares of lookups that go to the shares TOP of the rows seen."""
@@ -59,7 +59,7 @@ class Tally:
     """A table's counts as they grow."""
 
     def __init__(self, room: int) -> None:
-        """Start with nothing, to keep about twice `room` ids in memory."""
+        """Start without counts, to keep about twice `room` ids in memory."""
         self._room, self._waiting, self._held = room, 0, 0
         self._tokens: list[Words] = []
         self._runs: list[Run] = []
@@ -79,9 +79,9 @@ class Tally:
             self._gather()
 
     def _gather(self) -> None:
-        found = np.concatenate([*self._tokens, np.zeros(0, np.uint64)])
+        waiting_ids = np.concatenate([*self._tokens, np.zeros(0, np.uint64)])
         self._tokens, self._waiting = [], 0
-        self._runs.append(np.unique(found, return_counts=True))
+        self._runs.append(np.unique(waiting_ids, return_counts=True))
         self._held += len(self._runs[-1][0])
         if self._held > self._room // 2:
             self._runs = [_merged(self._runs)]
@@ -96,58 +96,64 @@ class Tally:
         for array in (ids, counts):
             array.tofile(self._file)
         self._file.flush()
-        parts = [mapped(self._file, kind, at, len(ids)) for kind, at in ((ids.dtype, start), (counts.dtype, start + ids.nbytes))]
+        parts = [
+            mapped(self._file, kind, offset, len(ids))
+            for kind, offset in ((ids.dtype, start), (counts.dtype, start + ids.nbytes))
+        ]
         self._away.append((parts[0], parts[1]))
         self._runs, self._held = [], 0
 
     def spectrum(self) -> Tallied:
-        """Return what was counted, one range of ids after another."""
+        """Return the counts, merged one range of ids after another."""
         self._gather()
-        every = [*self._away, *self._runs]
-        ranges = max(-(-sum(len(ids) for ids, _ in every) // self._room), 1)
+        runs = [*self._away, *self._runs]
+        ranges = max(-(-sum(len(ids) for ids, _ in runs) // self._room), 1)
         edges = (np.arange(1, ranges) * (2.0**64 / ranges)).astype(np.uint64)
-        cuts = [[0, *np.searchsorted(ids, edges), len(ids)] for ids, _ in every]
+        cuts = [[0, *np.searchsorted(ids, edges), len(ids)] for ids, _ in runs]
         times, rows = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        for at in range(ranges):
-            _, found = _merged(
-                [(ids[cut[at] : cut[at + 1]], many[cut[at] : cut[at + 1]]) for (ids, many), cut in zip(every, cuts, strict=True)]
+        for part in range(ranges):
+            _, uses = _merged(
+                [
+                    (ids[cut[part] : cut[part + 1]], counts[cut[part] : cut[part + 1]])
+                    for (ids, counts), cut in zip(runs, cuts, strict=True)
+                ]
             )
-            touched(2 * sum(8 * int(cut[at + 1] - cut[at]) for cut in cuts))
-            some, of_them = np.unique(found, return_counts=True)
-            times, rows = _merged([(times, rows), (some, of_them)])
+            touched(2 * sum(8 * int(cut[part + 1] - cut[part]) for cut in cuts))
+            distinct_uses, row_counts = np.unique(uses, return_counts=True)
+            times, rows = _merged([(times, rows), (distinct_uses, row_counts)])
         return Tallied(times, rows)
 
 
 def _merged(runs: list[Run]) -> Run:
     if len(runs) == 1:
         return runs[0]
-    ids = np.concatenate([one for one, _ in runs] or [np.zeros(0, np.uint64)])
-    counts = np.concatenate([many for _, many in runs] or [np.zeros(0, np.int64)])
+    ids = np.concatenate([run_ids for run_ids, _ in runs] or [np.zeros(0, np.uint64)])
+    counts = np.concatenate([run_counts for _, run_counts in runs] or [np.zeros(0, np.int64)])
     order = np.argsort(ids, kind="stable")  # merges runs that are sorted
     return _summed(ids[order], counts[order])
 
 
 def _summed(values: Any, weights: Ints) -> Run:
-    """Return the different ones among sorted values, and the sum of the weights of each."""
+    """Return the distinct values of a sorted array, and the sum of the weights of each."""
     if not len(values):
         return values, weights
-    first = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
-    return values[first], np.add.reduceat(weights, first)
+    starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
+    return values[starts], np.add.reduceat(weights, starts)
 
 
 def tallies(file: Lookups, watch: Watch = unwatched) -> Iterator[Tallied]:
     """Yield each table's counts over the whole file; raises BadFile where temporary files have no room."""
     room = max(ROOM // max(file.tables, 1), LEAST_ROOM)
-    every = [Tally(room) for _ in range(file.tables)]
+    table_tallies = [Tally(room) for _ in range(file.tables)]
     try:
         for low in range(0, file.samples, AT_ONCE):
             high = min(low + AT_ONCE, file.samples)
-            for table, tally in enumerate(every):
+            for table, tally in enumerate(table_tallies):
                 share = (low + (high - low) * table / file.tables) / file.samples
                 watch(0.9 * share, f"{count(low)} of {count(file.samples, 'sample')}")
                 tally.add(file.lookups(table, low, high))
     except OSError as error:
         raise too_large(file.name) from error
-    for table, tally in enumerate(every):
+    for table, tally in enumerate(table_tallies):
         watch(0.9 + 0.1 * table / file.tables, f"table {table + 1} of {file.tables}")
         yield tally.spectrum()

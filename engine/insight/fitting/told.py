@@ -1,4 +1,4 @@
-"""What a fit or an exact count says: its knobs as TOML, its goodness as rows, and a sentence where the form does not fit."""
+"""Reports of a fit or an exact count: knobs as TOML, goodness as rows, and a sentence where the form does not fit."""
 
 import json
 from collections.abc import Iterator
@@ -18,155 +18,178 @@ FAR, FAR_HITS = 0.05, 0.03  # shares of lookups from which on a fit is called of
 FEW, MANY_NEW, TOGETHER, NAMED = 20_000, 3.0, 0.2, 5
 
 
-def rows(found: Fitted) -> list[Row]:
-    """Return a row for each table: its law, and what held-back lookups did in the file and as generated."""
-    columns = ({"Column": name} for name in found.columns) if found.columns else ({} for _ in found.tables)
-    return [_row(one, column) for one, column in zip(found.tables, columns, strict=True)]
+def rows(fitted: Fitted) -> list[Row]:
+    """Return a row for each table: its law, and the shares of held-back lookups in the file and as generated."""
+    columns = ({"Column": name} for name in fitted.columns) if fitted.columns else ({} for _ in fitted.tables)
+    return [_row(table_fit, column) for table_fit, column in zip(fitted.tables, columns, strict=True)]
 
 
-def _row(one: TableFit, column: Row) -> Row:
+def _row(table_fit: TableFit, column: Row) -> Row:
     names = *(f"Hottest {share:.1%} of rows" for share in TOP), "Never seen before", "Unique in a block"
-    pairs = zip(names, one.file.shares, one.fit.shares, strict=True)
-    shown = {f"{name}, {of} [%]": 100 * held for name, *both in pairs for of, held in zip(("file", "fit"), both, strict=True)}
-    s, q, hottest, once = one.law.knobs()
-    bags = {
-        "Bag length spread": one.bags.length_cv,
-        "Empty bags, file [%]": 100 * one.bags.empty,
-        "Empty bags, fit [%]": 100 * one.bags.generated_empty,
+    pairs = zip(names, table_fit.file.shares, table_fit.fit.shares, strict=True)
+    share_columns = {
+        f"{name}, {origin} [%]": 100 * share
+        for name, *shares in pairs
+        for origin, share in zip(("file", "fit"), shares, strict=True)
     }
-    law = {"Exponent": s, "Shift": q, "Hottest row [%]": 100 * hottest, "Seen once [%]": 100 * once}
-    sizes = {"Rows seen": one.seen, "Rows": one.law.rows, "Lookups a sample": one.bags.pooling}
+    s, q, hottest, once_share = table_fit.law.knobs()
+    bags = {
+        "Bag length spread": table_fit.bags.length_cv,
+        "Empty bags, file [%]": 100 * table_fit.bags.empty,
+        "Empty bags, fit [%]": 100 * table_fit.bags.generated_empty,
+    }
+    law = {"Exponent": s, "Shift": q, "Hottest row [%]": 100 * hottest, "Seen once [%]": 100 * once_share}
+    sizes = {"Rows seen": table_fit.seen, "Rows": table_fit.law.rows, "Lookups a sample": table_fit.bags.pooling}
     return {
-        "Table": one.table + 1,
+        "Table": table_fit.table + 1,
         **column,
         **sizes,
         **bags,
         **law,
-        **shown,
-        "Largest gap [points]": 100 * one.file.apart(one.fit),
+        **share_columns,
+        "Largest gap [points]": 100 * table_fit.file.apart(table_fit.fit),
     }
 
 
-def hits(found: Fitted) -> list[Row]:
+def hits(fitted: Fitted) -> list[Row]:
     """Return the hit rates of an LRU cache for each table by its size: of the file, the fit, and the fit without locality."""
-    columns = zip(SHARES, *found.hits, strict=True)
+    columns = zip(SHARES, *fitted.hits, strict=True)
     return [
-        {"Rows held [%]": 100 * share, "File [%]": 100 * of, "Fit [%]": 100 * fit, "Without locality [%]": 100 * plain}
-        for share, of, fit, plain in columns
+        {
+            "Rows held [%]": 100 * share,
+            "File [%]": 100 * file_rate,
+            "Fit [%]": 100 * fit_rate,
+            "Without locality [%]": 100 * unlocal_rate,
+        }
+        for share, file_rate, fit_rate, unlocal_rate in columns
     ]
 
 
-def warnings(found: Fitted) -> Iterator[str]:
+def warnings(fitted: Fitted) -> Iterator[str]:
     """Yield a sentence for each reason not to trust the fit."""
-    if sequences := sequence_note([one.bags.mean for one in found.tables]):
+    if sequences := sequence_note([table_fit.bags.mean for table_fit in fitted.tables]):
         yield sequences
-    far = sorted((one for one in found.tables if one.file.apart(one.fit) > FAR), key=lambda one: -one.file.apart(one.fit))
-    if far:
-        worst = ", ".join(f"{found.title(one.table)} by {figure(100 * one.file.apart(one.fit))}" for one in far[:NAMED])
-        more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
-        instead = f"take the shares of `{PROGRAM} workload count`" if found.click_rate is None else "train on the file itself"
-        yield (
-            f"The form does not fit {len(far)} of {len(found.tables)} tables: on held-back blocks a share of lookups is off "
-            f"by more than {100 * FAR:.0f} points, in {worst}{more}; {instead} where these matter."
+    ill_fitting = sorted(
+        (table_fit for table_fit in fitted.tables if table_fit.file.apart(table_fit.fit) > FAR),
+        key=lambda table_fit: -table_fit.file.apart(table_fit.fit),
+    )
+    if ill_fitting:
+        worst_tables = ", ".join(
+            f"{fitted.title(table_fit.table)} by {figure(100 * table_fit.file.apart(table_fit.fit))}"
+            for table_fit in ill_fitting[:NAMED]
         )
-    apart = max(abs(of - fit) for of, fit in zip(*found.hits[:2], strict=True))
-    if apart > FAR_HITS and found.counted >= FEW:
+        rest = f" and {len(ill_fitting) - NAMED} more" if len(ill_fitting) > NAMED else ""
+        instead = f"take the shares of `{PROGRAM} workload count`" if fitted.click_rate is None else "train on the file itself"
         yield (
-            f"An LRU cache hits up to {figure(100 * apart)} points more or less than on the file, at any locality; reuse follows "
-            "another law there."
+            f"The form does not fit {len(ill_fitting)} of {len(fitted.tables)} tables: on held-back blocks a share of lookups "
+            f"is off by more than {100 * FAR:.0f} points, in {worst_tables}{rest}; {instead} where these matter."
         )
-    emptier = [one for one in found.tables if abs(one.bags.empty - one.bags.generated_empty) > FAR]
+    hit_gap = max(abs(file_rate - fit_rate) for file_rate, fit_rate in zip(*fitted.hits[:2], strict=True))
+    if hit_gap > FAR_HITS and fitted.counted >= FEW:
+        yield (
+            f"An LRU cache hits up to {figure(100 * hit_gap)} points more or less than on the file, at any locality; "
+            "reuse follows another law there."
+        )
+    emptier = [table_fit for table_fit in fitted.tables if abs(table_fit.bags.empty - table_fit.bags.generated_empty) > FAR]
     if emptier:
-        worst_bags = max(emptier, key=lambda one: abs(one.bags.empty - one.bags.generated_empty)).bags
+        worst_bags = max(emptier, key=lambda table_fit: abs(table_fit.bags.empty - table_fit.bags.generated_empty)).bags
         yield (
             f"Bag lengths of {len(emptier)} tables follow another law: of one, {percent(worst_bags.empty)} of the bags are "
             f"empty, and {percent(worst_bags.generated_empty)} as generated."
         )
-    if found.counted < FEW:
-        said = f"Only {count(found.counted, 'sample')} were counted"
-        yield f"{said}: rare rows and the rows of large tables are a guess; give more."
-    new = [one for one in found.tables if one.law.rows > MANY_NEW * one.seen > 0]
-    if new:
-        worst_new = max(new, key=lambda one: one.law.rows)
+    if fitted.counted < FEW:
+        count_text = f"Only {count(fitted.counted, 'sample')} were counted"
+        yield f"{count_text}: rare rows and the rows of large tables are a guess; give more."
+    growing = [table_fit for table_fit in fitted.tables if table_fit.law.rows > MANY_NEW * table_fit.seen > 0]
+    if growing:
+        largest = max(growing, key=lambda table_fit: table_fit.law.rows)
         yield (
-            f"{len(new)} tables go on growing: {found.title(worst_new.table)} has shown {count(worst_new.seen, 'row')}, and as "
-            f"many as {count(worst_new.law.rows)} are expected; say --rows seen to keep to those that were seen."
+            f"{len(growing)} tables go on growing: {fitted.title(largest.table)} has shown {count(largest.seen, 'row')}, and as "
+            f"many as {count(largest.law.rows)} are expected; say --rows seen to keep to those that were seen."
         )
-    if found.together is not None and abs(found.together) > TOGETHER:
+    if fitted.together is not None and abs(fitted.together) > TOGETHER:
         yield (
-            f"Fields hang together in the file (their values' rarities correlate by {figure(found.together)}); generated "
+            f"Fields hang together in the file (their values' rarities correlate by {figure(fitted.together)}); generated "
             "fields do not, so samples are more alike."
         )
-    if found.click_rate is None:
+    if fitted.click_rate is None:
         batch = (
             "is one batch without labels: numbered files of a trace are independent, and"
-            if found.format == "meta"
+            if fitted.format == "meta"
             else "has no labels:"
         )
         yield f"The file {batch} clicks are the generator's."
 
 
-def report(found: Fitted) -> str:
-    """Write the fit for people."""
-    some = f"{count(found.counted)} of {count(found.samples)}" if found.counted < found.samples else count(found.samples)
-    clicks = "" if found.click_rate is None else f", {percent(found.click_rate)} of them clicks"
+def report(fitted: Fitted) -> str:
+    """Return the fit as lines for people."""
+    sample_text = (
+        f"{count(fitted.counted)} of {count(fitted.samples)}" if fitted.counted < fitted.samples else count(fitted.samples)
+    )
+    clicks = "" if fitted.click_rate is None else f", {percent(fitted.click_rate)} of them clicks"
     lines = [
-        f"{found.name}: {found.format}, {some} samples counted{clicks}; order: {found.order}.",
-        f"Locality {exact(found.locality)}; one block in four was held back, and the pairs are its shares, file and fit [%].",
+        f"{fitted.name}: {fitted.format}, {sample_text} samples counted{clicks}; order: {fitted.order}.",
+        f"Locality {exact(fitted.locality)}; one block in four was held back, and the pairs are its shares, file and fit [%].",
         "",
         " table       rows  lookups  spread  exponent      shift  hottest     once"
         "     top .1 %       top 1 %      top 10 %   never seen  unique",
     ]
-    for one in found.tables:
-        s, q, hottest, once = one.law.knobs()
-        shares = "".join(f"  {100 * of:5.1f} {100 * fit:5.1f}" for of, fit in zip(one.file.shares, one.fit.shares, strict=True))
-        bags = f"{one.bags.pooling:8} {one.bags.length_cv:7.3g}"
-        law = f"{s:9.3f} {q:10.4g} {hottest:8.3f} {once:8.3f}"
-        name = found.columns[one.table] if found.columns else ""
-        lines.append(f"{one.table + 1:6} {one.law.rows:10,} {bags} {law}{shares}  {name}".rstrip())
+    for table_fit in fitted.tables:
+        s, q, hottest, once_share = table_fit.law.knobs()
+        shares = "".join(
+            f"  {100 * file_share:5.1f} {100 * fit_share:5.1f}"
+            for file_share, fit_share in zip(table_fit.file.shares, table_fit.fit.shares, strict=True)
+        )
+        bags = f"{table_fit.bags.pooling:8} {table_fit.bags.length_cv:7.3g}"
+        law = f"{s:9.3f} {q:10.4g} {hottest:8.3f} {once_share:8.3f}"
+        name = fitted.columns[table_fit.table] if fitted.columns else ""
+        lines.append(f"{table_fit.table + 1:6} {table_fit.law.rows:10,} {bags} {law}{shares}  {name}".rstrip())
     lines += ["", "Hits of an LRU cache for each table, by the share of its rows that it holds [%]:"]
     lines += [
-        "  " + "   ".join(f"{name.partition(' [')[0]} {figure(value)}" for name, value in row.items()) for row in hits(found)
+        "  " + "   ".join(f"{name.partition(' [')[0]} {figure(number)}" for name, number in row.items()) for row in hits(fitted)
     ]
-    return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in warnings(found))]) + "\n"
+    return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in warnings(fitted))]) + "\n"
 
 
-def counts(found: list[Tallied]) -> list[Row]:
-    """Return a row for each table: its lookups and rows, and how unevenly these are used."""
-    return [_counts(table + 1, one) for table, one in enumerate(found)]
+def counts(tallies: list[Tallied]) -> list[Row]:
+    """Return a row for each table: its lookups, its rows, and the shares of the hottest rows."""
+    return [_counts(table + 1, tally) for table, tally in enumerate(tallies)]
 
 
-def _counts(table: int, one: Tallied) -> Row:
-    of = 100 / max(one.lookups, 1)
-    tops = {f"Hottest {share:.1%} of rows [%]": 100 * float(part) for share, part in zip(TOP, one.top(), strict=True)}
-    sizes = {"Table": table, "Lookups": one.lookups, "Rows seen": one.seen}
-    return {**sizes, "Hottest row [%]": of * int(one.times.max(initial=0)), "Seen once [%]": of * one.once, **tops}
+def _counts(table: int, tally: Tallied) -> Row:
+    scale = 100 / max(tally.lookups, 1)
+    tops = {f"Hottest {share:.1%} of rows [%]": 100 * float(part) for share, part in zip(TOP, tally.top(), strict=True)}
+    sizes = {"Table": table, "Lookups": tally.lookups, "Rows seen": tally.seen}
+    return {**sizes, "Hottest row [%]": scale * int(tally.times.max(initial=0)), "Seen once [%]": scale * tally.once, **tops}
 
 
-def counts_report(file: Lookups, found: list[Tallied]) -> str:
-    """Write exact counts for people."""
-    lookups, seen = (sum(getattr(one, name) for one in found) for name in ("lookups", "seen"))
+def counts_report(file: Lookups, tallies: list[Tallied]) -> str:
+    """Return exact counts as lines for people."""
+    lookups, rows_seen = (sum(getattr(tally, name) for tally in tallies) for name in ("lookups", "seen"))
     lines = [
-        f"{file.name}: {count(file.samples, 'sample')}, {count(lookups, 'lookup')} of {count(seen)} different rows, "
+        f"{file.name}: {count(file.samples, 'sample')}, {count(lookups, 'lookup')} of {count(rows_seen)} different rows, "
         "each counted. Shares are of a",
         "table's lookups: to its hottest row, to rows seen once, and to the hottest of the rows seen [%].",
         "",
         " table         lookups       rows seen  hottest     once   top .1 %    top 1 %   top 10 %",
     ]
-    for row in counts(found):
-        table, *sizes, hottest, once, one, two, three = row.values()
-        lines.append(f"{table:6} {sizes[0]:15,} {sizes[1]:15,} {hottest:8.2f} {once:8.2f} {one:10.2f} {two:10.2f} {three:10.2f}")
+    for row in counts(tallies):
+        table, *sizes, hottest, once_percent, top_permille, top_percent, top_tenth = row.values()
+        tops = f"{top_permille:10.2f} {top_percent:10.2f} {top_tenth:10.2f}"
+        lines.append(f"{table:6} {sizes[0]:15,} {sizes[1]:15,} {hottest:8.2f} {once_percent:8.2f} {tops}")
     return "\n".join(lines) + "\n"
 
 
-def toml(found: Fitted, base: Scenario, preset_name: str) -> str:
-    """Write the fitted scenario as a file that `--scenario` takes: a preset, and what differs from it."""
+def toml(fitted: Fitted, base: Scenario, preset_name: str) -> str:
+    """Return the fitted scenario as the text of a `--scenario` file: a preset, and the knobs that differ."""
     usual = values(preset(preset_name).scenario)
-    differs = {path: value for path, value in values(found.scenario(base)).items() if value != usual[path]}
-    title = f"Fitted to {count(found.counted, 'sample')} of {found.name}"
-    head = [f"title = {_written(title)}", f"preset = {_written(preset_name)}", "", "[knobs]"]
-    return "\n".join([*head, *(f"{path} = {_written(value)}" for path, value in differs.items())]) + "\n"
+    differs = {path: knob_value for path, knob_value in values(fitted.scenario(base)).items() if knob_value != usual[path]}
+    title = f"Fitted to {count(fitted.counted, 'sample')} of {fitted.name}"
+    head = [f"title = {_toml_text(title)}", f"preset = {_toml_text(preset_name)}", "", "[knobs]"]
+    return "\n".join([*head, *(f"{path} = {_toml_text(knob_value)}" for path, knob_value in differs.items())]) + "\n"
 
 
-def _written(value: Any) -> str:
-    return json.dumps(list(value) if isinstance(value, tuple) else "auto" if value is None else value, ensure_ascii=False)
+def _toml_text(knob_value: Any) -> str:
+    return json.dumps(
+        list(knob_value) if isinstance(knob_value, tuple) else "auto" if knob_value is None else knob_value, ensure_ascii=False
+    )

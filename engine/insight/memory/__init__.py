@@ -1,1 +1,1 @@
-"""What the memory system's physics does to a step: latency under load, the CXL link's latency, and near-data compute."""
+"""Insights into memory: latency under load, the CXL link's latency, near-data compute, caches and working sets."""

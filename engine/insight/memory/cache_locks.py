@@ -19,9 +19,13 @@ FEW = 0.01  # of a batch's unique rows that count as none
 
 
 class LockPoint(NamedTuple):
-    """A cache of some size: its share of the tables' rows, GB, and its hit rate.
+    """A locked cache of one size.
 
-    missing, refused: shares of a batch's unique rows that it misses, and that find their set locked.
+    share: its rows as a share of the tables' rows.
+    gigabytes: its size [GB].
+    missing: share of a batch's unique rows that the cache misses.
+    refused: share of a batch's unique rows that find their set locked.
+    hit_rate: share of lookups that hit.
     """
 
     share: float
@@ -32,38 +36,40 @@ class LockPoint(NamedTuple):
 
 
 def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
-    """Return what caches of several sizes miss and refuse, from the smallest; none for a system without a locked cache."""
+    """Return locked caches of several sizes, the smallest first; () for a system without a locked cache."""
     cache = system_in_force(s).cache
     if cache is None or cache_policy(s, cache) != "lru in sets":
         return ()
     tables = cached_tables(s, cache)
-    cached = list(range(s.model.num_tables) if tables is None else tables)
-    rows, unique = np.array(s.model.num_embeddings), float(expected(s).unique_rows[cached].sum())
-    every = (np.broadcast_to(rows, s.model.num_tables) if len(rows) == 1 else rows)[cached]
-    nbytes = float(every @ kind_bytes(s, "row")[cached])
-    shares = dict.fromkeys(min(1.0, times * unique / float(every.sum())) for times in TIMES)
-    looked_up, points = float(expected(s).lookups[cached].sum()), []
+    table_numbers = list(range(s.model.num_tables) if tables is None else tables)
+    rows, unique = np.array(s.model.num_embeddings), float(expected(s).unique_rows[table_numbers].sum())
+    table_rows = (np.broadcast_to(rows, s.model.num_tables) if len(rows) == 1 else rows)[table_numbers]
+    nbytes = float(table_rows @ kind_bytes(s, "row")[table_numbers])
+    shares = dict.fromkeys(min(1.0, times * unique / float(table_rows.sum())) for times in TIMES)
+    looked_up, points = float(expected(s).lookups[table_numbers].sum()), []
     for share in shares:
         sized = with_values(s, {SHARE: share})
-        moved = expected_moves(sized, "lru in sets", cache.rows(sized), tables=tables)
-        hit_rate = 1 - moved.missed_lookups / looked_up
-        points.append(LockPoint(share, share * nbytes / GB, moved.misses / unique, moved.refused / unique, hit_rate))
+        cache_traffic = expected_moves(sized, "lru in sets", cache.rows(sized), tables=tables)
+        hit_rate = 1 - cache_traffic.missed_lookups / looked_up
+        points.append(
+            LockPoint(share, share * nbytes / GB, cache_traffic.misses / unique, cache_traffic.refused / unique, hit_rate)
+        )
     return tuple(points)
 
 
 def knee(points: tuple[LockPoint, ...]) -> float | None:
     """Return the GB from which on fewer than 1 % of a batch's rows are refused; None where already the smallest refuses fewer."""
     refused = np.array([point.refused for point in points])
-    above = np.flatnonzero(refused >= FEW)
-    if not len(above) or above[-1] + 1 == len(points):
+    refusing = np.flatnonzero(refused >= FEW)
+    if not len(refusing) or refusing[-1] + 1 == len(points):
         return None
-    low, high = points[above[-1]], points[above[-1] + 1]
+    low, high = points[refusing[-1]], points[refusing[-1] + 1]
     part = (low.refused - FEW) / (low.refused - high.refused)
     return float(np.exp((1 - part) * np.log(low.gigabytes) + part * np.log(high.gigabytes)))
 
 
 def finding(s: Scenario, points: tuple[LockPoint, ...]) -> str:
-    """Return what the curve shows, in a sentence without its full stop."""
+    """Return the curve's finding, a sentence without its full stop."""
     shares = np.log([point.share for point in points])
     size = np.log(max(s.policy.cache_load_factor, 1e-12))
     refused, hits = (np.interp(size, shares, [getattr(point, name) for point in points]) for name in ("refused", "hit_rate"))

@@ -1,4 +1,4 @@
-"""Step time over the CXL link's latency: from where on each system loses, and what hides the link until then."""
+"""Step time over the CXL link's latency: the latency at which each system loses, and the work that hides the link."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -38,10 +38,13 @@ NONE = Curve((), None)
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """One system: its curve, and those with the fewest and the most requests in flight that their ranges allow.
+    """One system's step time over the latency of the link.
 
-    `in_flight` lines of one link fill it while an answer takes at most `fills` ns, by Little's law. `work` is what the link
-    does at the highest latency, the task first that waits longest for it. A system that cannot run says why in `refused`.
+    own, fewest, most: curves with the machine's requests in flight, and with the fewest and most that their ranges allow.
+    in_flight: cache lines in flight on one link.
+    fills: latency up to which these lines fill the link, by Little's law [ns].
+    work: the link's tasks at the highest latency, the longest wait first.
+    refused: why the system cannot run; "" where it can.
     """
 
     system: str
@@ -55,18 +58,18 @@ class Sensitivity:
 
 
 def latency(scenario: Scenario) -> tuple[Sensitivity, ...]:
-    """Return it for every system with a CXL link, at the machine's own latency and at others."""
-    asked = [replace(scenario, system=name) for name in names("systems") if "cxl" in load("systems", name).devices]
-    machines = {one.system: _ready(one) for one in asked}
-    ran = {name: m for name, m in machines.items() if isinstance(m, Machine)}
+    """Return the latency sensitivity of every system with a CXL link."""
+    scenarios = [replace(scenario, system=name) for name in names("systems") if "cxl" in load("systems", name).devices]
+    machines = {s.system: _ready(s) for s in scenarios}
+    ready_machines = {name: m for name, m in machines.items() if isinstance(m, Machine)}
     points = [
-        with_values(one, {LATENCY: ns, ASSUME: tuple({**dict(one.machine.assume), **limits}.items())})
-        for one in asked
-        if one.system in ran
-        for limits in _ends(ran[one.system])
+        with_values(s, {LATENCY: ns, ASSUME: tuple({**dict(s.machine.assume), **limits}.items())})
+        for s in scenarios
+        if s.system in ready_machines
+        for limits in _ends(ready_machines[s.system])
         for ns in LATENCIES
     ]
-    steps = iter(np.reshape(step_seconds(points), (len(ran), 3, len(LATENCIES))))
+    steps = iter(np.reshape(step_seconds(points), (len(ready_machines), 3, len(LATENCIES))))
     return tuple(
         Sensitivity(name, refused=m) if isinstance(m, str) else _sensitivity(m, next(steps)) for name, m in machines.items()
     )
@@ -80,28 +83,32 @@ def _ready(scenario: Scenario) -> Machine | str:
 
 
 def _limits(m: Machine) -> Mapping[str, Constant]:
-    found = {name_of(device.name, one): one for device in m.devices.values() for one in device.constants}
-    return {name: found[name] for name in LIMITS if name in found}
+    constants = {name_of(device.name, constant): constant for device in m.devices.values() for constant in device.constants}
+    return {name: constants[name] for name in LIMITS if name in constants}
 
 
 def _ends(m: Machine) -> tuple[dict[str, float], ...]:
     limits = _limits(m)
-    return {}, {name: one.low for name, one in limits.items()}, {name: one.high for name, one in limits.items()}
+    return (
+        {},
+        {name: constant.low for name, constant in limits.items()},
+        {name: constant.high for name, constant in limits.items()},
+    )
 
 
 def _sensitivity(m: Machine, steps: np.ndarray) -> Sensitivity:
-    own, fewest, most = (Curve(tuple(row.tolist()), _loses(row)) for row in steps)
+    own_curve, fewest_curve, most_curve = (Curve(tuple(row.tolist()), _loses(row)) for row in steps)
     slow = ready(with_values(m.scenario, {LATENCY: LATENCIES[-1]}))
-    work = sorted(carried(slow, expected_line(slow)), key=lambda one: -one.exposed)
+    work = sorted(carried(slow, expected_line(slow)), key=lambda link_task: -link_task.exposed)
     in_flight = _limits(m)[TAGS].value
     fills = in_flight * LINE / payload_rate(m.scenario.machine) / NS
-    return Sensitivity(m.scenario.system, own, fewest, most, in_flight, fills, tuple(work))
+    return Sensitivity(m.scenario.system, own_curve, fewest_curve, most_curve, in_flight, fills, tuple(work))
 
 
 def _loses(steps: np.ndarray) -> float | None:
-    """Return where a curve, straight between two latencies, first crosses the loss."""
+    """Return the latency in ns where a curve, straight between two latencies, first crosses the loss."""
     crossed = np.flatnonzero(steps >= (1 + LOSS) * steps[0])
     if not len(crossed):
         return None
-    after = int(crossed[0])
-    return float(np.interp((1 + LOSS) * steps[0], steps[after - 1 : after + 1], LATENCIES[after - 1 : after + 1]))
+    index = int(crossed[0])
+    return float(np.interp((1 + LOSS) * steps[0], steps[index - 1 : index + 1], LATENCIES[index - 1 : index + 1]))

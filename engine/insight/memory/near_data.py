@@ -19,7 +19,14 @@ CONTROLLERS = (1, 2, 4, 8, 16, 32)
 
 @dataclass(frozen=True)
 class Pair:
-    """One machine in seconds of a batch, with near-data compute and without: its step, and how long devices are busy."""
+    """One machine with near-data compute and without; times are seconds of a batch.
+
+    memory: the medium.
+    controllers: the number of modules or channels.
+    on, off: step time with near-data compute and without [s].
+    logic: busy time of the near-data logic [s].
+    link: busy time of the link with near-data compute and without [s].
+    """
 
     memory: str
     controllers: int
@@ -30,7 +37,7 @@ class Pair:
 
     @property
     def costs(self) -> float:
-        """What near-data compute adds to the step without it, as a share; negative where it saves."""
+        """The time that near-data compute adds, as a share of the step without; negative where near-data compute saves."""
         return self.on / self.off - 1
 
     @property
@@ -40,30 +47,37 @@ class Pair:
 
 
 def near_data(scenario: Scenario) -> tuple[Pair, ...]:
-    """Return both settings for each medium by modules, and for system dram by channels; without machines that cannot run.
+    """Return a pair for each medium by modules, and for system dram by channels; without machines that cannot run.
 
     Media are those of the scenario's system, or of `cxl` if that has no PMEM behind a link.
     """
     system = load("systems", scenario.system)
     name = scenario.system if "cxl" in system.devices and system.memory == "pmem" else "cxl"
     memories = (*MEDIA, "expander-dram")
-    machines = [(memory, count, _with(scenario, name, memory, count)) for memory in memories for count in CONTROLLERS]
-    found = iter(steady_states(with_values(one, {NEAR: near}) for *_, one in machines for near in (True, False)))
-    both = [(memory, count, next(found), next(found)) for memory, count, _ in machines]
+    machines = [(memory, count, _machine_with(scenario, name, memory, count)) for memory in memories for count in CONTROLLERS]
+    states = iter(steady_states(with_values(machine, {NEAR: is_near}) for *_, machine in machines for is_near in (True, False)))
+    state_pairs = [(memory, count, next(states), next(states)) for memory, count, _ in machines]
     return tuple(
-        Pair(memory, count, on.step, off.step, _busy(on, "near-data"), (_busy(on, "cxl"), _busy(off, "cxl")))
-        for memory, count, on, off in both
-        if not isinstance(on, NotScheduled) and not isinstance(off, NotScheduled)
+        Pair(
+            memory,
+            count,
+            near_state.step,
+            far_state.step,
+            _busy(near_state, "near-data"),
+            (_busy(near_state, "cxl"), _busy(far_state, "cxl")),
+        )
+        for memory, count, near_state, far_state in state_pairs
+        if not isinstance(near_state, NotScheduled) and not isinstance(far_state, NotScheduled)
     )
 
 
-def _with(scenario: Scenario, system: str, memory: str, count: int) -> Scenario:
+def _machine_with(scenario: Scenario, system: str, memory: str, count: int) -> Scenario:
     if memory == "expander-dram":
         return with_values(scenario, {"system": "dram", "machine.expander_dram_channels": count})
-    of: Mapping[str, Any] = {"system": system, "machine.pmem": memory}
-    media = with_values(scenario, of)
+    changes: Mapping[str, Any] = {"system": system, "machine.pmem": memory}
+    media = with_values(scenario, changes)
     return with_values(media, {CAPACITY: count * module_bytes(media.machine) / GB})
 
 
-def _busy(one: Steady, device: str) -> float:
-    return float(one.busy.get(device, 0.0))
+def _busy(steady: Steady, device: str) -> float:
+    return float(steady.busy.get(device, 0.0))

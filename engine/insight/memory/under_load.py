@@ -1,4 +1,4 @@
-"""Latency under load: how each memory and link of a machine answers later the more it serves, beside what is published."""
+"""Latency under load: the latency of each memory and link of a machine over its load, beside published points."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ PUBLISHED: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[float, fl
 
 @dataclass(frozen=True)
 class UnderLoad:
-    """One part's latency in ns at each of LOADS, and what was published of it as (load, ns) with its source."""
+    """One part's latency in ns at each of LOADS, and published points (load, ns) with their source."""
 
     part: str
     latencies: tuple[float, ...]
@@ -39,20 +39,20 @@ class UnderLoad:
 
 def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
     """Return the curves of the machine's parts, then those through published points; raises CannotRun or BadKnob."""
-    m, found = ready(scenario), []
+    m, curves = ready(scenario), []
     for name in ("cxl", "pmem", "dram", "expander-dram"):
         if name in m.system.devices:
-            own = {one.name: one.value for one in m.devices[name].constants}
+            constant_values = {constant.name: constant.value for constant in m.devices[name].constants}
             rates = m.devices[name].rates
-            behind = m.system.memory if name == "cxl" and m.system.memory in rates.curves else ""
-            curve = rates.curves[behind] if name == "cxl" else rates.curve
-            idle = rates.latency if name != "cxl" else rates.answer[behind] if curve.points else link_latency(m.scenario.machine)
-            limited = own.get("accesses in flight", 1) > 0  # effective rates have their load in them
-            found.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, curve if limited else FLAT)))
+            medium = m.system.memory if name == "cxl" and m.system.memory in rates.curves else ""
+            curve = rates.curves[medium] if name == "cxl" else rates.curve
+            idle = rates.latency if name != "cxl" else rates.answer[medium] if curve.points else link_latency(m.scenario.machine)
+            limited = constant_values.get("accesses in flight", 1) > 0  # effective rates have their load in them
+            curves.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, curve if limited else FLAT)))
     published = tuple(
         UnderLoad(name, _curve(points[0][1], load_curve(part, None)), points, source) for name, source, part, points in PUBLISHED
     )
-    return (*found, *published, *_measured_cards())
+    return (*curves, *published, *_measured_cards())
 
 
 def _measured_cards() -> Iterator[UnderLoad]:

@@ -1,4 +1,4 @@
-"""The working set: step time over the bytes of the tables, by medium; one with a cache has its knee where they outgrow it."""
+"""The working set: step time over the bytes of the tables, by medium; a cache has its knee where the tables outgrow it."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ ROWS = "model.num_embeddings"
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """Seconds of a batch with tables of `nbytes` on a medium; `cache` is what one of its modules holds before it, in bytes."""
+    """Seconds of a batch with tables of `nbytes` on a medium; `cache` is the cache of one of its modules, in bytes."""
 
     memory: str
     nbytes: float
@@ -26,18 +26,18 @@ class WorkingSet:
 
 
 def working_set(scenario: Scenario) -> tuple[WorkingSet, ...]:
-    """Return the step for tables of several sizes, all made larger alike, on what is needed of each medium behind the system.
+    """Return the step time for several sizes of all tables, on as many modules of each medium as they need.
 
     Media are those of the scenario's system, or of `cxl` if that has no PMEM; sizes that cannot be had are left out.
     """
     system = load("systems", scenario.system)
     name = scenario.system if system.memory == "pmem" else "cxl"
-    rows, own = per_table(scenario.model, "num_embeddings"), table_bytes(scenario)
-    asked = [(medium, size) for medium in MEDIA for size in SIZES]
-    grown = {size: {ROWS: tuple(max(1, round(n * size * GB / own)) for n in rows), CAPACITY: None} for size in SIZES}
-    points = [with_values(scenario, {"system": name, "machine.pmem": medium, **grown[size]}) for medium, size in asked]
+    rows, own_bytes = per_table(scenario.model, "num_embeddings"), table_bytes(scenario)
+    cases = [(medium, size) for medium in MEDIA for size in SIZES]
+    grown = {size: {ROWS: tuple(max(1, round(n * size * GB / own_bytes)) for n in rows), CAPACITY: None} for size in SIZES}
+    points = [with_values(scenario, {"system": name, "machine.pmem": medium, **grown[size]}) for medium, size in cases]
     return tuple(
-        WorkingSet(medium, table_bytes(point), one.step, MEDIA[medium].cache.value * GB)
-        for (medium, _), point, one in zip(asked, points, steady_states(points), strict=True)
-        if not isinstance(one, NotScheduled)
+        WorkingSet(medium, table_bytes(point), steady.step, MEDIA[medium].cache.value * GB)
+        for (medium, _), point, steady in zip(cases, points, steady_states(points), strict=True)
+        if not isinstance(steady, NotScheduled)
     )

@@ -1,6 +1,6 @@
-"""Collectives between GPUs over their number: our all-reduce, all-to-all and step, beside published numbers.
+"""Collectives between GPUs over their number: simulated all-reduce, all-to-all and step, beside published numbers.
 
-Each comparison has a curve for each kind of network, in one set-up, and the published points, each with ours in its own set-up.
+A comparison has a curve for each kind of network, in one set-up, and published points, each simulated in its own set-up.
 An all-reduce counts as nccl-tests count its bus bandwidth: bytes of a GPU over seconds, times 2 (P - 1) / P.
 """
 
@@ -43,7 +43,7 @@ Assumed = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class NetworkCurve:
-    """Ours over a kind of network, a value for each number of GPUs, in the unit of its comparison."""
+    """Simulated numbers over a kind of network, one for each number of GPUs, in the unit of the comparison."""
 
     network: str
     gpus: tuple[int, ...]
@@ -52,9 +52,14 @@ class NetworkCurve:
 
 @dataclass(frozen=True)
 class CollectivePoint:
-    """A published number on so many GPUs, and ours in its set-up over the kind of network that it has or is taken to have.
+    """A published number and the simulated one in the same set-up.
 
-    `fitted`: a constant was fitted to it. `assumed`: the source, as we know it, does not say which network it has.
+    gpus: the number of GPUs.
+    network: the kind of network that the set-up has, or is taken to have.
+    published, ours: the published number and the simulated one.
+    source: where the number was published.
+    fitted: whether a constant was fitted to the number.
+    assumed: whether the source, as far as we know, does not name the network.
     """
 
     gpus: int
@@ -67,13 +72,13 @@ class CollectivePoint:
 
     @property
     def miss(self) -> float:
-        """Ours over the published number, less 1."""
+        """The simulated number over the published number, less 1."""
         return self.ours / self.published - 1
 
 
 @dataclass(frozen=True)
 class CollectiveComparison:
-    """A collective, or a step, in `unit`: ours over each kind of network, and what was published."""
+    """A collective, or a step, in `unit`: simulated curves by kind of network, and published points."""
 
     name: str
     unit: str
@@ -81,14 +86,14 @@ class CollectiveComparison:
     points: tuple[CollectivePoint, ...]
 
     def others(self, point: CollectivePoint) -> dict[str, float]:
-        """Return by network how far its curve is off a point, as a share, where the point's network is assumed."""
-        found = {curve.network: dict(zip(curve.gpus, curve.values, strict=True)).get(point.gpus) for curve in self.curves}
-        known = {name: value for name, value in found.items() if value is not None and name != point.network}
-        return {name: value / point.published - 1 for name, value in known.items()} if point.assumed else {}
+        """Return the relative error of the other networks' curves at a point whose network is assumed, by network."""
+        numbers = {curve.network: dict(zip(curve.gpus, curve.values, strict=True)).get(point.gpus) for curve in self.curves}
+        other_numbers = {name: number for name, number in numbers.items() if number is not None and name != point.network}
+        return {name: number / point.published - 1 for name, number in other_numbers.items()} if point.assumed else {}
 
 
 def collectives(assume: Assumed = ()) -> tuple[CollectiveComparison, ...]:
-    """Return the all-reduce, the all-to-all and the step beside what is published, with constants assumed."""
+    """Return the all-reduce, the all-to-all and the step beside published numbers, with `assume` for constants."""
     return _all_reduces(assume), _all_to_alls(assume), _steps(assume)
 
 
@@ -106,14 +111,14 @@ def card_share(machine: MachineKnobs, samples: int) -> float:
     scenario, parts = preset(MODEL).scenario, Parts(machine.num_gpus, machine.gpus_per_node)
     tables = np.zeros(scenario.model.num_tables, dtype=np.int64)
     plan = over([tuple(range(parts.number))], tables)
-    sent = vectors(parts, plan, float(samples * parts.number * vector_bytes(scenario)))
-    return sent.network / float(seconds(_links(machine), sent.work())) / (machine.network_bandwidth_GBps * GB)
+    exchange = vectors(parts, plan, float(samples * parts.number * vector_bytes(scenario)))
+    return exchange.network / float(seconds(_links(machine), exchange.work())) / (machine.network_bandwidth_GBps * GB)
 
 
 def dcnv2(gpus: int, network: str, assume: Assumed = ()) -> Scenario:
     """Return MLPerf v3.0's DCNv2 on so many H100, with 400 Gb/s for each."""
-    more = {"machine.num_gpus": gpus, "machine.network": network, "machine.assume": assume}
-    return with_values(preset(DCNV2_PRESET).scenario, {**DCNV2, **more})
+    machine_knobs = {"machine.num_gpus": gpus, "machine.network": network, "machine.assume": assume}
+    return with_values(preset(DCNV2_PRESET).scenario, {**DCNV2, **machine_knobs})
 
 
 def _links(machine: MachineKnobs) -> Device:
@@ -162,15 +167,15 @@ def _all_to_alls(assume: Assumed) -> CollectiveComparison:
 
 def _steps(assume: Assumed) -> CollectiveComparison:
     counts, kinds = (8, 16, 32, 64, 128), names("network")
-    asked = [dcnv2(count, kind, assume) for kind in kinds for count in counts]
-    rates = iter([one.data.batch_size / step / 1e6 for one, step in zip(asked, step_seconds(asked), strict=True)])
-    found = {(kind, count): next(rates) for kind in kinds for count in counts}
-    curves = tuple(NetworkCurve(kind, counts, tuple(found[kind, count] for count in counts)) for kind in kinds)
+    scenarios = [dcnv2(count, kind, assume) for kind in kinds for count in counts]
+    rates = iter([s.data.batch_size / step / 1e6 for s, step in zip(scenarios, step_seconds(scenarios), strict=True)])
+    rate_by_case = {(kind, count): next(rates) for kind in kinds for count in counts}
+    curves = tuple(NetworkCurve(kind, counts, tuple(rate_by_case[kind, count] for count in counts)) for kind in kinds)
     source = "MLPerf Training v3.0, public result logs: DCNv2, 135,168 samples a batch"
     published = ((64, 45.6, source), (128, 46.2, f"{source}, taken as that of 64"))
     points = tuple(
-        CollectivePoint(count, "infiniband", rate, found["infiniband", count], said, fitted=True)
-        for count, rate, said in published
+        CollectivePoint(count, "infiniband", rate, rate_by_case["infiniband", count], source_text, fitted=True)
+        for count, rate, source_text in published
     )
     return CollectiveComparison(STEP, "M samples/s", curves, points)
 
@@ -181,5 +186,5 @@ def _p4d(gpus: int, network: str, assume: Assumed) -> MachineKnobs:
     )
 
 
-def _curves(gpus: tuple[int, ...], value: Callable[[int, str], float]) -> tuple[NetworkCurve, ...]:
-    return tuple(NetworkCurve(kind, gpus, tuple(value(count, kind) for count in gpus)) for kind in names("network"))
+def _curves(gpus: tuple[int, ...], number_of: Callable[[int, str], float]) -> tuple[NetworkCurve, ...]:
+    return tuple(NetworkCurve(kind, gpus, tuple(number_of(count, kind) for count in gpus)) for kind in names("network"))
