@@ -1,4 +1,4 @@
-"""Lines of Python that write a table as Parquet or CSV with every cell as it stands: no id becomes a float, none is merged.
+"""Lines of Python that write a table as Parquet or CSV with all cells unchanged: no id becomes a float, no ids are merged.
 
 They read {file} and write {new}, as conversions.py says.
 """
@@ -82,7 +82,10 @@ with open({file}, errors='surrogateescape') as rows, open({new}, 'w', errors='su
 
 
 def as_csv(cells: str) -> str:
-    """Return lines that write a text as CSV, the cells of whose lines are `cells`; what has a comma is quoted."""
+    """Return lines that write a text as CSV; `cells` is the expression for the cells of a line.
+
+    Cells with a comma are quoted.
+    """
     return (
         "import csv, re\n"
         "with open({file}, encoding='utf-8', errors='surrogateescape', newline='\\n') as lines, \\\n"
