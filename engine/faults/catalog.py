@@ -16,16 +16,16 @@ def _power_losses(scenario: Scenario) -> Iterator[Strike]:
     faults = scenario.faults
     if faults.flush_failure_share == 1:
         return iter(())
-    worse = coins(faults.flush_failure_share, faults.seed, "power-loss")
-    return compress(strikes_by_knobs(scenario, "power-loss"), (not failed for failed in worse))
+    flush_fails = coins(faults.flush_failure_share, faults.seed, "power-loss")
+    return compress(strikes_by_knobs(scenario, "power-loss"), (not failed for failed in flush_fails))
 
 
 def _flush_failures(scenario: Scenario) -> Iterator[Strike]:
     """Yield the flush failures by their own knobs, and the power losses in which the flush fails."""
     faults, name = scenario.faults, "flush-failure"
-    worse = coins(faults.flush_failure_share, faults.seed, "power-loss")
-    struck_too = compress(strikes_by_knobs(scenario, "power-loss"), worse) if faults.flush_failure_share else iter(())
-    return merge(strikes_by_knobs(scenario, name), (replace(strike, fault=name) for strike in struck_too))
+    flush_fails = coins(faults.flush_failure_share, faults.seed, "power-loss")
+    failed_flushes = compress(strikes_by_knobs(scenario, "power-loss"), flush_fails) if faults.flush_failure_share else iter(())
+    return merge(strikes_by_knobs(scenario, name), (replace(strike, fault=name) for strike in failed_flushes))
 
 
 def _shocks(scenario: Scenario) -> Iterator[Strike]:

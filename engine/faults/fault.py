@@ -34,9 +34,10 @@ Loss = Literal["gpu", "host", "device", "fenced", "media", "line", "bits", "link
 
 @dataclass(frozen=True)
 class Hazard:
-    """The rate of a fault at one node: `mtbf` mean seconds between strikes, None for never, and listed instants `at` in seconds.
+    """The strikes of a fault at one node: random instants and listed ones.
 
-    Intervals follow Weibull's distribution of this `shape` and of mean `mtbf`: 1 is exponential, less has infant mortality.
+    `mtbf` is the mean seconds between strikes, None for never; `at` are listed instants in seconds. Intervals
+    follow Weibull's distribution of this `shape` and of mean `mtbf`: 1 is exponential, less has infant mortality.
     """
 
     mtbf: float | None = None
@@ -65,14 +66,20 @@ def _renewals(hazard: Hazard, rng: np.random.Generator) -> Iterator[float]:
 
 
 def repair_times(median_seconds: float, sigma: float, seed: int, stream: str, node: int = 0) -> Iterator[float]:
-    """Yield lognormal durations without end; `sigma` is the deviation of the logarithm, 0 for the median itself."""
+    """Yield lognormal durations without end.
+
+    `sigma` is the deviation of the logarithm, 0 for the median itself.
+    """
     rng = generator(seed, f"repair of {stream}", node)
     while True:
         yield median_seconds * float(np.exp(sigma * rng.standard_normal()))
 
 
 def coins(share: float, seed: int, stream: str, node: int = 0) -> Iterator[bool]:
-    """Yield a flag for each strike of a stream, without end; a `share` of the flags is true."""
+    """Yield a flag for each strike of a stream, without end.
+
+    A `share` of the flags is true.
+    """
     rng = generator(seed, f"share of {stream}", node)
     while True:
         yield float(rng.random()) < share
@@ -153,12 +160,18 @@ class Fault:
 
     @property
     def stops(self) -> bool:
-        """Whether the fault ends the job, which has to recover; poison does, as its reader gets an error."""
+        """Whether the fault ends the job, which has to recover.
+
+        Poison ends the job too, as its reader gets an error.
+        """
         return self.kind == "fail-stop" or "line" in self.destroys
 
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
-    """Yield the strikes of all faults in order of time; strikes at one instant in order of name."""
+    """Yield the strikes of all faults in order of time.
+
+    Strikes at one instant are in order of name.
+    """
     return merge(*(strikes_of(scenario, name) for name in names("faults")))
 
 
@@ -229,9 +242,9 @@ def _with_repairs(
     Of several nodes, the slowest repair counts.
     """
     faults = scenario.faults
-    noticed = repair_times(faults.detect_seconds, faults.detect_sigma, faults.seed, f"detection of {name}", node)
+    detection_times = repair_times(faults.detect_seconds, faults.detect_sigma, faults.seed, f"detection of {name}", node)
     is_late = coins(faults.late_detection_share, faults.seed, f"late detection of {name}", node)
     repairs = repair_times(faults.repair_median_seconds if repaired else 0.0, faults.repair_sigma, faults.seed, name, node)
     for seconds in instants:
-        detect = next(noticed) + (faults.late_detection_seconds if next(is_late) else 0.0)
+        detect = next(detection_times) + (faults.late_detection_seconds if next(is_late) else 0.0)
         yield Strike(seconds, name, node, detect, max(islice(repairs, nodes)), nodes)
