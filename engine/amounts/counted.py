@@ -42,7 +42,7 @@ OnProgress = Callable[[str, bool], None]  # gets a note, and whether the note fi
 # From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
 Finder = Callable[[int, Ints, Ints], Floats]
 MOST_DRAWN = 2_000_000  # lookups whose ids are kept for the next count
-MOST_NUMBERS = 4_000_000  # of each kind of count, 8 bytes each
+MOST_NUMBERS = 4_000_000  # kept numbers of each kind of count, 8 bytes each
 of_amounts = remembered(MOST_NUMBERS, lambda amounts: amounts.size)
 
 
@@ -57,10 +57,10 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
     `file` is the data file that the scenario's digest names. Counts of earlier calls, for this or another machine, are reused.
     """
     s, system, medium, placement = settled.scenario, settled.system, settled.medium, settled.placement
-    tallied = _tallied(s, file=file, on_progress=on_progress)
-    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold", "lookups"), tallied, strict=True))
-    if (tallied[3] == tallied[3, 0]).all():
-        amounts["lookups"] = float(tallied[3, 0])
+    tallies = _tallied(s, file=file, on_progress=on_progress)
+    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold", "lookups"), tallies, strict=True))
+    if (tallies[3] == tallies[3, 0]).all():
+        amounts["lookups"] = float(tallies[3, 0])
     if system.cache:
         flow = _cache_moves(s, system.cache, file=file, on_progress=on_progress)
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
@@ -70,7 +70,7 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
     if system.caches:
         amounts["levels"] = _rows_by_memory(s, system.caches(s), file=file, on_progress=on_progress)
     room = scratchpad_rows(s, "near-data" in system.devices)
-    if room is not None and room < tallied[0].max():
+    if room is not None and room < tallies[0].max():
         (amounts["again"],) = _repeated_lookups(s, room, file=file, on_progress=on_progress)
     if medium.lines:
         lines = _lines(s, medium, file=file, on_progress=on_progress)
@@ -143,11 +143,11 @@ def _tallied(s: Scenario, *, file: Recording | None, on_progress: OnProgress) ->
     """
     recent_rows = _recent_rows(s, file)
 
-    def tallied(ids: Ints) -> tuple[float, ...]:
+    def tally_ids(ids: Ints) -> tuple[float, ...]:
         unique, shared_rows, raw = tally(recent_rows, ids)
         return unique.sum(), raw.sum() / max(ids.size, 1), unique.sum() - shared_rows.sum(), ids.size
 
-    return _collect_amounts(4, map(tallied, _ids(s, file)), "counted rows of", on_progress, finishes=True)
+    return _collect_amounts(4, map(tally_ids, _ids(s, file)), "counted rows of", on_progress, finishes=True)
 
 
 @of_amounts
@@ -165,11 +165,11 @@ def _by_group(s: Scenario, groups: tuple[Tables, ...], *, file: Recording | None
     """Return the unique rows and the lookups of each group of tables, (2 G, N)."""
     recent_rows, first_rows = _recent_rows(s, file), offsets(s.model)
 
-    def tallied(ids: Ints) -> Iterator[float]:
+    def tally_groups(ids: Ints) -> Iterator[float]:
         by_table = tally(recent_rows, ids)[0], np.diff(table_ends(ids, first_rows))
         yield from in_groups(groups, np.array(by_table)).T.reshape(-1)
 
-    return _collect_amounts(2 * len(groups), map(tallied, _ids(s, file)), "counted tables by kernel of", on_progress)
+    return _collect_amounts(2 * len(groups), map(tally_groups, _ids(s, file)), "counted tables by kernel of", on_progress)
 
 
 @of_amounts
@@ -210,7 +210,7 @@ def _rows_by_memory(s: Scenario, cache_rows: tuple[float, float], file: Recordin
 
 
 def _popular(s: Scenario, rows: float, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return (2, N) the share of samples that meet hot rows alone, and these samples' share of lookups."""
+    """Return (2, N) the share of samples with hot rows alone, and their share of lookups."""
     batches = _run_batches(s, file=file)
     hot = hot_set(s, rows, batches)
     shares = (popular(hot, ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))
@@ -219,7 +219,7 @@ def _popular(s: Scenario, rows: float, file: Recording | None, on_progress: OnPr
 
 @of_amounts
 def _replicated(s: Scenario, rows: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return (3, N) shares of lookups and of pooled vectors on replicated rows alone, and these rows' number."""
+    """Return (3, N) shares of lookups and pooled vectors on replicated rows, and those rows' number."""
     batches = _run_batches(s, file=file)
     hot = hot_set(s, rows, batches)
     shares = (hot_shares(hot, ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))

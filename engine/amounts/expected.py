@@ -66,7 +66,7 @@ def spread(share: float, batches: Ints | int) -> Ints:
 
 
 def _share(expected: float, batches: int) -> Floats:
-    """Return each batch's factor on a Poisson mean: 0, or above 1 to make up for the zeros."""
+    """Return each batch's factor on a Poisson mean: 0, or above 1 as a balance."""
     if not 0 < expected < RARE:
         return np.ones(batches)
     nonzero_share = float(-np.expm1(-expected))

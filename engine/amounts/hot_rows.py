@@ -65,7 +65,10 @@ def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, 
 
 
 def hot_shares(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float, float]:
-    """Return a batch's shares of hot lookups and of bags with hot rows alone, and the hot rows used."""
+    """Return a batch's shares of hot lookups and of hot bags, and its hot rows.
+
+    A hot bag has lookups of hot rows alone.
+    """
     lookups, rows, bag_shares = 0, 0, []
     for table_ids, is_hot, hot_bags in _hot_lookups(hot, ids, starts):
         lookups, rows = lookups + int(is_hot.sum()), rows + len(np.unique(table_ids[is_hot]))
@@ -74,7 +77,7 @@ def hot_shares(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[floa
 
 
 def _hot_lookups(hot: HotSet, ids: Ints, starts: Ints | None) -> Iterator[tuple[Ints, Flags, Flags]]:
-    """Yield each table's ids, flags of the hot ids, and flags of the bags of hot ids alone.
+    """Yield each table's ids, flags of hot ids, and flags of bags of hot ids.
 
     Flags of bags are (samples, features), or (samples,) of uneven bags, which are not divided.
     """

@@ -14,7 +14,7 @@ OFTEN = 64  # uses of a row in a batch; the few rows with more uses are taken as
 
 
 def expected_again(s: Scenario, room: float) -> float:
-    """Return the expected lookups of a batch whose row was read before and had no place among `room` rows.
+    """Return a batch's expected lookups of rows read before that had no place among `room` rows.
 
     Uses of a row in a batch are taken as Poisson; locality is left out.
     """
@@ -32,15 +32,16 @@ def expected_again(s: Scenario, room: float) -> float:
 
 
 def counted_again(ids: Ints, room: float) -> float:
-    """Return the lookups of one batch, given its ids, whose row was read before and had no place."""
+    """Return a batch's lookups of rows read before that had no place, counted from `ids`."""
     rows_by_uses = np.bincount(np.unique(ids, return_counts=True)[1]).astype(np.float64)
     return _repeats_without_room(rows_by_uses, 0.0, 0.0, room)
 
 
 def _repeats_without_room(rows_by_uses: Floats, frequent_rows: float, frequent_uses: float, room: float) -> float:
-    """Return the repeated lookups of the rows beyond the room; rows used most often have their place first.
+    """Return the repeated lookups of rows without room.
 
-    `rows_by_uses[n]` rows are used n times each; the `frequent_rows` have `frequent_uses` uses together.
+    Rows used most often have their place first. `rows_by_uses[n]` rows are used n times each; the `frequent_rows` have
+    `frequent_uses` uses together.
     """
     rows = np.concatenate(([frequent_rows], rows_by_uses[::-1]))
     repeats = np.concatenate(
