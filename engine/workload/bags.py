@@ -40,10 +40,10 @@ def spread(lengths: Ints | int) -> float:
 
 
 def law(mean: Any, cv: Any) -> tuple[Any, Any]:
-    """Return the share of lookups that leave their own sample, and the shape of the activity's gamma law.
+    """Return the share of lookups that leave their sample, and the shape of the activity's law.
 
-    The shape is infinite where all samples are equally active. Variances of the two laws are mean (1 - (1 - share)²) and
-    mean + mean² / shape.
+    The shape is that of a gamma law, infinite where all samples are equally active. Variances of the two laws are
+    mean (1 - (1 - share)²) and mean + mean² / shape.
     """
     dispersion = np.asarray(mean * cv**2, dtype=np.float64)  # variance over mean: a Poisson's is 1
     with np.errstate(divide="ignore"):
@@ -52,14 +52,14 @@ def law(mean: Any, cv: Any) -> tuple[Any, Any]:
 
 
 def lengths(random: np.random.Generator, samples: int, mean: int, cv: float) -> Ints:
-    """Draw (B,) lengths of a table's bags, B * mean together, with an expected variance of (mean * cv)².
+    """Draw (B,) lengths of a table's bags, B * mean together.
 
-    The largest possible cv puts all lookups of a batch into one bag: cv² = B.
+    Their expected variance is (mean * cv)². The largest possible cv puts all lookups of a batch into one bag: cv² = B.
     """
     if not cv:
         return np.full(samples, mean, dtype=np.int64)
-    loose, shape = law(mean, cv)
-    own_lookups = random.binomial(mean, 1 - loose, samples) if loose < 1 else np.zeros(samples, dtype=np.int64)
+    leaving_share, shape = law(mean, cv)
+    own_lookups = random.binomial(mean, 1 - leaving_share, samples) if leaving_share < 1 else np.zeros(samples, dtype=np.int64)
     active = np.full(samples, 1 / samples)
     if np.isfinite(shape):  # a batch's fixed sum takes away a share cv² / B of the spread, which the shape gives back
         active = random.dirichlet(np.full(samples, max(float(shape) * (1 - cv**2 / samples), FEWEST_ACTIVE)))
@@ -69,9 +69,9 @@ def lengths(random: np.random.Generator, samples: int, mean: int, cv: float) -> 
 
 def generating(mean: Any, cv: Any, z: Any) -> Any:
     """Return the mean of z^length over a batch of many samples, for real or complex z."""
-    loose, shape = law(mean, cv)
+    leaving_share, shape = law(mean, cv)
     finite_shape = np.where(np.isfinite(shape), shape, 1.0)
-    binomial = (loose + (1 - loose) * z) ** mean * np.exp(-mean * loose * (1 - z))
+    binomial = (leaving_share + (1 - leaving_share) * z) ** mean * np.exp(-mean * leaving_share * (1 - z))
     return np.where(np.isfinite(shape), (1 + mean * (1 - z) / finite_shape) ** -finite_shape, binomial)
 
 

@@ -35,25 +35,25 @@ class Accesses(NamedTuple):
 def touched(tables: Spectrum, lookups: Floats, locality: float = 0.0) -> Accesses:
     """Return the expected accesses of (..., T) `lookups` per batch and table."""
     x = np.repeat(lookups, np.diff(tables.start, append=len(tables.p)), axis=-1) * gap_rate(tables.p)
-    void, twice = unused(x, locality), unused(2 * x, locality)
-    both_chance, meet_chance = in_both(void, twice), np.maximum(1 - void * still_due(x, locality), 0.0)
+    void, void_twice = unused(x, locality), unused(2 * x, locality)
+    both_chance, meet_chance = in_both(void, void_twice), np.maximum(1 - void * still_due(x, locality), 0.0)
     unique = np.add.reduceat(tables.rows * (1 - void), tables.start, axis=-1)
     shared_rows = np.add.reduceat(tables.rows * both_chance, tables.start, axis=-1)
     raw = lookups * np.add.reduceat(tables.rows * tables.p * meet_chance, tables.start, axis=-1)
     return Accesses(lookups, unique, shared_rows, raw)
 
 
-def in_both(void: Floats, twice: Floats) -> Floats:
+def in_both(void: Floats, void_twice: Floats) -> Floats:
     """Return the chance that a row is used in each of two windows.
 
-    One window has no use of the row with the chance `void`, both together with `twice`. For a row that is hardly ever used the
-    difference is rounding alone, of either sign.
+    One window has no use of the row with the chance `void`, both together with `void_twice`. For a row that is hardly ever
+    used the difference is rounding alone, of either sign.
     """
-    return np.maximum(1 - 2 * void + twice, 0.0)
+    return np.maximum(1 - 2 * void + void_twice, 0.0)
 
 
 def gap_rate(p: Floats) -> Floats:
-    """Return the rate per lookup of uses of a row: exp(-n rate) = (1-p)^n for n lookups without a use."""
+    """Return the rate of a row's uses per lookup: exp(-n rate) = (1-p)^n for n unused lookups."""
     return -np.log1p(-np.minimum(p, 1 - 1e-15))
 
 
@@ -65,7 +65,7 @@ def unused(x: Floats, locality: float) -> Floats:
 
 
 def still_due(x: Floats, locality: float) -> Floats:
-    """Return uses in a window of x gaps after an equally long window without a use, relative to x."""
+    """Return uses in a window of x gaps after an equally long unused window, over x."""
     if locality == 0:
         return np.ones_like(x)
     pace = CLOSENESS * (1 - locality)
@@ -116,7 +116,7 @@ def absent(void: Floats, admitted: float) -> Floats:
 
 
 def refused_share(void: Floats, admitted: float) -> Floats:
-    """Return the chance that a cache refused a row at each use during the time that rows stay."""
+    """Return the chance that a cache refused a row at each recent use."""
     return absent(void, admitted) * (1 - admitted)
 
 

@@ -39,7 +39,10 @@ class Prepared:
 
 @lru_cache(maxsize=8)
 def prepare(recipe: Recipe) -> Prepared:
-    """Return a recipe ready to draw from; each dense feature gets its own location and spread from the seed."""
+    """Return a recipe ready to draw from.
+
+    Each dense feature gets its own location and spread from the seed.
+    """
     shapes = stream(recipe.seed, Purpose.SHAPES)
     location = shapes.uniform(-0.5, 3.0, recipe.num_dense).astype(np.float32)
     spread = shapes.uniform(0.8, 1.6, recipe.num_dense).astype(np.float32)
@@ -49,7 +52,10 @@ def prepare(recipe: Recipe) -> Prepared:
 
 
 def dense(prepared: Prepared, n: int, samples: int) -> Singles:
-    """Return (samples, F) dense features of batch n: log(1+x) of log-normal counts x, as Criteo's are after reading."""
+    """Return (samples, F) dense features of batch n.
+
+    A feature is log(1+x) of a log-normal count x, as Criteo's are after reading.
+    """
     normal = stream(prepared.recipe.seed, Purpose.DENSE, n).standard_normal((samples, len(prepared.spread)), dtype=np.float32)
     normal *= prepared.spread
     normal += prepared.location
@@ -59,19 +65,19 @@ def dense(prepared: Prepared, n: int, samples: int) -> Singles:
 
 def ids(prepared: Prepared, n: int, samples: int) -> Ints:
     """Return the ids of batch n; only ids of linked tables depend on each other."""
-    made_of, bags, first_rows = prepared.recipe, prepared.bags, prepared.offsets
-    independent_ids = sampling.draw(prepared.sampler, key(made_of.seed, Purpose.IDS, n), bags * samples, first_rows)
-    starts = bag_starts(prepared, n, samples) if made_of.links else None
-    return link(independent_ids, n, made_of, bags, first_rows, starts)
+    recipe, bags, first_rows = prepared.recipe, prepared.bags, prepared.offsets
+    independent_ids = sampling.draw(prepared.sampler, key(recipe.seed, Purpose.IDS, n), bags * samples, first_rows)
+    starts = bag_starts(prepared, n, samples) if recipe.links else None
+    return link(independent_ids, n, recipe, bags, first_rows, starts)
 
 
 def bag_starts(prepared: Prepared, n: int, samples: int) -> Ints | None:
-    """Return (T * B + 1,) positions where the bags of batch n begin in its ids; None if even."""
-    made_of = prepared.recipe
-    if not any(made_of.length_cv):
+    """Return (T * B + 1,) positions in the ids where batch n's bags begin; None if even."""
+    recipe = prepared.recipe
+    if not any(recipe.length_cv):
         return None
-    random = stream(made_of.seed, Purpose.LENGTHS, n)
-    bag_lengths = (lengths(random, samples, mean, cv) for mean, cv in zip(made_of.pooling, made_of.length_cv, strict=True))
+    random = stream(recipe.seed, Purpose.LENGTHS, n)
+    bag_lengths = (lengths(random, samples, mean, cv) for mean, cv in zip(recipe.pooling, recipe.length_cv, strict=True))
     return np.cumsum(np.concatenate((np.zeros(1, dtype=np.int64), *bag_lengths)))
 
 
@@ -81,7 +87,7 @@ def chances(prepared: Prepared, n: int, samples: int) -> Floats:
 
 
 BEST_AUC = 0.80
-SHARES = (0.3, 0.5, 0.2)  # of the logit's variance: dense, ids, pairs
+SHARES = (0.3, 0.5, 0.2)  # shares of the logit's variance: dense features, ids, pairs of tables
 PAIRS = 4
 CHUNK = 512
 LOOKUPS = 2**23
@@ -131,7 +137,10 @@ def teacher(recipe: Recipe) -> Teacher:
 
 
 def logits(teacher: Teacher, dense: Singles, ids: Ints, bags: Ints, starts: Ints | None = None) -> Floats:
-    """Return (B,) logits of a batch; `bags` (T+1,) are the tables' positions in a sample of even bags."""
+    """Return (B,) logits of a batch.
+
+    `bags` (T+1,) are the tables' positions in a sample of even bags.
+    """
     effects = bag_effects(ids, bags, len(dense), teacher.key, starts)
     products = _products(effects - teacher.centre, teacher.pairs, teacher.products)
     linear: Floats = (dense * teacher.dense).sum(axis=1) + teacher.bags * effects.sum(axis=1)
@@ -192,7 +201,7 @@ def solve(raw: Floats, rate: float, auc: float) -> tuple[float, float]:
 
 
 def best_auc(chance: Floats) -> float:
-    """Return the AUC expected of ranking samples by their own chances of a click, given in ascending order."""
+    """Return the expected AUC of samples ranked by their chances of a click, in ascending order."""
     negatives = (1 - chance) / (1 - chance).sum()
     return float(chance @ (np.cumsum(negatives) - negatives / 2) / chance.sum())
 

@@ -27,9 +27,10 @@ Queue = tuple[Floats, Ints, int]  # due times of repeats, their rows, the number
 
 
 class UseStream:
-    """Batches of ids with locality: each batch depends on the batches before, so batches are made in order.
+    """Batches of ids with locality, made in order.
 
-    The stream keeps the latest batches and starts over for earlier ones; a batch depends on its number alone.
+    Each batch depends on the batches before. The stream keeps the latest batches and starts over for earlier ones; a batch
+    depends on its number alone.
     """
 
     def __init__(self, recipe: Recipe, batch_size: int, locality: float) -> None:
@@ -106,7 +107,7 @@ def fill(
     queue: Queue,
     ids: Ints,
 ) -> int:
-    """Fill `out` with the ids of one table's consecutive lookups and return how many repeats wait in the queue."""
+    """Fill in `ids` of one table's consecutive lookups; return the number of repeats in the queue."""
     offset = folded[1]
     due, waiting_row, waiting = queue
     for slot in range(len(ids)):
@@ -147,7 +148,7 @@ def fresh(
 
 @inner
 def row_share(row: Index, shares: Shares, folded: Folded) -> Any:
-    """Return the share of a table's lookups that go to a row, with the ranks folded onto the row."""
+    """Return the share of a table's lookups that go to a row, folded ranks included."""
     single_shares, scale, s, shift = shares
     if row < len(single_shares):
         return single_shares[row] + folded[2]

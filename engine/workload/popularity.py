@@ -78,7 +78,10 @@ def alike(scenario: Scenario) -> Alike:
 
 @remembered(most=100_000, size=len)
 def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
-    """Return the popularity of every table; table i follows Criteo field (i mod 26) + 1 where one is fitted."""
+    """Return the popularity of every table.
+
+    Table i follows Criteo field (i mod 26) + 1 where one is fitted.
+    """
     rows = per_table(scenario.model, "num_embeddings")
     data_knobs = scenario.data
     if data_knobs.popularity == "kaggle":

@@ -1,4 +1,4 @@
-"""Rows of one table spread over parts of a memory: the part of each row, and the lookups and unique rows of each part.
+"""Rows of one table spread over parts of a memory: the part of each row, and each part's lookups.
 
 No memory knows which rows are popular: a row's part is drawn by a hash of its number, so that all parts have as many rows.
 The hottest rows are few and heavy, so their parts are computed; all other rows spread evenly.
@@ -27,13 +27,14 @@ SALT = np.uint64(0x5851F42D4C957F2D)  # makes parts independent of how ranks fol
 
 
 class Spreads(NamedTuple):
-    """Lookups and unique rows of each table in a batch, and their spread over parts, computed on demand.
+    """Lookups and unique rows of a batch by table, and their spread over parts.
 
     tables: (2, T) lookups and unique rows.
     first: (T,) global numbers of the tables' first rows.
     laws: popularity of each table.
     locality: chance that a use is soon followed by another.
-    known: by number of parts P, flags of the computed tables, and (T, 2, P) lookups and unique rows of each part.
+    known: computed on demand, by number of parts P: flags of the computed tables, and (T, 2, P) lookups and unique rows of each
+        part.
     """
 
     tables: Floats
@@ -43,7 +44,10 @@ class Spreads(NamedTuple):
     known: dict[int, tuple[Flags, Floats]]
 
     def over(self, parts: int, tables: Ints) -> Floats:
-        """Return (T, 2, P) lookups and unique rows of each of `parts` parts; other tables may be unset."""
+        """Return (T, 2, P) lookups and unique rows of each of `parts` parts.
+
+        Other tables may be unset.
+        """
         with FILLING:
             if parts not in self.known:
                 if sum(amounts.size for _, amounts in self.known.values()) > MOST:
@@ -116,7 +120,7 @@ def enter_spread(
 
 @lru_cache(maxsize=1024)
 def _hot_demand(law: Popularity, lookups: float, locality: float) -> tuple[Ints, Floats, Floats]:
-    """Return a table's hottest rows, their expected lookups and uses in a batch (2, rows), and sums (2,)."""
+    """Return a table's hottest rows, (2, rows) expected lookups and uses in a batch, and sums."""
     rows, p = _hottest(law)
     hot = np.array([lookups * p, 1 - unused(lookups * gap_rate(p), locality)])
     return rows, hot, np.array([amounts.sum() for amounts in hot])

@@ -134,12 +134,12 @@ def _pair(mass: Floats, keep: Floats, alias: Slots, order: Ints) -> None:
             large -= 1
             order[large] = cell
     while small > 0 and large < len(mass):
-        poor, rich = order[small - 1], order[large]
-        alias[poor] = rich
-        keep[rich] -= 1.0 - keep[poor]
+        small_cell, large_cell = order[small - 1], order[large]
+        alias[small_cell] = large_cell
+        keep[large_cell] -= 1.0 - keep[small_cell]
         small -= 1
-        if keep[rich] < 1.0:
-            order[small] = rich
+        if keep[large_cell] < 1.0:
+            order[small] = large_cell
             small += 1
             large += 1
     for rest in range(small):
@@ -181,21 +181,21 @@ def _draw(ids: Ints, key: np.uint64, layout: Ints, offsets: Ints, sampler: Sampl
             ids[slot] = offsets[table] + rank
 
 
-def link(ids: Ints, n: int, made_of: Recipe, bags: Ints, offsets: Ints, starts: Ints | None = None) -> Ints:
-    """Link a share of batch n's samples in place: their lookups in a group of tables are equally popular.
+def link(ids: Ints, n: int, recipe: Recipe, bags: Ints, offsets: Ints, starts: Ints | None = None) -> Ints:
+    """Link a share of batch n's samples in place: lookups in linked tables are equally popular.
 
     In uneven bags, which begin at `starts`, the first lookup of each bag is as popular as the first of the others, and so on.
     """
-    samples, random = len(ids) // int(bags[-1]), stream(made_of.seed, Purpose.LINKS, n)
-    for group in made_of.links:
-        is_linked = random.random(samples) < made_of.linked
+    samples, random = len(ids) // int(bags[-1]), stream(recipe.seed, Purpose.LINKS, n)
+    for group in recipe.links:
+        is_linked = random.random(samples) < recipe.linked
         ends = [_ends(table, samples, bags, starts) for table in group]
         quantile = random.random((samples, max(int(np.diff(table_ends).max()) for table_ends in ends)))
         for table, table_ends in zip(group, ends, strict=True):
             sizes = np.diff(table_ends)[is_linked]
             sample = np.repeat(np.flatnonzero(is_linked), sizes)
             turn = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            ids[table_ends[sample] + turn] = offsets[table] + rows_at(made_of.popularities[table], quantile[sample, turn])
+            ids[table_ends[sample] + turn] = offsets[table] + rows_at(recipe.popularities[table], quantile[sample, turn])
     return ids
 
 

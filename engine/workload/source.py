@@ -172,9 +172,9 @@ def source(scenario: Scenario, file: Recording | None = None) -> Source:
     if file is not None:
         check_fits(scenario, shape(file))
         return Recorded(file, offsets(scenario.model), data_knobs.batch_size, numbered=numbered(scenario, file))
-    made_of = recipe(scenario)
-    stream = UseStream(made_of, data_knobs.batch_size, data_knobs.locality) if data_knobs.locality > 0 else None
-    return Generated(made_of, data_knobs.batch_size, data_knobs.held_out_samples, stream)
+    data_recipe = recipe(scenario)
+    stream = UseStream(data_recipe, data_knobs.batch_size, data_knobs.locality) if data_knobs.locality > 0 else None
+    return Generated(data_recipe, data_knobs.batch_size, data_knobs.held_out_samples, stream)
 
 
 def num_batches(scenario: Scenario, file: Recording | None = None) -> int:
@@ -235,5 +235,5 @@ def _fill(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashed: bo
 
 @inner
 def _row(token: Any, table: Any, rows: Any, mixed: bool) -> Any:
-    """Return the row of a token: by a hash if `mixed`, else the token itself modulo the rows."""
+    """Return the row of a token, by a hash if `mixed`, else modulo the rows."""
     return np.int64(mix(token + np.uint64(table + 1) * GOLDEN) % rows) if mixed else np.int64(token) % np.int64(rows)

@@ -23,7 +23,7 @@ CLASSES_PER_E = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
-    """Classes of rows, hottest first: `rows` of them (a real number) with the share `p` of lookups each.
+    """Classes of rows, hottest first: `rows` (a real number) with lookup share `p` each.
 
     `start` are the T positions where each table's classes begin; the shares of a table sum to its weight.
     """
@@ -35,13 +35,16 @@ class Spectrum:
 
 @lru_cache(maxsize=4096)
 def spectrum(popularity: Popularity) -> Spectrum:
-    """Return the classes of one table; a class spans at most 1.6 % in popularity, with exact mass."""
+    """Return the classes of one table.
+
+    A class spans at most 1.6 % in popularity, with exact mass.
+    """
     if popularity.rows > EXACT_ROWS:
         return _classes(*_spread(popularity))
     return _classes(row_shares(popularity), np.ones(popularity.rows))
 
 
-@lru_cache(maxsize=8)  # one of a thousand unlike tables has 30 MB
+@lru_cache(maxsize=8)  # a spectrum of a thousand unlike tables has 30 MB
 def spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
     """Return the classes of several tables, end to end, each summing to 1."""
     parts = [spectrum(popularity) for popularity in popularities]

@@ -37,7 +37,7 @@ TINY = 1e-30  # step of a derivative along the imaginary axis, where no rounding
 def expected_moves(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> ExpectedMoves:
-    """Return the expected moves per batch of a cache over all tables, or some; `at_once` batches count as one."""
+    """Return a cache's expected moves per batch, over all tables or some; it serves `at_once` batches as one."""
     if tables is not None and not len(tables):
         return NOTHING
     space, batch = id_space(s, tables), lookups(s)
@@ -45,34 +45,34 @@ def expected_moves(
     if _holds_all(space, policy, capacity_rows):
         return NOTHING
     state = STAYS[policy](s, space, served_lookups, max(capacity_rows, 0.0))
-    missing_chance, unmet = _missing_chances(s, space, state, served_lookups)
-    misses, missed = float(state.rows @ missing_chance), served_lookups * float((state.rows * space.p) @ unmet)
+    missing_chance, lookup_miss_chance = _missing_chances(s, space, state, served_lookups)
+    misses, missed = float(state.rows @ missing_chance), served_lookups * float((state.rows * space.p) @ lookup_miss_chance)
     refused = misses if state.refused is None else min(misses, state.refused)
     return ExpectedMoves(misses / at_once, missed / at_once, refused / at_once)
 
 
 def _holds_all(space: Spectrum, policy: str, capacity_rows: float) -> bool:
-    """Return whether every used row has a place; a row that a hash sends to the host has none."""
+    """Return whether every used row has a place; hashing sends some rows to the host."""
     return policy != "hash" and capacity_rows >= float(space.rows.sum())
 
 
 def _missing_chances(s: Scenario, space: Spectrum, state: "State", served_lookups: float) -> tuple[Floats, Floats]:
-    """Return the chances that a row of each class is missing in a batch, and that its lookup misses."""
+    """Return each class's chances that a row is missing in a batch, and that a lookup misses."""
     x, c, (_, stay_lookups, admitted, _) = gap_rate(space.p), s.data.locality, state
     absent_chance = unused(stay_lookups * x, c)
     miss_chance = absent_chance - unused((stay_lookups + served_lookups) * x, c)
     fresh_chance = absent_chance * _fresh_use_chance(x, c, stay_lookups, served_lookups)
     if admitted == 1:
         return miss_chance, fresh_chance
-    refused_chance = refused_share(absent_chance, admitted)  # of the rows that were used while rows stay
+    refused_chance = refused_share(absent_chance, admitted)  # chance among rows that were used while rows stay
     use_chance = 1 - unused(served_lookups * x, c)
     return miss_chance + refused_chance * (use_chance - miss_chance), fresh_chance + refused_chance * (1 - fresh_chance)
 
 
 def _fresh_use_chance(x: Floats, c: float, stay_lookups: float, served_lookups: float) -> Floats:
-    """Return the chance that a use of a row follows no use for which the row would still be there.
+    """Return the chance that no recent use has kept a row until its next use.
 
-    `x` is the mean gaps of the row in a lookup.
+    `x` is the number of the row's mean gaps in a lookup.
     """
     pace = CLOSENESS * (1 - c) * served_lookups * x
     reaches = c * -np.expm1(-pace) / pace  # a use's chain of forerunners reaches back beyond its own batch
@@ -113,7 +113,10 @@ class Alone(NamedTuple):
 
 
 def alone(s: Scenario) -> Alone:
-    """Return the shares of rows that look-ahead moves for a single lookup; a use lies in mid-batch."""
+    """Return the shares of rows that look-ahead moves for a single lookup.
+
+    A use lies in mid-batch.
+    """
     space, ahead_batches, c = id_space(s), s.policy.look_ahead_batches, s.data.locality
     x = float(lookups(s).sum()) * gap_rate(space.p)
     unused_here, unused_ahead = (unused(n * x, c) * (1 - c + c * np.exp(-CLOSENESS * n * x)) for n in (0.5, ahead_batches + 0.5))
@@ -156,12 +159,12 @@ def _recency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> Sta
 
 
 def _recency_in_sets(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
-    """LRU in sets of ways: equal to LRU, but where the locked rows of two batches fill a set."""
+    """LRU in sets of ways: as LRU, but where locked rows of two batches fill a set."""
     return State(space.rows, *locked_sets(space, batch, capacity, s.data.locality))
 
 
 def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
-    """The most popular rows stay; the other rows of a batch share the rest until the next batch."""
+    """The most popular rows stay; a batch's other rows share the rest until the next batch."""
     use_chance = 1 - unused(batch * gap_rate(space.p), s.data.locality)
     low, high = 0.0, capacity
     for _ in range(HALVINGS):
@@ -172,7 +175,7 @@ def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> S
 
 
 def _most_used(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
-    """The most popular rows of each set stay, and no other row comes in; rows lie at random over the sets."""
+    """The most popular rows of each set stay for good; rows lie at random over sets."""
     hottest = np.concatenate(([0.0], np.cumsum(space.rows)))
     return State(np.diff(conflicts(hottest, capacity)), 0.0, refused=None)
 
@@ -253,7 +256,7 @@ def hot_unique(s: Scenario, capacity: float) -> Floats:
 
 
 def _by_table(s: Scenario, measure: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Return the sums of a `measure` of rows' mean uses in a batch, by kind of table and by class."""
+    """Return sums of a `measure` of rows' mean uses in a batch, by kind and by class."""
     kinds = alike(s)
     classes, pooling = spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
     total = float(lookups(s).sum())
@@ -292,14 +295,14 @@ def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floa
 
 
 def missed_rows(s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None) -> Floats:
-    """Return a batch's (T,) unique rows by table that miss a cache over all tables, or some; else 0."""
+    """Return a batch's (T,) missed unique rows by table, of a cache over all tables, or some."""
     return _missed_by_table(s, policy, capacity_rows, at_once, tables)[0]
 
 
 def missed_shares(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> Floats:
-    """Return the (T,) share of each table's lookups whose row misses the cache as the batch begins; else 0."""
+    """Return the (T,) share of each table's lookups whose row the cache lacks as the batch begins."""
     return _missed_by_table(s, policy, capacity_rows, at_once, tables)[1]
 
 
@@ -315,7 +318,7 @@ def _missed_by_table(
         return missed, shares
     served_lookups = at_once * float(batch[numbers].sum())
     state = STAYS[policy](s, space, served_lookups, max(capacity_rows, 0.0))
-    missing_shares, unmet_shares = (
+    missing_shares, lookup_miss_shares = (
         state.rows / space.rows * amount for amount in _missing_chances(s, space, state, served_lookups)
     )
     order = np.argsort(space.p)
@@ -324,16 +327,17 @@ def _missed_by_table(
     p = classes.p * np.repeat(weight, np.diff(classes.start, append=len(classes.p)))
     kind_misses = np.add.reduceat(classes.rows * np.interp(p, space.p[order], missing_shares[order]), classes.start)
     missed[numbers] = kind_misses[kinds.kind[numbers]] / at_once
-    met = np.interp(p, space.p[order], unmet_shares[order])
-    shares[numbers] = np.add.reduceat(classes.rows * classes.p * met, classes.start)[kinds.kind[numbers]]
+    missed_chance = np.interp(p, space.p[order], lookup_miss_shares[order])
+    shares[numbers] = np.add.reduceat(classes.rows * classes.p * missed_chance, classes.start)[kinds.kind[numbers]]
     return missed, shares
 
 
 @remembered(most=64)
 def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
-    """Return the share of samples that look up the `capacity` most popular rows alone, and their share of lookups.
+    """Return the share of popular samples, and their share of lookups.
 
-    The mean of z^(a sample's lookups) over popular samples is the share of samples at z = 1; its slope there counts lookups.
+    A popular sample looks up the `capacity` most popular rows alone. The mean of z^(a sample's lookups) over popular samples is
+    the share of samples at z = 1; its slope there counts lookups.
     """
     if capacity >= sum(per_table(s.model, "num_embeddings")):
         return 1.0, 1.0
@@ -372,7 +376,7 @@ def _linked(heads: list[tuple[float, int]], lengths: list[Floats], z: complex) -
 
 
 class Split(NamedTuple):
-    """Shares of a batch's unique rows: hot rows, and cold rows that the batch before has used too."""
+    """Shares of a batch's unique rows: hot rows, and cold rows also in the batch before."""
 
     hot: float
     again: float

@@ -14,10 +14,10 @@ from ...core.arrays import Floats
 from ..expected import gap_rate, in_both, refused_share, rising, stay, unused
 from ..spectrum import Spectrum
 
-WAYS = 32  # of a set: as many as a warp has threads
+WAYS = 32  # ways of a set: as many as a warp has threads
 FEW = 1e-6  # refused rows of a batch that count as none, as a share of its unique rows
 NEAR = 1e-6  # how exactly the share of admitted rows is found
-ROUNDS = 500  # of a set's Markov chain, most of which settle within fifty
+ROUNDS = 500  # steps of a set's Markov chain; most chains settle within fifty
 
 
 class LockedSets(NamedTuple):

@@ -1,4 +1,4 @@
-"""Reads an .npz of arrays of one length as a table: DLRM's own processed files, or any by a mapping over the arrays' names.
+"""Reads an .npz of arrays of one length as a table: DLRM's processed files, or others by a mapping.
 
 An array (N,) is a column. One of two axes (N, k) gives k lookups a sample, or k dense features; NAME.0 to NAME.k-1 are its
 columns, a table each where they are ids.
@@ -58,7 +58,7 @@ def rows_of(path: Path, name: str, columns: Sequence[str], watch: Watch = unwatc
 def _open_arrays(
     path: Path, name: str, layout: Layout, headers: Mapping[str, Header], watch: Watch
 ) -> tuple[Mapping[str, Any], Mapping[str, tuple[str, int | None]], Layout]:
-    """Return the arrays of a layout, the place of each column in them, and the layout with all columns."""
+    """Return a layout's arrays, the place of each column, and the layout with all columns."""
     places = {column: _place(name, layout, headers, column) for column in layout.wanted}
     lengths = {array: headers[array].shape[0] for array, _ in places.values()}
     if len(set(lengths.values())) > 1:
@@ -145,7 +145,7 @@ def _is_readable(header: Header) -> bool:
 
 
 def _native(part: Any) -> Any:
-    """Return an array's numbers in the byte order of this computer, in a type that Arrow computes with."""
+    """Return an array's numbers in this computer's byte order, in a type of Arrow's."""
     kind = part.dtype.newbyteorder("=")
     if kind.kind == "M":
         return part.astype(f"datetime64[{UNITS.get(np.datetime_data(kind), 's')}]")
@@ -154,7 +154,10 @@ def _native(part: Any) -> Any:
 
 
 def _column(part: Any, number: int | None) -> Any:
-    """Return an array's column as a column of Arrow; an array of two axes gives lists of one length."""
+    """Return an array's column as a column of Arrow.
+
+    An array of two axes gives lists of one length.
+    """
     if number is not None:
         return pyarrow.array(np.ascontiguousarray(part[:, number]))
     if part.ndim == 1:
@@ -188,7 +191,7 @@ def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
 def _heads(
     path: Path, headers: Mapping[str, Header], columns: Sequence[str]
 ) -> tuple[Mapping[str, Any], Mapping[str, tuple[str, int | None]]]:
-    """Return the first rows of the arrays of some columns, and the place of each column in them."""
+    """Return first rows of the arrays of some columns, and the place of each column."""
     layout = Layout("unknown", "", tuple(columns))
     places = {column: _place(path.name, layout, headers, column) for column in columns}
     arrays = {}
@@ -197,7 +200,7 @@ def _heads(
         if header.by_column and part is not None:
             arrays[array] = zipped.array(path, array)[:FIRST]
         elif array not in arrays:
-            first_rows = zipped.first(path, array, FIRST)  # of an array stored by column: the first column, whose type all have
+            first_rows = zipped.first(path, array, FIRST)  # an array stored by column gives its first column
             arrays[array] = (
                 np.broadcast_to(first_rows, (len(first_rows), *header.shape[1:])) if len(header.shape) == 2 else first_rows[:, 0]
             )

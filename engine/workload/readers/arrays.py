@@ -28,7 +28,10 @@ AT_ONCE = 1 << 20  # samples
 
 
 def files(path: Path) -> tuple[Path, Path, Path]:
-    """Return the files of dense features, ids and labels of a day; raises BadFile for a missing file."""
+    """Return the files of dense features, ids and labels of a day.
+
+    Raises BadFile for a missing file.
+    """
     match = PARTS.fullmatch(path.name)
     if match is None:
         raise _unnamed(path)
@@ -50,7 +53,7 @@ def files(path: Path) -> tuple[Path, Path, Path]:
 
 
 def _unnamed(path: Path) -> BadFile:
-    """Return the refusal of a file whose name does not say which part of a day it is."""
+    """Return the refusal of a file whose name is not that of a day's part."""
     names = "day_0_dense.npy, day_0_sparse.npy, day_0_labels.npy"
     with opened(path) as file:
         if file.read(len(npy.MAGIC_PREFIX)) != npy.MAGIC_PREFIX:
@@ -60,17 +63,23 @@ def _unnamed(path: Path) -> BadFile:
         try:
             zipped.header(file, path.name)
         except zipped.HoldsObjects:
-            way = conversions.OBJECTS
-            return BadFile(f"{path.name} holds Python objects, which are never opened; {way.words}", remedy=way.remedy(path.name))
-    way = conversions.ARCHIVE
+            conversion = conversions.OBJECTS
+            return BadFile(
+                f"{path.name} holds Python objects, which are never opened; {conversion.words}",
+                remedy=conversion.remedy(path.name),
+            )
+    conversion = conversions.ARCHIVE
     return BadFile(
-        f"{path.name} is an array file of unknown use; name it as TorchRec does: {names}; or {way.words}",
-        remedy=way.remedy(path.name),
+        f"{path.name} is an array file of unknown use; name it as TorchRec does: {names}; or {conversion.words}",
+        remedy=conversion.remedy(path.name),
     )
 
 
 def read(path: Path, name: str, watch: Watch = unwatched) -> Recording:
-    """Map the three files of a day; raises BadFile where they are damaged or do not belong together."""
+    """Map the three files of a day.
+
+    Raises BadFile where the files are damaged or do not belong together.
+    """
     dense_file, sparse, labels_file = files(path)
     dense, labels = _mapped(dense_file, "f"), _mapped(labels_file, "fiub")
     multi_hot = sparse.name.endswith(".npz")

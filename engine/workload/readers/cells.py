@@ -28,7 +28,10 @@ def plain(column: Any) -> Any:
 
 
 def numbers(column: Any, place: Place, remedy: str = "write one, or nothing where it is missing") -> Floats:
-    """Return each cell as a number, a missing cell as 0; raises BadFile for a cell that is no number."""
+    """Return each cell as a number, a missing cell as 0.
+
+    Raises BadFile for a cell that is no number.
+    """
     column = plain(column)
     if types.is_temporal(column.type):
         raise BadFile(f"{place(0)} is a column of {column.type}, which is no number; write seconds, or map another one.")
@@ -49,7 +52,10 @@ def _cast(column: Any) -> Floats:
 
 
 def _numbers_of_texts(texts: Any) -> Floats:
-    """Return texts as numbers, NaN for a text that is no number; Arrow reads most of them, and fast."""
+    """Return texts as numbers, NaN for a text that is no number.
+
+    Arrow reads most texts, and fast.
+    """
     with suppress(ArrowInvalid):
         return _cast(compute.if_else(compute.equal(texts, ""), "0", texts))
     return np.array([number(cell) for cell in texts.to_pylist()])

@@ -26,7 +26,7 @@ BOOLEANS = ("false", "true")
 
 @dataclass(frozen=True)
 class Rows:
-    """A block of rows of the file `name`: columns by name, and the line number of each row."""
+    """A block of rows of the file `name`: columns by name, line numbers of rows."""
 
     name: str
     lines: Ints
@@ -64,9 +64,9 @@ def check_block(name: str, layout: Layout, rows: Rows) -> None:
 
 
 def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
-    """Return the recording of a file's blocks, sorted by time where the layout has a time; raises BadFile.
+    """Return the recording of a file's blocks, sorted by the layout's time if any.
 
-    A file without dense features gets one that is always 0, as every model has a bottom MLP.
+    Raises BadFile. A file without dense features gets one that is always 0, as every model has a bottom MLP.
     """
     samples: Samples | None = None
     lists, has_lists = Samples([np.zeros(0, np.uint64)]), False  # ids of all fields, where one of them has lists
@@ -119,7 +119,7 @@ def _check_lists(layout: Layout, table: Rows) -> None:
 
 
 def _of_lists(recording: Recording, begins: Ints, lengths: Any) -> Recording:
-    """Return a recording with the lists of its samples, as a table of tokens if all are equally long."""
+    """Return a recording with its samples' lists, as a table of tokens if equally long."""
     mean = lengths.mean(axis=0, dtype=np.float64)
     if (lengths == lengths[:1]).all() and lengths[0].min() > 0:
         pooling, width = tuple(lengths[0].tolist()), int(lengths[0].sum())
@@ -150,8 +150,8 @@ def _parts(layout: Layout, block: Rows, columns: ColumnMemory) -> list[Any]:
     columns.records += len(block.lines)
     rows = _filter_rows(layout, block)
     for column in filter(None, (layout.label, layout.time)):
-        if (lacks := cells.missing(rows.columns[column])).any():
-            raise BadFile(f"{rows.place(column, int(lacks.argmax()))} is missing; write it, or take the sample away.")
+        if (is_missing := cells.missing(rows.columns[column])).any():
+            raise BadFile(f"{rows.place(column, int(is_missing.argmax()))} is missing; write it, or take the sample away.")
     labels = _clicks(layout, rows, columns).astype(np.float32)
     dense = np.zeros((len(labels), max(len(layout.dense), 1)), np.float32)
     for index, column in enumerate(layout.dense):
@@ -175,7 +175,7 @@ def _filter_rows(layout: Layout, rows: Rows) -> Rows:
 
 
 def _field(layout: Layout, rows: Rows, column: str, columns: ColumnMemory) -> tuple[Words, Ints]:
-    """Return the tokens of a column's ids, one after another, and the number of ids of each row."""
+    """Return the tokens of a column's ids, one after another, and ids by row."""
     flat, sizes = _bags(rows, column, columns.lists.get(column))
 
     def place(index: int) -> str:
@@ -186,7 +186,10 @@ def _field(layout: Layout, rows: Rows, column: str, columns: ColumnMemory) -> tu
 
 
 def _bags(rows: Rows, column: str, lists: ListTexts | None) -> tuple[Any, Ints]:
-    """Return a column's ids, one after another, and the number of each row; raises BadFile for too many."""
+    """Return a column's ids, one after another, and the number of each row.
+
+    Raises BadFile for too many ids in a row.
+    """
     column_cells = rows.columns[column]
     if lists and cells.is_text(cells.plain(column_cells).type):
         column_cells = lists(column_cells, partial(rows.place, column))
@@ -208,7 +211,10 @@ def _is_among(values: Any, texts: Sequence[str]) -> Flags:
 
 
 def _equal(values: Any, text: str) -> Flags:
-    """Return flags of the values equal to a text; booleans and numbers may be written in any way."""
+    """Return flags of the values equal to a text.
+
+    Booleans and numbers may be written in any way.
+    """
     column = cells.plain(values)
     if types.is_boolean(column.type):
         return _is_among(column, [text.lower()])
@@ -219,8 +225,8 @@ def _equal(values: Any, text: str) -> Flags:
 
 def _row_numbers(ids: Any, place: Place) -> Words:
     """Return ids that are row numbers; raises BadFile for a cell that is no row number."""
-    if (lacks := cells.missing(ids)).any():
-        raise BadFile(f"{place(int(lacks.argmax()))} is missing, and no row's number; write it, or say rows = {HASHED!r}.")
+    if (is_missing := cells.missing(ids)).any():
+        raise BadFile(f"{place(int(is_missing.argmax()))} is missing, and no row's number; write it, or say rows = {HASHED!r}.")
     row_numbers = cells.numbers(ids, place, "write a row's number")
     bad_rows = np.flatnonzero((row_numbers < 0) | (row_numbers != np.floor(row_numbers)) | (row_numbers >= 2**53))
     if len(bad_rows):
@@ -253,7 +259,10 @@ def _clicks(layout: Layout, rows: Rows, columns: ColumnMemory) -> Flags:
 
 
 def _truths(label_cells: Any) -> Any:
-    """Return texts of true and false, as pandas and others write them, as 1 and 0; None for other texts."""
+    """Return texts of true and false, as pandas and others write them, as 1 and 0.
+
+    The result is None for other texts.
+    """
     column = cells.plain(label_cells)
     if not cells.is_text(column.type):
         return None

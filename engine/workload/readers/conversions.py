@@ -51,7 +51,7 @@ def _by_shell(command: str, words: str = "unpack it and give what is inside:", s
 
 
 def _by_rows(parse: str, ids: str) -> Conversion:
-    """Return a script that writes a label and a list of ids a row as CSV, and its mapping."""
+    """Return a script that writes label and ids of each row as CSV, with a mapping."""
     return Conversion(
         "write a label and a list of ids a row as CSV, in Python:",
         "with open({file}) as rows, open({new}, 'w') as table:\n"

@@ -55,7 +55,10 @@ def _is_sample(row: Row, labelled: bool) -> bool:
 
 
 def layout(name: str, rows: FirstRows) -> Layout:
-    """Return the layout of a Criteo file by its header, or of samples without one; raises BadFile."""
+    """Return the layout of a Criteo file by its header, or of samples without one.
+
+    Raises BadFile.
+    """
     words = _besides_id(rows)
     if words:
         _check_header(name, words, rows)

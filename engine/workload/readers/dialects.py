@@ -1,4 +1,4 @@
-"""The dialect of a table, with or without a mapping: its format, the names of its columns, and the delimiter of its text."""
+"""The dialect of a table, with or without a mapping: its format, columns, delimiter and quotes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def dialect_of(path: Path) -> Dialect:
 
 
 def marks_of(path: Path, dialect: Dialect, line: int) -> str:
-    """Return the meaning of quotation marks in a text, by a line on which an opened cell does not close."""
+    """Return the meaning of quotation marks, by a line on which a quoted cell stays open."""
     with opened(path) as file:
         blocks = Blocks(shown(path.name), file)
         for block in blocks:

@@ -1,4 +1,4 @@
-"""How the fields of a data file fill a model's tables: the shape a model needs, which ids are numbered, how rows are used."""
+"""Fields of a data file as a model's tables: the needed shape, numbered ids, and the use of rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -89,13 +89,13 @@ def check_fits(scenario: Scenario, file: SampleShape) -> None:
     model_text = f"the model has {model.bottom_mlp[0]} dense features, {model.num_tables} tables" + (
         f" ({model.field_copies} copies of each field)" if model.field_copies > 1 else ""
     )
-    way = f"`{PROGRAM} workload fit {file.name} --toml FILE` writes a scenario that does"
+    remedy = f"`{PROGRAM} workload fit {file.name} --toml FILE` writes a scenario that does"
     if len(line := settings(changes)) <= MOST_SETTINGS:
-        way = f"set {line}; or {way}"
+        remedy = f"set {line}; or {remedy}"
     fact = (
         f"{', '.join(changes)} must suit the data file: {file_text}, but {model_text}, pooling {_shortened_list(model.pooling)}"
     )
-    raise UnlikeModel(fact, way, changes)
+    raise UnlikeModel(fact, remedy, changes)
 
 
 def _shortened_list(values: Sequence[Any], max_values: int = 8) -> str:
@@ -136,7 +136,10 @@ class RowUse:
 
 
 def row_use(scenario: Scenario, file: Recording) -> tuple[RowUse, ...]:
-    """Return the use of each table's rows; `used` is None for ids that are row numbers or too many to count."""
+    """Return the use of each table's rows.
+
+    `used` is None for ids that are row numbers or too many to count.
+    """
     uses = []
     for table, (rows, number) in enumerate(
         zip(per_table(scenario.model, "num_embeddings"), numbered(scenario, file), strict=True)
@@ -152,7 +155,10 @@ def row_use(scenario: Scenario, file: Recording) -> tuple[RowUse, ...]:
 
 
 def numbering_note(scenario: Scenario, file: Recording) -> str:
-    """Return a sentence on how a file's ids become rows, and on empty rows; "" without counts."""
+    """Return a sentence on how a file's ids become rows, and on empty rows.
+
+    The result is "" without counts.
+    """
     if not file.indexes:
         return ""
     uses = row_use(scenario, file)

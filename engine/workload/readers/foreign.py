@@ -61,12 +61,12 @@ VSCSI = (("<3I2H2Q", 4, 1, ways.VSCSI), ("<2H3I3Q", 1, 2, ways.VSCSI_2))
 
 
 def check_pointer(path: Path) -> None:
-    """Raise BadFile for a file that cannot be opened, and for a pointer to a file that was not fetched."""
+    """Raise BadFile for a file that cannot be opened, or that points to an unfetched file."""
     with opened(path) as file:
         head = file.read(1024)
-    for mark, system, way in POINTERS:
+    for mark, system, conversion in POINTERS:
         if re.match(mark, head):
-            raise looks(shown(path.name), f"a pointer of {system}, not the file itself", way)
+            raise looks(shown(path.name), f"a pointer of {system}, not the file itself", conversion)
 
 
 def check(path: Path, name: str, head: bytes, packed: bool = False) -> None:
@@ -74,17 +74,19 @@ def check(path: Path, name: str, head: bytes, packed: bool = False) -> None:
 
     `head` is unpacked already where the file is `packed`.
     """
-    for magic, kind, way in MAGIC:
+    for magic, kind, conversion in MAGIC:
         if re.match(magic, head, re.S):
-            in_gzip = packed and way not in (ways.GUNZIP, ways.UNTAR)
-            raise looks(name, f"{kind} in gzip" if in_gzip else kind, ways.GUNZIP if in_gzip else way, _columns(path, head))
+            in_gzip = packed and conversion not in (ways.GUNZIP, ways.UNTAR)
+            raise looks(
+                name, f"{kind} in gzip" if in_gzip else kind, ways.GUNZIP if in_gzip else conversion, _columns(path, head)
+            )
     if len(head) > 12 and head[8:12] == masked_crc(head[:8]):
         raise looks(name, "a TFRecord file", ways.EXAMPLES)
-    for record, place, version, way in VSCSI:
+    for record, place, version, conversion in VSCSI:
         record_count = min(len(head) // struct.calcsize(record), 100)
         records = list(struct.iter_unpack(record, head[: record_count * struct.calcsize(record)]))
         if record_count > 1 and all(numbers[place] >> 8 == version for numbers in records):
-            raise looks(name, "a VSCSI trace of blocks", ways.GUNZIP if packed else way)
+            raise looks(name, "a VSCSI trace of blocks", ways.GUNZIP if packed else conversion)
 
 
 def check_zip(path: Path, name: str) -> None:
@@ -94,8 +96,8 @@ def check_zip(path: Path, name: str) -> None:
         if any(member.startswith("xl/") for member in members):
             raise looks(name, "an Excel workbook", ways.SHEET)
         if members and not any(member.endswith((".npy", "data.pkl")) for member in members):
-            way = ways.UNZIP._replace(words=f"unpack it and give what is inside, such as {shown(members[0], 60)}:")
-            raise looks(name, "a zip archive", way)
+            conversion = ways.UNZIP._replace(words=f"unpack it and give what is inside, such as {shown(members[0], 60)}:")
+            raise looks(name, "a zip archive", conversion)
 
 
 def check_text(name: str, text: str, packed: bool = False) -> None:
@@ -108,31 +110,34 @@ def check_text(name: str, text: str, packed: bool = False) -> None:
     elif ARFF.match(text):
         likeness = "an ARFF file", ways.ARFF, ()
     else:
-        likeness = next(((kind, way, ()) for shape, kind, way in SHAPES if re.fullmatch(shape, first_line)), None)
+        likeness = next(((kind, conversion, ()) for shape, kind, conversion in SHAPES if re.fullmatch(shape, first_line)), None)
     if likeness:
-        kind, way, columns = likeness
-        raise looks(name, f"{kind} in gzip" if packed else kind, ways.GUNZIP if packed else way, columns)
+        kind, conversion, columns = likeness
+        raise looks(name, f"{kind} in gzip" if packed else kind, ways.GUNZIP if packed else conversion, columns)
 
 
 def check_line_ends(name: str, head: bytes, packed: bool) -> None:
     """Raise BadFile for a text that begins with `head` and whose lines end with CR alone."""
     first_line = head.partition(b"\n")[0].decode("utf-8", "replace")[: LONG_LINE + 1].strip("\ufeff\r")
     if "\r" in first_line and first_line.translate({9: "", 13: ""}).isprintable():
-        way = ways.GUNZIP if packed else ways.LINE_ENDS
-        raise looks(name, f"a text whose lines end with CR alone{' in gzip' * packed}", way)
+        conversion = ways.GUNZIP if packed else ways.LINE_ENDS
+        raise looks(name, f"a text whose lines end with CR alone{' in gzip' * packed}", conversion)
 
 
 def not_utf8(place: str, name: str, text: bytes, error: UnicodeDecodeError, packed: bool) -> BadFile:
-    """Return the refusal of bytes that are no UTF-8, the first of them at `place`; they may be Latin-1."""
+    """Return the refusal of bytes that are no UTF-8, the first of them at `place`.
+
+    The bytes may be Latin-1.
+    """
     sentence = f"{place}: byte 0x{text[error.start]:02x} is not UTF-8 text; data files are text, Parquet or arrays"
     if CONTROL.search(text):
         return BadFile(f"{sentence}, and this is of no format that is known.")
-    way = ways.GUNZIP if packed else ways.LATIN
-    return BadFile(f"{sentence}; {way.words}", remedy=way.remedy(name))
+    conversion = ways.GUNZIP if packed else ways.LATIN
+    return BadFile(f"{sentence}; {conversion.words}", remedy=conversion.remedy(name))
 
 
 def _json(first_line: str) -> tuple[str, Conversion, tuple[str, ...]]:
-    """Return the name of a format like JSON by a text's first line, its conversion, and the columns."""
+    """Return a JSON-like text's format by its first line, the conversion, and the columns."""
     if re.match(r"\{u?'", first_line):
         return "dictionaries of Python's, a line each, which are no JSON", ways.LITERALS, ()
     return "JSON", ways.JSON, tuple(_keys(first_line))
@@ -149,11 +154,11 @@ def masked_crc(payload: bytes) -> bytes:
     return (((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-def looks(name: str, kind: str, way: Conversion, columns: tuple[str, ...] = ()) -> BadFile:
+def looks(name: str, kind: str, conversion: Conversion, columns: tuple[str, ...] = ()) -> BadFile:
     """Return the refusal of a file that looks like another format, with the conversion."""
     columns_text = f"; its columns are {named(columns)}" if columns else ""
-    end = "" if way.words.endswith(":") else "."
-    return BadFile(f"{name} looks like {kind}{columns_text}; {way.words}{end}", remedy=way.remedy(name))
+    end = "" if conversion.words.endswith(":") else "."
+    return BadFile(f"{name} looks like {kind}{columns_text}; {conversion.words}{end}", remedy=conversion.remedy(name))
 
 
 def named(columns: tuple[str, ...]) -> str:

@@ -116,7 +116,7 @@ def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """Return all files that belong to a data file: its parts in the same folder, and its mapping."""
+    """Return all files of a data file: its parts in the same folder, and its mapping."""
     foreign.check_pointer(path)
     data_files = arrays.files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
     mapping_file = mapping.place(path)
@@ -163,7 +163,10 @@ def _unchanged(path: Path, decode: Callable[[], Recording]) -> Recording:
 
 
 def _text(path: Path, name: str, layout: Layout, watch: Watch) -> Recording:
-    """Read a text block by block; without a mapping the digest is that of the bytes read."""
+    """Read a text block by block.
+
+    Without a mapping the digest is that of the bytes read.
+    """
     from . import text_table  # late: Arrow takes a third of a second
 
     with opened(path) as file:

@@ -52,7 +52,10 @@ class Guess:
 
 
 def guesses(columns: Mapping[str, Sequence[str]]) -> tuple[Guess, ...]:
-    """Return a guess of each column, from its name and first cells; at most one label and one time."""
+    """Return a guess of each column, from its name and first cells.
+
+    At most one column is the label, and one the time.
+    """
     guesses_by_name = {name: _guess(name, [cell.strip() for cell in cells[:SAMPLE]]) for name, cells in columns.items()}
     label = _label(guesses_by_name, columns)
     times = [name for name, guess in guesses_by_name.items() if guess.role == "time"]
@@ -95,9 +98,9 @@ def _guess(name: str, cells: Sequence[str]) -> Guess:
 
 
 def _time(name: str, cells: Sequence[str]) -> Guess:
-    """Return the guess of a column of times, with a format where a day could be a month.
+    """Return the guess of a column of times.
 
-    The column is a text where no known format reads the cells.
+    The guess has a format where a day could be a month. The column is a text where no known format reads the cells.
     """
     from pyarrow import array  # late: Arrow takes a third of a second
 
@@ -171,6 +174,6 @@ def _event_rule(cells: Sequence[str]) -> str:
 
 
 def _threshold(values: Sequence[float]) -> float:
-    """Return the value that the share of values nearest to half reaches: mostly 4 of ratings to 5."""
-    possible = sorted(set(values), reverse=True)[:-1]
-    return min(possible, key=lambda threshold: abs(sum(rating >= threshold for rating in values) / len(values) - 0.5))
+    """Return the value that nearly half of the values reach: mostly 4 of ratings to 5."""
+    thresholds = sorted(set(values), reverse=True)[:-1]
+    return min(thresholds, key=lambda threshold: abs(sum(rating >= threshold for rating in values) / len(values) - 0.5))

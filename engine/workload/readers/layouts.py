@@ -51,7 +51,10 @@ class Layout:
 
     @property
     def numbers_alone(self) -> tuple[str, ...]:
-        """The columns of dense features that have no other role; in all other columns each letter counts."""
+        """The columns of dense features that have no other role.
+
+        In all other columns each letter counts.
+        """
         other_columns = {self.label, self.time, *self.ids, *self.where[:1]}
         return tuple(column for column in self.dense if column not in other_columns)
 

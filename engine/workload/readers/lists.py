@@ -1,4 +1,4 @@
-"""Lists of ids: texts of several ids are split, and the lists' tokens lie end to end, with the position of each sample."""
+"""Lists of ids: texts of several ids are split, and the lists' tokens lie end to end."""
 
 import re
 from typing import Any
@@ -40,7 +40,10 @@ class ListTexts:
         self._plain_list = rf"^[\[({{<]{piece}(?:{mark}{piece})*[\])}}>]$"
 
     def __call__(self, column: Any, place: Place) -> Any:
-        """Return the column as lists of texts; raises BadFile for a cell that has a syntax of its own."""
+        """Return the column as lists of texts.
+
+        Raises BadFile for a cell that has a syntax of its own.
+        """
         texts = plain(column).fill_null("")
         bracketed = compute.match_substring_regex(texts, BRACKETS)
         self._check(texts, place)
@@ -53,8 +56,8 @@ class ListTexts:
     def _check(self, texts: Any, place: Place) -> None:
         """Raise BadFile for a cell whose brackets or quotation marks hold more than one id."""
         marked = compute.match_substring_regex(texts, MARKS)
-        doubtful = compute.and_not(marked, compute.match_substring_regex(texts, self._plain_list))
-        for row in np.flatnonzero(doubtful.to_numpy(zero_copy_only=False)):
+        is_doubtful = compute.and_not(marked, compute.match_substring_regex(texts, self._plain_list))
+        for row in np.flatnonzero(is_doubtful.to_numpy(zero_copy_only=False)):
             cell = texts[row].as_py()
             if fault := self._fault(cell):
                 raise BadFile(

@@ -1,4 +1,4 @@
-"""Arrays mapped from files, and their pages given back as they are read, so that a long file does not fill the memory.
+"""Arrays mapped from files; pages are given back after reading, so that memory does not fill.
 
 The system would take such pages back when others need memory, but until then they count as this process's own.
 """

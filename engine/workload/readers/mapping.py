@@ -43,7 +43,7 @@ MOST_COLUMNS = 1000
 
 
 def beside(path: Path) -> Path:
-    """Return the path of a data file's mapping in the same folder, whether the mapping exists or not."""
+    """Return the path of a data file's mapping in the same folder, existing or not."""
     return Path(f"{path}.toml")
 
 
@@ -62,12 +62,15 @@ def place(path: Path) -> Path | None:
 
 
 def name_of(path: Path) -> str:
-    """Return the file name of a data file's mapping, or the name that a new mapping would have."""
+    """Return the file name of a data file's mapping, or of a new one."""
     return (place(path) or beside(path)).name
 
 
 def _is_mapping(mapping_file: Path) -> bool:
-    """Return whether a TOML file is a mapping, not a scenario or other settings; true for a faulty file."""
+    """Return whether a TOML file is a mapping, not a scenario or other settings.
+
+    A faulty file counts as a mapping.
+    """
     try:
         keys = tomllib.loads(mapping_file.read_text(encoding="utf-8-sig")) if mapping_file.stat().st_size <= LARGEST else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
@@ -115,12 +118,12 @@ def save(path: Path, text: str) -> Path:
 
 
 def _write(mapping_file: Path, text: str) -> Path:
-    unfinished = mapping_file.with_name(f"{mapping_file.name}.{os.getpid()}")
+    partial_file = mapping_file.with_name(f"{mapping_file.name}.{os.getpid()}")
     try:
-        unfinished.write_text(f"{_mark(text)}\n{text}", encoding="utf-8")
-        unfinished.replace(mapping_file)
+        partial_file.write_text(f"{_mark(text)}\n{text}", encoding="utf-8")
+        partial_file.replace(mapping_file)
     finally:
-        unfinished.unlink(missing_ok=True)
+        partial_file.unlink(missing_ok=True)
     return mapping_file
 
 
@@ -134,12 +137,18 @@ def is_saved(mapping_file: Path) -> bool:
 
 
 def _mark(text: str) -> str:
-    """Return the first line of a saved mapping; its hash shows whether the mapping has changed since."""
+    """Return the first line of a saved mapping.
+
+    Its hash shows whether the mapping has changed since.
+    """
     return f"{SAVED} SHA-256 {sha256(text.encode()).hexdigest()[:16]}"
 
 
 def take_back(path: Path) -> None:
-    """Remove the mapping of a data file if the explorer saved it; raises BadFile if that fails."""
+    """Remove the mapping of a data file if the explorer saved it.
+
+    Raises BadFile if that fails.
+    """
     mapping_file = place(path)
     if mapping_file is not None and is_saved(mapping_file):
         try:
@@ -219,7 +228,7 @@ def _check(name: str, mapped_layout: Layout) -> None:
 
 
 def _check_once(name: str, mapped_layout: Layout) -> None:
-    """Raise BadFile for a column that is named twice, or is not in `columns` of a file without a header."""
+    """Raise BadFile for a column that is named twice, or missing in `columns` without a header."""
     for key, columns in (("ids", mapped_layout.ids), ("dense", mapped_layout.dense)):
         if repeated_name := next((column for column in columns if columns.count(column) > 1), ""):
             raise BadFile(f"{name}: {key} names {repeated_name[:40]!r} twice; name each column once.")
@@ -230,10 +239,10 @@ def _check_once(name: str, mapped_layout: Layout) -> None:
             )
 
 
-def refuse_idle(path: Path, mapping_content: dict[str, Any], kind: str, idle: Sequence[str]) -> None:
+def refuse_idle(path: Path, mapping_content: dict[str, Any], kind: str, idle_keys: Sequence[str]) -> None:
     """Raise BadFile for a key of a mapping that does nothing for files of this kind."""
     for key in mapping_content:
-        if key in idle:
+        if key in idle_keys:
             raise BadFile(f"{name_of(path)}: {key} does nothing for {kind}; take it away.")
 
 

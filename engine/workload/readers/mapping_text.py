@@ -115,14 +115,14 @@ def _of_one_separator(guessed: Sequence[Guess]) -> list[Guess]:
 
 
 def _by_custom(guessed: Sequence[Guess]) -> list[Guess]:
-    """Return guesses in which I1, I2, ... are counts and C1, C2, ... ids, as in Criteo's files.
+    """Return guesses by Criteo's names: I1, I2, ... are counts, C1, C2, ... ids.
 
     Guesses stay as they are where one of the two kinds of names is missing.
     """
     if not all(any(pattern.fullmatch(column.name) for column in guessed) for pattern in (COUNT, CATEGORY)):
         return list(guessed)
-    custom: dict[Role, re.Pattern[str]] = {"number": COUNT, "id": CATEGORY}
+    name_patterns: dict[Role, re.Pattern[str]] = {"number": COUNT, "id": CATEGORY}
     return [
-        next((Guess(column.name, role) for role, pattern in custom.items() if pattern.fullmatch(column.name)), column)
+        next((Guess(column.name, role) for role, pattern in name_patterns.items() if pattern.fullmatch(column.name)), column)
         for column in guessed
     ]

@@ -1,4 +1,4 @@
-"""The ways in which ids become row numbers, with their names in a mapping, and an index of ids in the order first seen."""
+"""The ways in which ids become row numbers, and an index of ids in the order first seen."""
 
 import re
 from collections.abc import Collection
@@ -27,7 +27,7 @@ def known(rows: str) -> bool:
 
 
 def into(rows: str) -> int:
-    """Return the number of rows that ids are hashed into by "hashed into N", 0 for other texts."""
+    """Return the number of rows N of a text "hashed into N", 0 for other texts."""
     match = INTO.fullmatch(rows)
     return int(match[1]) if match else 0
 
@@ -46,7 +46,10 @@ class IdIndex:
         self.known, self.slots = np.empty(1 << 9, np.uint64), np.zeros(1 << 10, np.uint32)
 
     def add(self, tokens: Words) -> bool:
-        """Number the new ones of some tokens; return False once there are too many tokens to number."""
+        """Number the new ones of some tokens.
+
+        Return False once there are too many tokens to number.
+        """
         start = 0
         while start < len(tokens) and not self.full:
             inserted, self.count, _ = _insert(tokens[start:], self.known, self.slots, self.count)
@@ -75,7 +78,10 @@ class IdIndex:
         return id_numbers
 
     def numbers_or_refusal(self, tokens: Words, column: str) -> Words:
-        """Return the numbers of tokens; raises BadFile, naming the column, once there are too many to number."""
+        """Return the numbers of tokens.
+
+        Raises BadFile, naming the column, once there are too many to number.
+        """
         if self.full:
             raise BadFile(
                 f'{column} has more than {figures.count(MOST_SEEN)} different ids, too many to number; say rows = "{HASHED}".'
@@ -107,10 +113,10 @@ def folded(rows: np.uint64, tokens: Words) -> Words:
 
 @entry
 def _insert(tokens: Words, known_tokens: Words, slots: Any, count: int) -> tuple[int, int, Any]:
-    """Number new tokens until the table may be half full; return inserted tokens, distinct tokens, and a checksum.
+    """Number new tokens until the table may be half full.
 
-    A chunk's slots and tokens are read ahead, all at the same time, as each read waits for the memory; the checksum keeps the
-    compiler from leaving these reads out.
+    Returns the inserted tokens, the distinct tokens, and a checksum. A chunk's slots and tokens are read ahead, all at the same
+    time, as each read waits for the memory; the checksum keeps the compiler from leaving these reads out.
     """
     mask, places, read_ahead, start = np.uint64(len(slots) - 1), np.empty(CHUNK, np.uint64), np.uint64(0), 0
     while start < len(tokens):
@@ -142,7 +148,7 @@ def _slot_word(word: Any, number: Any) -> Any:
 
 @inner
 def _slot(token: Any, word: Any, known_tokens: Any, slots: Any) -> Any:
-    """Return the slot of a token with the hash `word`, or the empty slot where the token belongs."""
+    """Return the slot of a token with the hash `word`, or its empty slot."""
     mask = np.uint64(len(slots) - 1)
     slot, tag = word & mask, np.uint32(word >> HASH_SHIFT)
     while slots[slot] != 0 and not (slots[slot] >> NUMBER_BITS == tag and known_tokens[(slots[slot] & NUMBER) - 1] == token):

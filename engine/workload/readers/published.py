@@ -49,15 +49,18 @@ def _kuairec(name: str, rows: FirstRows) -> BadFile:
 
     small_matrix.csv lacks the times of some rows, and cannot be sorted by time.
     """
-    timed = "timestamp" in rows.header and "small_matrix" not in name and all(map(all, rows.rows))
+    has_times = "timestamp" in rows.header and "small_matrix" not in name and all(map(all, rows.rows))
     lines = ['label = "watch_ratio >= 1"  # watched to the end; the paper takes >= 2', 'ids = ["user_id", "video_id"]']
     lines += ['dense = ["video_duration"]'] if "video_duration" in rows.header else []
-    lines += ['time = "timestamp"'] if timed else []
+    lines += ['time = "timestamp"'] if has_times else []
     return described(name, "KuaiRec's log of watched videos", "\n".join(lines))
 
 
 def _check_mind(name: str, rows: FirstRows, packed: bool) -> None:
-    """Raise BadFile for a table of MIND, Microsoft's news; a row of behaviors.tsv is an impression of articles."""
+    """Raise BadFile for a table of MIND, Microsoft's news.
+
+    A row of behaviors.tsv is an impression of articles.
+    """
     first_row = rows.rows[0]
     if rows.width == 5 and all(USER.fullmatch(row[1]) for row in rows.rows):
         if SHOWN.fullmatch(first_row[4]):

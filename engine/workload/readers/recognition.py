@@ -25,9 +25,10 @@ LEAST_EVEN = 0.6  # least share of a table's first lines that have the commonest
 
 
 def text_layout(name: str, head: bytes, packed: bool = False, is_criteo: bool = False) -> Layout:
-    """Return the layout of a text that begins with `head`; raises BadFile for a text that needs a mapping.
+    """Return the layout of a text that begins with `head`.
 
-    `packed` says that the file is gzipped, `is_criteo` that its mapping names Criteo's format.
+    Raises BadFile for a text that needs a mapping. `packed` says that the file is gzipped, `is_criteo` that its mapping names
+    Criteo's format.
     """
     head = head[:HEAD]
     first_line = head.partition(b"\n")[0].decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r")
@@ -81,7 +82,7 @@ def _unmapped(name: str, rows: FirstRows) -> Undescribed:
     near_layout = next((layout for layout in TEXTS if _is_near(layout, rows)), None)
     kind = "in CSV" if rows.delimiter == "," else f'separated by "{_delimiter_text(rows.delimiter)}"'
     title = TITLES[near_layout] if near_layout else f"a table {kind}"
-    lacks = (
+    missing_text = (
         f" but lacks {', '.join(column for column in near_layout.wanted if column not in rows.header)[:60]}"
         if near_layout
         else ""
@@ -92,11 +93,11 @@ def _unmapped(name: str, rows: FirstRows) -> Undescribed:
     mapping = mapping_text(rows.columns, rows.delimiter, not rows.header, rows.rows, rows.quotes)
     if not rows.header and criteo.is_sampled(rows):
         mapping = 'format = "criteo"\n'
-    return _guessed(name, f"{title}{lacks if rows.header else ' without a header'}; {columns_text}", mapping)
+    return _guessed(name, f"{title}{missing_text if rows.header else ' without a header'}; {columns_text}", mapping)
 
 
 def _uneven(name: str, rows: FirstRows, packed: bool) -> BadFile | None:
-    """Return the refusal of rows with unlike numbers of columns, among them or to the header, or None."""
+    """Return the refusal of rows and header with unlike numbers of columns, or None."""
     if rows.delimiter == " " and rows.even < 1 and rows.aligned:
         return foreign.looks(name, "a table in columns of blanks", _unpacked(ways.BLANKS, packed))
     if rows.even <= LEAST_EVEN:
@@ -104,16 +105,18 @@ def _uneven(name: str, rows: FirstRows, packed: bool) -> BadFile | None:
     if rows.header and rows.rows and len(rows.header) != len(rows.rows[0]):
         rows_text = f"those below have {len(rows.rows[0])}"
         if len(rows.header) == 1:
-            way = _unpacked(ways.COMMENTS if rows.header[0].startswith("#") else ways.TITLE, packed)
-            return BadFile(f"{name}:1: the line has 1 column, but {rows_text}; {way.words}", remedy=way.remedy(name))
+            conversion = _unpacked(ways.COMMENTS if rows.header[0].startswith("#") else ways.TITLE, packed)
+            return BadFile(
+                f"{name}:1: the line has 1 column, but {rows_text}; {conversion.words}", remedy=conversion.remedy(name)
+            )
         line_text = f"{name}:1: the line has {len(rows.header)} columns, but {rows_text}"
         return BadFile(f"{line_text}; mend the header, or take away what stands above it.")
     return None
 
 
-def _unpacked(way: Conversion, packed: bool) -> Conversion:
+def _unpacked(conversion: Conversion, packed: bool) -> Conversion:
     """Return a conversion; for a gzipped file, which its command cannot read, that is gunzip."""
-    return ways.GUNZIP if packed else way
+    return ways.GUNZIP if packed else conversion
 
 
 def _is_near(layout: Layout, rows: FirstRows) -> bool:
@@ -137,7 +140,10 @@ def _delimiter_text(delimiter: str) -> str:
 
 
 def parquet_layout(path: Path, name: str, columns: tuple[str, ...]) -> Layout:
-    """Return the layout of a Parquet file by its columns; raises BadFile for a file that needs a mapping."""
+    """Return the layout of a Parquet file by its columns.
+
+    Raises BadFile for a file that needs a mapping.
+    """
     if {"uid", "item_id", "timestamp", "is_organic"} <= set(columns):
         if "played_ratio_pct" not in columns:
             raise BadFile(
@@ -151,7 +157,10 @@ def parquet_layout(path: Path, name: str, columns: tuple[str, ...]) -> Layout:
 
 
 def _parquet_mapping(path: Path, name: str) -> str:
-    """Return a mapping guessed from a Parquet file's first rows; raises BadFile where no column has ids."""
+    """Return a mapping guessed from a Parquet file's first rows.
+
+    Raises BadFile where no column has ids.
+    """
     from . import parquet  # late: Arrow takes a third of a second
     from .first_cells import mapping_of_types
 

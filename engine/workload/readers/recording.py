@@ -78,7 +78,10 @@ class Recording:
 
     @property
     def distinct(self) -> tuple[int | None, ...]:
-        """The number of distinct ids of each field; None where not counted, or too many to number."""
+        """The number of distinct ids of each field.
+
+        A field has None where its ids are not counted, or too many to number.
+        """
         return tuple(index.count if index else None for index in self.indexes) or (None,) * self.tables
 
     @property
@@ -112,7 +115,7 @@ class Recording:
         return mapped_tokens
 
     def bag_lengths(self, table: int) -> Ints | int:
-        """Return the number of lookups of a field by sample, or one number where all samples have it."""
+        """Return the lookups of a field by sample, or one number for all samples."""
         return self.pooling[table] if self.lengths is None else np.asarray(self.lengths[:, table], dtype=np.int64)
 
     def some(self, rows: Ints) -> tuple[Any, Ints, Ints]:

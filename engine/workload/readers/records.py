@@ -26,7 +26,7 @@ class StrayMark(BadFile):
 
 
 class Records(NamedTuple):
-    """The records of a text: positions and lines (from 0) of their begins, and the last complete record's end."""
+    """Records of a text: positions and lines (from 0) of begins, and the end of the last."""
 
     begins: Any  # (N,) int32
     lines: Any  # (N,) int32
@@ -57,7 +57,7 @@ def records(text: bytes, name: str, line: int, delimiter: str, quotes: str) -> R
 
 
 def stray_mark(name: str, line: int) -> StrayMark:
-    """Return the refusal of a quotation mark that opens a field and does not close on the same line."""
+    """Return the refusal of a quotation mark that opens a field and stays open."""
     refusal = StrayMark(
         f"{name}:{line}: a quotation mark opens a field and does not close on its line, so the records after it would be lost; "
         f'say quotes = "{LITERAL}" in {name}.toml where marks are part of the text, or quotes = "{MULTILINE}" where cells hold '
@@ -96,7 +96,7 @@ def _scan(text: Bytes, delimiter: int, quoting: bool, multiline: bool, begins: A
 
 @inner
 def _record_end(text: Bytes, place: Any, delimiter: Any, quoting: Any, multiline: Any) -> Any:
-    """Return the position of a record's line end, the line ends inside the record, its fault, and the fault's position."""
+    """Return a record's end, the line ends inside, its fault, and the fault's position."""
     field, quoted, mark_position, ends = True, False, place, 0
     while place < len(text):
         byte = text[place]

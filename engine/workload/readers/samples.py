@@ -63,7 +63,10 @@ class Samples:
         self.count += len(added[0])
 
     def change_keys(self, change: Callable[[Any], Any]) -> None:
-        """Change the keys that samples are sorted by, to keys in the same order; raises MemoryError as `add`."""
+        """Change the keys that samples are sorted by, to keys in the same order.
+
+        Raises MemoryError as `add`.
+        """
         assert self._sort_index is not None
         in_memory, at_once = self.count - self._in_files, AT_ONCE
         self._arrays[self._sort_index][:in_memory] = change(self._arrays[self._sort_index][:in_memory])
@@ -77,7 +80,10 @@ class Samples:
             file.seek(self._in_files * kind.itemsize)
 
     def whole(self, watch: Watch = unwatched) -> list[Any]:
-        """Return the arrays of all samples, in a stable order by the sort key; arrays may be mapped."""
+        """Return the arrays of all samples, in a stable order by the sort key.
+
+        Arrays may be mapped.
+        """
         if not self._files:
             self._resize(self.count)
             self._sort(self.count)

@@ -1,6 +1,6 @@
-"""Lines of Python that write a table as Parquet or CSV with all cells unchanged: no id becomes a float, no ids are merged.
+"""Lines of Python that write a table as Parquet or CSV with all cells unchanged.
 
-They read {file} and write {new}, as conversions.py says.
+No id becomes a float, and no ids are merged. The lines read {file} and write {new}, as conversions.py says.
 """
 
 # Python's own cells, whole numbers as texts: pandas makes floats of those beside gaps, and Arrow takes one type a column.
@@ -82,9 +82,9 @@ with open({file}, errors='surrogateescape') as rows, open({new}, 'w', errors='su
 
 
 def as_csv(cells: str) -> str:
-    """Return lines that write a text as CSV; `cells` is the expression for the cells of a line.
+    """Return lines of Python that write a text as CSV.
 
-    Cells with a comma are quoted.
+    `cells` is the expression for the cells of a line. Cells with a comma are quoted.
     """
     return (
         "import csv, re\n"

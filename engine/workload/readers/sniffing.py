@@ -54,7 +54,10 @@ class FirstRows:
 
 
 def first_rows(head: bytes, whole: bool) -> FirstRows:
-    """Return the first rows of a text that begins with `head`; `whole` says that the text ends there."""
+    """Return the first rows of a text that begins with `head`.
+
+    `whole` says that the text ends there.
+    """
     lines = [line.rstrip("\r") for line in head.removeprefix(MARK).decode("utf-8", "replace").split("\n")]
     lines = [line for line in (lines if whole or len(lines) == 1 else lines[:-1]) if line.strip()][:MOST_ROWS]
     tables = [_parted(lines, delimiter) for delimiter in DELIMITERS]
@@ -83,7 +86,10 @@ class PartedLines(NamedTuple):
 
 
 def _parted(lines: Sequence[str], delimiter: str) -> PartedLines:
-    """Split lines by a delimiter; quotation marks are plain letters where a quoted cell does not close in its line."""
+    """Split lines by a delimiter.
+
+    Quotation marks are plain letters where a quoted cell does not close in its line.
+    """
     quotes = QUOTED if all(_is_closed(line, delimiter) for line in lines) else LITERAL
     rows: Sequence[Row] = [_parts(line, delimiter, quotes) for line in lines]
     if quotes == LITERAL and (joined_rows := multiline_rows(lines, delimiter)):
@@ -165,7 +171,7 @@ def is_header(first_row: Row, body_rows: Sequence[Row]) -> bool:
 
 
 def _shape(cell: str) -> str:
-    """Return the shape of a cell: each run of letters as "a", each run of digits as "9"."""
+    """Return the shape of a cell: runs of letters as "a", runs of digits as "9"."""
     for pattern, mark in SHAPES:
         cell = pattern.sub(mark, cell)
     return cell

@@ -1,6 +1,6 @@
-"""Reads rows and columns of text by a layout: blocks of whole records, each parsed by Arrow, a bad cell named by file and line.
+"""Reads rows and columns of text by a layout, in blocks of whole records that Arrow parses.
 
-Arrow's records are counted again, by records.py: a text whose counts differ is refused.
+A bad cell is named by file and line. records.py counts Arrow's records again, and a text with another count is refused.
 """
 
 import io
@@ -32,7 +32,10 @@ def decode(blocks: Blocks, layout: Layout) -> Recording:
 
 
 def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
-    """Yield the columns of a text that a layout names, block by block; raises BadFile with the line."""
+    """Yield the columns of a text that a layout names, block by block.
+
+    Raises BadFile with the line.
+    """
     columns, blank, text, line = layout.columns, 0, b"", 1
     for block in blocks:
         if blocks.line == 1:
@@ -117,7 +120,10 @@ def _header_columns(blocks: Blocks, text: bytes, head: bytes, layout: Layout) ->
 
 
 def named(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
-    """Return the columns that a header names; raises BadFile where a read column is not there once."""
+    """Return the columns that a header names.
+
+    Raises BadFile where a read column is not there once.
+    """
     names = header_cells(head.decode("utf-8", "replace"), layout.delimiter, layout.quotes)
     for column in layout.wanted:
         if names.count(column) != 1:
@@ -126,12 +132,12 @@ def named(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
             other_mark = next(
                 (mark for mark in "\t;|," if mark != layout.delimiter and mark in head.decode("utf-8", "replace")), ""
             )
-            way = (
+            advice = (
                 f"say delimiter = {json.dumps(other_mark)} in {name}.toml"
                 if len(names) == 1 and other_mark
                 else "mend the header"
             )
-            raise BadFile(f"{name}:1: column {column[:40]!r} is {fault} in the header, which has {names_text}; {way}.")
+            raise BadFile(f"{name}:1: column {column[:40]!r} is {fault} in the header, which has {names_text}; {advice}.")
     return names
 
 

@@ -30,7 +30,10 @@ FIRST = 20  # first cells, on which formats are tried before all cells
 
 
 def time_formats(texts: Any) -> list[str]:
-    """Return the formats that read all texts, one for each reading: two where a day could be a month."""
+    """Return formats that read all texts, one for each possible reading.
+
+    There are two where a day could be a month.
+    """
     return of_each_reading(reading_all(list(candidates(texts[0].as_py())) if len(texts) else [], texts), texts)
 
 
@@ -42,7 +45,7 @@ def reading_all(formats: Sequence[str], *blocks: Any) -> list[str]:
 
 
 def of_each_reading(formats: Sequence[str], *blocks: Any) -> list[str]:
-    """Return one format for each reading of the texts: the first of those that give the same times."""
+    """Return one format for each reading: the first of those with the same times."""
     if len(formats) < 2:
         return list(formats)
     readings: dict[bytes, str] = {}
@@ -65,7 +68,10 @@ def instants(time_format: str, texts: Any) -> Any:
 
 
 def candidates(cell: str) -> Iterator[str]:
-    """Yield the formats in which a cell may be written; none for a cell without a date."""
+    """Yield the formats in which a cell may be written.
+
+    A cell without a date has none.
+    """
     if len(cell) > LONGEST:
         return
     pieces = _pieces(cell)
@@ -86,7 +92,10 @@ def candidates(cell: str) -> Iterator[str]:
 
 
 def _pieces(cell: str) -> list[tuple[str, str]]:
-    """Return the pieces of a cell with their kinds; +0200 is an offset only behind a clock."""
+    """Return the pieces of a cell with their kinds.
+
+    +0200 is an offset only behind a clock.
+    """
     pieces: list[tuple[str, str]] = []
     end = 0
     while match := PIECE.match(cell, end):
@@ -118,7 +127,10 @@ def _choices(kind: str, text: str, afternoon: bool) -> tuple[str, ...]:
 
 
 def _order(groups: Sequence[str], order: str) -> tuple[str, ...] | None:
-    """Return the directives of groups of digits in an order; None where a year of four digits stands elsewhere."""
+    """Return the directives of groups of digits in an order.
+
+    The result is None where a year of four digits stands elsewhere.
+    """
     year_places = [place for place, group in enumerate(groups) if len(group) == 4]
     if any(len(group) not in (1, 2, 4) for group in groups) or (year_places and year_places != [order.index("y")]):
         return None

@@ -12,9 +12,10 @@ Rekey = Callable[[Ints], Ints]  # from keys of the blocks before to keys as they
 
 
 class TimeKeys:
-    """Makes keys of a column's blocks; earlier keys change where a later block has fractions or finer units.
+    """Makes keys of a column's blocks.
 
-    `decimals` are the digits of whole numbers behind the point.
+    Earlier keys change where a later block has fractions or finer units. `decimals` are the digits of whole numbers behind the
+    point.
     """
 
     def __init__(self) -> None:
@@ -29,7 +30,10 @@ class TimeKeys:
         return change
 
     def of_whole(self, numbers: Ints, decimals: int = 0) -> Ints | None:
-        """Return the keys of whole numbers with `decimals` decimals; None where 64 bits do not hold all keys."""
+        """Return the keys of whole numbers with `decimals` decimals.
+
+        The result is None where 64 bits do not hold all keys.
+        """
         largest = int(max(abs(int(numbers.min())), abs(int(numbers.max()))))
         if self.is_float:
             return float_keys(numbers.astype(np.float64)) if largest <= MOST_EXACT else None

@@ -1,4 +1,4 @@
-"""Times of a column as rising keys: numbers, dates and times of ISO 8601 with or without a zone, or by one strptime format.
+"""Times of a column as rising keys: numbers, ISO 8601 with or without a zone, or one strptime format.
 
 The format of the times follows from all cells of the first block, and holds for the whole file. Where a day could be a month, or
 a year, a mapping names the format: time_format = "%d/%m/%Y".
@@ -77,8 +77,10 @@ class Times:
         if isinstance(column, pyarrow.ChunkedArray):
             column = column.combine_chunks()
         if self._time_format and not is_text(column.type):
-            way = "take it away" if types.is_temporal(column.type) else f"write the column as text that {self._time_format} reads"
-            raise BadFile(f"{place(0)} is a column of {column.type}, where time_format does nothing; {way}.")
+            advice = (
+                "take it away" if types.is_temporal(column.type) else f"write the column as text that {self._time_format} reads"
+            )
+            raise BadFile(f"{place(0)} is a column of {column.type}, where time_format does nothing; {advice}.")
         if not len(column):
             return np.zeros(0, np.int64)
         if types.is_temporal(column.type):
@@ -160,16 +162,16 @@ class Times:
                 self._days[day] = texts[row].as_py()
 
     def _other_format(self, texts: Any, place: Place) -> BadFile:
-        """Return the refusal of a cell in another format, with a format for this and all earlier cells if any."""
+        """Return the refusal of a cell in another format, with a format for all cells if any."""
         bad_row = min(_first_bad(time_format, texts) for time_format in self._formats)
         cell_text, formats_text = _cell(texts, place, bad_row), " or ".join(self._formats[:2])
         blocks = [texts, *([pyarrow.array(list(self._days.values()))] if self._days else [])]
         new_formats = reading_all(list(candidates(texts[bad_row].as_py())), *blocks) if len(self._days) <= MOST_DAYS else []
         new_formats = of_each_reading(new_formats, *blocks)
         if new_formats:
-            reads = f"{' or '.join(new_formats[:3])} {'reads' if len(new_formats) == 1 else 'read'} it and all before"
+            reading_text = f"{' or '.join(new_formats[:3])} {'reads' if len(new_formats) == 1 else 'read'} it and all before"
             advice = f'write in the mapping time_format = "{new_formats[0]}"'
-            return BadFile(f"{cell_text} is not a time written as {formats_text}, but {reads}; {advice}.")
+            return BadFile(f"{cell_text} is not a time written as {formats_text}, but {reading_text}; {advice}.")
         return _unlike_refusal(texts, place, self._formats)
 
 
@@ -184,7 +186,7 @@ def _first_bad(time_format: str, texts: Any) -> int:
 
 
 def _unlike_refusal(texts: Any, place: Place, formats: list[str]) -> BadFile:
-    """Return the refusal of the first cell that none of the formats reads, which have read all before."""
+    """Return the refusal of the first cell that no format so far reads."""
     bad_row = max(_first_bad(time_format, texts) for time_format in formats)
     return BadFile(f"{_cell(texts, place, bad_row)} is not a time written as {' or '.join(formats[:3])}; write all alike.")
 
@@ -208,7 +210,10 @@ def _is_too_long(column: Any) -> Any:
 
 
 def _formats(texts: Any, place: Place) -> list[str]:
-    """Return the formats that read every cell of the first block; raises BadFile where none does, or two differ."""
+    """Return the formats that read every cell of the first block.
+
+    Raises BadFile where none does, or two differ.
+    """
     if not np.isnat(_by_iso(texts)).any():
         return [ISO]
     formats = reading_all(list(candidates(texts[0].as_py())), texts)
@@ -228,9 +233,9 @@ def _formats(texts: Any, place: Place) -> list[str]:
 
 
 def _by_iso(texts: Any) -> Any:
-    """Return ISO dates and times as instants, those without Z or an offset in UTC, NaT for other texts.
+    """Return ISO dates and times as instants, NaT for other texts.
 
-    Arrow is fast where no text has an offset.
+    Texts without Z or an offset are in UTC. Arrow is fast where no text has an offset.
     """
     for unit in ("us", "ns"):
         with suppress(ArrowInvalid):

@@ -29,11 +29,11 @@ MOST_MEMBERS = 100_000
 
 
 class HoldsObjects(BadFile):
-    """The refusal of an array of Python objects, which only a pickle restores, and a pickle may run any code."""
+    """The refusal of an array of Python objects: these need a pickle, which may run code."""
 
 
 class Header(NamedTuple):
-    """The header of an array: shape, storage column by column or not, type, and length of the header in bytes."""
+    """The header of an array: its shape, storage order, number type, and own bytes."""
 
     shape: tuple[int, ...]
     by_column: bool
@@ -68,7 +68,10 @@ def header(file: BinaryIO, name: str) -> Header:
 
 
 def headers(path: Path) -> Mapping[str, Header]:
-    """Return the headers of an archive's arrays, by name; raises BadFile, also for too large an expansion."""
+    """Return the headers of an archive's arrays, by name.
+
+    Raises BadFile, also for too large an expansion.
+    """
     with _open_archive(path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         size, unpacked = path.stat().st_size, sum(member.file_size for member in members)
@@ -111,7 +114,10 @@ def whole(file: Path | BinaryIO, array_header: Header, start: int) -> Any:
 
 
 def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Header, int | None]:
-    """Return the header of an array, and the position of its numbers in the archive; None if compressed."""
+    """Return the header of an array, and the position of its numbers in the archive.
+
+    The position is None if the array is compressed.
+    """
     name = f"{path.name}/{member.filename}"
     with archive.open(member) as file:
         array_header = header(file, name)  # type: ignore[arg-type]
@@ -124,10 +130,10 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tu
         return array_header, None
     with path.open("rb") as raw:
         raw.seek(member.header_offset)
-        signature, longer, extra = LOCAL_HEADER.unpack(raw.read(LOCAL_HEADER.size))
+        signature, name_nbytes, extra_nbytes = LOCAL_HEADER.unpack(raw.read(LOCAL_HEADER.size))
     if signature != b"PK\x03\x04":
         raise zipfile.BadZipFile("a member is not where the directory says")
-    return array_header, member.header_offset + LOCAL_HEADER.size + longer + extra + array_header.nbytes
+    return array_header, member.header_offset + LOCAL_HEADER.size + name_nbytes + extra_nbytes + array_header.nbytes
 
 
 def _unpack(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, file: BinaryIO, watch: Watch) -> None:

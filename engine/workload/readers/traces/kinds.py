@@ -19,7 +19,10 @@ def is_trace(path: Path) -> bool:
 
 
 def read(path: Path, watch: Watch = unwatched) -> Trace:
-    """Return the trace of a file; raises BadFile, also for a mapping, as a trace has no columns to map."""
+    """Return the trace of a file.
+
+    Raises BadFile, also for a mapping, as a trace has no columns to map.
+    """
     mapping.refuse_idle(path, mapping.content(path), "a trace", mapping.KEYS)
     return torch_save.read(path, watch) if torch_save.is_trace(path) else requests.read(path, watch)
 

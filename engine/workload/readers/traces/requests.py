@@ -88,7 +88,10 @@ class Text(NamedTuple):
 
 
 def is_trace(path: Path) -> bool:
-    """Return whether a file is a trace of requests, by its name or content; a text with a mapping is a table."""
+    """Return whether a file is a trace of requests, by its name or content.
+
+    A text with a mapping is a table.
+    """
     if NAMED.search(path.name):
         return True
     head, packed, size = _head(path)
@@ -113,7 +116,10 @@ def read(path: Path, watch: Watch = unwatched) -> RequestTrace:
 
 
 def _head(path: Path) -> tuple[bytes, bool, int]:
-    """Return a file's first bytes, unpacked if gzipped, whether it is gzipped, and its size; raises BadFile."""
+    """Return a file's first bytes, unpacked if gzipped, whether it is gzipped, and its size.
+
+    Raises BadFile.
+    """
     with opened(path) as file:
         head, size = file.read(HEAD), path.stat().st_size
     if not head.startswith(GZIP):
@@ -136,9 +142,9 @@ def is_oracle_general(head: bytes, size: int) -> bool:
 
 
 def _is_later(following: Any, start: int) -> Flags:
-    """Return flags of the next requests, of requests from `start` on, that are later ones or never come."""
-    later = (following > start + np.arange(len(following))) & (following < MOST)
-    return np.asarray(later | _is_last(following))
+    """Return flags of next requests, from request `start` on, that are later or never come."""
+    is_later_request = (following > start + np.arange(len(following))) & (following < MOST)
+    return np.asarray(is_later_request | _is_last(following))
 
 
 def _is_last(following: Any) -> Flags:
@@ -175,7 +181,7 @@ def _check(name: str, requests: Any, watch: Watch) -> None:
 
 
 def text_of(head: bytes) -> Text | None:
-    """Return the ids' place in a text that begins with `head`, None for a text that is no trace of requests."""
+    """Return the ids' place in a text that begins with `head`, None for other texts."""
     try:
         text = head[: -3 if len(head) >= HEAD else None].decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -191,7 +197,10 @@ def text_of(head: bytes) -> Text | None:
 
 
 def _is_one_id(rows: FirstRows) -> bool:
-    """Return whether lines of one cell are ids: whole numbers, perhaps below a name, or words with repeats."""
+    """Return whether lines of one cell are ids.
+
+    Ids are whole numbers, perhaps below a name, or words with repeats.
+    """
     ids = [row[0] for row in rows.rows]
     if all(map(_is_number, ids)):
         return not rows.header or _plain_name(rows.header[0]).endswith("id") or _plain_name(rows.header[0]) in IDS
@@ -246,7 +255,10 @@ def _ids_of_text(path: Path, name: str, text: Text, watch: Watch) -> Any:
 
 
 def _tokens(name: str, rows: bytes, line: int, text: Text) -> Words:
-    """Return the ids of a block of lines that begins at `line`; raises BadFile with the line of a bad id."""
+    """Return the ids of a block of lines that begins at `line`.
+
+    Raises BadFile with the line of a bad id.
+    """
     import pyarrow  # late: Arrow takes a third of a second
     from pyarrow import csv
 

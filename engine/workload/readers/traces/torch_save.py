@@ -158,10 +158,10 @@ def _no_zip(name: str, plain_file: BinaryIO) -> str:
 
 
 def _size(head: bytes) -> int:
-    """Return the bytes of the storages that the pickle at a save's beginning names, 0 without a pickle."""
-    signature, longer, extra = LOCAL_HEADER.unpack(head[: LOCAL_HEADER.size])
-    start = LOCAL_HEADER.size + longer + extra
-    if signature != b"PK\x03\x04" or not head[LOCAL_HEADER.size :][:longer].endswith(b"/data.pkl"):
+    """Return the bytes of all storages in a save's pickle, 0 without a pickle."""
+    signature, name_nbytes, extra_nbytes = LOCAL_HEADER.unpack(head[: LOCAL_HEADER.size])
+    start = LOCAL_HEADER.size + name_nbytes + extra_nbytes
+    if signature != b"PK\x03\x04" or not head[LOCAL_HEADER.size :][:name_nbytes].endswith(b"/data.pkl"):
         return 0
     storages = {tensor.storage.key: tensor.storage for tensor in _Unpickler(io.BytesIO(head[start:])).load()}
     return sum(storage.numbers * storage.kind.itemsize for storage in storages.values())
@@ -184,7 +184,10 @@ def _tensors(name: str, archive: zipfile.ZipFile) -> list[Tensor]:
 
 
 def _array(plain_file: BinaryIO, archive: zipfile.ZipFile, tensor: Tensor) -> Any:
-    """Return a tensor mapped from the archive; raises ValueError where its member is compressed or too short."""
+    """Return a tensor mapped from the archive.
+
+    Raises ValueError where its member is compressed or too short.
+    """
     (storage_member,) = [member for member in archive.infolist() if member.filename.endswith(f"/data/{tensor.storage.key}")]
     if storage_member.compress_type != zipfile.ZIP_STORED:
         raise ValueError("a storage is compressed")
@@ -194,8 +197,14 @@ def _array(plain_file: BinaryIO, archive: zipfile.ZipFile, tensor: Tensor) -> An
     if tensor.strides != dense or tensor.start < 0 or count <= 0 or end > storage_member.file_size:
         raise ValueError("a tensor does not lie within its storage")
     plain_file.seek(storage_member.header_offset)
-    _, longer, extra = LOCAL_HEADER.unpack(plain_file.read(LOCAL_HEADER.size))
-    start = storage_member.header_offset + LOCAL_HEADER.size + longer + extra + tensor.start * tensor.storage.kind.itemsize
+    _, name_nbytes, extra_nbytes = LOCAL_HEADER.unpack(plain_file.read(LOCAL_HEADER.size))
+    start = (
+        storage_member.header_offset
+        + LOCAL_HEADER.size
+        + name_nbytes
+        + extra_nbytes
+        + tensor.start * tensor.storage.kind.itemsize
+    )
     return mapped(plain_file, tensor.storage.kind, start, tensor.shape)
 
 

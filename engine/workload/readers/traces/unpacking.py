@@ -1,4 +1,4 @@
-"""Unpacks a gzipped file of arrays once, so that it can be mapped, and keeps it under the digest of its packed bytes.
+"""Unpacks a gzipped file of arrays once, to map the plain file, which is kept by the digest of the packed bytes.
 
 A kept file is named `SHA256-CRC-SIZE`: of the packed bytes, and of its own. Names, times and places of packed files mean nothing.
 Each use checks the owner, the size and the CRC of the whole kept file (4 GB/s, where unpacking makes .1); what fails is unpacked
@@ -27,7 +27,7 @@ from ..samples import Watch, unwatched
 
 FOLDER = Path(".emberpool/unpacked")
 HEAD, PIECE = 1 << 20, 1 << 22
-EXPANSION = 64  # of the gzip: lengths and offsets shrink well
+EXPANSION = 64  # most bytes unpacked over bytes packed: lengths and offsets shrink well
 FREE = 16 << 20  # bytes that a gzip file of any size may hold
 SPARE = 64 << 20  # bytes of a disk that stay free
 MOST_KEPT = 4  # files; the one that was used longest ago goes first
@@ -50,9 +50,10 @@ class PackedReader:
 
 
 def unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], watch: Watch = unwatched) -> BinaryIO:
-    """Open the plain file of a gzipped one, unpacked once where there is room; raises BadFile, or as gzip.
+    """Open the plain file of a gzipped one, unpacked once where there is room.
 
-    `size` returns the unpacked bytes from the first ones, or 0 where they do not tell; then the packed size is the least.
+    Raises BadFile, and the errors of gzip. `size` returns the unpacked bytes from the first ones, or 0 where they do not tell;
+    then the packed size is the least.
     """
     digest, folders = _digest(packed, name, watch), list(_folders())
     for folder in folders:
@@ -83,7 +84,10 @@ def _digest(packed: BinaryIO, name: str, watch: Watch) -> str:
 
 
 def _folders() -> Iterator[Path]:
-    """Yield the folders for unpacked files, which only this user can write to; missing folders are made."""
+    """Yield the folders for unpacked files, which only this user can write to.
+
+    Missing folders are made.
+    """
     for folder in (FOLDER.absolute(), Path(tempfile.gettempdir()) / f"emberpool-{_user()}-{FOLDER.name}"):
         with suppress(OSError):
             for place in (folder.parent, folder):
@@ -100,7 +104,10 @@ def _user() -> int:
 
 
 def _kept_file(folder: Path, digest: str, watch: Watch) -> BinaryIO | None:
-    """Open the file unpacked from bytes of this digest; None if it is missing, another user's, or altered."""
+    """Open the file unpacked from bytes of this digest.
+
+    The result is None if that file is missing, another user's, or altered.
+    """
     for path in folder.glob(f"{digest}-*"):
         with suppress(OSError), ExitStack() as stack:
             file = stack.enter_context(os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb", buffering=0))
@@ -114,7 +121,7 @@ def _kept_file(folder: Path, digest: str, watch: Watch) -> BinaryIO | None:
 
 
 def _is_whole(file: BinaryIO, name: str, watch: Watch) -> bool:
-    """Return whether a kept file is this user's alone, with the size and the CRC in its name."""
+    """Return whether a kept file is this user's, with the size and CRC in its name."""
     file_stat = os.fstat(file.fileno())
     is_own = stat.S_ISREG(file_stat.st_mode) and file_stat.st_uid == _user() and not file_stat.st_mode & 0o022
     size = f"{file_stat.st_size:x}"
