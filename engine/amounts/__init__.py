@@ -1,1 +1,1 @@
-"""What batches ask for, as traffic: the only difference between an estimate (expected) and a full run (counted)."""
+"""Traffic of a run's batches: expected from the popularity for an estimate, counted from the ids for a full run."""

@@ -1,9 +1,9 @@
-"""Traffic of a full run's batches, counted from their ids: once for all points whose counting reads the same.
+"""Traffic of a full run's batches, counted from their ids; points that read the same knobs share a count.
 
-Rows are counted once for all points with the same data, what a cache moves once for each cache; no bandwidth moves a row.
-Of a system with several memories, rows are found in tables placed in HBM and DRAM, and in row caches in front of all others.
-Caches of thousands of millions of rows fill in no run of bearable length. So a run begins as after long training, if asked: a
-row that it has not used yet was used before it as long ago as its popularity says. What it has used follows from its own ids.
+Rows are counted once for all points with the same data, and the moves of a cache once for each cache: bandwidths move no row.
+In a system with several memories, rows are found in tables placed in HBM and DRAM, and in row caches in front of all others.
+A cache of thousands of millions of rows fills in no run of bearable length. So a run may begin as after long training
+(`policy.warm_caches`): the age of a row that the run has not used yet is drawn from the row's popularity.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -38,40 +38,40 @@ from .kernel_groups import Groups, in_groups, with_groups
 from .part_counts import counter
 from .repeats import counted_again
 
-OnProgress = Callable[[str, bool], None]  # given what was done, and whether that finishes a batch; it may raise Cancelled
+OnProgress = Callable[[str, bool], None]  # gets a note, and whether the note finishes a batch; the function may raise Cancelled
 # From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
 Finder = Callable[[int, Ints, Ints], Floats]
 MOST_DRAWN = 2_000_000  # lookups whose ids are kept for the next count
-MOST_NUMBERS = 4_000_000  # of each kind of count, 8 bytes each
-of_amounts = remembered(MOST_NUMBERS, lambda found: found.size)
+MOST_NUMBERS = 4_000_000  # kept numbers of each kind of count, 8 bytes each
+of_amounts = remembered(MOST_NUMBERS, lambda amounts: amounts.size)
 
 
 def ignore_progress(note: str, finishes: bool) -> None:
-    """Let progress go unseen."""
+    """Ignore the progress of a count."""
 
 
-@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS), by=system_of)
+@remembered(MOST_NUMBERS, lambda run_traffic: run_traffic.batches * (len(BY_BATCH) + LEVELS), by=system_of)
 def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress) -> Traffic:
-    """Return what the batches of a run ask for; `file` is the one that the scenario's digest names.
+    """Return the traffic of a run's batches, counted from their ids.
 
-    Whatever of it was counted before, for this or another machine, is not counted again.
+    `file` is the data file that the scenario's digest names. Counts of earlier calls, for this or another machine, are reused.
     """
     s, system, medium, placement = settled.scenario, settled.system, settled.medium, settled.placement
-    tallied = _tallied(s, file=file, on_progress=on_progress)
-    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold", "lookups"), tallied, strict=True))
-    if (tallied[3] == tallied[3, 0]).all():
-        amounts["lookups"] = float(tallied[3, 0])
+    tallies = _tallied(s, file=file, on_progress=on_progress)
+    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold", "lookups"), tallies, strict=True))
+    if (tallies[3] == tallies[3, 0]).all():
+        amounts["lookups"] = float(tallies[3, 0])
     if system.cache:
-        flow = _moved(s, system.cache, file=file, on_progress=on_progress)
+        flow = _cache_moves(s, system.cache, file=file, on_progress=on_progress)
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
     if placement.plan:
         skews = _skews(s, *placement.plan, placement.weight, file=file, on_progress=on_progress)
         amounts |= dict(zip(SKEWS, skews, strict=True))
     if system.caches:
-        amounts["levels"] = _found(s, system.caches(s), file=file, on_progress=on_progress)
+        amounts["levels"] = _rows_by_memory(s, system.caches(s), file=file, on_progress=on_progress)
     room = scratchpad_rows(s, "near-data" in system.devices)
-    if room is not None and room < tallied[0].max():
-        (amounts["again"],) = _again(s, room, file=file, on_progress=on_progress)
+    if room is not None and room < tallies[0].max():
+        (amounts["again"],) = _repeated_lookups(s, room, file=file, on_progress=on_progress)
     if medium.lines:
         lines = _lines(s, medium, file=file, on_progress=on_progress)
         amounts |= dict(zip(("fetched", "returned", "refetched"), lines, strict=True))
@@ -84,69 +84,78 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         counts = _replicated(s, placement.replicas.rows, file=file, on_progress=on_progress)
         amounts |= dict(zip(("replicated_lookups", "replicated_vectors", "replicated_rows"), counts, strict=True))
     unique = _unique(s, file=file, on_progress=on_progress).tobytes() if len(row_kinds(s)[0]) > 1 else b""
-    whole = traffic(s, tables=placement.tables, sizes=batch_row_sizes(s, system, placement.replicas.rows, unique), **amounts)
-    return _in_groups(settled, whole, system.groups(s), file, on_progress) if system.groups else whole
+    run_traffic = traffic(
+        s, tables=placement.tables, sizes=batch_row_sizes(s, system, placement.replicas.rows, unique), **amounts
+    )
+    return _in_groups(settled, run_traffic, system.groups(s), file, on_progress) if system.groups else run_traffic
 
 
-def _in_groups(settled: Settled, whole: Traffic, groups: Groups, file: Recording | None, on_progress: OnProgress) -> Traffic:
-    """Return traffic with that of the tables of each kernel."""
+def _in_groups(
+    settled: Settled, run_traffic: Traffic, groups: Groups, file: Recording | None, on_progress: OnProgress
+) -> Traffic:
+    """Return a run's traffic with the traffic of each kernel's tables added."""
     s = settled.scenario
     rows, looked_up = np.split(_by_group(s, tuple(groups.values()), file=file, on_progress=on_progress), 2)
-    return with_groups(settled, whole, groups, rows, looked_up, _unique(s, file=file, on_progress=on_progress))
+    return with_groups(settled, run_traffic, groups, rows, looked_up, _unique(s, file=file, on_progress=on_progress))
 
 
 @remembered(2)
-def _drawn(s: Scenario, *, file: Recording | None) -> Source:
-    """Return the run's batches, with the ids of all of them at hand where they are few."""
-    given, batches = source(s, file), num_batches(s, file)
+def _run_batches(s: Scenario, *, file: Recording | None) -> Source:
+    """Return the source of the run's batches; up to MOST_DRAWN lookups keep their ids in memory."""
+    origin, batches = source(s, file), num_batches(s, file)
     if _lookups(s, batches) > MOST_DRAWN:
-        return given
-    return replace(given, drawn=tuple(given.ids(n) for n in range(batches)))
+        return origin
+    return replace(origin, drawn=tuple(origin.ids(n) for n in range(batches)))
 
 
 def _ids(s: Scenario, file: Recording | None) -> Iterator[Ints]:
     """Yield the ids of each batch of the run."""
-    return map(_drawn(s, file=file).ids, range(num_batches(s, file)))
+    return map(_run_batches(s, file=file).ids, range(num_batches(s, file)))
 
 
-def _near(s: Scenario, file: Recording | None) -> Recent:
-    """Return a memory of the latest two batches."""
-    return recent(s.model, s.data.batch_size, _drawn(s, file=file).room)
+def _recent_rows(s: Scenario, file: Recording | None) -> Recent:
+    """Return the hash sets that hold the rows of the latest two batches."""
+    return recent(s.model, s.data.batch_size, _run_batches(s, file=file).room)
 
 
 def _lookups(s: Scenario, batches: int) -> int:
     return int(s.data.batch_size * sum(per_table(s.model, "pooling")) * batches)
 
 
-def _told(rows: int, values: Iterable[Iterable[float]], done: str, on_progress: OnProgress, finishes: bool = False) -> Floats:
-    """Return the values of N batches, so many of each, as (rows, N), and tell when what was `done` to each."""
+def _collect_amounts(
+    rows: int, values: Iterable[Iterable[float]], action: str, on_progress: OnProgress, finishes: bool = False
+) -> Floats:
+    """Collect `rows` values of each of N batches as (rows, N), and report `action` after each batch."""
 
-    def told() -> Iterator[tuple[float, ...]]:
-        for n, one in enumerate(values):
-            yield tuple(one)
-            on_progress(f"{done} batch {n}", finishes)
+    def reported_amounts() -> Iterator[tuple[float, ...]]:
+        for n, amounts in enumerate(values):
+            yield tuple(amounts)
+            on_progress(f"{action} batch {n}", finishes)
 
-    return np.ascontiguousarray(np.fromiter(told(), np.dtype((np.float64, (rows,)))).T)
+    return np.ascontiguousarray(np.fromiter(reported_amounts(), np.dtype((np.float64, (rows,)))).T)
 
 
 @of_amounts
 def _tallied(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return unique rows, share of lookups of rows of the batch before, unique rows that it has not touched, lookups, (4, N)."""
-    near = _near(s, file)
+    """Return (4, N) unique rows, share of repeated lookups, cold rows, and lookups.
 
-    def tallied(ids: Ints) -> tuple[float, ...]:
-        unique, shared, raw = tally(near, ids)
-        return unique.sum(), raw.sum() / max(ids.size, 1), unique.sum() - shared.sum(), ids.size
+    Repeated lookups meet rows that the batch before has touched; cold rows are the unique rows that it has not touched.
+    """
+    recent_rows = _recent_rows(s, file)
 
-    return _told(4, map(tallied, _ids(s, file)), "counted rows of", on_progress, finishes=True)
+    def tally_ids(ids: Ints) -> tuple[float, ...]:
+        unique, shared_rows, raw = tally(recent_rows, ids)
+        return unique.sum(), raw.sum() / max(ids.size, 1), unique.sum() - shared_rows.sum(), ids.size
+
+    return _collect_amounts(4, map(tally_ids, _ids(s, file)), "counted rows of", on_progress, finishes=True)
 
 
 @of_amounts
 def _unique(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the unique rows of each table over all batches, each batch's counted anew, (T,)."""
-    near, total = _near(s, file), np.zeros(s.model.num_tables)
+    recent_rows, total = _recent_rows(s, file), np.zeros(s.model.num_tables)
     for n, ids in enumerate(_ids(s, file)):
-        total += tally(near, ids)[0]
+        total += tally(recent_rows, ids)[0]
         on_progress(f"counted rows by table of batch {n}", False)
     return total
 
@@ -154,102 +163,103 @@ def _unique(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> 
 @of_amounts
 def _by_group(s: Scenario, groups: tuple[Tables, ...], *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the unique rows and the lookups of each group of tables, (2 G, N)."""
-    near, first = _near(s, file), offsets(s.model)
+    recent_rows, first_rows = _recent_rows(s, file), offsets(s.model)
 
-    def tallied(ids: Ints) -> Iterator[float]:
-        by_table = tally(near, ids)[0], np.diff(table_ends(ids, first))
+    def tally_groups(ids: Ints) -> Iterator[float]:
+        by_table = tally(recent_rows, ids)[0], np.diff(table_ends(ids, first_rows))
         yield from in_groups(groups, np.array(by_table)).T.reshape(-1)
 
-    return _told(2 * len(groups), map(tallied, _ids(s, file)), "counted tables by kernel of", on_progress)
+    return _collect_amounts(2 * len(groups), map(tally_groups, _ids(s, file)), "counted tables by kernel of", on_progress)
 
 
 @of_amounts
 def _skews(s: Scenario, parts: int, pieces: Pieces, weight: Weight, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return how many times the mean the part has that has most lookups, and most unique rows, by a plan, (2, N).
+    """Return (2, N) the largest part's lookups and unique rows, over the mean part's, by a plan.
 
-    Each counts as many times as `weight` says of its table, where unlike rows take unlike time.
+    A table's lookups and rows count `weight` times, where unlike rows take unlike time.
     """
-    near, count = _near(s, file), counter(s.model, parts, pieces, weight)
-    found = (map(skew, count(ids, tally(near, ids)[0])) for ids in _ids(s, file))
-    return _told(2, found, "counted the parts of", on_progress)
+    recent_rows, count = _recent_rows(s, file), counter(s.model, parts, pieces, weight)
+    batch_skews = (map(skew, count(ids, tally(recent_rows, ids)[0])) for ids in _ids(s, file))
+    return _collect_amounts(2, batch_skews, "counted the parts of", on_progress)
 
 
 @of_amounts
-def _moved(s: Scenario, cache: Cache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return what the cache misses, evicts, misses by lookup and refuses, (4, N)."""
+def _cache_moves(s: Scenario, cache: Cache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
+    """Return (4, N) missed rows, evicted rows, missed lookups and refused rows of the cache."""
     batches = num_batches(s, file)
     by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache) and not cache.tables
     if by_distance and _lookups(s, batches) <= MOST_LOOKUPS:
         misses, evicted, missed = moved(_distances(s, file=file), max(0, int(cache.rows(s))))
         return np.array([misses, evicted, missed, np.zeros_like(misses)])
-    moves = served(s, cache, _drawn(s, file=file), batches)
-    found = ((one.misses, one.evicted, one.missed_lookups, one.refused) for one in moves)
-    return _told(4, found, "followed the cache through", on_progress)
+    batch_moves = served(s, cache, _run_batches(s, file=file), batches)
+    amounts = ((move.misses, move.evicted, move.missed_lookups, move.refused) for move in batch_moves)
+    return _collect_amounts(4, amounts, "followed the cache through", on_progress)
 
 
 @remembered(2)
 def _distances(s: Scenario, *, file: Recording | None) -> Distances:
-    """Measure how far back the run's lookups look: for LRU caches of every size."""
+    """Return the stack distances of the run's lookups, which serve LRU caches of every size."""
     return distances([*_ids(s, file)])
 
 
-def _found(s: Scenario, cached: tuple[float, float], file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return rows by the memory that they are found in, (N, LEVELS)."""
-    near, find = _near(s, file), finder(s, cached, bool(_drawn(s, file=file).digest))
-    found = (find(n, tally(near, ids)[0], ids) for n, ids in enumerate(_ids(s, file)))
-    return _told(LEVELS, found, "found the rows of", on_progress).T
+def _rows_by_memory(s: Scenario, cache_rows: tuple[float, float], file: Recording | None, on_progress: OnProgress) -> Floats:
+    """Return (N, LEVELS) unique rows by the memory that holds them."""
+    recent_rows, find = _recent_rows(s, file), finder(s, cache_rows, bool(_run_batches(s, file=file).digest))
+    rows_by_level = (find(n, tally(recent_rows, ids)[0], ids) for n, ids in enumerate(_ids(s, file)))
+    return _collect_amounts(LEVELS, rows_by_level, "found the rows of", on_progress).T
 
 
 def _popular(s: Scenario, rows: float, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return the share of samples that meet hot rows alone, and of lookups that these make, (2, N)."""
-    given = _drawn(s, file=file)
-    hot = hot_set(s, rows, given)
-    found = (popular(hot, ids, given.starts(n)) for n, ids in enumerate(_ids(s, file)))
-    return _told(2, found, "counted popular samples of", on_progress)
+    """Return (2, N) the share of samples with hot rows alone, and their share of lookups."""
+    batches = _run_batches(s, file=file)
+    hot = hot_set(s, rows, batches)
+    shares = (popular(hot, ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))
+    return _collect_amounts(2, shares, "counted popular samples of", on_progress)
 
 
 @of_amounts
 def _replicated(s: Scenario, rows: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return the shares of lookups and of pooled vectors that meet replicated rows alone, and those rows' number, (3, N)."""
-    batches = _drawn(s, file=file)
+    """Return (3, N) shares of lookups and pooled vectors on replicated rows, and those rows' number."""
+    batches = _run_batches(s, file=file)
     hot = hot_set(s, rows, batches)
     shares = (hot_shares(hot, ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))
-    return _told(3, shares, "counted replicated rows of", on_progress)
+    return _collect_amounts(3, shares, "counted replicated rows of", on_progress)
 
 
 @of_amounts
-def _again(s: Scenario, room: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return the lookups that come back to a row for which near-data logic had no place, (1, N)."""
-    return _told(1, ((counted_again(ids, room),) for ids in _ids(s, file)), "counted repeated rows of", on_progress)
+def _repeated_lookups(s: Scenario, room: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
+    """Return (1, N) lookups that come back to a row for which near-data logic had no place."""
+    return _collect_amounts(1, ((counted_again(ids, room),) for ids in _ids(s, file)), "counted repeated rows of", on_progress)
 
 
 @of_amounts
 def _lines(s: Scenario, medium: LineCache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return the lines that a medium's own cache fetches, returns and fetches again, (3, N)."""
-    moves = counted_lines(s, medium, _drawn(s, file=file), num_batches(s, file))
-    return _told(3, moves, "followed the medium's cache through", on_progress)
+    """Return (3, N) lines that a medium's own cache fetches, returns and fetches again."""
+    line_counts = counted_lines(s, medium, _run_batches(s, file=file), num_batches(s, file))
+    return _collect_amounts(3, line_counts, "followed the medium's cache through", on_progress)
 
 
-def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
-    """Return what finds a batch's rows, batch after batch, with caches of so many rows in DRAM and SCM.
+def finder(s: Scenario, cache_rows: tuple[float, float], recorded: bool) -> Finder:
+    """Return a function that counts a batch's rows by memory, to be called batch after batch.
 
-    A `recorded` file's popularity is not known, so its caches are empty at first.
+    `cache_rows` are the rows of the caches in DRAM and SCM. The popularity of a `recorded` file is not known, so its caches are
+    empty at first.
     """
-    dense = placement(s, cached[0] * row_bytes(s))
-    first, below, held = offsets(s.model), tuple(sorted(dense.below)), no_rows(cached)
-    guess = (
-        before(s, below, stays(s, below, cached))
-        if below and s.policy.warm_caches and not recorded
-        else lambda _, fresh: np.full(len(fresh), LEVELS - 2)
+    dense = placement(s, cache_rows[0] * row_bytes(s))
+    first_rows, cached_tables, caches = offsets(s.model), tuple(sorted(dense.below)), no_rows(cache_rows)
+    guess_levels = (
+        before(s, cached_tables, stays(s, cached_tables, cache_rows))
+        if cached_tables and s.policy.warm_caches and not recorded
+        else lambda _, new_rows: np.full(len(new_rows), LEVELS - 2)
     )
 
     def find(n: int, unique: Ints, ids: Ints) -> Floats:
-        nonlocal held
-        layout = table_ends(ids, first)
-        far = np.concatenate([ids[layout[t] : layout[t + 1]] for t in below]) if below else ids[:0]
-        held, found = with_room(held, len(far)), np.zeros(LEVELS - 1, dtype=np.int64)
-        fresh = serve(*held, far, found)
-        found += np.bincount(guess(n, fresh), minlength=LEVELS - 1)
-        return np.concatenate(([unique[list(dense.dram)].sum()], found))
+        nonlocal caches
+        layout = table_ends(ids, first_rows)
+        cached_ids = np.concatenate([ids[layout[t] : layout[t + 1]] for t in cached_tables]) if cached_tables else ids[:0]
+        caches, row_counts = with_room(caches, len(cached_ids)), np.zeros(LEVELS - 1, dtype=np.int64)
+        new_rows = serve(*caches, cached_ids, row_counts)
+        row_counts += np.bincount(guess_levels(n, new_rows), minlength=LEVELS - 1)
+        return np.concatenate(([unique[list(dense.dram)].sum()], row_counts))
 
     return find

@@ -24,117 +24,129 @@ RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 1
 
 
 def expected_traffic(settled: Settled, batches: int) -> Traffic:
-    """Return so many batches from the start of a run, by the steady state's expected accesses."""
+    """Return the expected traffic of a run's first `batches` batches."""
     return dealt(expected_amounts(settled), settled.scenario.data.batch_size, batches)
 
 
-def dealt(one: Traffic, samples: int, batches: int) -> Traffic:
-    """Return batches of `samples` like an expected `one`; the first has no batch before it.
+def dealt(steady_batch: Traffic, samples: int, batches: int) -> Traffic:
+    """Return the traffic of a run's batches, each like the expected steady batch.
 
-    Where a cache rarely misses, or few samples are popular, some batches have none, and ask nobody: as many as chance lets.
+    The first batch has no batch before it. Where a cache misses rarely, or few samples are popular, some batches have no miss or
+    no popular sample: as many batches as a Poisson law gives.
     """
-    found, first = repeated(one, batches), np.arange(batches) == 0
-    missing, meeting = _share(float(one.misses[0]), batches), _share(float(one.popular[0]) * samples, batches)
+    run_traffic, is_first = repeated(steady_batch, batches), np.arange(batches) == 0
+    miss_scale, popular_scale = (
+        _share(float(steady_batch.misses[0]), batches),
+        _share(float(steady_batch.popular[0]) * samples, batches),
+    )
     return replace(
-        found,
-        raw_share=np.where(first, 0.0, found.raw_share),
-        cold=np.where(first, found.rows, found.cold),
-        popular=np.minimum(found.popular * meeting, 1.0),
-        popular_lookups=np.minimum(found.popular_lookups * meeting, 1.0),
-        **{name: getattr(found, name) * missing for name in ("misses", "evicted", "missed", "refused")},
+        run_traffic,
+        raw_share=np.where(is_first, 0.0, run_traffic.raw_share),
+        cold=np.where(is_first, run_traffic.rows, run_traffic.cold),
+        popular=np.minimum(run_traffic.popular * popular_scale, 1.0),
+        popular_lookups=np.minimum(run_traffic.popular_lookups * popular_scale, 1.0),
+        **{name: getattr(run_traffic, name) * miss_scale for name in ("misses", "evicted", "missed", "refused")},
     )
 
 
-def unlike(one: Traffic, samples: int) -> tuple[float, ...]:
-    """Return which shares of the batches are unlike the others.
+def unlike(steady_batch: Traffic, samples: int) -> tuple[float, ...]:
+    """Return the shares of the batches that differ from the others.
 
-    They are those that miss anything, or have a popular sample, where either is rare, and those that popular samples fill.
+    These are batches with a miss or with a popular sample, where either is rare, and batches full of popular samples.
     """
-    popular = float(one.popular[0])
-    rare = (-np.expm1(-mean) for mean in (float(one.misses[0]), popular * samples) if 0 < mean < RARE)
+    popular = float(steady_batch.popular[0])
+    rare = (-np.expm1(-mean) for mean in (float(steady_batch.misses[0]), popular * samples) if 0 < mean < RARE)
     return (*map(float, rare), *((popular,) if 0 < popular < 1 else ()))
 
 
 def spread(share: float, batches: Ints | int) -> Ints:
-    """Return how many of the first batches are among a share of all, as evenly spread as can be."""
-    found: Ints = np.floor(share * np.asarray(batches)).astype(np.int64)
-    return found
+    """Return how many of the first batches fall into a `share` of all, spread evenly."""
+    counts: Ints = np.floor(share * np.asarray(batches)).astype(np.int64)
+    return counts
 
 
 def _share(expected: float, batches: int) -> Floats:
-    """Return for each batch how much of a Poisson mean it has: nothing, or all that fell to the batches with nothing too."""
+    """Return each batch's factor on a Poisson mean: 0, or above 1 as a balance."""
     if not 0 < expected < RARE:
         return np.ones(batches)
-    some = float(-np.expm1(-expected))
-    share: Floats = np.diff(spread(some, np.arange(batches + 1))) / some
+    nonzero_share = float(-np.expm1(-expected))
+    share: Floats = np.diff(spread(nonzero_share, np.arange(batches + 1))) / nonzero_share
     return share
 
 
 @remembered(most=64)
 def batch_row_sizes(s: Scenario, system: System, replicated: float = 0.0, unique: bytes = b"") -> RowSizes:
-    """Return the bytes of a batch's rows as the popularity lets expect; a full run gives the (T,) `unique` rows that it counted.
+    """Return the bytes of a batch's rows, in the mix of row sizes that the popularity gives.
 
-    So many of the most popular rows are `replicated`. Hot rows, what a cache moves and what lies in which memory are the expected
-    mix in a full run too.
+    A full run passes its counted (T,) `unique` rows as bytes. `replicated` is the number of popular rows with copies. The
+    mixes of hot rows, of rows that a cache moves, and of rows in each memory are the expected ones in a full run too.
     """
     if len(row_kinds(s)[0]) == 1:
         return row_sizes(s)
-    cache, caches, counted = system.cache, system.caches, np.frombuffer(unique) if unique else None
-    moved = missed_rows(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_tables(s, cache)) if cache else None
+    cache, caches, counted_rows = system.cache, system.caches, np.frombuffer(unique) if unique else None
+    cache_misses = (
+        missed_rows(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_tables(s, cache)) if cache else None
+    )
     popular = replicated or (system.hot(s) if system.hot else 0.0)
     hot = hot_unique(s, popular) if popular else None
-    return row_sizes(s, counted, moved, table_levels(s, *caches(s)) if caches else far_tables(s, system), hot)
+    return row_sizes(s, counted_rows, cache_misses, table_levels(s, *caches(s)) if caches else far_tables(s, system), hot)
 
 
 def far_tables(s: Scenario, system: System) -> Any:
-    """Return the unique rows by table that a system without caches finds in DRAM and below, as levels; none of other systems."""
+    """Return (LEVELS, T) unique rows that a system without caches finds in DRAM and below.
+
+    Other systems have none: ().
+    """
     if system.tiers:
-        far = system.tiers(s).far
+        far_rows = system.tiers(s).far
     elif system.hbm_rows:
-        far = np.maximum(expected(s).unique_rows - hot_unique(s, system.hbm_rows(s)), 0.0)[None]
+        far_rows = np.maximum(expected(s).unique_rows - hot_unique(s, system.hbm_rows(s)), 0.0)[None]
     else:
         return ()
-    return np.concatenate([far, np.zeros((LEVELS - len(far), far.shape[1]))])
+    return np.concatenate([far_rows, np.zeros((LEVELS - len(far_rows), far_rows.shape[1]))])
 
 
 @remembered(by=system_of)
 def expected_amounts(settled: Settled) -> Traffic:
-    """Return one batch of the steady state; a cache, a hot set and the medium's own cache count only where there are any."""
+    """Return the expected traffic of one batch of the steady state.
+
+    A cache, a hot set and the medium's own cache count only where the system has them.
+    """
     s, system, medium, skews = settled.scenario, settled.system, settled.medium, settled.placement.skews
     cache, hot, caches, accesses, copies = system.cache, system.hot, system.caches, expected(s), settled.placement.replicas
     rows = np.array([accesses.unique_rows.sum()])
     room = scratchpad_rows(s, "near-data" in system.devices)
-    again = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
+    repeated_lookups = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
     popular = popular_shares(s, hot(s)) if hot else (0.0, 0.0)
-    moved = NOTHING
+    cache_moves = NOTHING
     if cache:
-        moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_tables(s, cache))
-    found: dict[str, Any] = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
+        cache_moves = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_tables(s, cache))
+    optional_amounts: dict[str, Any] = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
     if medium.lines:
-        found |= {name: np.array([lines]) for name, lines in expected_lines(s, medium)._asdict().items()}
+        optional_amounts |= {name: np.array([lines]) for name, lines in expected_lines(s, medium)._asdict().items()}
     if medium.dirty:
-        found["clean"] = np.array([expected_lines(s, medium.written_last).fetched])
-    whole = traffic(
+        optional_amounts["clean"] = np.array([expected_lines(s, medium.written_last).fetched])
+    batch_traffic = traffic(
         s,
         rows=rows,
         raw_share=np.array([accesses.raw_lookups.sum() / accesses.lookups.sum()]),
-        misses=np.minimum(moved.misses, rows),
+        misses=np.minimum(cache_moves.misses, rows),
         cold=rows - accesses.shared_rows.sum(),
         popular=np.array([popular[0]]),
         popular_lookups=np.array([popular[1]]),
-        missed=np.array([moved.missed_lookups]),
-        refused=np.minimum(moved.refused, rows),
-        again=np.array([again]),
+        missed=np.array([cache_moves.missed_lookups]),
+        refused=np.minimum(cache_moves.refused, rows),
+        again=np.array([repeated_lookups]),
         tables=settled.placement.tables,
         sizes=batch_row_sizes(s, system, copies.rows),
         lookup_skew=np.array([skews.lookups]),
         row_skew=np.array([skews.rows]),
         **{f"replicated_{name}": np.array([getattr(copies, name)]) for name in ("lookups", "vectors")},
         replicated_rows=np.minimum(copies.unique, rows),
-        **found,
+        **optional_amounts,
     )
     if not system.groups:
-        return whole
+        return batch_traffic
     groups = system.groups(s)
-    unique, looked_up = (in_groups(groups.values(), one)[:, None] for one in (accesses.unique_rows, accesses.lookups))
-    return with_groups(settled, whole, groups, unique, looked_up, accesses.unique_rows)
+    unique, looked_up = (in_groups(groups.values(), amounts)[:, None] for amounts in (accesses.unique_rows, accesses.lookups))
+    return with_groups(settled, batch_traffic, groups, unique, looked_up, accesses.unique_rows)

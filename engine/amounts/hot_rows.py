@@ -1,4 +1,4 @@
-"""Hot rows, and popular samples: those all of whose lookups meet hot rows."""
+"""Hot rows, and popular samples, all of whose lookups meet hot rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,15 +15,18 @@ from ..workload.popularity import popularities
 from ..workload.source import Source
 from ..workload.spectrum import EXACT_ROWS, row_shares
 
-SAMPLED = 0.05  # of a file is counted to find its hot rows: FAE's own rate, of mini-batches instead of samples
+SAMPLED = 0.05  # share of a file's batches that is counted to find its hot rows; FAE samples at this rate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HotSet:
-    """The hot rows: of table t its first ones, below number `last[t]`, and the sorted `others` anywhere.
+    """The most popular rows of all tables.
 
-    `layout` are the positions in a batch's ids at which tables start, for `samples` samples; the lookups of an even bag are
-    divided among the `features` of each table.
+    last: (T,) end of each table's leading run of hot rows; a row number below it is hot.
+    others: sorted numbers of hot rows elsewhere.
+    layout: (T+1,) positions in a batch's ids where tables start.
+    samples: samples of a batch.
+    features: features of each table, among which the lookups of an even bag are divided.
     """
 
     last: Ints
@@ -33,31 +36,39 @@ class HotSet:
     features: tuple[int, ...]
 
 
-def hot_set(s: Scenario, capacity: float, given: Source) -> HotSet:
-    """Return the `capacity` most frequent rows over all tables: by the generator's popularity, or counted in a file."""
-    first, none = offsets(s.model), np.empty(0, dtype=np.int64)
-    last, others = first[:-1], none
-    if capacity >= first[-1]:
-        last = first[1:]
-    elif given.training_samples:
-        others = _counted(s, int(capacity), given)
+def hot_set(s: Scenario, capacity: float, origin: Source) -> HotSet:
+    """Return the `capacity` most frequent rows over all tables, expected or counted in a file."""
+    first_rows, no_rows = offsets(s.model), np.empty(0, dtype=np.int64)
+    run_ends, scattered_rows = first_rows[:-1], no_rows
+    if capacity >= first_rows[-1]:
+        run_ends = first_rows[1:]
+    elif origin.training_samples:
+        scattered_rows = _count_hot_rows(s, int(capacity), origin)
     else:
-        last, others = _known(s, capacity, first)
-    return HotSet(last, others, bag_layout(s.model, s.data.batch_size), s.data.batch_size, per_table(s.model, "features"))
+        run_ends, scattered_rows = _expected_hot_rows(s, capacity, first_rows)
+    return HotSet(
+        run_ends, scattered_rows, bag_layout(s.model, s.data.batch_size), s.data.batch_size, per_table(s.model, "features")
+    )
 
 
 def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
-    """Return the share of a batch's samples that are popular, and of its lookups that these make; `starts` as in a Batch."""
-    every = np.ones(hot.samples, dtype=bool)
+    """Return the share of popular samples of a batch, and these samples' share of its lookups.
+
+    `starts` are the positions of uneven bags, as in a Batch.
+    """
+    is_popular = np.ones(hot.samples, dtype=bool)
     for _, _, hot_bags in _hot_lookups(hot, ids, starts):
-        every &= hot_bags.reshape(hot.samples, -1).all(axis=1)
-    share = float(every.mean())
+        is_popular &= hot_bags.reshape(hot.samples, -1).all(axis=1)
+    share = float(is_popular.mean())
     lengths = None if starts is None else np.diff(starts).reshape(-1, hot.samples).sum(axis=0)
-    return share, share if lengths is None else float(lengths[every].sum() / max(len(ids), 1))
+    return share, share if lengths is None else float(lengths[is_popular].sum() / max(len(ids), 1))
 
 
 def hot_shares(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float, float]:
-    """Return the shares of a batch's lookups and of its bags that meet hot rows alone, and the number of these rows."""
+    """Return a batch's shares of hot lookups and of hot bags, and its hot rows.
+
+    A hot bag has lookups of hot rows alone.
+    """
     lookups, rows, bag_shares = 0, 0, []
     for table_ids, is_hot, hot_bags in _hot_lookups(hot, ids, starts):
         lookups, rows = lookups + int(is_hot.sum()), rows + len(np.unique(table_ids[is_hot]))
@@ -66,42 +77,48 @@ def hot_shares(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[floa
 
 
 def _hot_lookups(hot: HotSet, ids: Ints, starts: Ints | None) -> Iterator[tuple[Ints, Flags, Flags]]:
-    """Yield each table's ids, flags of the hot ones, and flags of the bags that have hot ones alone.
+    """Yield each table's ids, flags of hot ids, and flags of bags of hot ids.
 
-    Those are (samples, features), or (samples,) of uneven bags, which are not divided.
+    Flags of bags are (samples, features), or (samples,) of uneven bags, which are not divided.
     """
     layout = hot.layout if starts is None else starts[:: hot.samples]
     for table, (low, high) in enumerate(pairwise(layout)):
-        mine = ids[low:high]
-        met = mine < hot.last[table]
+        table_ids = ids[low:high]
+        is_hot = table_ids < hot.last[table]
         if len(hot.others):
-            place = np.minimum(np.searchsorted(hot.others, mine), len(hot.others) - 1)
-            met |= hot.others[place] == mine
+            place = np.minimum(np.searchsorted(hot.others, table_ids), len(hot.others) - 1)
+            is_hot |= hot.others[place] == table_ids
         if starts is None:
-            each = met.reshape(hot.samples, -1)
-            first = np.arange(hot.features[table]) * each.shape[1] // hot.features[table]
-            yield mine, met, np.logical_and.reduceat(each, first, axis=1)
+            hot_by_sample = is_hot.reshape(hot.samples, -1)
+            bag_starts = np.arange(hot.features[table]) * hot_by_sample.shape[1] // hot.features[table]
+            yield table_ids, is_hot, np.logical_and.reduceat(hot_by_sample, bag_starts, axis=1)
         else:
             hot_bags, bags = np.ones(hot.samples, dtype=bool), starts[table * hot.samples : (table + 1) * hot.samples + 1]
-            hot_bags[np.searchsorted(bags, low + np.flatnonzero(~met), side="right") - 1] = False
-            yield mine, met, hot_bags
+            hot_bags[np.searchsorted(bags, low + np.flatnonzero(~is_hot), side="right") - 1] = False
+            yield table_ids, is_hot, hot_bags
 
 
-def _counted(s: Scenario, capacity: int, given: Source) -> Ints:
-    """Count the ids of a few random mini-batches of a file, one at least; ties go to the lower row number."""
-    batches = -(-(given.training_samples or 0) // s.data.batch_size)
-    chosen = stream(s.data.seed, Purpose.PROFILE).permutation(batches)[: max(1, round(SAMPLED * batches))]
-    rows, count = np.unique(np.concatenate([given.ids(int(n)) for n in chosen]), return_counts=True)
+def _count_hot_rows(s: Scenario, capacity: int, origin: Source) -> Ints:
+    """Return the hot rows by a count of some random batches of a file, at least one.
+
+    Ties go to the lower row number.
+    """
+    batches = -(-(origin.training_samples or 0) // s.data.batch_size)
+    sampled_batches = stream(s.data.seed, Purpose.PROFILE).permutation(batches)[: max(1, round(SAMPLED * batches))]
+    rows, count = np.unique(np.concatenate([origin.ids(int(n)) for n in sampled_batches]), return_counts=True)
     hot: Ints = np.sort(rows[np.argsort(-count, kind="stable")[:capacity]])
     return hot
 
 
-def _known(s: Scenario, capacity: float, first: Ints) -> tuple[Ints, Ints]:
-    """Return where each table's run of hot rows ends, and the hot rows of small tables, whose order folding disturbs."""
-    wanted = np.rint(hottest(s, capacity)[0]).astype(np.int64)
-    last, others = first[:-1] + wanted, [np.empty(0, dtype=np.int64)]
+def _expected_hot_rows(s: Scenario, capacity: float, first_rows: Ints) -> tuple[Ints, Ints]:
+    """Return the ends of each table's run of hot rows, and the hot rows of small tables.
+
+    In small tables the folding of ranks disturbs the order, so that hot rows are no run.
+    """
+    hot_counts = np.rint(hottest(s, capacity)[0]).astype(np.int64)
+    run_ends, scattered_rows = first_rows[:-1] + hot_counts, [np.empty(0, dtype=np.int64)]
     for table, law in enumerate(popularities(s)):
-        if law.rows <= EXACT_ROWS and wanted[table] < law.rows:
-            others.append(first[table] + np.argsort(-row_shares(law), kind="stable")[: wanted[table]])
-            last[table] = first[table]
-    return last, np.sort(np.concatenate(others))
+        if law.rows <= EXACT_ROWS and hot_counts[table] < law.rows:
+            scattered_rows.append(first_rows[table] + np.argsort(-row_shares(law), kind="stable")[: hot_counts[table]])
+            run_ends[table] = first_rows[table]
+    return run_ends, np.sort(np.concatenate(scattered_rows))

@@ -20,15 +20,18 @@ from ..workload.row_spread import spreads
 Groups = Mapping[str, tuple[int, ...]]
 
 
-def _skews(settled: Settled, mine: Flags, by_node: bool) -> Skews:
-    """Return how uneven the lookups and unique rows of some tables lie over GPUs, or over nodes, by the plan in force."""
+def _skews(settled: Settled, in_group: Flags, by_node: bool) -> Skews:
+    """Return the skews of some tables' lookups and unique rows over GPUs, or over nodes.
+
+    The plan in force divides the tables.
+    """
     balance = settled.placement.balance
     if balance is None:
         return Skews()
-    weights = np.broadcast_to(mine.astype(np.float64), (2, len(mine))).copy()
+    weights = np.broadcast_to(in_group.astype(np.float64), (2, len(in_group))).copy()
     amounts = loaded(spreads(settled.scenario), balance.pieces, balance.parts.number, weights)[:2]
     if by_node:
-        amounts = np.array([np.bincount(balance.parts.group, weights=one) for one in amounts])
+        amounts = np.array([np.bincount(balance.parts.group, weights=amount) for amount in amounts])
     return Skews(*map(skew, amounts))
 
 
@@ -37,32 +40,35 @@ def in_groups(groups: Iterable[Sequence[int]], by_table: Floats) -> Floats:
     return np.array([by_table[..., list(tables)].sum(axis=-1) for tables in groups])
 
 
-def with_groups(settled: Settled, whole: Traffic, groups: Groups, rows: Floats, looked_up: Floats, unique: Floats) -> Traffic:
-    """Return traffic with that of each group of tables.
+def with_groups(
+    settled: Settled, total_traffic: Traffic, groups: Groups, rows: Floats, looked_up: Floats, unique: Floats
+) -> Traffic:
+    """Return the total traffic with the traffic of each group of tables added.
 
-    rows, looked_up: unique rows and lookups of each group and batch, (G, N); unique: unique rows by table, (T,), for mixes of
-    row sizes. How uneven a group lies over the parts is expected of the plan in force.
+    rows, looked_up: (G, N) unique rows and lookups of each group and batch.
+    unique: (T,) unique rows by table, for mixes of row sizes.
+    The skew of a group over the parts is the expected one by the plan in force.
     """
     s = settled.scenario
     features, dims = (np.array(per_table(s.model, name)) for name in ("features", "embedding_dim"))
     stateful, pooled = np.array(table_states(s)) > 0, s.data.batch_size * FLOAT32 * features * dims
-    counted = stateful if stateful.any() else np.ones_like(stateful)
+    counted_tables = stateful if stateful.any() else np.ones_like(stateful)
     parts = []
     for number, (name, tables) in enumerate(groups.items()):
-        mine = np.isin(np.arange(s.model.num_tables), tables)
-        skews = _skews(settled, mine, by_node=name == HOST)
+        in_group = np.isin(np.arange(s.model.num_tables), tables)
+        skews = _skews(settled, in_group, by_node=name == HOST)
         part = replace(
-            whole,
-            lookup_skew=np.full_like(whole.rows, skews.lookups),
-            row_skew=np.full_like(whole.rows, skews.rows),
+            total_traffic,
+            lookup_skew=np.full_like(total_traffic.rows, skews.lookups),
+            row_skew=np.full_like(total_traffic.rows, skews.rows),
             rows=rows[number],
             lookups=float(looked_up[number, 0]) if (looked_up[number] == looked_up[number, 0]).all() else looked_up[number],
-            length_bytes=whole.length_bytes * float(mine.mean()),
-            sizes=row_sizes(s, np.where(mine, unique, 0.0), by_lookup=np.where(mine, lookups(s), 0.0)),
-            pooled_bytes=float(pooled[mine].sum()),
-            stateful=stateful_lookups(s, mine),
-            whole_tables=float(mine.sum()),
-            tables=whole.tables * float((mine & counted).sum() / counted.sum()),
+            length_bytes=total_traffic.length_bytes * float(in_group.mean()),
+            sizes=row_sizes(s, np.where(in_group, unique, 0.0), by_lookup=np.where(in_group, lookups(s), 0.0)),
+            pooled_bytes=float(pooled[in_group].sum()),
+            stateful=stateful_lookups(s, in_group),
+            whole_tables=float(in_group.sum()),
+            tables=total_traffic.tables * float((in_group & counted_tables).sum() / counted_tables.sum()),
         )
         parts.append((name, part))
-    return replace(whole, groups=tuple(parts))
+    return replace(total_traffic, groups=tuple(parts))

@@ -1,4 +1,4 @@
-"""Lookups and unique rows of each part in a batch, counted from its ids by the plan that divides the tables."""
+"""Lookups and unique rows of each part in a batch, counted from the batch's ids by the plan that divides the tables."""
 
 from collections.abc import Callable
 
@@ -15,27 +15,30 @@ Counter = Callable[[Ints, Ints], Floats]
 
 
 def counter(model: Model, parts: int, pieces: Pieces, weight: Weight = None) -> Counter:
-    """Return what counts a batch: from its ids, and the unique rows of each table, to (2, parts) lookups and unique rows.
+    """Return a function that counts the lookups and unique rows of each part in a batch.
 
-    Each counts as many times as `weight`, (2, T), says of its table; once without.
+    The function maps a batch's ids and its unique rows by table to (2, parts). Lookups and rows of a table count `weight` (2, T)
+    times, or once without a weight.
     """
-    first, weights = offsets(model), None if weight is None else np.array(weight)
-    alone = pieces.place >= 0
-    table, width, part = (column[alone] for column in (pieces.table, pieces.width, pieces.place))
-    shared = (column[~alone].tolist() for column in (pieces.table, pieces.width, ~pieces.place))
-    spread = [(one, share, pieces.runs[run]) for one, share, run in zip(*shared, strict=True)]
+    first_rows, weights = offsets(model), None if weight is None else np.array(weight)
+    is_undivided = pieces.place >= 0
+    table, width, part = (column[is_undivided] for column in (pieces.table, pieces.width, pieces.place))
+    divided_columns = (column[~is_undivided].tolist() for column in (pieces.table, pieces.width, ~pieces.place))
+    spread = [(divided_table, share, pieces.runs[run]) for divided_table, share, run in zip(*divided_columns, strict=True)]
 
     def count(ids: Ints, unique: Ints) -> Floats:
-        layout = table_ends(ids, first)
+        layout = table_ends(ids, first_rows)
         lookups = np.diff(layout).astype(np.float64)
         counts = (lookups, unique) if weights is None else (lookups * weights[0], unique * weights[1])
-        found = np.array([np.bincount(part, weights=width * each[table], minlength=parts) for each in counts])
-        for one, share, over in spread:
-            mine = share * counted_spread(ids[layout[one] : layout[one + 1]], len(over))
+        part_amounts = np.array(
+            [np.bincount(part, weights=width * table_amounts[table], minlength=parts) for table_amounts in counts]
+        )
+        for divided_table, share, run_parts in spread:
+            run_amounts = share * counted_spread(ids[layout[divided_table] : layout[divided_table + 1]], len(run_parts))
             if weights is not None:
-                mine = mine * weights[:, one, None]
-            for row, amounts in zip(found, mine, strict=True):
-                np.add.at(row, list(over), amounts)
-        return found
+                run_amounts = run_amounts * weights[:, divided_table, None]
+            for row, amounts in zip(part_amounts, run_amounts, strict=True):
+                np.add.at(row, list(run_parts), amounts)
+        return part_amounts
 
     return count

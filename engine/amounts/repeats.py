@@ -1,6 +1,6 @@
-"""Repeated rows of a batch, and how many lookups come back to a row that a small memory beside its controllers had no room for.
+"""Lookups of a batch that come back to a row for which the scratchpad of the near-data logic had no room.
 
-The indices of a batch are known before its rows are read, so that memory keeps the rows that the batch uses most often.
+The indices of a batch are known before its rows are read, so the scratchpad keeps the rows that the batch uses most often.
 """
 
 import numpy as np
@@ -10,37 +10,43 @@ from ..scenario.scenario import Scenario
 from ..workload.popularity import alike
 from ..workload.spectrum import spectra
 
-OFTEN = 64  # rows used more often than this in a batch are few; they are taken as used equally often
+OFTEN = 64  # uses of a row in a batch; the few rows with more uses are taken as used equally often
 
 
 def expected_again(s: Scenario, room: float) -> float:
-    """Return the expected lookups of a batch whose row was read before and had no place among `room` rows.
+    """Return a batch's expected lookups of rows read before that had no place among `room` rows.
 
-    Uses of a row in a batch are taken as Poisson; locality is not looked at.
+    Uses of a row in a batch are taken as Poisson; locality is left out.
     """
-    every = alike(s)
-    tables, of = spectra(every.laws), s.data.batch_size * np.array(every.pooling, dtype=np.float64)
+    kinds = alike(s)
+    tables, lookups = spectra(kinds.laws), s.data.batch_size * np.array(kinds.pooling, dtype=np.float64)
     classes = np.diff(tables.start, append=len(tables.p))
-    mean, rows = np.repeat(of, classes) * tables.p, np.repeat(every.tables, classes) * tables.rows
-    chance, used = np.exp(-mean), np.zeros(OFTEN + 1)
-    left, uses = rows @ -np.expm1(-mean), float(rows @ mean)
+    mean, rows = np.repeat(lookups, classes) * tables.p, np.repeat(kinds.tables, classes) * tables.rows
+    chance, rows_by_uses = np.exp(-mean), np.zeros(OFTEN + 1)
+    used_rows, uses = rows @ -np.expm1(-mean), float(rows @ mean)
     for times in range(1, OFTEN):
         chance = chance * mean / times
-        used[times] = rows @ chance
-    more = max(left - used.sum(), 0.0)
-    return _beyond(used, more, uses - float(np.arange(OFTEN + 1) @ used), room)
+        rows_by_uses[times] = rows @ chance
+    frequent_rows = max(used_rows - rows_by_uses.sum(), 0.0)
+    return _repeats_without_room(rows_by_uses, frequent_rows, uses - float(np.arange(OFTEN + 1) @ rows_by_uses), room)
 
 
 def counted_again(ids: Ints, room: float) -> float:
-    """Return the same for the ids of one batch."""
-    used = np.bincount(np.unique(ids, return_counts=True)[1]).astype(np.float64)
-    return _beyond(used, 0.0, 0.0, room)
+    """Return a batch's lookups of rows read before that had no place, counted from `ids`."""
+    rows_by_uses = np.bincount(np.unique(ids, return_counts=True)[1]).astype(np.float64)
+    return _repeats_without_room(rows_by_uses, 0.0, 0.0, room)
 
 
-def _beyond(used: Floats, more: float, uses: float, room: float) -> float:
-    """Return repeats beyond the room; `used[n]` rows are used n times each, and `more` rows, which come first, `uses` times."""
-    rows = np.concatenate(([more], used[::-1]))
-    repeats = np.concatenate(([max(uses - more, 0.0)], (used * np.maximum(np.arange(len(used)) - 1, 0))[::-1]))
-    before = np.cumsum(rows) - rows
-    held = np.clip(room - before, 0.0, rows) / np.maximum(rows, 1e-300)
-    return float(((1 - held) * repeats).sum())
+def _repeats_without_room(rows_by_uses: Floats, frequent_rows: float, frequent_uses: float, room: float) -> float:
+    """Return the repeated lookups of rows without room.
+
+    Rows used most often have their place first. `rows_by_uses[n]` rows are used n times each; the `frequent_rows` have
+    `frequent_uses` uses together.
+    """
+    rows = np.concatenate(([frequent_rows], rows_by_uses[::-1]))
+    repeats = np.concatenate(
+        ([max(frequent_uses - frequent_rows, 0.0)], (rows_by_uses * np.maximum(np.arange(len(rows_by_uses)) - 1, 0))[::-1])
+    )
+    rows_ahead = np.cumsum(rows) - rows
+    kept_share = np.clip(room - rows_ahead, 0.0, rows) / np.maximum(rows, 1e-300)
+    return float(((1 - kept_share) * repeats).sum())

@@ -1,1 +1,1 @@
-"""Who strikes, when, and what is lost: `fault` (instants and strikes), `catalog` (a row each), published `rates`."""
+"""Faults, their strikes and losses: `fault` (instants and strikes), `catalog` (a row each), published `rates`."""

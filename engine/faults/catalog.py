@@ -1,4 +1,4 @@
-"""The catalogue of faults: a table each in catalog.toml, and here how those strike that do not by knobs of their own."""
+"""The catalogue of faults: a table each in catalog.toml; this module has the strikes that follow from other faults' knobs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -12,29 +12,29 @@ from .fault import Fault, Strike, coins, strikes_by_knobs
 
 
 def _power_losses(scenario: Scenario) -> Iterator[Strike]:
-    """Yield the power losses in which the flush of accepted writes works."""
+    """Yield the power losses in which the flush of accepted writes succeeds."""
     faults = scenario.faults
     if faults.flush_failure_share == 1:
         return iter(())
-    worse = coins(faults.flush_failure_share, faults.seed, "power-loss")
-    return compress(strikes_by_knobs(scenario, "power-loss"), (not failed for failed in worse))
+    flush_fails = coins(faults.flush_failure_share, faults.seed, "power-loss")
+    return compress(strikes_by_knobs(scenario, "power-loss"), (not failed for failed in flush_fails))
 
 
 def _flush_failures(scenario: Scenario) -> Iterator[Strike]:
-    """Yield its own strikes, and the share of power losses in which the flush fails."""
+    """Yield the flush failures by their own knobs, and the power losses in which the flush fails."""
     faults, name = scenario.faults, "flush-failure"
-    worse = coins(faults.flush_failure_share, faults.seed, "power-loss")
-    struck_too = compress(strikes_by_knobs(scenario, "power-loss"), worse) if faults.flush_failure_share else iter(())
-    return merge(strikes_by_knobs(scenario, name), (replace(one, fault=name) for one in struck_too))
+    flush_fails = coins(faults.flush_failure_share, faults.seed, "power-loss")
+    failed_flushes = compress(strikes_by_knobs(scenario, "power-loss"), flush_fails) if faults.flush_failure_share else iter(())
+    return merge(strikes_by_knobs(scenario, name), (replace(strike, fault=name) for strike in failed_flushes))
 
 
 def _shocks(scenario: Scenario) -> Iterator[Strike]:
-    """Yield the strikes that hit several nodes, of which the slowest repair holds all of them up."""
+    """Yield the strikes that hit several nodes; the slowest repair holds up all of these nodes."""
     return strikes_by_knobs(scenario, "correlated-shock", scenario.faults.correlated_shock_nodes)
 
 
 def _none_by_itself(scenario: Scenario) -> Iterator[Strike]:
-    """Yield nothing: the fault only makes others worse, and is drawn with them."""
+    """Yield no strike: the fault only makes other faults worse, and is drawn with them."""
     return iter(())
 
 

@@ -1,4 +1,4 @@
-"""A fault: when it strikes, where, and what it destroys; the run takes all of them as one stream of strikes.
+"""Faults: when and where a fault strikes, and what the fault destroys; a run takes all faults as one stream of strikes.
 
 Instants come from renewal processes, lists and replayed traces, each class and node on a random stream of its own. Published
 rates are a file each in engine/faults/rates: how often a unit of a machine is struck, by class of fault.
@@ -25,7 +25,7 @@ from ..units import HOUR
 FOLDER = Path(__file__).parent / "rates"
 # fail-stop ends the job; fail-slow slows it; damage spoils what memory holds; a report destroys nothing.
 Kind = Literal["fail-stop", "fail-slow", "damage", "report"]
-# Of what there is one to strike in a machine; a class's MTBF is that of one of them.
+# The unit of a machine that a fault strikes; a class's MTBF is that of one unit.
 Unit = Literal["site", "node", "gpu"]
 # What can be lost: volatile state of GPU or host, writes queued in the memory's controller or already accepted by
 # the medium, its content for good, one 64 B line, bits without a trace, posted writes on the link.
@@ -34,9 +34,10 @@ Loss = Literal["gpu", "host", "device", "fenced", "media", "line", "bits", "link
 
 @dataclass(frozen=True)
 class Hazard:
-    """How often something strikes: `mtbf` seconds on average, None for never, and at the instants `at`, in seconds.
+    """The strikes of a fault at one node: random instants and listed ones.
 
-    Intervals follow Weibull's distribution of this `shape` and of mean `mtbf`: 1 is exponential, less has infant mortality.
+    `mtbf` is the mean seconds between strikes, None for never; `at` are listed instants in seconds. Intervals
+    follow Weibull's distribution of this `shape` and of mean `mtbf`: 1 is exponential, less has infant mortality.
     """
 
     mtbf: float | None = None
@@ -51,28 +52,34 @@ def generator(seed: int, stream: str, node: int = 0) -> np.random.Generator:
 
 
 def instants(hazard: Hazard, seed: int, stream: str, node: int = 0) -> Iterator[float]:
-    """Yield the instants in seconds, in rising order: the listed ones, and without end the random ones."""
+    """Yield a hazard's instants in seconds, in rising order: listed instants, and random ones without end."""
     return merge(sorted(hazard.at), _renewals(hazard, generator(seed, stream, node)))
 
 
 def _renewals(hazard: Hazard, rng: np.random.Generator) -> Iterator[float]:
     if hazard.mtbf is None:
         return
-    scale, now = hazard.mtbf / gamma(1 + 1 / hazard.shape), 0.0
+    scale, seconds = hazard.mtbf / gamma(1 + 1 / hazard.shape), 0.0
     while True:
-        now += scale * float(rng.weibull(hazard.shape))
-        yield now
+        seconds += scale * float(rng.weibull(hazard.shape))
+        yield seconds
 
 
 def repair_times(median_seconds: float, sigma: float, seed: int, stream: str, node: int = 0) -> Iterator[float]:
-    """Yield lognormal durations without end; `sigma` is the deviation of the logarithm, 0 for the median itself."""
+    """Yield lognormal durations without end.
+
+    `sigma` is the deviation of the logarithm, 0 for the median itself.
+    """
     rng = generator(seed, f"repair of {stream}", node)
     while True:
         yield median_seconds * float(np.exp(sigma * rng.standard_normal()))
 
 
 def coins(share: float, seed: int, stream: str, node: int = 0) -> Iterator[bool]:
-    """Yield without end whether each strike of a stream is one of a `share` that is worse than the others."""
+    """Yield a flag for each strike of a stream, without end.
+
+    A `share` of the flags is true.
+    """
     rng = generator(seed, f"share of {stream}", node)
     while True:
         yield float(rng.random()) < share
@@ -80,20 +87,34 @@ def coins(share: float, seed: int, stream: str, node: int = 0) -> Iterator[bool]
 
 @cache
 def published(name: str) -> dict[str, Any]:
-    """Return a file of rates: its title and source, and by class of fault the events, units and hours with their source."""
+    """Return a file of published rates as its tables.
+
+    The file has its title and source, and by class of fault the events, units and hours with their source.
+    """
     return loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def mtbfs(name: str) -> dict[str, float]:
-    """Return by class of fault the mean seconds between two at one unit: units watched, times hours, over events."""
+    """Return by class of fault the mean seconds between two faults at one unit.
+
+    The mean is the units watched, times hours, over events.
+    """
     faults = published(name)["faults"] if name != NO_RATES else {}
-    return {fault: one["units"] * one["hours"] * HOUR / one["events"] for fault, one in faults.items()}
+    return {fault: counts["units"] * counts["hours"] * HOUR / counts["events"] for fault, counts in faults.items()}
 
 
 @dataclass(frozen=True, order=True)
 class Strike:
-    """One strike at `at` seconds of the run: noticed `detect` seconds later, and then `repair` seconds in repair."""
+    """One strike of a fault.
+
+    at: time in the run [s].
+    fault: name of the fault.
+    node: number of the node.
+    detect: time from the strike to its detection [s].
+    repair: time of the repair after the detection [s].
+    nodes: nodes that the strike hits.
+    """
 
     at: float
     fault: str
@@ -105,17 +126,21 @@ class Strike:
     @property
     def kind(self) -> "Fault":
         """The fault that strikes."""
-        found: Fault = load("faults", self.fault)
-        return found
+        fault: Fault = load("faults", self.fault)
+        return fault
 
 
 @dataclass(frozen=True)
 class Fault:
     """A row of the catalogue of faults.
 
-    `message` follows "in batch n: " on the list of events and says what happened. Rates are those of one `unit`, which is
-    `repaired` before the restart. `own_strikes` yields strikes in rising order, maybe without end, of a fault that
-    strikes otherwise than by the instants and the MTBF of the knobs of its name.
+    id, title, summary: name, title and sentence of the fault.
+    kind: effect of the fault on the job.
+    destroys: states and media that are lost.
+    message: event text after "in batch n: ".
+    unit: unit of a machine that the fault strikes; rates are those of one unit.
+    repaired: whether the unit is repaired before the restart.
+    own_strikes: strikes in rising order, perhaps without end, where the knobs of the fault's name do not give them.
     """
 
     id: str
@@ -135,19 +160,25 @@ class Fault:
 
     @property
     def stops(self) -> bool:
-        """Whether the job ends with it and has to recover; poison does, as its reader gets an error."""
+        """Whether the fault ends the job, which has to recover.
+
+        Poison ends the job too, as its reader gets an error.
+        """
         return self.kind == "fail-stop" or "line" in self.destroys
 
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
-    """Yield the strikes of all faults in order; of several at one instant, in the order of their names."""
+    """Yield the strikes of all faults in order of time.
+
+    Strikes at one instant are in order of name.
+    """
     return merge(*(strikes_of(scenario, name) for name in names("faults")))
 
 
 def strikes_of(scenario: Scenario, name: str) -> Iterator[Strike]:
     """Yield the strikes of one fault."""
-    own = load("faults", name).own_strikes
-    return own(scenario) if own else strikes_by_knobs(scenario, name)
+    own_strikes = load("faults", name).own_strikes
+    return own_strikes(scenario) if own_strikes else strikes_by_knobs(scenario, name)
 
 
 @lru_cache(maxsize=64)
@@ -157,46 +188,63 @@ def active(scenario: Scenario) -> frozenset[str]:
 
 
 def mtbf(scenario: Scenario, name: str) -> float | None:
-    """Return the mean seconds between two strikes of a class at one unit: its own knob's, else the published rate's."""
+    """Return the mean seconds between two strikes of a class at one unit; None for never.
+
+    The knob of the class says the mean, else the published rate.
+    """
     hours: float | None = getattr(scenario.faults, f"{name.replace('-', '_')}_mtbf_hours", None)
     return mtbfs(scenario.faults.rates).get(name) if hours is None else hours * HOUR
 
 
 def strikes_by_knobs(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[Strike]:
-    """Yield the strikes of class `name`: its own knobs, the trace's and the chosen rates', each node on its own stream."""
-    given, faults = name.replace("-", "_"), scenario.faults
-    listed: tuple[float, ...] = getattr(faults, f"{given}_at_seconds", ())
+    """Yield the strikes of class `name` by its knobs, the trace and the published rates.
+
+    Each node has a random stream of its own; a strike hits `nodes` nodes.
+    """
+    knob_prefix, faults = name.replace("-", "_"), scenario.faults
+    listed_seconds: tuple[float, ...] = getattr(faults, f"{knob_prefix}_at_seconds", ())
     fault: Fault = load("faults", name)
     every_unit = mtbf(scenario, name)
     mean = _by_node(scenario, every_unit, fault.unit) if every_unit else []
-    traced = [one for one in replay(faults.trace) if one.fault == name]
-    at = {node: tuple(one.at for one in traced if one.node == node) for node in {one.node for one in traced}}
-    at[0] = (*at.get(0, ()), *listed)
+    traced = [strike for strike in replay(faults.trace) if strike.fault == name]
+    seconds_by_node = {
+        node: tuple(strike.at for strike in traced if strike.node == node) for node in {strike.node for strike in traced}
+    }
+    seconds_by_node[0] = (*seconds_by_node.get(0, ()), *listed_seconds)
     streams = []
-    for node in sorted({*at, *range(len(mean))}):
-        rate = Hazard(mean[node] if node < len(mean) else None, faults.weibull_shape, at.get(node, ()))
+    for node in sorted({*seconds_by_node, *range(len(mean))}):
+        rate = Hazard(mean[node] if node < len(mean) else None, faults.weibull_shape, seconds_by_node.get(node, ()))
         streams.append(_with_repairs(scenario, name, node, instants(rate, faults.seed, name, node), fault.repaired, nodes))
     return merge(*streams)
 
 
 def _by_node(scenario: Scenario, mtbf: float, unit: Unit) -> list[float]:
-    """Return the seconds between strikes of each node: more units and lemons are struck more often; a site counts as one node."""
+    """Return the mean seconds between strikes of each node.
+
+    A node with more units, or a lemon, is struck more often; a site counts as one node.
+    """
     if unit == "site":
         return [mtbf]
     machine, faults = scenario.machine, scenario.faults
-    gpus = [min(machine.gpus_per_node, machine.num_gpus - first) for first in range(0, machine.num_gpus, machine.gpus_per_node)]
+    gpus = [
+        min(machine.gpus_per_node, machine.num_gpus - first_gpu)
+        for first_gpu in range(0, machine.num_gpus, machine.gpus_per_node)
+    ]
     units = gpus if unit == "gpu" else [1] * len(gpus)
-    return [mtbf / each / faults.machines / (1.0 if node else faults.lemon_factor) for node, each in enumerate(units)]
+    return [mtbf / unit_count / faults.machines / (1.0 if node else faults.lemon_factor) for node, unit_count in enumerate(units)]
 
 
 def _with_repairs(
     scenario: Scenario, name: str, node: int, instants: Iterator[float], repaired: bool, nodes: int
 ) -> Iterator[Strike]:
-    """Attach to each instant how long it takes to notice and to repair: of several nodes, the slowest."""
+    """Yield a strike for each instant, with seconds of detection and of repair.
+
+    Of several nodes, the slowest repair counts.
+    """
     faults = scenario.faults
-    noticed = repair_times(faults.detect_seconds, faults.detect_sigma, faults.seed, f"detection of {name}", node)
-    late = coins(faults.late_detection_share, faults.seed, f"late detection of {name}", node)
+    detection_times = repair_times(faults.detect_seconds, faults.detect_sigma, faults.seed, f"detection of {name}", node)
+    is_late = coins(faults.late_detection_share, faults.seed, f"late detection of {name}", node)
     repairs = repair_times(faults.repair_median_seconds if repaired else 0.0, faults.repair_sigma, faults.seed, name, node)
-    for at in instants:
-        detect = next(noticed) + (faults.late_detection_seconds if next(late) else 0.0)
-        yield Strike(at, name, node, detect, max(islice(repairs, nodes)), nodes)
+    for seconds in instants:
+        detect = next(detection_times) + (faults.late_detection_seconds if next(is_late) else 0.0)
+        yield Strike(seconds, name, node, detect, max(islice(repairs, nodes)), nodes)

@@ -1,6 +1,6 @@
-"""What a run trains on: batches of ids, drawn, read or expected.
+"""The workload of a run: batches of ids, drawn by the generator, read from a file, or expected.
 
 Read `popularity` (how lookups spread over rows), `sampling` and `locality` (ids of a batch), `generator` and `readers` (the two
-origins of batches), `batch` and `source` (either behind one value); then `spectrum`, `expected`, `accesses` and `caching`
-(what to expect of the accesses).
+origins of batches), `batch` and `source` (both origins behind one interface); then `spectrum`, `expected`, `accesses` and
+`caching` (expected accesses).
 """

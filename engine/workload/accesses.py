@@ -1,4 +1,4 @@
-"""Accesses of a batch: lookups, unique and shared rows of each table, as the popularity lets expect."""
+"""Expected accesses of a batch: lookups, unique rows and shared rows of each table, by the popularity."""
 
 import numpy as np
 
@@ -12,24 +12,24 @@ from .spectrum import id_space, spectra
 
 @remembered(most=64)
 def expected(scenario: Scenario) -> Accesses:
-    """Return what a batch of the generator's steady state is expected to touch.
+    """Return the expected accesses of a batch in the generator's steady state, by table.
 
-    Machines, systems and draws of constants differ far more often than what is trained on what.
+    Answers are kept by model and data: machines, systems and drawn constants differ far more often.
     """
-    every = alike(scenario)
-    each = np.array(every.pooling, dtype=np.float64) * scenario.data.batch_size
-    steady = touched(spectra(every.laws), each, scenario.data.locality)
-    found = Accesses(*(part[every.kind] for part in steady))
-    for shared in found:
-        shared.flags.writeable = False
-    return found
+    kinds = alike(scenario)
+    kind_lookups = np.array(kinds.pooling, dtype=np.float64) * scenario.data.batch_size
+    steady = touched(spectra(kinds.laws), kind_lookups, scenario.data.locality)
+    accesses = Accesses(*(part[kinds.kind] for part in steady))
+    for amounts in accesses:
+        amounts.flags.writeable = False
+    return accesses
 
 
 def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats:
-    """Return the lookups per batch that miss an LRU cache of `capacity_rows` rows over all tables, one per capacity.
+    """Return the lookups per batch that miss an LRU cache over all tables, one per capacity.
 
-    Lookups count as mixed over tables: within 0.5 points of the exact cache where it holds the rows of ten batches;
-    in one of a few batches, where the tables' turns inside a batch still show, within some 2 points.
+    Lookups count as mixed over tables: within 0.5 points of the exact cache where the cache holds the rows of ten batches;
+    in a cache for a few batches, where the tables' turns inside a batch still show, within some 2 points.
     """
     space = id_space(scenario)
     misses: Floats = lookups(scenario).sum() * (1 - hit_rate(space, capacity_rows, scenario.data.locality))

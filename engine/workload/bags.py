@@ -1,8 +1,9 @@
-"""Bags of uneven length: how many rows a sample looks up in a table, if not as many as every other sample.
+"""Bags of uneven length: the number of rows that a sample looks up in a table, where it differs between samples.
 
-A length has the table's pooling factor as its mean, and a coefficient of variation. Up to a Poisson's, each lookup leaves its own
-sample for any other with some chance; beyond, samples differ in how active they are, by a gamma law, and lengths are negative
-binomial (Greenwood and Yule, 1920). A batch has as many lookups in a table as with even bags: only where bags end is drawn.
+A length has the table's pooling factor as its mean, and a coefficient of variation. Up to the variation of a Poisson law, each
+lookup leaves its own sample for any other with some chance; beyond, samples differ in activity by a gamma law, and lengths are
+negative binomial (Greenwood and Yule, 1920). A batch has as many lookups in a table as with even bags: only the ends of bags are
+drawn.
 """
 
 from typing import Any
@@ -14,8 +15,8 @@ from ..scenario.data import by_table
 from ..scenario.scenario import KNOBS, Scenario, per_table
 
 MOST_CV = KNOBS["data.bag_length_cv"].high or 0.0
-FEWEST_ACTIVE = 1e-3  # shape of the gamma law; below it all lookups of a batch are one sample's anyway
-TAIL = 30.0  # mean distances of a length's exponential tail, beyond which nothing is left
+FEWEST_ACTIVE = 1e-3  # least shape of the gamma law; with a smaller shape one sample has all lookups of a batch anyway
+TAIL = 30.0  # mean distances of a length's exponential tail; chances beyond are left out
 
 
 def length_cv(s: Scenario) -> tuple[float, ...]:
@@ -24,56 +25,63 @@ def length_cv(s: Scenario) -> tuple[float, ...]:
 
 
 def uneven_bags(s: Scenario) -> int:
-    """Return how many bags of a sample, one of each feature, are of uneven length."""
+    """Return the number of a sample's bags, one a feature, that have uneven length."""
     return int(sum(features for features, cv in zip(per_table(s.model, "features"), length_cv(s), strict=True) if cv))
 
 
 def spread(lengths: Ints | int) -> float:
-    """Return the coefficient of variation of lengths as the knob takes it; 0 for the one that all bags have."""
+    """Return the coefficient of variation of lengths, as the knob takes it.
+
+    One length as an int, which all bags have, gives 0.
+    """
     if isinstance(lengths, int) or not lengths.any():
         return 0.0
     return float(f"{min(float(lengths.std() / lengths.mean()), MOST_CV):.3g}")
 
 
 def law(mean: Any, cv: Any) -> tuple[Any, Any]:
-    """Return the share of lookups that leave their own sample, and the shape of the gamma law of activity, infinite if even.
+    """Return the share of lookups that leave their sample, and the shape of the activity's law.
 
-    Their variances are mean (1 - (1 - share)²) and mean + mean² / shape.
+    The shape is that of a gamma law, infinite where all samples are equally active. Variances of the two laws are
+    mean (1 - (1 - share)²) and mean + mean² / shape.
     """
-    beyond = np.asarray(mean * cv**2, dtype=np.float64)  # variance over mean: a Poisson's is 1
+    dispersion = np.asarray(mean * cv**2, dtype=np.float64)  # variance over mean: a Poisson's is 1
     with np.errstate(divide="ignore"):
-        shape = np.where(beyond > 1, mean / np.maximum(beyond - 1, 0.0), np.inf)
-    return 1 - np.sqrt(np.maximum(1 - beyond, 0.0)), shape
+        shape = np.where(dispersion > 1, mean / np.maximum(dispersion - 1, 0.0), np.inf)
+    return 1 - np.sqrt(np.maximum(1 - dispersion, 0.0)), shape
 
 
 def lengths(random: np.random.Generator, samples: int, mean: int, cv: float) -> Ints:
-    """Return (B,) lengths of a table's bags, B * mean together, whose sample variance is expected to be (mean * cv)².
+    """Draw (B,) lengths of a table's bags, B * mean together.
 
-    The largest that a batch can have is one bag of all: cv² = B.
+    Their expected variance is (mean * cv)². The largest possible cv puts all lookups of a batch into one bag: cv² = B.
     """
     if not cv:
         return np.full(samples, mean, dtype=np.int64)
-    loose, shape = law(mean, cv)
-    kept = random.binomial(mean, 1 - loose, samples) if loose < 1 else np.zeros(samples, dtype=np.int64)
+    leaving_share, shape = law(mean, cv)
+    own_lookups = random.binomial(mean, 1 - leaving_share, samples) if leaving_share < 1 else np.zeros(samples, dtype=np.int64)
     active = np.full(samples, 1 / samples)
     if np.isfinite(shape):  # a batch's fixed sum takes away a share cv² / B of the spread, which the shape gives back
         active = random.dirichlet(np.full(samples, max(float(shape) * (1 - cv**2 / samples), FEWEST_ACTIVE)))
-    found: Ints = kept + random.multinomial(samples * mean - int(kept.sum()), active)
-    return found
+    bag_lengths: Ints = own_lookups + random.multinomial(samples * mean - int(own_lookups.sum()), active)
+    return bag_lengths
 
 
 def generating(mean: Any, cv: Any, z: Any) -> Any:
-    """Return the mean of z^length, for real or complex z: of a batch of many samples."""
-    loose, shape = law(mean, cv)
-    some = np.where(np.isfinite(shape), shape, 1.0)
-    binomial = (loose + (1 - loose) * z) ** mean * np.exp(-mean * loose * (1 - z))
-    return np.where(np.isfinite(shape), (1 + mean * (1 - z) / some) ** -some, binomial)
+    """Return the mean of z^length over a batch of many samples, for real or complex z."""
+    leaving_share, shape = law(mean, cv)
+    finite_shape = np.where(np.isfinite(shape), shape, 1.0)
+    binomial = (leaving_share + (1 - leaving_share) * z) ** mean * np.exp(-mean * leaving_share * (1 - z))
+    return np.where(np.isfinite(shape), (1 + mean * (1 - z) / finite_shape) ** -finite_shape, binomial)
 
 
 def chances(mean: int, cv: float) -> Floats:
-    """Return the chance of each length from 0 on, as far as there is any: a Fourier transform of `generating`."""
+    """Return the chance of each length from 0 on, by a Fourier transform of `generating`.
+
+    Lengths with no measurable chance are left out.
+    """
     _, shape = law(mean, cv)
-    most = 2 * mean + TAIL * (1 + np.sqrt(mean) + mean / float(shape))
-    count = 1 << int(np.ceil(np.log2(most)))
-    found: Floats = np.fft.ifft(generating(mean, cv, np.exp(-2j * np.pi * np.arange(count) / count))).real
-    return np.maximum(found, 0.0)
+    longest = 2 * mean + TAIL * (1 + np.sqrt(mean) + mean / float(shape))
+    count = 1 << int(np.ceil(np.log2(longest)))
+    probabilities: Floats = np.fft.ifft(generating(mean, cv, np.exp(-2j * np.pi * np.arange(count) / count))).real
+    return np.maximum(probabilities, 0.0)

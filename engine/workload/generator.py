@@ -1,4 +1,4 @@
-"""The generator: dense features, ids that may depend on each other inside a sample, and the hidden model that clicks."""
+"""The generator: dense features, ids that may depend on each other inside a sample, and labels by a hidden model."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +20,14 @@ CALIBRATION = 2**41
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A recipe with the arrays that drawing needs: tables to draw from, first rows, lookups per sample, log-normal shapes."""
+    """A recipe with the arrays that drawing needs.
+
+    recipe: the recipe itself.
+    sampler: alias tables to draw ranks from.
+    offsets: (T+1,) tables' first rows.
+    bags: (T+1,) positions of tables' lookups in a sample.
+    location, spread: (F,) parameters of the dense features' log-normal law.
+    """
 
     recipe: Recipe
     sampler: sampling.Sampler
@@ -32,17 +39,23 @@ class Prepared:
 
 @lru_cache(maxsize=8)
 def prepare(recipe: Recipe) -> Prepared:
-    """Return a recipe ready to draw from; each dense feature gets its own location and spread from the seed."""
+    """Return a recipe ready to draw from.
+
+    Each dense feature gets its own location and spread from the seed.
+    """
     shapes = stream(recipe.seed, Purpose.SHAPES)
     location = shapes.uniform(-0.5, 3.0, recipe.num_dense).astype(np.float32)
     spread = shapes.uniform(0.8, 1.6, recipe.num_dense).astype(np.float32)
-    rows = np.concatenate(([0], np.cumsum([item.rows for item in recipe.popularities], dtype=np.int64)))
+    rows = np.concatenate(([0], np.cumsum([law.rows for law in recipe.popularities], dtype=np.int64)))
     bags = np.concatenate(([0], np.cumsum(recipe.pooling, dtype=np.int64)))
     return Prepared(recipe, sampling.sampler(recipe.popularities), rows, bags, location, spread)
 
 
 def dense(prepared: Prepared, n: int, samples: int) -> Singles:
-    """Return (samples, F) dense features of batch n: log(1+x) of log-normal counts x, as Criteo's are after reading."""
+    """Return (samples, F) dense features of batch n.
+
+    A feature is log(1+x) of a log-normal count x, as Criteo's are after reading.
+    """
     normal = stream(prepared.recipe.seed, Purpose.DENSE, n).standard_normal((samples, len(prepared.spread)), dtype=np.float32)
     normal *= prepared.spread
     normal += prepared.location
@@ -51,21 +64,21 @@ def dense(prepared: Prepared, n: int, samples: int) -> Singles:
 
 
 def ids(prepared: Prepared, n: int, samples: int) -> Ints:
-    """Return the ids of batch n, each independent of all others but for those of linked tables."""
-    made_of, bags, first = prepared.recipe, prepared.bags, prepared.offsets
-    drawn = sampling.draw(prepared.sampler, key(made_of.seed, Purpose.IDS, n), bags * samples, first)
-    starts = bag_starts(prepared, n, samples) if made_of.links else None
-    return link(drawn, n, made_of, bags, first, starts)
+    """Return the ids of batch n; only ids of linked tables depend on each other."""
+    recipe, bags, first_rows = prepared.recipe, prepared.bags, prepared.offsets
+    independent_ids = sampling.draw(prepared.sampler, key(recipe.seed, Purpose.IDS, n), bags * samples, first_rows)
+    starts = bag_starts(prepared, n, samples) if recipe.links else None
+    return link(independent_ids, n, recipe, bags, first_rows, starts)
 
 
 def bag_starts(prepared: Prepared, n: int, samples: int) -> Ints | None:
-    """Return where each bag of batch n begins in its ids, and where the last ends; None where all bags are even."""
-    made_of = prepared.recipe
-    if not any(made_of.length_cv):
+    """Return (T * B + 1,) positions in the ids where batch n's bags begin; None if even."""
+    recipe = prepared.recipe
+    if not any(recipe.length_cv):
         return None
-    random = stream(made_of.seed, Purpose.LENGTHS, n)
-    drawn = (lengths(random, samples, mean, cv) for mean, cv in zip(made_of.pooling, made_of.length_cv, strict=True))
-    return np.cumsum(np.concatenate((np.zeros(1, dtype=np.int64), *drawn)))
+    random = stream(recipe.seed, Purpose.LENGTHS, n)
+    bag_lengths = (lengths(random, samples, mean, cv) for mean, cv in zip(recipe.pooling, recipe.length_cv, strict=True))
+    return np.cumsum(np.concatenate((np.zeros(1, dtype=np.int64), *bag_lengths)))
 
 
 def chances(prepared: Prepared, n: int, samples: int) -> Floats:
@@ -74,7 +87,7 @@ def chances(prepared: Prepared, n: int, samples: int) -> Floats:
 
 
 BEST_AUC = 0.80
-SHARES = (0.3, 0.5, 0.2)  # of the logit's variance: dense, ids, pairs
+SHARES = (0.3, 0.5, 0.2)  # shares of the logit's variance: dense features, ids, pairs of tables
 PAIRS = 4
 CHUNK = 512
 LOOKUPS = 2**23
@@ -83,7 +96,16 @@ HALVINGS = 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Teacher:
-    """Weights of the logit: (F,) for dense features, one for all bags, (K,) for the products of `pairs` (K, 2) of tables."""
+    """The hidden model that decides clicks: weights of the logit.
+
+    key: key of the hash that gives ids their effects.
+    intercept: constant of the logit.
+    dense: (F,) weights of dense features.
+    bags: weight of the sum of bag effects.
+    centre: (T,) mean effect of each table's bags.
+    pairs: (K, 2) tables whose effects are multiplied.
+    products: (K,) weights of the products.
+    """
 
     key: np.uint64
     intercept: float
@@ -100,8 +122,8 @@ def teacher(recipe: Recipe) -> Teacher:
     random = stream(recipe.seed, Purpose.TEACHER)
     weights = random.standard_normal(recipe.num_dense)
     tables = len(recipe.pooling)
-    every = np.array(np.triu_indices(min(tables, 512), 1)).T
-    pairs = every[random.permutation(len(every))[:PAIRS]]
+    table_pairs = np.array(np.triu_indices(min(tables, 512), 1)).T
+    pairs = table_pairs[random.permutation(len(table_pairs))[:PAIRS]]
     signs = random.choice([-1.0, 1.0], len(pairs))
     hidden = key(recipe.seed, Purpose.TEACHER, 1)
     inputs, effects = _sample(prepare(recipe), hidden)
@@ -115,7 +137,10 @@ def teacher(recipe: Recipe) -> Teacher:
 
 
 def logits(teacher: Teacher, dense: Singles, ids: Ints, bags: Ints, starts: Ints | None = None) -> Floats:
-    """Return (B,) logits of a batch; `bags` are the (T+1,) positions of the tables' lookups within a sample, if even."""
+    """Return (B,) logits of a batch.
+
+    `bags` (T+1,) are the tables' positions in a sample of even bags.
+    """
     effects = bag_effects(ids, bags, len(dense), teacher.key, starts)
     products = _products(effects - teacher.centre, teacher.pairs, teacher.products)
     linear: Floats = (dense * teacher.dense).sum(axis=1) + teacher.bags * effects.sum(axis=1)
@@ -133,7 +158,10 @@ def sigmoid(x: Floats) -> Floats:
 
 
 def bag_effects(ids: Ints, bags: Ints, samples: int, key: np.uint64, starts: Ints | None = None) -> Floats:
-    """Return (B, T) means over each bag of its ids' effects, 0 if empty: four 16-bit parts of a hash add up to a near normal."""
+    """Return (B, T) mean effects of each bag's ids, 0 if empty.
+
+    An id's effect is the sum of four 16-bit parts of a hash, which is nearly normal.
+    """
     effects = np.zeros((samples, len(bags) - 1))
     _add_effects(ids, bags, starts, key, effects)
     return effects
@@ -144,16 +172,16 @@ def _add_effects(ids: Ints, bags: Ints, starts: Ints | None, key: np.uint64, eff
     low = np.uint64(0xFFFF)
     for table in range(len(bags) - 1):
         size = bags[table + 1] - bags[table]
-        at = bags[table] * len(effects)
+        position = bags[table] * len(effects)
         for sample in range(len(effects)):
             total: Any = 0
             if starts is not None:
                 bag = table * len(effects) + sample
                 size = starts[bag + 1] - starts[bag]
             for _ in range(size):
-                word = mix(key ^ (np.uint64(ids[at]) * GOLDEN))
+                word = mix(key ^ (np.uint64(ids[position]) * GOLDEN))
                 total += (word & low) + (word >> np.uint64(16) & low) + (word >> np.uint64(32) & low) + (word >> np.uint64(48))
-                at += 1
+                position += 1
             # The sum of four has mean 131070 and variance (2^32 - 1) / 3.
             if size > 0:
                 effects[sample, table] = (total / size - 131070.0) / 37837.22
@@ -173,7 +201,7 @@ def solve(raw: Floats, rate: float, auc: float) -> tuple[float, float]:
 
 
 def best_auc(chance: Floats) -> float:
-    """Return the AUC expected of ranking samples by their own chances of a click, given in ascending order."""
+    """Return the expected AUC of samples ranked by their chances of a click, in ascending order."""
     negatives = (1 - chance) / (1 - chance).sum()
     return float(chance @ (np.cumsum(negatives) - negatives / 2) / chance.sum())
 
@@ -187,11 +215,14 @@ def _intercept(scaled: Floats, rate: float) -> float:
 
 
 def _sample(prepared: Prepared, hidden: np.uint64) -> tuple[Singles, Floats]:
-    """Return dense features and bag effects to calibrate on: 4096 to 16384 samples, fewer the more lookups each has."""
+    """Return dense features and bag effects of 4096 to 16384 samples for the calibration.
+
+    The more lookups a sample has, the fewer samples are drawn.
+    """
     count = int(np.clip(LOOKUPS // prepared.bags[-1], 4096, 16384)) // CHUNK
     inputs = [dense(prepared, CALIBRATION + n, CHUNK) for n in range(count)]
-    drawn = ((ids(prepared, n, CHUNK), bag_starts(prepared, n, CHUNK)) for n in range(CALIBRATION, CALIBRATION + count))
-    effects = [bag_effects(batch, prepared.bags, CHUNK, hidden, starts) for batch, starts in drawn]
+    batches = ((ids(prepared, n, CHUNK), bag_starts(prepared, n, CHUNK)) for n in range(CALIBRATION, CALIBRATION + count))
+    effects = [bag_effects(batch, prepared.bags, CHUNK, hidden, starts) for batch, starts in batches]
     return np.concatenate(inputs), np.concatenate(effects)
 
 

@@ -1,4 +1,4 @@
-"""Ids with temporal locality: a row's use is followed, with chance c, by another one soon after.
+"""Ids with temporal locality: a row's use is followed, with chance c, by another use soon after.
 
 "Soon" is an exponential number of the table's lookups with a fifth of the row's mean gap as its mean. A slot takes the
 earliest repeat whose time has come, else a fresh row. Fresh rows are thinned by exactly the repeats that the run's past
@@ -20,16 +20,17 @@ from .popularity import cells
 from .sampling import Recipe, draw_rank
 
 REMEMBERED = 64 * 2**20
-Tables = tuple[Floats, Slots, Ints, Ints]  # keep, alias, first and width of the law's cells
-Shares = tuple[Floats, float, float, float]  # of the rows alone; scale, s and shift of the others
-Folded = tuple[int, int, float]  # rows of the table, its offset, the share that each row has from beyond the end
-Queue = tuple[Floats, Ints, int]  # when repeats are due, of which row, how many wait
+Tables = tuple[Floats, Slots, Ints, Ints]  # keep, alias, first rank and width of the law's cells
+Shares = tuple[Floats, float, float, float]  # shares of rows in cells of one rank; scale, s and shift of all other rows
+Folded = tuple[int, int, float]  # rows of the table, the first row's number, each row's share from ranks beyond the end
+Queue = tuple[Floats, Ints, int]  # due times of repeats, their rows, the number of waiting repeats
 
 
 class UseStream:
-    """Batches of ids in which each depends on those before, so they are made in order.
+    """Batches of ids with locality, made in order.
 
-    It remembers the latest batches and starts over for earlier ones; what it returns depends on the number alone.
+    Each batch depends on the batches before. The stream keeps the latest batches and starts over for earlier ones; a batch
+    depends on its number alone.
     """
 
     def __init__(self, recipe: Recipe, batch_size: int, locality: float) -> None:
@@ -42,17 +43,20 @@ class UseStream:
         return UseStream, self.made_of
 
     def ids(self, n: int) -> Ints:
-        """Return the ids of batch n; raises nothing, but an early n after a late one costs all batches up to n again."""
+        """Return the ids of batch n.
+
+        An early batch after a late one costs all batches up to n again.
+        """
         with self._lock:
-            if n < self._next and n not in self._recent:
+            if n < self._next_batch and n not in self._recent:
                 self._start()
-            while n >= self._next:
+            while n >= self._next_batch:
                 self._advance()
             return self._recent[n].copy()
 
     def _start(self) -> None:
         tables = len(self.made_of[0].pooling)
-        self._next = 0
+        self._next_batch = 0
         self._recent: OrderedDict[int, Ints] = OrderedDict()
         self._queues: list[Queue] = [(np.empty(0), np.empty(0, dtype=np.int64), 0)] * tables
 
@@ -60,120 +64,129 @@ class UseStream:
         recipe, batch_size, locality = self.made_of
         prepared = prepare(recipe)
         ids = np.empty(prepared.bags[-1] * batch_size, dtype=np.int64)
-        word = key(recipe.seed, Purpose.IDS, self._next)
+        word = key(recipe.seed, Purpose.IDS, self._next_batch)
         for table in range(len(recipe.pooling)):
             part = ids[prepared.bags[table] * batch_size : prepared.bags[table + 1] * batch_size]
             queue = _with_room(*self._queues[table], len(part))
             seed = mix(np.uint64(table + 1)) ^ word
-            now = float(self._next * len(part))
-            self._queues[table] = *queue[:2], int(fill(seed, now, locality, *self._laws[table], queue, part))
-        self._recent[self._next] = ids
-        self._next += 1
+            elapsed_lookups = float(self._next_batch * len(part))
+            self._queues[table] = *queue[:2], int(fill(seed, elapsed_lookups, locality, *self._laws[table], queue, part))
+        self._recent[self._next_batch] = ids
+        self._next_batch += 1
         while len(self._recent) * ids.nbytes > REMEMBERED and len(self._recent) > 1:
             self._recent.popitem(last=False)
 
 
-def _with_room(due: Floats, row: Ints, waiting: int, more: int) -> Queue:
-    """Return a queue that has room for some more repeats."""
-    if (needed := waiting + more) > len(due):
-        return np.concatenate((due, np.empty(needed))), np.concatenate((row, np.empty(needed, dtype=np.int64))), waiting
+def _with_room(due: Floats, row: Ints, waiting: int, new_repeats: int) -> Queue:
+    """Return a queue with room for `new_repeats` more repeats."""
+    if (capacity := waiting + new_repeats) > len(due):
+        return np.concatenate((due, np.empty(capacity))), np.concatenate((row, np.empty(capacity, dtype=np.int64))), waiting
     return due, row, waiting
 
 
 def law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
-    """Return what the kernels need of one table: its cells to draw from, its rows' shares, and how it is folded."""
+    """Return one table's cells to draw from, shares of rows, and folding, for the kernels."""
     popularity, sampler = prepared.recipe.popularities[table], prepared.sampler
     part = cells(popularity)
     low, high = sampler.start[sampler.law[table]], sampler.start[sampler.law[table] + 1]
     tables = (sampler.keep[low:high], sampler.alias[low:high], sampler.first[low:high], sampler.width[low:high])
-    inside = np.clip(popularity.rows - part.first, 0, part.width)
-    beyond = float((part.mass * (1 - inside / part.width)).sum())  # no product: its last bit is the processor's
+    inside_ranks = np.clip(popularity.rows - part.first, 0, part.width)
+    beyond_share = float((part.mass * (1 - inside_ranks / part.width)).sum())  # no product: its last bit is the processor's
     shares = (part.mass[: part.alone], part.scale, popularity.s, popularity.q - len(popularity.heavy) + 1)
-    return tables, shares, (popularity.rows, int(prepared.offsets[table]), beyond / popularity.rows)
+    return tables, shares, (popularity.rows, int(prepared.offsets[table]), beyond_share / popularity.rows)
 
 
 @entry
 def fill(
-    word: np.uint64, now: float, locality: float, tables: Tables, shares: Shares, folded: Folded, queue: Queue, out: Ints
+    word: np.uint64,
+    elapsed_lookups: float,
+    locality: float,
+    tables: Tables,
+    shares: Shares,
+    folded: Folded,
+    queue: Queue,
+    ids: Ints,
 ) -> int:
-    """Fill `out` with the ids of one table's consecutive lookups and return how many repeats wait in the queue."""
+    """Fill in `ids` of one table's consecutive lookups; return the number of repeats in the queue."""
     offset = folded[1]
     due, waiting_row, waiting = queue
-    for slot in range(len(out)):
-        now += 1.0
-        if waiting > 0 and due[0] <= now:
+    for slot in range(len(ids)):
+        elapsed_lookups += 1.0
+        if waiting > 0 and due[0] <= elapsed_lookups:
             row = waiting_row[0]
             waiting = pop(due, waiting_row, waiting)
         else:
-            row, word = fresh(word, now, locality, tables, shares, folded)
-        out[slot] = offset + row
+            row, word = fresh(word, elapsed_lookups, locality, tables, shares, folded)
+        ids[slot] = offset + row
         word += GOLDEN
         if unit(mix(word)) < locality:
             word += GOLDEN
             wait = -np.log(1.0 - unit(mix(word))) / (CLOSENESS * row_share(row, shares, folded))
-            waiting = push(due, waiting_row, waiting, now + wait, row)
+            waiting = push(due, waiting_row, waiting, elapsed_lookups + wait, row)
     return waiting
 
 
 @inner
-def fresh(word: np.uint64, now: float, locality: float, tables: Tables, shares: Shares, folded: Folded) -> tuple[int, np.uint64]:
-    """Return a row drawn by popularity and thinned, and the advanced word of the stream."""
-    keep, alias, first, width = tables
+def fresh(
+    word: np.uint64, elapsed_lookups: float, locality: float, tables: Tables, shares: Shares, folded: Folded
+) -> tuple[int, np.uint64]:
+    """Draw a row by popularity, thinned by due repeats; return it and the stream's advanced word."""
+    keep, alias, first_ranks, width = tables
     rows = folded[0]
     while True:
         word += GOLDEN
-        row = draw_rank(mix(word), np.uint64(0), len(keep), keep, alias, first, width)
+        row = draw_rank(mix(word), np.uint64(0), len(keep), keep, alias, first_ranks, width)
         if row >= rows:
             row = fold(row, rows)
         word += GOLDEN
         chance = unit(mix(word))
         if chance < 1.0 - locality:
             return row, word
-        if chance < 1.0 - locality + locality * np.exp(-CLOSENESS * now * row_share(row, shares, folded)):
+        if chance < 1.0 - locality + locality * np.exp(-CLOSENESS * elapsed_lookups * row_share(row, shares, folded)):
             return row, word
 
 
 @inner
 def row_share(row: Index, shares: Shares, folded: Folded) -> Any:
-    """Return the share of a table's lookups that go to a row, what is folded onto it included."""
-    alone, scale, s, shift = shares
-    if row < len(alone):
-        return alone[row] + folded[2]
+    """Return the share of a table's lookups that go to a row, folded ranks included."""
+    single_shares, scale, s, shift = shares
+    if row < len(single_shares):
+        return single_shares[row] + folded[2]
     return scale * (row + shift) ** -s + folded[2]
 
 
 @entry
 def shares_of(rows: Ints, shares: Shares, folded: Folded) -> Floats:
     """Return the share of a table's lookups that goes to each of some rows."""
-    found = np.empty(len(rows))
+    lookup_shares = np.empty(len(rows))
     for number, row in enumerate(rows):
-        found[number] = row_share(row, shares, folded)
-    return found
+        lookup_shares[number] = row_share(row, shares, folded)
+    return lookup_shares
 
 
 @entry
-def push(due: Floats, row: Ints, size: int, when: float, what: Index) -> int:
+def push(due: Floats, rows: Ints, size: int, due_time: float, due_row: Index) -> int:
     """Put a repeat into the binary heap and return its new size."""
-    at = size
-    while at > 0 and due[(at - 1) // 2] > when:
-        due[at], row[at] = due[(at - 1) // 2], row[(at - 1) // 2]
-        at = (at - 1) // 2
-    due[at], row[at] = when, what
+    position = size
+    while position > 0 and due[(position - 1) // 2] > due_time:
+        due[position], rows[position] = due[(position - 1) // 2], rows[(position - 1) // 2]
+        position = (position - 1) // 2
+    due[position], rows[position] = due_time, due_row
     return size + 1
 
 
 @entry
-def pop(due: Floats, row: Ints, size: int) -> int:
+def pop(due: Floats, rows: Ints, size: int) -> int:
     """Take the earliest repeat off the binary heap and return its new size."""
     size -= 1
-    when, what = due[size], row[size]
-    at, child = 0, 1
+    due_time, due_row = due[size], rows[size]
+    position, child = 0, 1
     while child < size:
         if child + 1 < size and due[child + 1] < due[child]:
             child += 1
-        if due[child] >= when:
+        if due[child] >= due_time:
             break
-        due[at], row[at] = due[child], row[child]
-        at, child = child, 2 * child + 1
-    due[at], row[at] = when, what
+        due[position], rows[position] = due[child], rows[child]
+        position, child = child, 2 * child + 1
+    due[position], rows[position] = due_time, due_row
     return size

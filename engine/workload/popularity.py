@@ -1,4 +1,7 @@
-"""Popularity: the law by which a table's lookups spread over its rows; a few heavy hitters, then p(r) ~ (r+q)^-s over V ranks."""
+"""Popularity: the law by which a table's lookups spread over its rows.
+
+A few heavy hitters come first, then p(r) ~ (r+q)^-s over V ranks.
+"""
 
 import json
 from collections.abc import Mapping
@@ -19,8 +22,8 @@ FOLDER = Path(__file__).parent / "data"
 FIELDS = 26
 # One law for every table, fitted to how often rows of Meta's published 2021 traces are used again: exponent, share used once.
 META, META_ONCE = 0.84, 0.04
-# Fitted to shares of rows and lookups: exponent of the small fields, share of the one large device id. Ranks a row: the
-# larger population of which 40.4 million samples are expected to hold as many ids as there are rows.
+# Fitted to shares of rows and lookups: exponent of the small fields, share of the largest device id. AVAZU_UNSEEN is in ranks a
+# row: of so large a population, 40.4 million samples are expected to hold as many ids as there are rows.
 AVAZU, AVAZU_DEVICE, AVAZU_SLOW = 1.46, 0.83, 0.76
 AVAZU_UNSEEN = {"device-id": 2.147, "device-ip": 1.131}
 
@@ -32,9 +35,12 @@ SAMPLES = {"kaggle": 45_840_617, "terabyte": 4_195_197_692, "avazu": 40_428_967}
 class Popularity:
     """The distribution of one table's lookups (Zipf-Mandelbrot with heavy hitters).
 
-    `heavy` are the shares of rows 0, 1, ...; `mass` is the share of the V ranks that follow, rank r with weight
-    (r+q)^-s. Ranks beyond the table's `rows` share rows by a stable hash, so V may exceed them by far. The share `once` goes
-    to ids that hardly come back, as many as any run needs; they too share the table's rows by hash.
+    heavy: shares of rows 0, 1, ...
+    mass: share of the V ranks that follow the heavy rows, rank r with weight (r+q)^-s.
+    s, q: exponent and shift of the weight.
+    V: number of ranks; ranks beyond the table's rows share rows by a stable hash, so V may exceed them by far.
+    rows: rows of the table.
+    once: share of ids that hardly come back, as many as any run needs; these ids too share the table's rows by hash.
     """
 
     heavy: tuple[float, ...]
@@ -47,9 +53,11 @@ class Popularity:
 
 
 class Alike(NamedTuple):
-    """Tables with the same law and pooling are of one kind, which expected values look at once.
+    """Kinds of tables: tables of one kind have the same law and pooling, and are computed once.
 
-    By kind, in the order of their first tables: `laws`, `pooling`, and how many `tables`; `kind` is (T,), of each table.
+    laws, pooling: law and pooling factor of each kind, in the order of first tables.
+    tables: (kinds,) number of tables of each kind.
+    kind: (T,) number of each table's kind.
     """
 
     laws: tuple[Popularity, ...]
@@ -58,39 +66,42 @@ class Alike(NamedTuple):
     kind: Ints
 
 
-@remembered(most=100_000, size=lambda found: len(found.kind))
+@remembered(most=100_000, size=lambda kinds: len(kinds.kind))
 def alike(scenario: Scenario) -> Alike:
-    """Return which tables are alike."""
-    found: dict[tuple[Popularity, int], int] = {}
+    """Return the kinds of a scenario's tables."""
+    kind_numbers: dict[tuple[Popularity, int], int] = {}
     tables = zip(popularities(scenario), per_table(scenario.model, "pooling"), strict=True)
-    kind = np.array([found.setdefault(table, len(found)) for table in tables])
-    laws, pooling = zip(*found, strict=True)
+    kind = np.array([kind_numbers.setdefault(table, len(kind_numbers)) for table in tables])
+    laws, pooling = zip(*kind_numbers, strict=True)
     return Alike(laws, pooling, np.bincount(kind), kind)
 
 
 @remembered(most=100_000, size=len)
 def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
-    """Return the popularity of every table; table i follows Criteo field (i mod 26) + 1 where one is fitted."""
+    """Return the popularity of every table.
+
+    Table i follows Criteo field (i mod 26) + 1 where one is fitted.
+    """
     rows = per_table(scenario.model, "num_embeddings")
-    data = scenario.data
-    if data.popularity == "kaggle":
+    data_knobs = scenario.data
+    if data_knobs.popularity == "kaggle":
         return tuple(_kaggle(table % FIELDS + 1, n) for table, n in enumerate(rows))
-    if data.popularity == "terabyte":
+    if data_knobs.popularity == "terabyte":
         return tuple(_terabyte(table % FIELDS + 1, n) for table, n in enumerate(rows))
-    if data.popularity == "meta":
+    if data_knobs.popularity == "meta":
         return tuple(Popularity((), 1.0 - META_ONCE, META, 0.0, n, n, META_ONCE) for n in rows)
-    if data.popularity == "avazu":
+    if data_knobs.popularity == "avazu":
         return tuple(_avazu(n) for n in rows)
-    if data.popularity == "uniform":
+    if data_knobs.popularity == "uniform":
         return tuple(Popularity((), 1.0, 0.0, 0.0, n, n) for n in rows)
-    laws = zip(*(by_table(data, name, len(rows)) for name in BY_TABLE), strict=True)
-    return tuple(zipf(s, q, hottest, once, n) for (s, q, hottest, once), n in zip(laws, rows, strict=True))
+    laws = zip(*(by_table(data_knobs, name, len(rows)) for name in BY_TABLE), strict=True)
+    return tuple(zipf(s, q, hottest, once_share, n) for (s, q, hottest, once_share), n in zip(laws, rows, strict=True))
 
 
-def zipf(s: float, q: float, hottest: float, once: float, rows: int) -> Popularity:
+def zipf(s: float, q: float, hottest: float, once_share: float, rows: int) -> Popularity:
     """Return the law of one table of the plain Zipf, as its knobs describe it."""
     heavy = (hottest,) if hottest else ()
-    return Popularity(heavy, 1.0 - hottest - once, s, q, max(rows - len(heavy), 1), rows, once)
+    return Popularity(heavy, 1.0 - hottest - once_share, s, q, max(rows - len(heavy), 1), rows, once_share)
 
 
 @lru_cache(maxsize=4096)
@@ -101,24 +112,28 @@ def _kaggle(field: int, rows: int) -> Popularity:
 
 @lru_cache(maxsize=4096)
 def _terabyte(field: int, rows: int) -> Popularity:
-    """A small field has no fit of its own: it is assumed to be shaped like the Kaggle field nearest in distinct ids."""
+    """Return the law of a field of the 1TB logs.
+
+    A small field has no fit of its own: it takes the shape of the Kaggle field nearest in distinct ids.
+    """
     fit = fits("tb")[str(field)]
     if "s" in fit:
         return Popularity((), 1.0, fit["s"], fit["q"], fit["V"], rows)
-    like = _kaggle(_kaggle_field_like(fit["distinct"]), rows)
-    return replace(like, V=max(1, fit["distinct"] - len(like.heavy)) if like.mass else like.V)
+    kaggle_law = _kaggle(_kaggle_field_like(fit["distinct"]), rows)
+    return replace(kaggle_law, V=max(1, fit["distinct"] - len(kaggle_law.heavy)) if kaggle_law.mass else kaggle_law.V)
 
 
 @cache
 def _kaggle_field_like(distinct: int) -> int:
-    return int(min(fits("kaggle").items(), key=lambda one: abs(log(one[1]["distinct"] / distinct)))[0])
+    return int(min(fits("kaggle").items(), key=lambda fit: abs(log(fit[1]["distinct"] / distinct)))[0])
 
 
 @lru_cache(maxsize=4096)
 def _avazu(rows: int) -> Popularity:
-    """One value of the large device-id field takes most lookups, the larger device-ip field falls slowly, small ones fast.
+    """Return the law of a field of Avazu, by the field's size alone.
 
-    Fields are told apart by their size alone, and all small ones share one exponent.
+    One value of the large device-id field takes most lookups, the larger device-ip field falls slowly, and all small fields fall
+    fast with one exponent.
     """
     if rows > 5_000_000:
         return Popularity((), 1.0, AVAZU_SLOW, 0.0, round(AVAZU_UNSEEN["device-ip"] * rows), rows)
@@ -142,9 +157,13 @@ ENDLESS = 2**40  # ranks of ids that hardly come back
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Runs of ranks in order: `first` rank (0 is the hottest), `width` in ranks, `mass` as a share of lookups.
+    """Runs of ranks in order.
 
-    `scale` turns (r+q)^-s into the share of rank r; `alone` is how many leading cells hold exactly one rank.
+    first: first rank of each run, 0 the hottest.
+    width: ranks of each run.
+    mass: share of lookups of each run.
+    scale: factor from (r+q)^-s to the share of rank r.
+    alone: number of leading runs that hold exactly one rank.
     """
 
     first: Ints
@@ -155,7 +174,7 @@ class Cells:
 
 
 def cells(popularity: Popularity) -> Cells:
-    """Return the cells of a popularity; they do not depend on the rows it is folded into."""
+    """Return the cells of a popularity; the table's rows do not change them."""
     return _cells(replace(popularity, rows=1))
 
 
@@ -164,26 +183,29 @@ def _cells(popularity: Popularity) -> Cells:
     heavy = np.array(popularity.heavy)
     edges = _edges(popularity.V) if popularity.mass > 0 else np.array([1])
     weight = zipf_mass(edges[:-1], edges[1:], popularity.s, popularity.q)
-    once = np.full(int(popularity.once > 0), popularity.once)
-    whole = heavy.sum() + popularity.mass + popularity.once
-    scale = popularity.mass / whole / weight.sum() if len(weight) else 0.0
-    first = np.concatenate((np.arange(len(heavy)), len(heavy) + edges - 1))[: len(heavy) + len(weight) + len(once)]
-    width = np.concatenate((np.ones(len(heavy), dtype=np.int64), np.diff(edges), np.full(len(once), ENDLESS)))
-    mass = np.concatenate((heavy / whole, scale * weight, once / whole))
-    return Cells(first, width, mass, float(scale), len(heavy) + min(len(weight), ALONE))
+    once_mass = np.full(int(popularity.once > 0), popularity.once)
+    total_mass = heavy.sum() + popularity.mass + popularity.once
+    scale = popularity.mass / total_mass / weight.sum() if len(weight) else 0.0
+    first_ranks = np.concatenate((np.arange(len(heavy)), len(heavy) + edges - 1))[: len(heavy) + len(weight) + len(once_mass)]
+    width = np.concatenate((np.ones(len(heavy), dtype=np.int64), np.diff(edges), np.full(len(once_mass), ENDLESS)))
+    mass = np.concatenate((heavy / total_mass, scale * weight, once_mass / total_mass))
+    return Cells(first_ranks, width, mass, float(scale), len(heavy) + min(len(weight), ALONE))
 
 
 def _edges(ranks: int) -> Ints:
-    """Return the first rank of each run, and one past the last."""
-    alone = np.arange(1, min(ranks, ALONE) + 2)
+    """Return the first rank of each run, and the end of the last run."""
+    single_edges = np.arange(1, min(ranks, ALONE) + 2)
     if ranks <= ALONE:
-        return alone
+        return single_edges
     steps = int(np.ceil(STEPS * np.log((ranks + 1) / (ALONE + 1))))
-    return np.concatenate((alone, np.rint(np.geomspace(ALONE + 1, ranks + 1, steps + 1)).astype(np.int64)[1:]))
+    return np.concatenate((single_edges, np.rint(np.geomspace(ALONE + 1, ranks + 1, steps + 1)).astype(np.int64)[1:]))
 
 
 def zipf_mass(low: Ints | Floats, high: Ints | Floats, s: float, q: float) -> Floats:
-    """Return the sum of (r+q)^-s over low <= r < high: a term where the run has one, else Euler-Maclaurin at midpoints."""
+    """Return the sum of (r+q)^-s over low <= r < high.
+
+    A run of one rank has its term, a longer run an Euler-Maclaurin sum at midpoints.
+    """
     a, b = low + q - 0.5, high + q - 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.log(b / a)

@@ -6,7 +6,7 @@ however many ranks there are.
 Fields' rare values can come together: in 200 public samples of Criteo Kaggle, the values of C3, C4, C12, C16 and C21 that
 occur again do so in the same samples: all five in a share of 0.205 of them, where independent fields would meet in 0.0007.
 A linked sample takes the same quantile of each field's popularity, hottest first; each field alone keeps its popularity, so
-unique and repeated rows stay what they are.
+the numbers of unique and repeated rows do not change.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,17 @@ Links = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What generated samples depend on, apart from their grouping into batches and their locality."""
+    """The parameters of generated samples, apart from their grouping into batches and their locality.
+
+    popularities: law of each table.
+    pooling: mean lookups of a sample in each table.
+    num_dense: number of dense features.
+    seed: seed of all random streams.
+    click_rate: mean of the labels.
+    links: groups of tables that linked samples share a quantile in.
+    linked: share of linked samples.
+    length_cv: coefficient of variation of each table's bag lengths.
+    """
 
     popularities: tuple[Popularity, ...]
     pooling: tuple[int, ...]
@@ -42,26 +52,40 @@ class Recipe:
 
 def recipe(scenario: Scenario) -> Recipe:
     """Return the recipe of a scenario's generated data."""
-    s, data = scenario, scenario.data
+    s, data_knobs = scenario, scenario.data
     laws, pooling = popularities(s), per_table(s.model, "pooling")
     return Recipe(
-        laws, pooling, s.model.bottom_mlp[0], data.seed, data.click_rate, links(s), data.sample_correlation, length_cv(s)
+        laws,
+        pooling,
+        s.model.bottom_mlp[0],
+        data_knobs.seed,
+        data_knobs.click_rate,
+        links(s),
+        data_knobs.sample_correlation,
+        length_cv(s),
     )
 
 
 def links(s: Scenario) -> Links:
-    """Return the groups of tables that linked samples share a quantile in; one for each 26 tables, for Kaggle alone."""
+    """Return the groups of tables that linked samples share a quantile in.
+
+    There is one group for each 26 tables, for Kaggle alone.
+    """
     if s.data.popularity != "kaggle" or not s.data.sample_correlation:
         return ()
     groups = ([base + field - 1 for field in LARGEST] for base in range(0, s.model.num_tables, FIELDS))
-    found = (tuple(table for table in group if table < s.model.num_tables) for group in groups)
-    return tuple(group for group in found if group)
+    table_groups = (tuple(table for table in group if table < s.model.num_tables) for group in groups)
+    return tuple(group for group in table_groups if group)
 
 
 class Sampler(NamedTuple):
-    """Alias tables of several popularities, end to end; table t uses the cells `start[law[t]]` to `start[law[t] + 1]`.
+    """Alias tables of several popularities, end to end.
 
-    `keep` is the chance that a cell keeps what falls on it, else `alias` takes it; `first` and `width` are its ranks.
+    law: (T,) number of each table's law.
+    start: (laws+1,) first cell of each law; table t uses the cells `start[law[t]]` to `start[law[t] + 1]`.
+    keep: chance that a cell keeps a draw that falls on it.
+    alias: cell that takes the draw otherwise.
+    first, width: first rank and number of ranks of each cell.
     """
 
     law: Ints
@@ -73,7 +97,7 @@ class Sampler(NamedTuple):
 
 
 def sampler(popularities: Sequence[Popularity]) -> Sampler:
-    """Return the tables to draw from; tables that differ in their rows alone share them."""
+    """Return the alias tables to draw from; laws that differ in their rows alone share one."""
     laws: dict[int, int] = {}
     parts: list[Cells] = []
     law = []
@@ -85,8 +109,8 @@ def sampler(popularities: Sequence[Popularity]) -> Sampler:
     tables = [alias_table(part.mass) for part in parts]
     start = np.cumsum([0] + [len(part.mass) for part in parts])
     keep, alias = (np.concatenate(column) for column in zip(*tables, strict=True))
-    first, width = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "width"))
-    return Sampler(np.array(law), start, keep, alias, first, width)
+    first_ranks, width = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "width"))
+    return Sampler(np.array(law), start, keep, alias, first_ranks, width)
 
 
 def alias_table(mass: Floats) -> tuple[Floats, Slots]:
@@ -110,12 +134,12 @@ def _pair(mass: Floats, keep: Floats, alias: Slots, order: Ints) -> None:
             large -= 1
             order[large] = cell
     while small > 0 and large < len(mass):
-        poor, rich = order[small - 1], order[large]
-        alias[poor] = rich
-        keep[rich] -= 1.0 - keep[poor]
+        small_cell, large_cell = order[small - 1], order[large]
+        alias[small_cell] = large_cell
+        keep[large_cell] -= 1.0 - keep[small_cell]
         small -= 1
-        if keep[rich] < 1.0:
-            order[small] = rich
+        if keep[large_cell] < 1.0:
+            order[small] = large_cell
             small += 1
             large += 1
     for rest in range(small):
@@ -123,13 +147,13 @@ def _pair(mass: Floats, keep: Floats, alias: Slots, order: Ints) -> None:
 
 
 @inner
-def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots, first: Ints, width: Ints) -> Any:
+def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots, first_ranks: Ints, width: Ints) -> Any:
     """Return the rank that 64 random bits fall on, among the `count` cells from `low` on."""
     spot = unit(word) * count
     column = np.uint64(np.int64(spot))
     # Both draws are always made: a wrongly guessed branch costs more than a second mix.
     cell = low + (column if spot - column < keep[low + column] else np.uint64(alias[low + column]))
-    return first[cell] + np.int64(unit(mix(word ^ GOLDEN)) * width[cell])
+    return first_ranks[cell] + np.int64(unit(mix(word ^ GOLDEN)) * width[cell])
 
 
 def draw(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
@@ -144,39 +168,39 @@ def draw(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
 
 @entry
 def _draw(ids: Ints, key: np.uint64, layout: Ints, offsets: Ints, sampler: Sampler) -> None:
-    law, start, keep, alias, first, width = sampler
+    law, start, keep, alias, first_ranks, width = sampler
     for table in range(len(law)):
         low = np.uint64(start[law[table]])
         count = start[law[table] + 1] - start[law[table]]
         rows = offsets[table + 1] - offsets[table]
         for slot in range(layout[table], layout[table + 1]):
             word = mix(key + np.uint64(slot + 1) * GOLDEN)
-            rank = draw_rank(word, low, count, keep, alias, first, width)
+            rank = draw_rank(word, low, count, keep, alias, first_ranks, width)
             if rank >= rows:
                 rank = fold(rank, rows)
             ids[slot] = offsets[table] + rank
 
 
-def link(ids: Ints, n: int, made_of: Recipe, bags: Ints, offsets: Ints, starts: Ints | None = None) -> Ints:
-    """Change a share of batch n's samples, in place, so that their lookups in each group of tables are equally popular.
+def link(ids: Ints, n: int, recipe: Recipe, bags: Ints, offsets: Ints, starts: Ints | None = None) -> Ints:
+    """Link a share of batch n's samples in place: lookups in linked tables are equally popular.
 
-    Of uneven bags, which begin at `starts`, the first lookup of each is as popular as the first of the others, and so on.
+    In uneven bags, which begin at `starts`, the first lookup of each bag is as popular as the first of the others, and so on.
     """
-    samples, random = len(ids) // int(bags[-1]), stream(made_of.seed, Purpose.LINKS, n)
-    for group in made_of.links:
-        chosen = random.random(samples) < made_of.linked
+    samples, random = len(ids) // int(bags[-1]), stream(recipe.seed, Purpose.LINKS, n)
+    for group in recipe.links:
+        is_linked = random.random(samples) < recipe.linked
         ends = [_ends(table, samples, bags, starts) for table in group]
-        quantile = random.random((samples, max(int(np.diff(each).max()) for each in ends)))
-        for table, each in zip(group, ends, strict=True):
-            sizes = np.diff(each)[chosen]
-            sample = np.repeat(np.flatnonzero(chosen), sizes)
+        quantile = random.random((samples, max(int(np.diff(table_ends).max()) for table_ends in ends)))
+        for table, table_ends in zip(group, ends, strict=True):
+            sizes = np.diff(table_ends)[is_linked]
+            sample = np.repeat(np.flatnonzero(is_linked), sizes)
             turn = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            ids[each[sample] + turn] = offsets[table] + rows_at(made_of.popularities[table], quantile[sample, turn])
+            ids[table_ends[sample] + turn] = offsets[table] + rows_at(recipe.popularities[table], quantile[sample, turn])
     return ids
 
 
 def _ends(table: int, samples: int, bags: Ints, starts: Ints | None) -> Ints:
-    """Return (B+1,) where a table's bags begin, and where its last one ends."""
+    """Return (B+1,) positions where a table's bags begin, then the end of the last bag."""
     if starts is not None:
         return starts[table * samples : (table + 1) * samples + 1]
     ends: Ints = bags[table] * samples + (bags[table + 1] - bags[table]) * np.arange(samples + 1)
@@ -184,7 +208,10 @@ def _ends(table: int, samples: int, bags: Ints, starts: Ints | None) -> Ints:
 
 
 def head_quantile(law: Popularity, rows: float) -> float:
-    """Return the quantile up to which lookups meet the `rows` first ranks; what folds back onto them is left out."""
+    """Return the quantile up to which lookups meet the `rows` first ranks.
+
+    Ranks that fold back onto these rows are left out.
+    """
     part = cells(law)
     ends = np.concatenate(([0], part.first + part.width))
     return float(np.interp(rows, ends, np.concatenate(([0.0], np.cumsum(part.mass))))) if rows < law.rows else 1.0
@@ -195,15 +222,15 @@ def rows_at(law: Popularity, quantile: Floats) -> Ints:
     part = cells(law)
     ends = np.cumsum(part.mass)
     cell = np.minimum(np.searchsorted(ends, quantile * ends[-1], side="right"), len(ends) - 1)
-    inside = (quantile * ends[-1] - ends[cell]) / part.mass[cell] + 1
-    ranks = part.first[cell] + np.clip(inside * part.width[cell], 0, part.width[cell] - 1).astype(np.int64)
+    cell_position = (quantile * ends[-1] - ends[cell]) / part.mass[cell] + 1
+    ranks = part.first[cell] + np.clip(cell_position * part.width[cell], 0, part.width[cell] - 1).astype(np.int64)
     rows: Ints = _folded(ranks.ravel(), law.rows).reshape(ranks.shape)
     return rows
 
 
 @entry
 def _folded(ranks: Ints, rows: int) -> Ints:
-    for at in range(len(ranks)):
-        if ranks[at] >= rows:
-            ranks[at] = fold(ranks[at], rows)
+    for i in range(len(ranks)):
+        if ranks[i] >= rows:
+            ranks[i] = fold(ranks[i], rows)
     return ranks

@@ -1,4 +1,4 @@
-"""A source of batches: the generator or a recorded file, behind one value."""
+"""A source of batches: the generator or a recorded file, behind one interface."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,9 +27,13 @@ COARSE_PASSES = 10  # from here on passes are counted in whole ones
 
 @dataclass(frozen=True, eq=False)
 class Generated:
-    """Batches of the generator by number: `batch` whole, its `ids` alone, `starts` as a Batch has them; `held_out` to evaluate.
+    """Batches of the generator, by number.
 
-    The ids of the first batches may be `drawn` already.
+    recipe: parameters of the samples.
+    batch_size: samples of a batch.
+    held_out_samples: samples that are never trained on.
+    stream: ids with locality, None without locality.
+    drawn: ids of the first batches, where these are drawn already.
     """
 
     recipe: Recipe
@@ -37,7 +41,7 @@ class Generated:
     held_out_samples: int
     stream: UseStream | None
     drawn: tuple[Ints, ...] = ()
-    training_samples = None  # a pass never ends
+    training_samples = None  # the generator has no end
     digest = ""
     room = None
 
@@ -48,7 +52,7 @@ class Generated:
         return self.stream.ids(n) if self.stream else generator.ids(prepare(self.recipe), n, self.batch_size)
 
     def starts(self, n: int) -> Ints | None:
-        """Return where the bags of batch n begin in its ids, if they are uneven."""
+        """Return the positions where uneven bags of batch n begin in its ids, None for even bags."""
         return generator.bag_starts(prepare(self.recipe), n, self.batch_size)
 
     def batch(self, n: int) -> Batch:
@@ -69,10 +73,13 @@ class Generated:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """The same of a file, whose last samples are held out; `first` (T+1,) are tables' first rows, in copies of the file's fields.
+    """Batches of a file, by number; the file's last samples are held out.
 
-    `training_samples` is the length of a pass. Where batches differ in their lookups, `room` (T,) are the most of each table.
-    `numbered` (T,) tables have their ids in the order first seen.
+    file: samples of the file.
+    first: (T+1,) tables' first rows; tables may be copies of the file's fields.
+    batch_size: samples of a batch.
+    drawn: ids of the first batches, where these are read already.
+    numbered: (T,) whether a table numbers its ids in the order first seen.
     """
 
     file: Recording
@@ -83,33 +90,33 @@ class Recorded:
 
     @property
     def training_samples(self) -> int:
-        """The samples of one pass."""
+        """The number of training samples, which one pass reads."""
         return self.file.training_samples
 
     @property
     def digest(self) -> str:
-        """The file's."""
+        """The SHA-256 digest of the file."""
         return self.file.digest
 
     @cached_property
     def room(self) -> Ints | None:
-        """The most lookups that samples in a row have in each table; None where all have as many."""
+        """(T,) largest lookups of a batch by table; None where all batches have as many."""
         if self.file.lengths is None:
             return None
-        whole, rest = divmod(self.batch_size, self.training_samples)
-        most = []
+        whole_passes, rest = divmod(self.batch_size, self.training_samples)
+        max_lookups = []
         for field in range(self.file.tables):
             lengths = self.file.lengths[: self.training_samples, field].astype(np.int64)
             ends = np.cumsum(np.concatenate(([0], lengths, lengths[:rest])))
-            most.append(whole * int(lengths.sum()) + int((ends[rest:] - ends[: len(ends) - rest]).max()))
-        return np.tile(np.array(most, dtype=np.int64), self._copies)
+            max_lookups.append(whole_passes * int(lengths.sum()) + int((ends[rest:] - ends[: len(ends) - rest]).max()))
+        return np.tile(np.array(max_lookups, dtype=np.int64), self._copies)
 
     def ids(self, n: int) -> Ints:
         """Return the ids of batch n."""
         return self.drawn[n] if n < len(self.drawn) else self._ids(self._rows(n))
 
     def starts(self, n: int) -> Ints | None:
-        """Return where the bags of batch n begin in its ids, if they are uneven."""
+        """Return the positions where uneven bags of batch n begin in its ids, None for even bags."""
         return self._starts(self._rows(n))
 
     def batch(self, n: int) -> Batch:
@@ -153,29 +160,35 @@ Source = Generated | Recorded
 
 
 def source(scenario: Scenario, file: Recording | None = None) -> Source:
-    """Return the batches of a scenario; raises BadInput where the file is missing, another one, or does not fit the model."""
-    wanted = scenario.data.digest
-    if wanted and (file is None or file.digest != wanted):
-        given = f"{file.name} is another file (SHA-256 {file.digest[:12]}...)" if file else "no file is given"
-        raise BadInput(f"data.digest={wanted[:12]}... names a data file, but {given}; give the file with that SHA-256.")
-    data = scenario.data
+    """Return the source of a scenario's batches.
+
+    Raises BadInput where the file is missing, is another one, or does not fit the model.
+    """
+    digest = scenario.data.digest
+    if digest and (file is None or file.digest != digest):
+        file_state = f"{file.name} is another file (SHA-256 {file.digest[:12]}...)" if file else "no file is given"
+        raise BadInput(f"data.digest={digest[:12]}... names a data file, but {file_state}; give the file with that SHA-256.")
+    data_knobs = scenario.data
     if file is not None:
         check_fits(scenario, shape(file))
-        return Recorded(file, offsets(scenario.model), data.batch_size, numbered=numbered(scenario, file))
-    made_of = recipe(scenario)
-    stream = UseStream(made_of, data.batch_size, data.locality) if data.locality > 0 else None
-    return Generated(made_of, data.batch_size, data.held_out_samples, stream)
+        return Recorded(file, offsets(scenario.model), data_knobs.batch_size, numbered=numbered(scenario, file))
+    data_recipe = recipe(scenario)
+    stream = UseStream(data_recipe, data_knobs.batch_size, data_knobs.locality) if data_knobs.locality > 0 else None
+    return Generated(data_recipe, data_knobs.batch_size, data_knobs.held_out_samples, stream)
 
 
 def num_batches(scenario: Scenario, file: Recording | None = None) -> int:
-    """Return how many batches a run trains: whole passes over a file where `run.passes` says so, else `run.batches`."""
+    """Return the number of batches that a run trains.
+
+    With a file and `run.passes` these are whole passes, else `run.batches`.
+    """
     if file is None or scenario.run.passes is None:
         return scenario.run.batches
     return ceil(scenario.run.passes * file.training_samples / scenario.data.batch_size)
 
 
 def passes_over(scenario: Scenario, samples: int) -> str:
-    """Return how often a run sees a file of so many training samples: "11 passes over 44,928 samples"."""
+    """Return the passes of a run over a file's training samples, as "11 passes over 44,928 samples"."""
     run = scenario.run
     passes = run.passes or run.batches * scenario.data.batch_size / samples
     if passes < 1:
@@ -186,40 +199,41 @@ def passes_over(scenario: Scenario, samples: int) -> str:
 
 
 def repeats(scenario: Scenario, origin: Source) -> str:
-    """Return the sentence that a batch larger than its file holds samples several times; "" where it does not."""
+    """Return the warning that a batch larger than its file repeats samples, or ""."""
     size, samples = scenario.data.batch_size, origin.training_samples or scenario.data.batch_size
-    short = (
+    warning = (
         f"Each batch of {count(size, 'sample')} repeats the file's {count(samples)}; lower data.batch_size to see its own rows."
     )
-    return short if size > samples else ""
+    return warning if size > samples else ""
 
 
-def ids_of(tokens: Any, begins: Ints, lengths: Ints, first: Ints, hashed: bool = True) -> Ints:
-    """Return the global ids of some samples, whose tokens begin so for each field, and are so many, (n, F).
+def ids_of(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashed: bool = True) -> Ints:
+    """Return the global ids of some samples, from their tokens.
 
-    A row is SplitMix64 of a token and its table's number, modulo the table's rows; or the token itself is, but in copies of
-    a field's table.
+    `begins` and `lengths` (n, F) say where each field's tokens begin, and how many there are. A row is SplitMix64 of a token and
+    the table's number, modulo the table's rows. Tokens that are not `hashed` are row numbers themselves, but not in copies of a
+    field's table.
     """
-    ids = np.empty((len(first) - 1) // begins.shape[1] * int(lengths.sum()), dtype=np.int64)
-    _fill(tokens, begins, lengths, first, hashed, ids)
+    ids = np.empty((len(first_rows) - 1) // begins.shape[1] * int(lengths.sum()), dtype=np.int64)
+    _fill(tokens, begins, lengths, first_rows, hashed, ids)
     return ids
 
 
 @entry
-def _fill(tokens: Any, begins: Ints, lengths: Ints, first: Ints, hashed: bool, ids: Ints) -> None:
+def _fill(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashed: bool, ids: Ints) -> None:
     samples, fields = begins.shape
-    at = 0
-    for table in range(len(first) - 1):
-        rows = np.uint64(first[table + 1] - first[table])
+    position = 0
+    for table in range(len(first_rows) - 1):
+        rows = np.uint64(first_rows[table + 1] - first_rows[table])
         field, mixed = table % fields, hashed or table >= fields
         for sample in range(samples):
-            begin = begins[sample, field]
-            for place in range(begin, begin + lengths[sample, field]):
-                ids[at] = first[table] + _row(tokens[place], table, rows, mixed)
-                at += 1
+            first_token = begins[sample, field]
+            for place in range(first_token, first_token + lengths[sample, field]):
+                ids[position] = first_rows[table] + _row(tokens[place], table, rows, mixed)
+                position += 1
 
 
 @inner
 def _row(token: Any, table: Any, rows: Any, mixed: bool) -> Any:
-    """Return the row of a token: by a hash, or as the token says."""
+    """Return the row of a token, by a hash if `mixed`, else modulo the rows."""
     return np.int64(mix(token + np.uint64(table + 1) * GOLDEN) % rows) if mixed else np.int64(token) % np.int64(rows)

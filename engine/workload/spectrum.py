@@ -1,7 +1,7 @@
-"""Popularity spectrum: the rows of a table sorted into classes of equal popularity: all that expected values ever need.
+"""Popularity spectrum: the rows of a table in classes of equal popularity, from which all expected values follow.
 
-Small tables are folded rank by rank, with the hash that drawing uses; in large ones, what lies beyond the last row is
-so thin that every row gets the same of it.
+Small tables are folded rank by rank, with the hash that drawing uses; in large tables, the mass of ranks beyond the last row is
+so thin that every row gets the same share.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ CLASSES_PER_E = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
-    """Classes of rows, hottest first: `rows` of them (a real number) with the share `p` of lookups each.
+    """Classes of rows, hottest first: `rows` (a real number) with lookup share `p` each.
 
     `start` are the T positions where each table's classes begin; the shares of a table sum to its weight.
     """
@@ -35,13 +35,16 @@ class Spectrum:
 
 @lru_cache(maxsize=4096)
 def spectrum(popularity: Popularity) -> Spectrum:
-    """Return the classes of one table; a class spans at most 1.6 % in popularity and keeps its mass exactly."""
+    """Return the classes of one table.
+
+    A class spans at most 1.6 % in popularity, with exact mass.
+    """
     if popularity.rows > EXACT_ROWS:
         return _classes(*_spread(popularity))
     return _classes(row_shares(popularity), np.ones(popularity.rows))
 
 
-@lru_cache(maxsize=8)  # one of a thousand unlike tables has 30 MB
+@lru_cache(maxsize=8)  # a spectrum of a thousand unlike tables has 30 MB
 def spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
     """Return the classes of several tables, end to end, each summing to 1."""
     parts = [spectrum(popularity) for popularity in popularities]
@@ -50,18 +53,18 @@ def spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
 
 
 def id_space(s: Scenario, tables: Sequence[int] | None = None) -> Spectrum:
-    """Return the classes of the rows of all tables, or of some, as one space, each table weighted by its pooling."""
-    every = alike(s)
-    count = every.tables if tables is None else np.bincount(every.kind[list(tables)], minlength=len(every.laws))
-    return _id_space(every.laws, every.pooling, tuple(count.tolist()))
+    """Return the classes of all tables' rows, or of some tables', as one space weighted by pooling."""
+    kinds = alike(s)
+    count = kinds.tables if tables is None else np.bincount(kinds.kind[list(tables)], minlength=len(kinds.laws))
+    return _id_space(kinds.laws, kinds.pooling, tuple(count.tolist()))
 
 
 @lru_cache(maxsize=64)
 def _id_space(laws: tuple[Popularity, ...], pooling: tuple[int, ...], count: tuple[int, ...]) -> Spectrum:
-    some = [(spectrum(law), bags, tables) for law, bags, tables in zip(laws, pooling, count, strict=True) if tables]
-    total = sum(bags * tables for _, bags, tables in some)
-    p = np.concatenate([bags / total * part.p for part, bags, _ in some])
-    return _classes(p, np.concatenate([tables * part.rows for part, _, tables in some]))
+    present = [(spectrum(law), bags, tables) for law, bags, tables in zip(laws, pooling, count, strict=True) if tables]
+    total = sum(bags * tables for _, bags, tables in present)
+    p = np.concatenate([bags / total * part.p for part, bags, _ in present])
+    return _classes(p, np.concatenate([tables * part.rows for part, _, tables in present]))
 
 
 def head_mass(space: Spectrum, hottest: float | Sequence[float] | Floats) -> Floats:
@@ -91,16 +94,16 @@ def _spread(popularity: Popularity) -> tuple[Floats, Floats]:
     part = cells(popularity)
     ranks = np.clip(popularity.rows - part.first, 0, part.width).astype(np.float64)
     p = part.mass / part.width
-    beyond = max(0.0, 1.0 - float(p @ ranks)) if part.width.sum() > popularity.rows else 0.0
+    beyond_share = max(0.0, 1.0 - float(p @ ranks)) if part.width.sum() > popularity.rows else 0.0
     untouched = popularity.rows - ranks.sum()
-    return np.append(p, 0.0) + beyond / popularity.rows, np.append(ranks, untouched)
+    return np.append(p, 0.0) + beyond_share / popularity.rows, np.append(ranks, untouched)
 
 
 def _classes(p: Floats, rows: Floats) -> Spectrum:
-    touched = (p > 0) & (rows > 0)
-    p, rows = p[touched], rows[touched]
+    is_used = (p > 0) & (rows > 0)
+    p, rows = p[is_used], rows[is_used]
     index = np.floor(-CLASSES_PER_E * np.log(p)).astype(np.int64)
     index -= index.min()
     count, mass = (np.bincount(index, weights=part).astype(np.float64) for part in (rows, rows * p))
-    some = count > 0
-    return Spectrum(mass[some] / count[some], count[some], np.array([0]))
+    is_present = count > 0
+    return Spectrum(mass[is_present] / count[is_present], count[is_present], np.array([0]))

@@ -1,1 +1,1 @@
-"""What to expect of caches of rows."""
+"""Expected misses and conflicts of caches of rows."""

@@ -1,4 +1,4 @@
-"""Expected misses of a cache in front of the tables: unique rows of a batch that it must fetch, by policy.
+"""Expected misses of a cache in front of the tables: unique rows of a batch that the cache must fetch, by policy.
 
 A cache serves whole batches: a row is fetched once for a batch, however often the batch looks it up, and rows of the
 batch itself are never pushed out.
@@ -23,7 +23,7 @@ from .locked_sets import WAYS, locked_sets
 
 
 class ExpectedMoves(NamedTuple):
-    """Per batch: unique rows that a cache does not hold when it begins, lookups of these, and those it has no place for."""
+    """Rows that a cache moves per batch: missed unique rows, their lookups, and rows without a place."""
 
     misses: float
     missed_lookups: float
@@ -31,65 +31,69 @@ class ExpectedMoves(NamedTuple):
 
 
 NOTHING = ExpectedMoves(0.0, 0.0)
-TINY = 1e-30  # step of a derivative along the imaginary axis, which has no rounding to fear
+TINY = 1e-30  # step of a derivative along the imaginary axis, where no rounding occurs
 
 
 def expected_moves(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> ExpectedMoves:
-    """Return what a cache of `capacity_rows` rows over all tables, or some, moves per batch; `at_once` batches count as one."""
+    """Return a cache's expected moves per batch, over all tables or some; it serves `at_once` batches as one."""
     if tables is not None and not len(tables):
         return NOTHING
     space, batch = id_space(s, tables), lookups(s)
-    served = at_once * float((batch if tables is None else batch[list(tables)]).sum())
+    served_lookups = at_once * float((batch if tables is None else batch[list(tables)]).sum())
     if _holds_all(space, policy, capacity_rows):
         return NOTHING
-    state = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
-    missing, unmet = _missing(s, space, state, served)
-    misses, missed = float(state.rows @ missing), served * float((state.rows * space.p) @ unmet)
+    state = STAYS[policy](s, space, served_lookups, max(capacity_rows, 0.0))
+    missing_chance, lookup_miss_chance = _missing_chances(s, space, state, served_lookups)
+    misses, missed = float(state.rows @ missing_chance), served_lookups * float((state.rows * space.p) @ lookup_miss_chance)
     refused = misses if state.refused is None else min(misses, state.refused)
     return ExpectedMoves(misses / at_once, missed / at_once, refused / at_once)
 
 
 def _holds_all(space: Spectrum, policy: str, capacity_rows: float) -> bool:
-    """Return whether every row that is ever used has a place; one that a hash sends to the host has none."""
+    """Return whether every used row has a place; hashing sends some rows to the host."""
     return policy != "hash" and capacity_rows >= float(space.rows.sum())
 
 
-def _missing(s: Scenario, space: Spectrum, state: "State", served: float) -> tuple[Floats, Floats]:
-    """Return the chances that a row of each class is missing in a batch, and that a lookup of such a row misses."""
-    x, c, (_, stays, admitted, _) = gap_rate(space.p), s.data.locality, state
-    away = unused(stays * x, c)
-    back, afresh = away - unused((stays + served) * x, c), away * _afresh(x, c, stays, served)
+def _missing_chances(s: Scenario, space: Spectrum, state: "State", served_lookups: float) -> tuple[Floats, Floats]:
+    """Return each class's chances that a row is missing in a batch, and that a lookup misses."""
+    x, c, (_, stay_lookups, admitted, _) = gap_rate(space.p), s.data.locality, state
+    absent_chance = unused(stay_lookups * x, c)
+    miss_chance = absent_chance - unused((stay_lookups + served_lookups) * x, c)
+    fresh_chance = absent_chance * _fresh_use_chance(x, c, stay_lookups, served_lookups)
     if admitted == 1:
-        return back, afresh
-    gone = refused_share(away, admitted)  # of the rows that were used while rows stay
-    used = 1 - unused(served * x, c)
-    return back + gone * (used - back), afresh + gone * (1 - afresh)
+        return miss_chance, fresh_chance
+    refused_chance = refused_share(absent_chance, admitted)  # chance among rows that were used while rows stay
+    use_chance = 1 - unused(served_lookups * x, c)
+    return miss_chance + refused_chance * (use_chance - miss_chance), fresh_chance + refused_chance * (1 - fresh_chance)
 
 
-def _afresh(x: Floats, c: float, stays: float, served: float) -> Floats:
-    """Return the chance that a use of a row, given as mean gaps a lookup, follows none of those for which the row would stay."""
-    pace = CLOSENESS * (1 - c) * served * x
+def _fresh_use_chance(x: Floats, c: float, stay_lookups: float, served_lookups: float) -> Floats:
+    """Return the chance that no recent use has kept a row until its next use.
+
+    `x` is the number of the row's mean gaps in a lookup.
+    """
+    pace = CLOSENESS * (1 - c) * served_lookups * x
     reaches = c * -np.expm1(-pace) / pace  # a use's chain of forerunners reaches back beyond its own batch
-    return 1 - reaches * -np.expm1(-CLOSENESS * stays * x)
+    return 1 - reaches * -np.expm1(-CLOSENESS * stay_lookups * x)
 
 
 def expected_unique(s: Scenario, batches: int) -> float:
-    """Return the unique rows of so many batches together."""
+    """Return the expected unique rows of `batches` batches together."""
     space = id_space(s)
     return float(space.rows @ (1 - unused(batches * float(lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
 
 
 def spread(s: Scenario, parts: int) -> float:
-    """Return how many copies of a batch's unique rows its `parts` parts need between them, each its own unique rows."""
+    """Return the unique rows of a batch's `parts` parts, summed, over the unique rows of the batch."""
     space = id_space(s)
     x, c = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
     return float(parts * (space.rows @ (1 - unused(x / parts, c))) / (space.rows @ (1 - unused(x, c))))
 
 
 def look_ahead_rows(s: Scenario) -> float:
-    """Return the rows that lie between two uses at most `policy.look_ahead_batches` apart: what look-ahead holds.
+    """Return the rows that look-ahead holds: between two uses at most `policy.look_ahead_batches` apart.
 
     The time from a row's last use to its next is then a sum of two exponential times; locality is left out.
     """
@@ -99,9 +103,9 @@ def look_ahead_rows(s: Scenario) -> float:
 
 
 class Alone(NamedTuple):
-    """Shares of the rows that look-ahead fetches, and of as many that it sends home, that one lookup alone wants of them.
+    """Shares of the rows moved by look-ahead that serve a single lookup.
 
-    `passing` rows come for one lookup and go with its batch; `last` ones are used once by the last batch that uses them.
+    `passing` rows come for one lookup and go with its batch; `last` rows are used once in the last batch that uses them.
     """
 
     passing: float
@@ -109,29 +113,34 @@ class Alone(NamedTuple):
 
 
 def alone(s: Scenario) -> Alone:
-    """Return how many rows look-ahead moves for one lookup's sake; a use's nearest ones lie at the middle of its batch."""
-    space, ahead, c = id_space(s), s.policy.look_ahead_batches, s.data.locality
+    """Return the shares of rows that look-ahead moves for a single lookup.
+
+    A use lies in mid-batch.
+    """
+    space, ahead_batches, c = id_space(s), s.policy.look_ahead_batches, s.data.locality
     x = float(lookups(s).sum()) * gap_rate(space.p)
-    here, beyond = (unused(n * x, c) * (1 - c + c * np.exp(-CLOSENESS * n * x)) for n in (0.5, ahead + 0.5))
-    fetched = float(space.rows @ (unused(ahead * x, c) - unused((ahead + 1) * x, c)))
-    once = space.rows * x * beyond
-    passing, last = (min(1.0, float(once @ stays) / max(fetched, TINY)) for stays in (beyond, here))  # small tables never leave
-    return Alone(passing, last)
+    unused_here, unused_ahead = (unused(n * x, c) * (1 - c + c * np.exp(-CLOSENESS * n * x)) for n in (0.5, ahead_batches + 0.5))
+    fetched = float(space.rows @ (unused(ahead_batches * x, c) - unused((ahead_batches + 1) * x, c)))
+    single_uses = space.rows * x * unused_ahead
+    # fetched is 0 where all tables are small and never leave
+    passing, last_use = (min(1.0, float(single_uses @ chance) / max(fetched, TINY)) for chance in (unused_ahead, unused_here))
+    return Alone(passing, last_use)
 
 
 def conflicts(rows: Any, capacity: float) -> Any:
-    """Return how many of a batch's `rows` unique rows are expected to find their set full of others of the batch."""
-    each = np.maximum(np.asarray(rows, dtype=np.float64) / max(1, int(capacity) // WAYS), 1e-9)
+    """Return the expected number of a batch's unique rows whose set is full of its other rows."""
+    set_rows = np.maximum(np.asarray(rows, dtype=np.float64) / max(1, int(capacity) // WAYS), 1e-9)
     ways = np.arange(WAYS + 1)
-    chance = np.exp(ways * np.log(each)[..., None] - each[..., None] - np.array([lgamma(way + 1) for way in ways]))
-    more = np.clip(1 - chance.sum(axis=-1), 0, None)  # than there are ways
-    return rows * np.clip(more + chance[..., -1] - WAYS * more / each, 0, None)
+    chance = np.exp(ways * np.log(set_rows)[..., None] - set_rows[..., None] - np.array([lgamma(way + 1) for way in ways]))
+    overflow_chance = np.clip(1 - chance.sum(axis=-1), 0, None)  # more rows than ways
+    return rows * np.clip(overflow_chance + chance[..., -1] - WAYS * overflow_chance / set_rows, 0, None)
 
 
 class State(NamedTuple):
-    """Steady state of a cache: how many rows of each class can be missing, and for how many lookups an unused one stays.
+    """Steady state of a cache.
 
-    admitted: share of missing rows that it takes in; refused: rows of a batch that it does not, None if it takes in none.
+    rows: rows of each class that can be missing; stays: lookups for which an unused row stays.
+    admitted: share of missing rows that come in; refused: rows of a batch without a place, None where no row comes in.
     """
 
     rows: Floats
@@ -150,34 +159,34 @@ def _recency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> Sta
 
 
 def _recency_in_sets(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
-    """LRU in sets of ways: as good as over all rows but where the rows of two batches, which are locked, fill a set."""
+    """LRU in sets of ways: as LRU, but where locked rows of two batches fill a set."""
     return State(space.rows, *locked_sets(space, batch, capacity, s.data.locality))
 
 
 def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
-    """The most popular rows stay; the batch's others share what is left, so of these the batch before's are still there."""
-    touched = 1 - unused(batch * gap_rate(space.p), s.data.locality)
+    """The most popular rows stay; a batch's other rows share the rest until the next batch."""
+    use_chance = 1 - unused(batch * gap_rate(space.p), s.data.locality)
     low, high = 0.0, capacity
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        room = middle + float((space.rows - head(space, middle)) @ touched) <= capacity
+        room = middle + float((space.rows - head(space, middle)) @ use_chance) <= capacity
         low, high = (middle, high) if room else (low, middle)
     return State(space.rows - head(space, low), batch)
 
 
 def _most_used(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
-    """The most popular rows of each set stay, and no other row comes in; rows lie at random over the sets."""
+    """The most popular rows of each set stay for good; rows lie at random over sets."""
     hottest = np.concatenate(([0.0], np.cumsum(space.rows)))
     return State(np.diff(conflicts(hottest, capacity)), 0.0, refused=None)
 
 
 def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
-    """A row has stayed if one of the batches before has used it: those are what it was seen for."""
+    """Look-ahead: a row is there if one of the last W batches has used the row."""
     return State(space.rows, s.policy.look_ahead_batches * batch)
 
 
 def _hashed(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
-    """A share of all rows is held for good, popular or not."""
+    """Hashing: a random share of all rows is held for good."""
     share = min(1.0, capacity / sum(per_table(s.model, "num_embeddings")))
     return State(space.rows * (1 - share), 0.0, refused=None)
 
@@ -194,137 +203,141 @@ STAYS: Mapping[str, Steady] = {
 
 
 def head(space: Spectrum, capacity: float) -> Floats:
-    """Return how many rows of each class are among the `capacity` most popular ones."""
-    before = np.concatenate(([0.0], np.cumsum(space.rows)[:-1]))
-    return np.clip(capacity - before, 0.0, space.rows)
+    """Return the number of rows of each class among the `capacity` most popular rows."""
+    rows_ahead = np.concatenate(([0.0], np.cumsum(space.rows)[:-1]))
+    return np.clip(capacity - rows_ahead, 0.0, space.rows)
 
 
 def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
-    """Return (T,) how many of the `capacity` most popular rows each table has, and their share of its lookups."""
-    every = alike(s)
-    tables, pooling = spectra(every.laws), np.array(every.pooling, dtype=np.float64)
-    kind = np.repeat(np.arange(len(pooling)), np.diff(tables.start, append=len(tables.p)))
-    p, rows = tables.p * (pooling / (pooling @ every.tables))[kind], tables.rows * every.tables[kind]
+    """Return (T,) each table's number of the `capacity` most popular rows, and their share of its lookups."""
+    kinds = alike(s)
+    classes, pooling = spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
+    kind = np.repeat(np.arange(len(pooling)), np.diff(classes.start, append=len(classes.p)))
+    p, rows = classes.p * (pooling / (pooling @ kinds.tables))[kind], classes.rows * kinds.tables[kind]
     order = np.argsort(-p, kind="stable")
-    kept = np.empty_like(p)
-    kept[order] = np.clip(capacity - np.concatenate(([0.0], np.cumsum(rows[order])[:-1])), 0.0, rows[order])
-    whole = np.where(kept == rows, tables.rows, 0.0)
-    found, mass = (
-        np.bincount(kind, weights=amount, minlength=len(pooling))[every.kind].astype(np.float64)
-        for amount in (whole, whole * tables.p)
+    kept_rows = np.empty_like(p)
+    kept_rows[order] = np.clip(capacity - np.concatenate(([0.0], np.cumsum(rows[order])[:-1])), 0.0, rows[order])
+    whole_rows = np.where(kept_rows == rows, classes.rows, 0.0)
+    table_rows, mass = (
+        np.bincount(kind, weights=amount, minlength=len(pooling))[kinds.kind].astype(np.float64)
+        for amount in (whole_rows, whole_rows * classes.p)
     )
-    for cut in np.flatnonzero((kept > 0) & (kept < rows)):  # one class at most, which the first tables of its kind have whole
-        mine = np.flatnonzero(every.kind == kind[cut])
-        part = np.clip(kept[cut] - np.arange(len(mine)) * tables.rows[cut], 0.0, tables.rows[cut])
-        found[mine] += part
-        mass[mine] += part * tables.p[cut]
-    return found, mass
+    for cut in np.flatnonzero((kept_rows > 0) & (kept_rows < rows)):  # at most one class, whole in the first tables of its kind
+        kind_tables = np.flatnonzero(kinds.kind == kind[cut])
+        part = np.clip(kept_rows[cut] - np.arange(len(kind_tables)) * classes.rows[cut], 0.0, classes.rows[cut])
+        table_rows[kind_tables] += part
+        mass[kind_tables] += part * classes.p[cut]
+    return table_rows, mass
 
 
 def unique_by_table(s: Scenario, batches: float = 1.0) -> Floats:
-    """Return the (T,) unique rows of so many batches together by table."""
+    """Return the (T,) unique rows of `batches` batches together by table."""
     return _by_table(s, lambda x: 1 - unused(batches * x, s.data.locality))[0][alike(s).kind]
 
 
 def look_ahead_by_table(s: Scenario) -> Floats:
     """Return the (T,) rows that look-ahead holds, as `look_ahead_rows` counts them, by table."""
-    ahead = s.policy.look_ahead_batches
-    return _by_table(s, lambda x: 1 - np.exp(-ahead * x) * (1 + ahead * x))[0][alike(s).kind]
+    ahead_batches = s.policy.look_ahead_batches
+    return _by_table(s, lambda x: 1 - np.exp(-ahead_batches * x) * (1 + ahead_batches * x))[0][alike(s).kind]
 
 
 def hot_unique(s: Scenario, capacity: float) -> Floats:
-    """Return the (T,) unique rows of a batch by table that are among the `capacity` most popular rows of all tables."""
-    sums, used = _by_table(s, lambda x: 1 - unused(x, s.data.locality))
-    every, hot = alike(s), hottest(s, capacity)[0]
-    of = spectra(every.laws)
-    start, end = of.start, np.append(of.start[1:], len(of.p))
-    found = np.zeros(s.model.num_tables)
-    for kind in range(len(every.laws)):
-        mine, classes = every.kind == kind, slice(start[kind], end[kind])
-        rows, unique = (np.concatenate(([0.0], np.cumsum(amount[classes]))) for amount in (of.rows, used))
-        found[mine] = np.minimum(np.interp(hot[mine], rows, unique), sums[kind])
-    return found
+    """Return a batch's (T,) unique rows by table among the `capacity` most popular rows of all tables."""
+    sums, class_unique = _by_table(s, lambda x: 1 - unused(x, s.data.locality))
+    kinds, hot = alike(s), hottest(s, capacity)[0]
+    classes = spectra(kinds.laws)
+    start, end = classes.start, np.append(classes.start[1:], len(classes.p))
+    hot_rows = np.zeros(s.model.num_tables)
+    for kind in range(len(kinds.laws)):
+        is_kind, part = kinds.kind == kind, slice(start[kind], end[kind])
+        rows, unique = (np.concatenate(([0.0], np.cumsum(amount[part]))) for amount in (classes.rows, class_unique))
+        hot_rows[is_kind] = np.minimum(np.interp(hot[is_kind], rows, unique), sums[kind])
+    return hot_rows
 
 
 def _by_table(s: Scenario, measure: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Return the sum of a `measure` of a row's mean uses in a batch over each kind of table, and over each class of rows."""
-    every = alike(s)
-    of, pooling = spectra(every.laws), np.array(every.pooling, dtype=np.float64)
+    """Return sums of a `measure` of rows' mean uses in a batch, by kind and by class."""
+    kinds = alike(s)
+    classes, pooling = spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
     total = float(lookups(s).sum())
-    p = of.p * np.repeat(pooling * s.data.batch_size / total, np.diff(of.start, append=len(of.p)))
-    used = of.rows * measure(total * gap_rate(p))
-    return np.add.reduceat(used, of.start), used
+    p = classes.p * np.repeat(pooling * s.data.batch_size / total, np.diff(classes.start, append=len(classes.p)))
+    class_sums = classes.rows * measure(total * gap_rate(p))
+    return np.add.reduceat(class_sums, classes.start), class_sums
 
 
 def popular_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
-    """Return how many rows are at least as popular as those of each class, and their bytes, given the (T,) bytes of a row.
+    """Return the running sums of rows and of their bytes over the classes, most popular class first.
 
-    Tables alike in popularity have their mean row.
+    `nbytes` (T,) are the bytes of a row; tables alike in popularity have their mean row.
     """
-    every = alike(s)
-    tables, pooling = spectra(every.laws), np.array(every.pooling, dtype=np.float64)
-    kind = np.repeat(np.arange(len(pooling)), np.diff(tables.start, append=len(tables.p)))
-    mean = np.bincount(every.kind, weights=nbytes, minlength=len(pooling)) / every.tables
-    rows, order = tables.rows * every.tables[kind], np.argsort(-tables.p * pooling[kind], kind="stable")
+    kinds = alike(s)
+    classes, pooling = spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
+    kind = np.repeat(np.arange(len(pooling)), np.diff(classes.start, append=len(classes.p)))
+    mean = np.bincount(kinds.kind, weights=nbytes, minlength=len(pooling)) / kinds.tables
+    rows, order = classes.rows * kinds.tables[kind], np.argsort(-classes.p * pooling[kind], kind="stable")
     summed = (np.concatenate(([0.0], np.cumsum(amount[order]))) for amount in (rows, rows * mean[kind]))
-    reached, filled = summed
-    return reached, filled
+    reached_rows, filled_bytes = summed
+    return reached_rows, filled_bytes
 
 
 def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floats:
-    """Return the (T,) rows of each table that an LRU cache of so many rows over all tables is expected to hold."""
-    every, space = alike(s), id_space(s)
+    """Return the expected (T,) rows of each table in an LRU cache over all tables."""
+    kinds, space = alike(s), id_space(s)
     if capacity_rows >= space.rows.sum():
         return np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
-    _, stays, admitted, _ = STAYS[policy](s, space, float(lookups(s).sum()), max(capacity_rows, 0.0))
-    of, c = spectra(every.laws), s.data.locality
-    weight = np.array(every.pooling, dtype=np.float64) * s.data.batch_size / lookups(s).sum()
-    p = of.p * np.repeat(weight, np.diff(of.start, append=len(of.p)))
-    held = of.rows * (1 - absent(unused(stays * gap_rate(p), c), admitted))
-    rows: Floats = np.add.reduceat(held, of.start)[every.kind]
+    _, stay_lookups, admitted, _ = STAYS[policy](s, space, float(lookups(s).sum()), max(capacity_rows, 0.0))
+    classes, c = spectra(kinds.laws), s.data.locality
+    weight = np.array(kinds.pooling, dtype=np.float64) * s.data.batch_size / lookups(s).sum()
+    p = classes.p * np.repeat(weight, np.diff(classes.start, append=len(classes.p)))
+    held_rows = classes.rows * (1 - absent(unused(stay_lookups * gap_rate(p), c), admitted))
+    rows: Floats = np.add.reduceat(held_rows, classes.start)[kinds.kind]
     return rows
 
 
 def missed_rows(s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None) -> Floats:
-    """Return the (T,) unique rows of a batch by table that a cache over all tables, or some, does not hold; 0 of others."""
+    """Return a batch's (T,) missed unique rows by table, of a cache over all tables, or some."""
     return _missed_by_table(s, policy, capacity_rows, at_once, tables)[0]
 
 
 def missed_shares(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> Floats:
-    """Return the (T,) share of each table's lookups whose row that cache does not hold when their batch begins; 0 of others."""
+    """Return the (T,) share of each table's lookups whose row the cache lacks as the batch begins."""
     return _missed_by_table(s, policy, capacity_rows, at_once, tables)[1]
 
 
 def _missed_by_table(
     s: Scenario, policy: str, capacity_rows: float, at_once: int, tables: Sequence[int] | None
 ) -> tuple[Floats, Floats]:
-    every, missed, shares = alike(s), np.zeros(s.model.num_tables), np.zeros(s.model.num_tables)
-    which = np.arange(len(missed)) if tables is None else np.array(tables, dtype=np.int64)
-    if not len(which):
+    kinds, missed, shares = alike(s), np.zeros(s.model.num_tables), np.zeros(s.model.num_tables)
+    numbers = np.arange(len(missed)) if tables is None else np.array(tables, dtype=np.int64)
+    if not len(numbers):
         return missed, shares
     space, batch = id_space(s, tables), lookups(s)
     if _holds_all(space, policy, capacity_rows):
         return missed, shares
-    served = at_once * float(batch[which].sum())
-    state = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
-    missing, unmet = (state.rows / space.rows * amount for amount in _missing(s, space, state, served))
+    served_lookups = at_once * float(batch[numbers].sum())
+    state = STAYS[policy](s, space, served_lookups, max(capacity_rows, 0.0))
+    missing_shares, lookup_miss_shares = (
+        state.rows / space.rows * amount for amount in _missing_chances(s, space, state, served_lookups)
+    )
     order = np.argsort(space.p)
-    of, weight = spectra(every.laws), np.array(every.pooling, dtype=np.float64) * s.data.batch_size / batch[which].sum()
-    p = of.p * np.repeat(weight, np.diff(of.start, append=len(of.p)))
-    found = np.add.reduceat(of.rows * np.interp(p, space.p[order], missing[order]), of.start)
-    missed[which] = found[every.kind[which]] / at_once
-    met = np.interp(p, space.p[order], unmet[order])
-    shares[which] = np.add.reduceat(of.rows * of.p * met, of.start)[every.kind[which]]
+    classes = spectra(kinds.laws)
+    weight = np.array(kinds.pooling, dtype=np.float64) * s.data.batch_size / batch[numbers].sum()
+    p = classes.p * np.repeat(weight, np.diff(classes.start, append=len(classes.p)))
+    kind_misses = np.add.reduceat(classes.rows * np.interp(p, space.p[order], missing_shares[order]), classes.start)
+    missed[numbers] = kind_misses[kinds.kind[numbers]] / at_once
+    missed_chance = np.interp(p, space.p[order], lookup_miss_shares[order])
+    shares[numbers] = np.add.reduceat(classes.rows * classes.p * missed_chance, classes.start)[kinds.kind[numbers]]
     return missed, shares
 
 
 @remembered(most=64)
 def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
-    """Return the share of samples whose every lookup meets one of the `capacity` most popular rows, and that of their lookups.
+    """Return the share of popular samples, and their share of lookups.
 
-    The mean of z^(a sample's lookups) over popular samples alone is the first at z = 1; its slope there counts their lookups.
+    A popular sample looks up the `capacity` most popular rows alone. The mean of z^(a sample's lookups) over popular samples is
+    the share of samples at z = 1; its slope there counts lookups.
     """
     if capacity >= sum(per_table(s.model, "num_embeddings")):
         return 1.0, 1.0
@@ -333,46 +346,47 @@ def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
     heads = [sorted((head_quantile(laws[t], rows[t]), t) for t in group) for group in groups]
     if cv.any():
         z = 1 + TINY * 1j
-        alone = generating(pooling, cv, z * mass)
-        together = [_linked(group, [chances(int(pooling[t]), float(cv[t])) for _, t in group], z) for group in heads]
+        table_chances = generating(pooling, cv, z * mass)
+        group_chances = [_linked(group, [chances(int(pooling[t]), float(cv[t])) for _, t in group], z) for group in heads]
     else:
-        alone, together = mass**pooling, [min(head ** float(pooling[t]) for head, t in group) for group in heads]
-    others = np.delete(alone, [table for group in groups for table in group])
+        table_chances, group_chances = mass**pooling, [min(head ** float(pooling[t]) for head, t in group) for group in heads]
+    unlinked_chances = np.delete(table_chances, [table for group in groups for table in group])
     linked = s.data.sample_correlation if groups else 0.0
-    found = (1 - linked) * np.prod(alone) + linked * np.prod(others) * np.prod(together)
-    share = min(1.0, float(found.real))
-    return share, min(1.0, float(found.imag) / TINY / float(pooling.sum())) if cv.any() else share
+    popular_chance = (1 - linked) * np.prod(table_chances) + linked * np.prod(unlinked_chances) * np.prod(group_chances)
+    share = min(1.0, float(popular_chance.real))
+    return share, min(1.0, float(popular_chance.imag) / TINY / float(pooling.sum())) if cv.any() else share
 
 
 def _linked(heads: list[tuple[float, int]], lengths: list[Floats], z: complex) -> complex:
-    """Return the same for linked tables, which meet rows up to their `heads`, in ascending order, by the chances of lengths.
+    """Return the mean of z^lookups over popular samples for linked tables, given `heads` in ascending order.
 
-    Their n-th lookups have one quantile, so that the first head decides, but beyond the longest bag before.
+    `lengths` are the chances of bag lengths. The n-th lookups have one quantile, so the first head decides, but for lookups
+    beyond the longest bag before.
     """
     longest = np.zeros(max(map(len, lengths)), dtype=np.complex128)
     longest[0] = 1.0
     for (head, _), chance in zip(heads, lengths, strict=True):
-        mine = np.pad(chance, (0, len(longest) - len(chance))) * z ** np.arange(len(longest))
-        before, reached = longest * np.cumsum(mine), 0j
+        length_chances = np.pad(chance, (0, len(longest) - len(chance))) * z ** np.arange(len(longest))
+        next_longest, reached = longest * np.cumsum(length_chances), 0j
         for length in range(1, len(longest)):
             reached = head * (reached + longest[length - 1])
-            before[length] += mine[length] * reached
-        longest = before
+            next_longest[length] += length_chances[length] * reached
+        longest = next_longest
     return complex(longest.sum())
 
 
 class Split(NamedTuple):
-    """Shares of a batch's unique rows: those among the hot ones, and cold ones that the batch before has used too."""
+    """Shares of a batch's unique rows: hot rows, and cold rows also in the batch before."""
 
     hot: float
     again: float
 
 
 def hot_split(s: Scenario, capacity: float) -> Split:
-    """Return how a batch's unique rows split when the `capacity` most popular rows of all tables count as hot."""
+    """Return the split of a batch's unique rows where the `capacity` most popular rows count as hot."""
     space = id_space(s)
     x, locality = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
     void, hot = unused(x, locality), head(space, capacity)
     unique = float(space.rows @ (1 - void))
-    both = in_both(void, unused(2 * x, locality))
-    return Split(float(hot @ (1 - void)) / unique, float((space.rows - hot) @ both) / unique)
+    both_chance = in_both(void, unused(2 * x, locality))
+    return Split(float(hot @ (1 - void)) / unique, float((space.rows - hot) @ both_chance) / unique)

@@ -1,4 +1,4 @@
-"""Reads an .npz of arrays of one length as a table: DLRM's own processed files, or any by a mapping over the arrays' names.
+"""Reads an .npz of arrays of one length as a table: DLRM's processed files, or others by a mapping.
 
 An array (N,) is a column. One of two axes (N, k) gives k lookups a sample, or k dense features; NAME.0 to NAME.k-1 are its
 columns, a table each where they are ids.
@@ -36,45 +36,48 @@ MOST_COLUMNS, MOST_GUESSED = 10_000, 100
 
 
 def read(path: Path, name: str, meaning: Callable[[Layout | None], Layout | None], watch: Watch = unwatched) -> Recording:
-    """Read an archive of arrays by the `meaning` of its arrays, given DLRM's own layout where it is that; raises BadFile."""
+    """Read an archive of arrays as a table; raises BadFile.
+
+    `meaning` returns the layout of the arrays, given DLRM's own layout if the archive has its arrays, else None.
+    """
     headers = zipped.headers(path)
     layout = meaning(_dlrm(headers) if set(headers) >= DLRM else None)
     if layout is None:
         raise _unmapped(path, name, headers)
-    arrays, columns, layout = _opened(path, name, layout, headers, watch)
+    arrays, columns, layout = _open_arrays(path, name, layout, headers, watch)
     return samples_of(name, layout, _tables(name, arrays, columns, watch), watch)
 
 
 def rows_of(path: Path, name: str, columns: Sequence[str], watch: Watch = unwatched) -> Iterator[Rows]:
     """Yield the named columns of an archive, some samples at a time; raises BadFile."""
     layout = Layout("unknown", "", tuple(columns))
-    arrays, places, _ = _opened(path, name, layout, zipped.headers(path), watch)
+    arrays, places, _ = _open_arrays(path, name, layout, zipped.headers(path), watch)
     yield from _tables(name, arrays, places, watch)
 
 
-def _opened(
+def _open_arrays(
     path: Path, name: str, layout: Layout, headers: Mapping[str, Header], watch: Watch
 ) -> tuple[Mapping[str, Any], Mapping[str, tuple[str, int | None]], Layout]:
-    """Return the arrays that a layout needs, where each of its columns stands in them, and the layout with all columns."""
-    wanted = {column: _place(name, layout, headers, column) for column in layout.wanted}
-    lengths = {array: headers[array].shape[0] for array, _ in wanted.values()}
+    """Return a layout's arrays, the place of each column, and the layout with all columns."""
+    places = {column: _place(name, layout, headers, column) for column in layout.wanted}
+    lengths = {array: headers[array].shape[0] for array, _ in places.values()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{array} {count(length)}" for array, length in list(lengths.items())[:6])
-        raise BadFile(f"{name} has arrays of unlike lengths ({said}); a sample has a row in each that is mapped.")
+        lengths_text = ", ".join(f"{array} {count(length)}" for array, length in list(lengths.items())[:6])
+        raise BadFile(f"{name} has arrays of unlike lengths ({lengths_text}); a sample has a row in each that is mapped.")
     if not next(iter(lengths.values())):
         raise BadFile(f"{name} has 0 samples; give arrays that have some.")
     arrays = {array: zipped.array(path, array, watch) for array in lengths}
-    layout = _spread(layout, headers, wanted)
+    layout = _spread(layout, headers, places)
     return arrays, {column: _place(name, layout, headers, column) for column in layout.wanted}, layout
 
 
 def is_dlrm(path: Path) -> bool:
-    """Return whether an archive is one that DLRM's data_utils.py writes; raises BadFile for one that is damaged."""
+    """Return whether DLRM's data_utils.py wrote an archive; raises BadFile for a damaged archive."""
     return set(zipped.headers(path)) >= DLRM
 
 
 def columns(path: Path, name: str) -> tuple[str, ...]:
-    """Return the columns of an archive that nobody has described; raises BadFile for one that has no samples."""
+    """Return the columns of an archive without a mapping; raises BadFile for one without samples."""
     refusal = _unmapped(path, name, zipped.headers(path))
     if not isinstance(refusal, Undescribed):
         raise refusal
@@ -82,34 +85,37 @@ def columns(path: Path, name: str) -> tuple[str, ...]:
 
 
 def _dlrm(headers: Mapping[str, Header]) -> Layout:
-    """Return the layout of what DLRM's data_utils.py writes: counts, rows' numbers and targets."""
+    """Return the layout of files that DLRM's data_utils.py writes: counts, row numbers and targets."""
     width = {array: (headers[array].shape[1:] or (1,))[0] for array in DLRM}
     ids = tuple(f"X_cat.{column}" for column in range(min(width["X_cat"], MOST_COLUMNS)))
     return Layout("dlrm", "y", ids, ("X_int",), rows=AS_THEY_ARE)
 
 
 def _place(name: str, layout: Layout, headers: Mapping[str, Header], column: str) -> tuple[str, int | None]:
-    """Return the array that a column is of, and which of its columns it is; None for the whole array; raises BadFile."""
+    """Return the array of a column, and the column's number in the array; raises BadFile.
+
+    The number is None for a whole array.
+    """
     array, _, number = column.rpartition(".")
     part = int(number) if column not in headers and array in headers and number.isdecimal() and number.isascii() else None
     array = column if part is None else array
     if array not in headers:
-        there = ", ".join(list(headers)[:12])
-        raise BadFile(f"{name} has no array {column[:40]!r}, which {layout.name} needs; its arrays are {there[:200]}.")
-    found = headers[array]
-    axes = len(found.shape) - (part is not None)
-    if not _is_readable(found) or not found.shape or axes not in (1, 2) or (part or 0) >= (*found.shape, 1)[1]:
-        what = f"{array[:40]} is {_said(found)}"
-        raise BadFile(f"{name}: {what}, from which {column[:40]!r} cannot be taken; map an array of one or two axes.")
-    if axes == 2 and column in (layout.label, layout.time) and found.shape[1] != 1:
+        array_names = ", ".join(list(headers)[:12])
+        raise BadFile(f"{name} has no array {column[:40]!r}, which {layout.name} needs; its arrays are {array_names[:200]}.")
+    header = headers[array]
+    axes = len(header.shape) - (part is not None)
+    if not _is_readable(header) or not header.shape or axes not in (1, 2) or (part or 0) >= (*header.shape, 1)[1]:
+        array_text = f"{array[:40]} is {_shape_text(header)}"
+        raise BadFile(f"{name}: {array_text}, from which {column[:40]!r} cannot be taken; map an array of one or two axes.")
+    if axes == 2 and column in (layout.label, layout.time) and header.shape[1] != 1:
         raise BadFile(
-            f"{name}: {column[:40]!r} is {_said(found)}; a sample has one: map a column of it, such as {column[:40]}.0."
+            f"{name}: {column[:40]!r} is {_shape_text(header)}; a sample has one: map a column of it, such as {column[:40]}.0."
         )
-    return array, 0 if axes == 2 and found.shape[1] == 1 else part
+    return array, 0 if axes == 2 and header.shape[1] == 1 else part
 
 
-def _said(found: Header) -> str:
-    return f"{' x '.join(f'{count(length)}' for length in found.shape) or 'one'} of {found.kind}"
+def _shape_text(header: Header) -> str:
+    return f"{' x '.join(f'{count(length)}' for length in header.shape) or 'one'} of {header.kind}"
 
 
 def _spread(layout: Layout, headers: Mapping[str, Header], places: Mapping[str, tuple[str, int | None]]) -> Layout:
@@ -117,8 +123,8 @@ def _spread(layout: Layout, headers: Mapping[str, Header], places: Mapping[str, 
     dense: list[str] = []
     for column in layout.dense:
         array, part = places[column]
-        several = part is None and len(headers[array].shape) == 2
-        dense += [f"{array}.{number}" for number in range(headers[array].shape[1])] if several else [column]
+        has_columns = part is None and len(headers[array].shape) == 2
+        dense += [f"{array}.{number}" for number in range(headers[array].shape[1])] if has_columns else [column]
     return replace(layout, dense=tuple(dense))
 
 
@@ -126,20 +132,20 @@ def _tables(name: str, arrays: Mapping[str, Any], columns: Mapping[str, tuple[st
     samples = min(map(len, arrays.values()))
     for low in range(0, samples, AT_ONCE):
         high = min(low + AT_ONCE, samples)
-        parts = {array: _native(there[low:high]) for array, there in arrays.items()}
+        parts = {array: _native(values[low:high]) for array, values in arrays.items()}
         touched(sum(part.nbytes for part in parts.values()))
-        held = {column: _column(parts[array], part) for column, (array, part) in columns.items()}
-        yield Rows(name, np.arange(low + 1, high + 1), held)
+        column_cells = {column: _column(parts[array], part) for column, (array, part) in columns.items()}
+        yield Rows(name, np.arange(low + 1, high + 1), column_cells)
         watch(high / samples, f"reading {name}")
 
 
-def _is_readable(found: Header) -> bool:
-    """Return whether an array's type is one that cells have: not complex, records, durations or dates of no unit."""
-    return found.kind.kind in KINDS and (found.kind.kind != "M" or np.datetime_data(found.kind)[0] != "generic")
+def _is_readable(header: Header) -> bool:
+    """Return whether cells can have an array's type: not complex, records, durations or dates without a unit."""
+    return header.kind.kind in KINDS and (header.kind.kind != "M" or np.datetime_data(header.kind)[0] != "generic")
 
 
 def _native(part: Any) -> Any:
-    """Return numbers in the byte order of this computer, of types that Arrow computes with."""
+    """Return an array's numbers in this computer's byte order, in a type of Arrow's."""
     kind = part.dtype.newbyteorder("=")
     if kind.kind == "M":
         return part.astype(f"datetime64[{UNITS.get(np.datetime_data(kind), 's')}]")
@@ -148,7 +154,10 @@ def _native(part: Any) -> Any:
 
 
 def _column(part: Any, number: int | None) -> Any:
-    """Return a column of Arrow's: cells, or of an array of two axes lists of one length."""
+    """Return an array's column as a column of Arrow.
+
+    An array of two axes gives lists of one length.
+    """
     if number is not None:
         return pyarrow.array(np.ascontiguousarray(part[:, number]))
     if part.ndim == 1:
@@ -157,45 +166,47 @@ def _column(part: Any, number: int | None) -> Any:
 
 
 def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
-    """Return the refusal of an archive that nobody has described: its arrays, and a mapping over their names."""
+    """Return the refusal of an archive without a mapping: its arrays, and a mapping over their names."""
     if {"indices", "indptr", "format"} <= set(headers) or {"row", "col", "format"} <= set(headers):
         return looks(name, "a sparse matrix of scipy's", conversions.SPARSE)
-    lengths = [found.shape[0] for found in headers.values() if _fits(found)]
+    lengths = [header.shape[0] for header in headers.values() if _fits(header)]
     samples = max(lengths, key=lengths.count, default=0)
-    said = ", ".join(f"{array[:24]} ({_said(found)})" for array, found in list(headers.items())[:6])
-    said += ", ..." if len(headers) > 6 else ""
+    contents = ", ".join(f"{array[:24]} ({_shape_text(header)})" for array, header in list(headers.items())[:6])
+    contents += ", ..." if len(headers) > 6 else ""
     if set(headers) <= {*COUNTS}:
-        return BadFile(f"{name} holds counts that DLRM keeps ({said}), and no samples; give its processed or reordered file.")
+        return BadFile(f"{name} holds counts that DLRM keeps ({contents}), and no samples; give its processed or reordered file.")
     if set(headers) >= UNPROCESSED:
-        return BadFile(f"{name} is a day that DLRM has not processed yet ({said}); give its processed or reordered file.")
-    columns = [array for array, found in headers.items() if found.shape[:1] == (samples,) and _fits(found)][:MOST_GUESSED]
+        return BadFile(f"{name} is a day that DLRM has not processed yet ({contents}); give its processed or reordered file.")
+    columns = [array for array, header in headers.items() if header.shape[:1] == (samples,) and _fits(header)][:MOST_GUESSED]
     if not samples or not columns:
-        return BadFile(f"{name} holds {said}; samples are arrays of one length and of one or two axes: give those.")
-    if len(columns) == 1 and (several := headers[columns[0]].shape[1:]):  # all that a sample has
-        columns = [f"{columns[0]}.{number}" for number in range(several[0])][:MOST_GUESSED]
-    first = next(_tables(name, *_heads(path, headers, columns), unwatched)).columns
-    if not (mapping := mapping_of_types(first, of_arrays=True)):
-        return BadFile(f"{name} holds {said}, of which none are ids; give arrays of whole numbers or texts.")
-    return arrays_unmapped(name, said, mapping, columns)
+        return BadFile(f"{name} holds {contents}; samples are arrays of one length and of one or two axes: give those.")
+    if len(columns) == 1 and (row_shape := headers[columns[0]].shape[1:]):  # one array has all columns
+        columns = [f"{columns[0]}.{number}" for number in range(row_shape[0])][:MOST_GUESSED]
+    first_cells = next(_tables(name, *_heads(path, headers, columns), unwatched)).columns
+    if not (mapping := mapping_of_types(first_cells, of_arrays=True)):
+        return BadFile(f"{name} holds {contents}, of which none are ids; give arrays of whole numbers or texts.")
+    return arrays_unmapped(name, contents, mapping, columns)
 
 
 def _heads(
     path: Path, headers: Mapping[str, Header], columns: Sequence[str]
 ) -> tuple[Mapping[str, Any], Mapping[str, tuple[str, int | None]]]:
-    """Return the first rows of the arrays that columns are of, and where in them the columns stand."""
+    """Return first rows of the arrays of some columns, and the place of each column."""
     layout = Layout("unknown", "", tuple(columns))
     places = {column: _place(path.name, layout, headers, column) for column in columns}
     arrays = {}
     for array, part in places.values():
-        found = headers[array]
-        if found.by_column and part is not None:
+        header = headers[array]
+        if header.by_column and part is not None:
             arrays[array] = zipped.array(path, array)[:FIRST]
         elif array not in arrays:
-            first = zipped.first(path, array, FIRST)  # of one stored by column the first column, whose type all have
-            arrays[array] = np.broadcast_to(first, (len(first), *found.shape[1:])) if len(found.shape) == 2 else first[:, 0]
+            first_rows = zipped.first(path, array, FIRST)  # an array stored by column gives its first column
+            arrays[array] = (
+                np.broadcast_to(first_rows, (len(first_rows), *header.shape[1:])) if len(header.shape) == 2 else first_rows[:, 0]
+            )
     return arrays, places
 
 
-def _fits(found: Header) -> bool:
+def _fits(header: Header) -> bool:
     """Return whether an array could be a column or several."""
-    return _is_readable(found) and len(found.shape) in (1, 2) and found.size > 0
+    return _is_readable(header) and len(header.shape) in (1, 2) and header.size > 0

@@ -28,54 +28,63 @@ AT_ONCE = 1 << 20  # samples
 
 
 def files(path: Path) -> tuple[Path, Path, Path]:
-    """Return the files of dense features, ids and labels that belong together; raises BadFile for one that is missing."""
+    """Return the files of dense features, ids and labels of a day.
+
+    Raises BadFile for a missing file.
+    """
     match = PARTS.fullmatch(path.name)
     if match is None:
         raise _unnamed(path)
     day = f"{match['day']}_" if match["day"] else ""
     sparse = path
     if not match["part"].startswith("sparse"):
-        found = [
-            one
-            for one in sorted(path.parent.glob("*.np[yz]"))
-            if PARTS.fullmatch(one.name) and one.name.startswith(f"{day}sparse")
+        sparse_files = [
+            file
+            for file in sorted(path.parent.glob("*.np[yz]"))
+            if PARTS.fullmatch(file.name) and file.name.startswith(f"{day}sparse")
         ]
-        if len(found) != 1:
-            names = ", ".join(one.name for one in found[:4]) or "none is there"
+        if len(sparse_files) != 1:
+            names = ", ".join(file.name for file in sparse_files[:4]) or "none is there"
             raise BadFile(
                 f"{path.name} needs one file of ids beside it, such as {day}sparse.npy ({names}); give that file itself."
             )
-        sparse = found[0]
+        sparse = sparse_files[0]
     return beside(path, f"{day}dense.npy"), sparse, beside(path, f"{day}labels.npy")
 
 
 def _unnamed(path: Path) -> BadFile:
-    """Return the refusal of a file whose name does not say which part of a day it is."""
+    """Return the refusal of a file whose name is not that of a day's part."""
     names = "day_0_dense.npy, day_0_sparse.npy, day_0_labels.npy"
     with opened(path) as file:
         if file.read(len(npy.MAGIC_PREFIX)) != npy.MAGIC_PREFIX:
-            said = f"{mapping.name_of(path)} says a format of arrays that are named {names}"
-            return BadFile(f"{path.name} is no such array file, but {said}; take format away, or name the files so.")
+            claim = f"{mapping.name_of(path)} says a format of arrays that are named {names}"
+            return BadFile(f"{path.name} is no such array file, but {claim}; take format away, or name the files so.")
         file.seek(0)
         try:
             zipped.header(file, path.name)
         except zipped.HoldsObjects:
-            way = conversions.OBJECTS
-            return BadFile(f"{path.name} holds Python objects, which are never opened; {way.words}", remedy=way.remedy(path.name))
-    way = conversions.ARCHIVE
+            conversion = conversions.OBJECTS
+            return BadFile(
+                f"{path.name} holds Python objects, which are never opened; {conversion.words}",
+                remedy=conversion.remedy(path.name),
+            )
+    conversion = conversions.ARCHIVE
     return BadFile(
-        f"{path.name} is an array file of unknown use; name it as TorchRec does: {names}; or {way.words}",
-        remedy=way.remedy(path.name),
+        f"{path.name} is an array file of unknown use; name it as TorchRec does: {names}; or {conversion.words}",
+        remedy=conversion.remedy(path.name),
     )
 
 
 def read(path: Path, name: str, watch: Watch = unwatched) -> Recording:
-    """Map the three files; raises BadFile where they are damaged or do not belong together."""
+    """Map the three files of a day.
+
+    Raises BadFile where the files are damaged or do not belong together.
+    """
     dense_file, sparse, labels_file = files(path)
     dense, labels = _mapped(dense_file, "f"), _mapped(labels_file, "fiub")
     multi_hot = sparse.name.endswith(".npz")
     ids = _members(sparse, watch) if multi_hot else [_mapped(sparse, "iu")]
-    if dense.ndim != 2 or any(one.ndim != 2 for one in ids):
+    if dense.ndim != 2 or any(field_ids.ndim != 2 for field_ids in ids):
         raise BadFile(f"{name} has arrays of other than two axes; dense features and ids are (samples, features).")
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     counts = {len(dense), len(labels), *map(len, ids)}
@@ -85,8 +94,8 @@ def read(path: Path, name: str, watch: Watch = unwatched) -> Recording:
     _check_values(labels_file.name, labels, _is_label, "a label other than 0 and 1; write those alone")
     values = np.asarray(labels, np.float32)
     check_samples(name, values)
-    fields = ids if multi_hot else [ids[0][:, at : at + 1] for at in range(ids[0].shape[1])]
-    pooling = tuple(int(one.shape[1]) for one in fields)
+    fields = ids if multi_hot else [ids[0][:, column : column + 1] for column in range(ids[0].shape[1])]
+    pooling = tuple(int(field.shape[1]) for field in fields)
     if not fields or not dense.shape[1] or len(fields) > MOST_FIELDS or not 0 < min(pooling) <= sum(pooling) <= MOST_LOOKUPS:
         raise BadFile(f"{name} has samples of {len(fields)} fields with {sum(pooling)} ids; give arrays with some of both.")
     kind = "mlperf" if multi_hot else "torchrec"
@@ -97,14 +106,14 @@ def _is_label(values: Any) -> Any:
     return (values == 0) | (values == 1)
 
 
-def _check_values(name: str, array: Any, good: Callable[[Any], Any], what: str) -> None:
-    """Raise BadFile naming the first sample that has a bad value."""
+def _check_values(name: str, array: Any, is_valid: Callable[[Any], Any], fault: str) -> None:
+    """Raise BadFile naming the first sample with a value that is not valid."""
     for start in range(0, len(array), AT_ONCE):
-        part = good(array[start : start + AT_ONCE])
+        part = is_valid(array[start : start + AT_ONCE])
         touched(array[start : start + AT_ONCE].nbytes)
         if not part.all():
             row = start + int(np.argmin(part.reshape(len(part), -1).all(axis=1)))
-            raise BadFile(f"{name}: sample {count(row)} has {what}.")
+            raise BadFile(f"{name}: sample {count(row)} has {fault}.")
 
 
 def _mapped(path: Path, kinds: str) -> Any:
@@ -112,16 +121,17 @@ def _mapped(path: Path, kinds: str) -> Any:
     check_pointer(path)
     try:
         with path.open("rb") as file:
-            found = zipped.header(file, path.name)
-            _check_kind(path.name, found, kinds)
-            left = path.stat().st_size - found.nbytes
+            header = zipped.header(file, path.name)
+            _check_kind(path.name, header, kinds)
+            data_nbytes = path.stat().st_size - header.nbytes
     except OSError as error:
         raise BadFile(f"{path.name} cannot be read: {error.strerror or error}; give a readable file.") from error
-    if found.size > left:
+    if header.size > data_nbytes:
         raise BadFile(
-            f"{path.name} says that it holds {found.shape} of {found.kind}, which its {count(left)} bytes do not; copy it again."
+            f"{path.name} says that it holds {header.shape} of {header.kind}, which its {count(data_nbytes)} bytes do not; "
+            "copy it again."
         )
-    return zipped.whole(path, found, found.nbytes)
+    return zipped.whole(path, header, header.nbytes)
 
 
 def _members(path: Path, watch: Watch) -> list[Any]:
@@ -136,16 +146,16 @@ def _members(path: Path, watch: Watch) -> list[Any]:
     return [zipped.array(path, name, watch) for name in names]
 
 
-def _check_kind(name: str, found: Header, kinds: str) -> None:
+def _check_kind(name: str, header: Header, kinds: str) -> None:
     """Raise BadFile for an array of another type, byte order or order of axes than is read."""
-    if found.kind.byteorder == ">":
+    if header.kind.byteorder == ">":
         raise BadFile(
-            f"{name} holds numbers of the byte order of other computers ({found.kind}); save it again with astype('<i4')."
+            f"{name} holds numbers of the byte order of other computers ({header.kind}); save it again with astype('<i4')."
         )
-    if found.kind.kind not in kinds:
-        what = "floats" if kinds == "f" else "whole numbers"
-        raise BadFile(f"{name} holds {found.kind}, but {what} are expected; write those.")
-    if found.by_column:
+    if header.kind.kind not in kinds:
+        expected_kind = "floats" if kinds == "f" else "whole numbers"
+        raise BadFile(f"{name} holds {header.kind}, but {expected_kind} are expected; write those.")
+    if header.by_column:
         raise BadFile(f"{name} is stored column by column; save it again with numpy.ascontiguousarray.")
-    if not found.size:
-        raise BadFile(f"{name} says that it holds {found.shape} of {found.kind}, which is nothing; copy it again.")
+    if not header.size:
+        raise BadFile(f"{name} says that it holds {header.shape} of {header.kind}, which is nothing; copy it again.")

@@ -1,6 +1,6 @@
 """A data file's text in blocks of whole lines, plain or gzipped, with a ceiling on lines, on expansion and on memory.
 
-Whatever a file holds, a block and the line that it cuts are all that is in memory. Formats of text read through this.
+Only a block and the line that the block cuts are in memory. All text formats read through this module.
 """
 
 import gzip
@@ -18,7 +18,7 @@ from ...errors import BadFile
 
 READ = 1 << 22
 LONGEST_LINE = 1 << 20
-FREE_TEXT = 8 << 20  # what a gzip file of any size may hold
+FREE_TEXT = 8 << 20  # bytes that a gzip file of any size may hold
 EXPANSION = 16  # click logs shrink to a third or a tenth; a bomb to a thousandth
 GZIP = b"\x1f\x8b"
 UTF_16, MARK = (b"\xff\xfe", b"\xfe\xff"), b"\xef\xbb\xbf"  # byte order marks, the latter of UTF-8
@@ -26,11 +26,22 @@ UTF_16, MARK = (b"\xff\xfe", b"\xfe\xff"), b"\xef\xbb\xbf"  # byte order marks, 
 
 @dataclass(eq=False)
 class Blocks:
-    """One pass over a file: its whole lines block by block. `digest()` is of the bytes on disk, known at the end."""
+    """One pass over a file: its whole lines, block by block.
+
+    name: name of the file, for messages.
+    file: the opened file.
+    size: bytes of the file when it was opened, which end a file that grows while it is read.
+    taken: bytes read so far.
+    text: bytes of text unpacked so far.
+    line: line number where the next block starts.
+    packed: whether the file is gzipped.
+    hashed: SHA-256 of the bytes on disk, complete at the end.
+    watch: function that gets the share read so far.
+    """
 
     name: str
     file: BinaryIO
-    size: int | None = None  # when it was opened: one that grows faster than it is read would have no end
+    size: int | None = None
     taken: int = 0
     text: int = 0
     line: int = 1
@@ -39,38 +50,41 @@ class Blocks:
     watch: Callable[[float, str], None] | None = None
 
     def digest(self) -> str:
-        """Return the SHA-256 of what was read."""
+        """Return the SHA-256 of the bytes read so far."""
         return str(self.hashed.hexdigest())
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield text that ends with a line, the last perhaps without its end; `line` is that of its start; raises BadFile."""
-        held = b""
+        """Yield blocks of whole lines; the last line may lack its end. Raises BadFile.
+
+        `line` is the line number of a block's start.
+        """
+        pending = b""
         for part in self.pieces():
-            held += part
-            end = held.rfind(b"\n") + 1
-            if len(held) - end > LONGEST_LINE:
-                line = self.line + held.count(b"\n")
+            pending += part
+            end = pending.rfind(b"\n") + 1
+            if len(pending) - end > LONGEST_LINE:
+                line = self.line + pending.count(b"\n")
                 raise BadFile(
-                    f"{self.name}:{line}: the line{_foreign(held[end:])} is longer than {count(LONGEST_LINE)} bytes; "
+                    f"{self.name}:{line}: the line{_foreign(pending[end:])} is longer than {count(LONGEST_LINE)} bytes; "
                     "write one sample per line."
                 )
             if end:
-                yield held[:end]
-                self.line += held.count(b"\n")
-                held = held[end:]
-        if held:
-            yield held
+                yield pending[:end]
+                self.line += pending.count(b"\n")
+                pending = pending[end:]
+        if pending:
+            yield pending
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the text as it is unpacked, wherever its lines end; raises BadFile."""
+        """Yield pieces of the unpacked text, cut anywhere in a line; raises BadFile."""
         try:
             head = self.file.read(len(GZIP))
             self.file.seek(0)
             self.packed = head == GZIP
             if head in UTF_16:
                 raise BadFile(f"{self.name}:1: the text is UTF-16, but data files are UTF-8; save it as UTF-8.")
-            plain: Any = gzip.GzipFile(fileobj=self, mode="rb") if head == GZIP else self  # type: ignore[call-overload]
-            while part := plain.read(READ):
+            text_file: Any = gzip.GzipFile(fileobj=self, mode="rb") if head == GZIP else self  # type: ignore[call-overload]
+            while part := text_file.read(READ):
                 self.text += len(part)
                 if self.text > FREE_TEXT + EXPANSION * self.taken:
                     raise BadFile(
@@ -84,7 +98,7 @@ class Blocks:
             raise BadFile(f"{self.name} cannot be read: {error.strerror or error}; give a readable file.") from error
 
     def read(self, nbytes: int) -> bytes:
-        """Return the file's next bytes, packed if they are."""
+        """Return the file's next bytes on disk, still packed in a gzip file; raises BadFile."""
         part = self.file.read(nbytes)
         self.hashed.update(part)
         self.taken += len(part)
@@ -100,18 +114,18 @@ def _foreign(line: bytes) -> str:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a regular file without ever waiting for its other end; raises BadFile or OSError."""
+    """Open a regular file; a pipe is refused without waiting for its writer. Raises BadFile or OSError."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise BadFile(f"{shown(path)} cannot be read: {why}; give a readable file.") from error
+        cause = error.strerror if isinstance(error, OSError) else error
+        raise BadFile(f"{shown(path)} cannot be read: {cause}; give a readable file.") from error
     kind = os.fstat(handle).st_mode
     if stat.S_ISREG(kind):
         return os.fdopen(handle, "rb", buffering=0)
     os.close(handle)
-    what = next((word for is_it, word in KINDS if is_it(kind)), "no regular file")
-    raise BadFile(f"{shown(path)} cannot be read: it is {what}; give a regular file.")
+    kind_text = next((word for is_it, word in KINDS if is_it(kind)), "no regular file")
+    raise BadFile(f"{shown(path)} cannot be read: it is {kind_text}; give a regular file.")
 
 
 KINDS = (
@@ -122,17 +136,17 @@ KINDS = (
 
 
 def changed(name: str) -> BadFile:
-    """Return the refusal of a file that was written to while it was read."""
+    """Return the refusal of a file that changed while it was read."""
     return BadFile(f"{name} changed while it was read; read it again when its writing has ended.")
 
 
-def unchanged(before: os.stat_result, after: os.stat_result, name: str) -> None:
-    """Raise BadFile if a file was written to between the two looks at it."""
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+def unchanged(earlier_stat: os.stat_result, later_stat: os.stat_result, name: str) -> None:
+    """Raise BadFile if a file changed between two calls of stat."""
+    if (earlier_stat.st_size, earlier_stat.st_mtime_ns) != (later_stat.st_size, later_stat.st_mtime_ns):
         raise changed(name)
 
 
-def shown(path: Path | str, most: int = 120) -> str:
-    """Return a path short enough for a message: its end says which file it is."""
-    text = "".join(one if one.isprintable() else "?" for one in str(path))
-    return text if len(text) <= most else f"...{text[-most:]}"
+def shown(path: Path | str, max_letters: int = 120) -> str:
+    """Return a path cut to its last `max_letters` letters, for a message."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in str(path))
+    return text if len(text) <= max_letters else f"...{text[-max_letters:]}"

@@ -1,4 +1,4 @@
-"""How a file of another format becomes one that is read: what to do, and a command or lines of Python to copy."""
+"""Conversions of files of other formats into readable ones: an advice, and a command or lines of Python to copy."""
 
 import re
 import shlex
@@ -12,10 +12,10 @@ NAMES = re.compile(r"\{(file|new)\}")
 
 
 class Conversion(NamedTuple):
-    """What to do with a file, and `lines` to copy that read {file} and write {new}, which ends with `suffix`.
+    """Advice to convert a file, in `words`, and `lines` to copy that read {file} and write {new}.
 
-    Lines of Python take both names as Python writes them; a `shell` command as a shell does.
-    Without a suffix the new file has the name of the file inside.
+    The new file's name ends with `suffix`; without a suffix it has the name of the file inside. Lines of Python take both names
+    as Python writes them, a `shell` command as a shell does.
     """
 
     words: str
@@ -26,10 +26,12 @@ class Conversion(NamedTuple):
     def remedy(self, name: str) -> str:
         """Return the lines for the file `name`."""
         path = PurePath(name)
-        new = f"{path.stem}{self.suffix}" if self.suffix or path.suffix else f"{name}.plain"
-        names = {"file": name, "new": new if new != name else f"new-{name.lstrip('-')}"}
-        for which, each in names.items():
-            names[which] = shlex.quote(f"./{each}" if each.startswith("-") else each) if self.shell else repr(each)
+        new_name = f"{path.stem}{self.suffix}" if self.suffix or path.suffix else f"{name}.plain"
+        names = {"file": name, "new": new_name if new_name != name else f"new-{name.lstrip('-')}"}
+        for role, file_name in names.items():
+            names[role] = (
+                shlex.quote(f"./{file_name}" if file_name.startswith("-") else file_name) if self.shell else repr(file_name)
+            )
         return NAMES.sub(lambda match: names[match[1]], self.lines)
 
 
@@ -49,7 +51,7 @@ def _by_shell(command: str, words: str = "unpack it and give what is inside:", s
 
 
 def _by_rows(parse: str, ids: str) -> Conversion:
-    """Return a script that writes a label and a list of ids a row as CSV, and its mapping."""
+    """Return a script that writes label and ids of each row as CSV, with a mapping."""
     return Conversion(
         "write a label and a list of ids a row as CSV, in Python:",
         "with open({file}) as rows, open({new}, 'w') as table:\n"

@@ -1,4 +1,4 @@
-"""The layout of Criteo's click logs: TSV without a header, or CSV with one; known by what is in the rows, or in the header.
+"""The layout of Criteo's click logs: TSV without a header, or CSV with one; recognised by the rows, or by the header.
 
 A line is `label, I1..I13, C1..C26`, in CSV with an optional leading `Id`.
 """
@@ -20,29 +20,32 @@ HEXADECIMAL, UNLIKE_A_NUMBER = (
     re.compile(f"[0-9A-Fa-f]{{0,{LONGEST_ID}}}"),
     re.compile(r"[0-9A-Fa-f]*[A-Fa-f][0-9A-Fa-f]*|[0-9]{8}"),
 )
-MOST_OF = 0.5  # of the first rows or of the names of a header: with so many a file is one of Criteo's
+MOST_OF = 0.5  # share of the first rows, or of a header's names, beyond which a file is one of Criteo's
 
 
 def is_headed(words: Row) -> bool:
     """Return whether a header is Criteo's, perhaps with faults: most of I1 to C26 are there."""
-    found = {word.lower() for word in words} & {name.lower() for name in FEATURES}
-    return len(found) > MOST_OF * max(len(FEATURES), len(words))
+    feature_names = {word.lower() for word in words} & {name.lower() for name in FEATURES}
+    return len(feature_names) > MOST_OF * max(len(FEATURES), len(words))
 
 
 def is_unlabelled(rows: FirstRows) -> bool:
-    """Return whether a file has all that Criteo's have but labels, as test.txt."""
+    """Return whether a file has all columns of Criteo's but the label, as test.txt."""
     words = _besides_id(rows)
     headed = len(words) == len(FEATURES) and is_headed(words) and words[0].lower() == "i1"
     return headed or is_sampled(rows, labelled=False)
 
 
 def is_sampled(rows: FirstRows, labelled: bool = True) -> bool:
-    """Return whether rows without a header are samples of Criteo's: with a label 40 columns, else 39, the last 26 hexadecimal."""
+    """Return whether rows without a header are samples of Criteo's.
+
+    These have 40 columns with a label, else 39; the last 26 are hexadecimal.
+    """
     if rows.header or rows.width != len(FEATURES) + labelled or rows.even <= MOST_OF:
         return False
-    good = [row for row in rows.rows if _is_sample(row, labelled)]
-    ids = [cell for row in good for cell in row[-len(IDS) :] if cell]
-    return len(good) > MOST_OF * len(rows.rows) and (not ids or any(map(UNLIKE_A_NUMBER.fullmatch, ids)))
+    sample_rows = [row for row in rows.rows if _is_sample(row, labelled)]
+    ids = [cell for row in sample_rows for cell in row[-len(IDS) :] if cell]
+    return len(sample_rows) > MOST_OF * len(rows.rows) and (not ids or any(map(UNLIKE_A_NUMBER.fullmatch, ids)))
 
 
 def _is_sample(row: Row, labelled: bool) -> bool:
@@ -52,18 +55,21 @@ def _is_sample(row: Row, labelled: bool) -> bool:
 
 
 def layout(name: str, rows: FirstRows) -> Layout:
-    """Return the layout of a Criteo file by its header, or of samples without one; raises BadFile."""
+    """Return the layout of a Criteo file by its header, or of samples without one.
+
+    Raises BadFile.
+    """
     words = _besides_id(rows)
     if words:
         _check_header(name, words, rows)
-    label, *others = words or NAMES
-    dense, ids = tuple(others[: len(DENSE)]), tuple(others[len(DENSE) :])
+    label, *feature_columns = words or NAMES
+    dense, ids = tuple(feature_columns[: len(DENSE)]), tuple(feature_columns[len(DENSE) :])
     columns, delimiter = ((), rows.delimiter) if words else (NAMES, rows.delimiter if rows.width == len(NAMES) else "\t")
     return Layout("criteo", label, ids, dense, columns=columns, delimiter=delimiter, longest_id=LONGEST_ID)
 
 
 def unlabelled(name: str, rows: FirstRows) -> Undescribed:
-    """Return the refusal of a file such as Criteo's test.txt, with a mapping for what needs no labels."""
+    """Return the refusal of a file such as Criteo's test.txt, with a mapping for commands without labels."""
     return Undescribed(
         f"{name} is a file of Criteo's without labels, such as test.txt: a run needs labels, give train.txt or day_0; "
         f"`{PROGRAM} workload fit` and `{PROGRAM} workload count` need none, save these lines as {name}.toml for them:",
@@ -84,15 +90,15 @@ def _besides_id(rows: FirstRows) -> Row:
 
 
 def _check_header(name: str, words: Row, rows: FirstRows) -> None:
-    what = ""
+    fault = ""
     if len(words) != len(NAMES):
-        what = f"names {len(words)} columns besides Id, where Criteo's has {len(NAMES)}"
+        fault = f"names {len(words)} columns besides Id, where Criteo's has {len(NAMES)}"
     else:
-        wrong = [pair for pair in zip(words, NAMES, strict=True) if pair[0].lower() != pair[1].lower()]
-        what = f"has {wrong[0][0][:40]!r} where {wrong[0][1]} is expected" if wrong else ""
-    if what:
+        mismatches = [pair for pair in zip(words, NAMES, strict=True) if pair[0].lower() != pair[1].lower()]
+        fault = f"has {mismatches[0][0][:40]!r} where {mismatches[0][1]} is expected" if mismatches else ""
+    if fault:
         raise BadFile(
-            f"{name}:1: the header {what}: label, I1..I13, C1..C26. Mend the header, or if it is right, save these lines as "
+            f"{name}:1: the header {fault}: label, I1..I13, C1..C26. Mend the header, or if it is right, save these lines as "
             f"{name}.toml:",
             remedy=mapping_text(rows.header, rows.delimiter, rows=[row for row in rows.rows if len(row) == len(rows.header)]),
         )

@@ -1,4 +1,4 @@
-"""How a file that nobody may have described is read as a table: its format, its columns' names, and how its text is parted."""
+"""The dialect of a table, with or without a mapping: its format, columns, delimiter and quotes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,9 +23,14 @@ OF_ARRAYS = "torchrec", "mlperf", "dlrm"  # formats without columns
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How to read a table: its format, what is known of its columns, and how its text is parted.
+    """The way to read a table.
 
-    `header` are the names of all columns, where the file itself does not name them.
+    format: text, Parquet or arrays.
+    layout: meaning of the columns, None where it is not known.
+    names: columns that can be read.
+    header: names of all columns, where the file itself does not name them.
+    delimiter: character between the cells of a text.
+    quotes: meaning of quotation marks in a text (records.py).
     """
 
     format: str
@@ -37,29 +42,29 @@ class Dialect:
 
 
 def is_of_arrays(path: Path) -> bool:
-    """Return whether a file is a trace, or holds arrays whose names say what they are: it has no columns to describe."""
+    """Return whether a file is a trace, or holds arrays of known names: no columns to describe."""
     if kinds.is_trace(path):
         return True
-    (head, _), given = formats.first_bytes(path), mapping.content(path)
-    if head.startswith(formats.NPY) or arrays.PARTS.fullmatch(path.name) or given.get("format") in OF_ARRAYS:
+    (head, _), mapping_content = formats.first_bytes(path), mapping.content(path)
+    if head.startswith(formats.NPY) or arrays.PARTS.fullmatch(path.name) or mapping_content.get("format") in OF_ARRAYS:
         return True
-    if given or not head.startswith(formats.ZIP):
+    if mapping_content or not head.startswith(formats.ZIP):
         return False
     foreign.check_zip(path, shown(path.name))
     return array_table.is_dlrm(path)
 
 
 def dialect_of(path: Path) -> Dialect:
-    """Return what kind of table a file is, and what is known of it; raises BadFile for what is none."""
-    given, (head, packed) = mapping.content(path), formats.first_bytes(path)
+    """Return the dialect of a file; raises BadFile for a file that is no table."""
+    mapping_content, (head, packed) = mapping.content(path), formats.first_bytes(path)
     name = shown(path.name)
     foreign.check(path, name, head, packed)
     if head.startswith(formats.ZIP):
-        return _archive(path, given, name)
+        return _archive(path, mapping_content, name)
     if head.startswith(formats.PARQUET):
-        return _parquet(path, given, name)
+        return _parquet(path, mapping_content, name)
     try:
-        layout = formats.text_layout(path, given, head, packed)
+        layout = formats.text_layout(path, mapping_content, head, packed)
     except Undescribed:
         layout = None
     rows = first_rows(head[:HEAD], len(head) < HEAD)
@@ -67,38 +72,38 @@ def dialect_of(path: Path) -> Dialect:
         columns, delimiter, quotes = () if rows.header else rows.columns, rows.delimiter, rows.quotes
     else:
         columns, delimiter, quotes = layout.columns, layout.delimiter, layout.quotes
-    first = head.partition(b"\n")[0].decode("utf-8-sig", "replace")
-    names = columns or header_cells(first, delimiter, quotes)
-    once = tuple(column for column in names if column and names.count(column) == 1)
-    return Dialect(TEXT, layout, once, columns, delimiter, quotes)
+    header_line = head.partition(b"\n")[0].decode("utf-8-sig", "replace")
+    names = columns or header_cells(header_line, delimiter, quotes)
+    unique_names = tuple(column for column in names if column and names.count(column) == 1)
+    return Dialect(TEXT, layout, unique_names, columns, delimiter, quotes)
 
 
 def marks_of(path: Path, dialect: Dialect, line: int) -> str:
-    """Return what quotation marks are in a text, by a line on which one opens a cell that does not close there."""
+    """Return the meaning of quotation marks, by a line on which a quoted cell stays open."""
     with opened(path) as file:
         blocks = Blocks(shown(path.name), file)
         for block in blocks:
             if line < blocks.line + block.count(b"\n") or blocks.line >= line:
                 lines = block.decode("utf-8", "replace").split("\n")[max(line - blocks.line, 0) :]
-                some = [text.rstrip("\r") for text in lines[:MOST_ROWS]]
-                rows = multiline_rows(some, dialect.delimiter)
+                following_lines = [text.rstrip("\r") for text in lines[:MOST_ROWS]]
+                rows = multiline_rows(following_lines, dialect.delimiter)
                 return MULTILINE if rows and len(rows[0]) >= len(dialect.names) else LITERAL
     return LITERAL
 
 
-def _archive(path: Path, given: dict[str, Any], name: str) -> Dialect:
-    """Return what kind of table an archive of arrays is."""
-    if given:
-        layout = mapping.layout(path, given)
+def _archive(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:
+    """Return the dialect of an archive of arrays."""
+    if mapping_content:
+        layout = mapping.layout(path, mapping_content)
         return Dialect(ARRAYS, layout, layout.wanted)
     return Dialect(ARRAYS, None, array_table.columns(path, name))
 
 
-def _parquet(path: Path, given: dict[str, Any], name: str) -> Dialect:
-    """Return what kind of table a Parquet file is."""
+def _parquet(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:
+    """Return the dialect of a Parquet file."""
     names = parquet.names(path, name)
     try:
-        return Dialect(PARQUET, formats.parquet_layout(path, given, names), names)
+        return Dialect(PARQUET, formats.parquet_layout(path, mapping_content, names), names)
     except Undescribed:
         return Dialect(PARQUET, None, names)
 

@@ -1,4 +1,4 @@
-"""How the fields of a data file fill a model's tables: the shape a model needs, which ids are numbered, how rows are used."""
+"""Fields of a data file as a model's tables: the needed shape, numbered ids, and the use of rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,14 @@ HASHED = "hashed"  # choice of data.id_numbering
 
 @dataclass(frozen=True, slots=True)
 class SampleShape:
-    """A file's samples: numbers of each, lookups by field, the spread of their lengths, and distinct ids where they are known."""
+    """The shape of a file's samples.
+
+    name: name of the file.
+    dense: number of dense features.
+    pooling: lookups of a sample in each field, the rounded mean where lengths differ.
+    length_cv: coefficient of variation of each field's bag lengths.
+    distinct: distinct ids of each field, None where they are not known.
+    """
 
     name: str
     dense: int
@@ -39,7 +46,7 @@ def shape(file: Recording) -> SampleShape:
 
 
 def differences(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
-    """Return the knobs, and their values, that a scenario must change to train on a file; none where it can."""
+    """Return the knobs that a scenario must change to train on a file, with their values."""
     model, fields = scenario.model, len(file.pooling)
     changes: dict[str, Any] = {}
     if model.bottom_mlp[0] != file.dense:
@@ -55,61 +62,72 @@ def differences(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
         changes |= {"data.popularity": "zipf"} | {
             f"data.{name}": () for name in BY_TABLE if len(getattr(scenario.data, name)) > 1
         }
-    if _alike(model.pooling, fields * copies) != file.pooling * copies:
+    if _values_by_table(model.pooling, fields * copies) != file.pooling * copies:
         changes["model.pooling"] = (1,) if set(file.pooling) == {1} else file.pooling * copies
     spreads = file.length_cv * copies
-    if [one > 0 for one in _alike(scenario.data.bag_length_cv or (0.0,), len(spreads))] != [one > 0 for one in spreads]:
+    if [cv > 0 for cv in _values_by_table(scenario.data.bag_length_cv or (0.0,), len(spreads))] != [cv > 0 for cv in spreads]:
         changes["data.bag_length_cv"] = spreads if any(spreads) else ()
     return changes
 
 
-def _alike(values: tuple[Any, ...], tables: int) -> tuple[Any, ...]:
+def _values_by_table(values: tuple[Any, ...], tables: int) -> tuple[Any, ...]:
     return values * tables if len(values) == 1 else values
 
 
 def check_fits(scenario: Scenario, file: SampleShape) -> None:
-    """Raise UnlikeModel where a model has another shape than a file's samples, with all knobs that differ."""
+    """Raise UnlikeModel, with all knobs that differ, where a model has another shape than the samples."""
     changes = differences(scenario, file)
     if not changes:
         return
     model, fields = scenario.model, len(file.pooling)
-    lookups = "one id each" if set(file.pooling) == {1} and not any(file.length_cv) else f"bags of {_listed(file.pooling)} ids"
-    has = f"{file.name} has {file.dense} dense features and {fields} categorical fields with {lookups}"
+    lookups = (
+        "one id each" if set(file.pooling) == {1} and not any(file.length_cv) else f"bags of {_shortened_list(file.pooling)} ids"
+    )
+    file_text = f"{file.name} has {file.dense} dense features and {fields} categorical fields with {lookups}"
     if any(file.length_cv):
-        has += ", of uneven length"
-    wants = f"the model has {model.bottom_mlp[0]} dense features, {model.num_tables} tables" + (
+        file_text += ", of uneven length"
+    model_text = f"the model has {model.bottom_mlp[0]} dense features, {model.num_tables} tables" + (
         f" ({model.field_copies} copies of each field)" if model.field_copies > 1 else ""
     )
-    way = f"`{PROGRAM} workload fit {file.name} --toml FILE` writes a scenario that does"
+    remedy = f"`{PROGRAM} workload fit {file.name} --toml FILE` writes a scenario that does"
     if len(line := settings(changes)) <= MOST_SETTINGS:
-        way = f"set {line}; or {way}"
-    fact = f"{', '.join(changes)} must suit the data file: {has}, but {wants}, pooling {_listed(model.pooling)}"
-    raise UnlikeModel(fact, way, changes)
+        remedy = f"set {line}; or {remedy}"
+    fact = (
+        f"{', '.join(changes)} must suit the data file: {file_text}, but {model_text}, pooling {_shortened_list(model.pooling)}"
+    )
+    raise UnlikeModel(fact, remedy, changes)
 
 
-def _listed(values: Sequence[Any], most: int = 8) -> str:
-    return ";".join(map(str, values[:most])) + (";..." if len(values) > most else "")
+def _shortened_list(values: Sequence[Any], max_values: int = 8) -> str:
+    return ";".join(map(str, values[:max_values])) + (";..." if len(values) > max_values else "")
 
 
 def settings(changes: Mapping[str, Any]) -> str:
     """Return knobs and their values as arguments of the command line, ready for a shell."""
-    words = ((path, write(KNOBS[path], value)) for path, value in changes.items())
+    words = ((path, write(KNOBS[path], knob_value)) for path, knob_value in changes.items())
     return " ".join(f"--set {path}={text}" if ";" not in text and text else f"--set '{path}={text}'" for path, text in words)
 
 
 def numbered(scenario: Scenario, file: Recording) -> tuple[bool, ...]:
-    """Return for each table whether its ids are rows in the order first seen; those of all others are hashed, or row numbers."""
+    """Return for each table whether its ids are rows in the order first seen.
+
+    Ids of all other tables are hashed, or are row numbers.
+    """
     rows, distinct = per_table(scenario.model, "num_embeddings"), file.distinct
-    chosen = scenario.data.id_numbering != HASHED and file.where_they_fit
+    may_number = scenario.data.id_numbering != HASHED and file.where_they_fit
     return tuple(
-        chosen and table < file.tables and distinct[table] is not None and (distinct[table] or 0) <= count
+        may_number and table < file.tables and distinct[table] is not None and (distinct[table] or 0) <= count
         for table, count in enumerate(rows)
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RowUse:
-    """How the ids of one table's field become rows: `rows` it has, `distinct` ids or None, and the rows that are `used`."""
+    """Use of one table's rows by the ids of a field.
+
+    rows: rows of the table; distinct: distinct ids of the field, or None.
+    numbered: whether ids are rows in the order first seen; used: rows that ids use, or None where nobody counted them.
+    """
 
     rows: int
     distinct: int | None
@@ -118,49 +136,52 @@ class RowUse:
 
 
 def row_use(scenario: Scenario, file: Recording) -> tuple[RowUse, ...]:
-    """Return how each table's rows are used; nothing is known of files whose ids are row numbers, or too many to be counted."""
-    found = []
+    """Return the use of each table's rows.
+
+    `used` is None for ids that are row numbers or too many to count.
+    """
+    uses = []
     for table, (rows, number) in enumerate(
         zip(per_table(scenario.model, "num_embeddings"), numbered(scenario, file), strict=True)
     ):
         field = table % file.tables
         index = file.indexes[field] if file.indexes else None
-        used = None
+        used_rows = None
         if index is not None:
             rule = number or not file.hashed  # as the file's own numbers, modulo the rows
-            used = min(index.count, rows) if rule else _used(index.tokens(), table, rows)
-        found.append(RowUse(rows, index.count if index else None, number, used))
-    return tuple(found)
+            used_rows = min(index.count, rows) if rule else _hashed_row_count(index.tokens(), table, rows)
+        uses.append(RowUse(rows, index.count if index else None, number, used_rows))
+    return tuple(uses)
 
 
 def numbering_note(scenario: Scenario, file: Recording) -> str:
-    """Return the sentence that says how a file's ids become rows, and how many rows stay empty; "" where nobody counted."""
+    """Return a sentence on how a file's ids become rows, and on empty rows.
+
+    The result is "" without counts.
+    """
     if not file.indexes:
         return ""
-    every = row_use(scenario, file)
-    ordered = [one for one in every if one.numbered or not file.hashed]
-    hashed = [one for one in every if file.hashed and not one.numbered]
-    counted = [one for one in every if one.used is not None]
-    words = [f"Ids are rows in the order first seen in {_tables(len(ordered), len(every))}"] if ordered else []
-    words += [f"{'they are' if ordered else 'Ids are'} hashed into rows in {_tables(len(hashed), len(every))}"] if hashed else []
-    merged = sum(max((one.distinct or 0) - (one.used or 0), 0) for one in counted)
-    words += (
-        [f"{figures.count(merged)} of {figures.count(sum(one.distinct or 0 for one in counted), 'id')} share another id's row"]
-        if merged
-        else []
-    )
-    if len(counted) < len(every):
-        words.append(f"{_tables(len(every) - len(counted), len(every))} have more ids than are counted")
-    empty, rows = sum(one.rows - (one.used or 0) for one in counted), sum(one.rows for one in counted)
-    return "; ".join(words) + (f"; {figures.count(empty)} of {figures.count(rows, 'row')} stay empty." if counted else ".")
+    uses = row_use(scenario, file)
+    ordered = [use for use in uses if use.numbered or not file.hashed]
+    hashed = [use for use in uses if file.hashed and not use.numbered]
+    counted_uses = [use for use in uses if use.used is not None]
+    words = [f"Ids are rows in the order first seen in {_tables(len(ordered), len(uses))}"] if ordered else []
+    words += [f"{'they are' if ordered else 'Ids are'} hashed into rows in {_tables(len(hashed), len(uses))}"] if hashed else []
+    merged = sum(max((use.distinct or 0) - (use.used or 0), 0) for use in counted_uses)
+    ids = sum(use.distinct or 0 for use in counted_uses)
+    words += [f"{figures.count(merged)} of {figures.count(ids, 'id')} share another id's row"] if merged else []
+    if len(counted_uses) < len(uses):
+        words.append(f"{_tables(len(uses) - len(counted_uses), len(uses))} have more ids than are counted")
+    empty, rows = sum(use.rows - (use.used or 0) for use in counted_uses), sum(use.rows for use in counted_uses)
+    return "; ".join(words) + (f"; {figures.count(empty)} of {figures.count(rows, 'row')} stay empty." if counted_uses else ".")
 
 
-def _tables(some: int, whole: int) -> str:
-    return ("all" if some == whole > 1 else f"{some} of {whole}") + " tables"
+def _tables(part: int, total: int) -> str:
+    return ("all" if part == total > 1 else f"{part} of {total}") + " tables"
 
 
-def _used(tokens: Words, table: int, rows: int) -> int:
-    """Return how many rows of a table the tokens are hashed into."""
+def _hashed_row_count(tokens: Words, table: int, rows: int) -> int:
+    """Return the number of a table's rows that the tokens are hashed into."""
     places = np.empty(len(tokens), np.int64)
     _hashed_rows(tokens, np.uint64(table), np.uint64(rows), places)
     return int(np.count_nonzero(np.bincount(places)) if rows <= MOST_COUNTED else len(np.unique(places)))

@@ -1,4 +1,4 @@
-"""What the first cells of Arrow's columns are as texts, and what each column seems to be, also by its type."""
+"""The first cells of Arrow's columns as texts, and a guess of each column's role, also by its type."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,9 +14,9 @@ EXAMPLES = 5  # cells of a list that are shown
 
 
 def is_mappable(kind: Any, of_arrays: bool = False) -> bool:
-    """Return whether a column of such a type can be named by a mapping.
+    """Return whether a mapping can name a column of such a type.
 
-    Structures, maps, views and lists of them are neither ids nor numbers, and so are lists of floats, but in archives of arrays.
+    Structures, maps, views and lists of them are neither ids nor numbers. Lists of floats are numbers in archives of arrays.
     """
     if is_list(kind):
         return is_list_of_ids(kind) or (of_arrays and _is_of_floats(kind))
@@ -28,18 +28,21 @@ def is_list_of_ids(kind: Any) -> bool:
     if not is_list(kind):
         return False
     inner = kind.value_type
-    other = types.is_nested(inner) or types.is_floating(inner) or types.is_decimal(inner) or types.is_temporal(inner)
-    return not other and not isinstance(inner, BaseExtensionType)
+    is_unsuited = types.is_nested(inner) or types.is_floating(inner) or types.is_decimal(inner) or types.is_temporal(inner)
+    return not is_unsuited and not isinstance(inner, BaseExtensionType)
 
 
 def guesses_of(
     columns: Mapping[str, Any], cells: Mapping[str, Sequence[str]], headerless: bool = False, of_arrays: bool = False
 ) -> list[Guess]:
-    """Return what columns seem to be by their types, names and first `cells`, of lists none; what no mapping names is "text"."""
+    """Return guesses of the columns by their types, names and first `cells`.
+
+    Columns of lists need no cells; a column that no mapping can name is "text".
+    """
     lists = [name for name, column in columns.items() if is_list_of_ids(column.type)]
-    plain = {name: list(cells[name]) for name, column in columns.items() if not is_list(column.type)}
-    plain = {name: texts for name, texts in plain.items() if is_mappable(columns[name].type)}
-    guessed = {guess.name: guess for guess in columns_of(plain, headerless=headerless)}
+    cells_by_name = {name: list(cells[name]) for name, column in columns.items() if not is_list(column.type)}
+    cells_by_name = {name: texts for name, texts in cells_by_name.items() if is_mappable(columns[name].type)}
+    guessed = {guess.name: guess for guess in columns_of(cells_by_name, headerless=headerless)}
     guessed |= {name: Guess(name, "list") for name in lists}
     features = [name for name, column in columns.items() if of_arrays and _is_of_floats(column.type)]
     guessed |= {name: Guess(name, "number") for name in features}
@@ -51,7 +54,7 @@ def _is_of_floats(kind: Any) -> bool:
 
 
 def mapping_of_types(columns: Mapping[str, Any], of_arrays: bool = False) -> str:
-    """Return a mapping that is guessed from the first cells of columns; "" where none has ids."""
+    """Return a mapping guessed from the first cells of columns; "" where no column has ids."""
     usable = {name: column for name, column in columns.items() if is_mappable(column.type, of_arrays)}
     cells = {name: texts_of(column) for name, column in usable.items() if not is_list(column.type)}
     return as_toml(mappable(guesses_of(usable, cells, of_arrays=of_arrays))) if usable else ""

@@ -1,4 +1,4 @@
-"""Files that are none of the formats: what one looks like by its first bytes, and how it becomes one that is read."""
+"""Files of formats that are not read: recognised by their first bytes, and refused with a way to convert them."""
 
 import json
 import re
@@ -54,90 +54,99 @@ SHAPES = (
     (r"(?i)<(!doctype|html|\?xml).*", "a page of the web, not the file itself", Conversion("load the file again")),
 )
 ARFF = re.compile(r"(?i)(\s*%[^\n]*\n|\s*\n)*\s*@relation\b")
-CONTROL = re.compile(rb"[\0\x02-\x08\x0e-\x1f\x7f]")  # bytes that no text has; \x01 parts the columns of Hive's
-LONG_LINE = 4096  # characters that are looked at
-VSCSI = (("<3I2H2Q", 4, 1, ways.VSCSI), ("<2H3I3Q", 1, 2, ways.VSCSI_2))  # a record, which number of it is the version, and that
+CONTROL = re.compile(rb"[\0\x02-\x08\x0e-\x1f\x7f]")  # bytes that no text has; \x01 separates the columns of Hive's tables
+LONG_LINE = 4096  # characters of the first line that are compared
+# Format of a record, position of its version among the record's numbers, the version, and the conversion.
+VSCSI = (("<3I2H2Q", 4, 1, ways.VSCSI), ("<2H3I3Q", 1, 2, ways.VSCSI_2))
 
 
 def check_pointer(path: Path) -> None:
-    """Raise BadFile for a file that cannot be opened, and for what stands for a file that was not fetched."""
+    """Raise BadFile for a file that cannot be opened, or that points to an unfetched file."""
     with opened(path) as file:
         head = file.read(1024)
-    for mark, what, way in POINTERS:
+    for mark, system, conversion in POINTERS:
         if re.match(mark, head):
-            raise looks(shown(path.name), f"a pointer of {what}, not the file itself", way)
+            raise looks(shown(path.name), f"a pointer of {system}, not the file itself", conversion)
 
 
 def check(path: Path, name: str, head: bytes, packed: bool = False) -> None:
-    """Raise BadFile for a file whose first bytes, unpacked if it is `packed`, are those of a format that is not read."""
-    for magic, what, way in MAGIC:
+    """Raise BadFile for a file whose first bytes are those of a format that is not read.
+
+    `head` is unpacked already where the file is `packed`.
+    """
+    for magic, kind, conversion in MAGIC:
         if re.match(magic, head, re.S):
-            inside = packed and way not in (ways.GUNZIP, ways.UNTAR)
-            raise looks(name, f"{what} in gzip" if inside else what, ways.GUNZIP if inside else way, _columns(path, head))
+            in_gzip = packed and conversion not in (ways.GUNZIP, ways.UNTAR)
+            raise looks(
+                name, f"{kind} in gzip" if in_gzip else kind, ways.GUNZIP if in_gzip else conversion, _columns(path, head)
+            )
     if len(head) > 12 and head[8:12] == masked_crc(head[:8]):
         raise looks(name, "a TFRecord file", ways.EXAMPLES)
-    for record, place, version, way in VSCSI:
-        many = min(len(head) // struct.calcsize(record), 100)
-        records = list(struct.iter_unpack(record, head[: many * struct.calcsize(record)]))
-        if many > 1 and all(each[place] >> 8 == version for each in records):
-            raise looks(name, "a VSCSI trace of blocks", ways.GUNZIP if packed else way)
+    for record, place, version, conversion in VSCSI:
+        record_count = min(len(head) // struct.calcsize(record), 100)
+        records = list(struct.iter_unpack(record, head[: record_count * struct.calcsize(record)]))
+        if record_count > 1 and all(numbers[place] >> 8 == version for numbers in records):
+            raise looks(name, "a VSCSI trace of blocks", ways.GUNZIP if packed else conversion)
 
 
 def check_zip(path: Path, name: str) -> None:
     """Raise BadFile for a zip archive that holds no arrays."""
     with suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError), zipfile.ZipFile(path) as archive:
-        inside = archive.namelist()
-        if any(member.startswith("xl/") for member in inside):
+        members = archive.namelist()
+        if any(member.startswith("xl/") for member in members):
             raise looks(name, "an Excel workbook", ways.SHEET)
-        if inside and not any(member.endswith((".npy", "data.pkl")) for member in inside):
-            way = ways.UNZIP._replace(words=f"unpack it and give what is inside, such as {shown(inside[0], 60)}:")
-            raise looks(name, "a zip archive", way)
+        if members and not any(member.endswith((".npy", "data.pkl")) for member in members):
+            conversion = ways.UNZIP._replace(words=f"unpack it and give what is inside, such as {shown(members[0], 60)}:")
+            raise looks(name, "a zip archive", conversion)
 
 
 def check_text(name: str, text: str, packed: bool = False) -> None:
     """Raise BadFile for a text whose first lines are those of a format that is not read."""
     text = text.removeprefix("\ufeff")
-    first = text.partition("\n")[0][: LONG_LINE + 1].strip()
-    found: tuple[str, Conversion, tuple[str, ...]] | None = None
-    if first.startswith(("{", "[")):
-        found = _json(first)
+    first_line = text.partition("\n")[0][: LONG_LINE + 1].strip()
+    likeness: tuple[str, Conversion, tuple[str, ...]] | None = None
+    if first_line.startswith(("{", "[")):
+        likeness = _json(first_line)
     elif ARFF.match(text):
-        found = "an ARFF file", ways.ARFF, ()
+        likeness = "an ARFF file", ways.ARFF, ()
     else:
-        found = next(((what, way, ()) for shape, what, way in SHAPES if re.fullmatch(shape, first)), None)
-    if found:
-        what, way, columns = found
-        raise looks(name, f"{what} in gzip" if packed else what, ways.GUNZIP if packed else way, columns)
+        likeness = next(((kind, conversion, ()) for shape, kind, conversion in SHAPES if re.fullmatch(shape, first_line)), None)
+    if likeness:
+        kind, conversion, columns = likeness
+        raise looks(name, f"{kind} in gzip" if packed else kind, ways.GUNZIP if packed else conversion, columns)
 
 
 def check_line_ends(name: str, head: bytes, packed: bool) -> None:
     """Raise BadFile for a text that begins with `head` and whose lines end with CR alone."""
-    first = head.partition(b"\n")[0].decode("utf-8", "replace")[: LONG_LINE + 1].strip("\ufeff\r")
-    if "\r" in first and first.translate({9: "", 13: ""}).isprintable():
-        way = ways.GUNZIP if packed else ways.LINE_ENDS
-        raise looks(name, f"a text whose lines end with CR alone{' in gzip' * packed}", way)
+    first_line = head.partition(b"\n")[0].decode("utf-8", "replace")[: LONG_LINE + 1].strip("\ufeff\r")
+    if "\r" in first_line and first_line.translate({9: "", 13: ""}).isprintable():
+        conversion = ways.GUNZIP if packed else ways.LINE_ENDS
+        raise looks(name, f"a text whose lines end with CR alone{' in gzip' * packed}", conversion)
 
 
 def not_utf8(place: str, name: str, text: bytes, error: UnicodeDecodeError, packed: bool) -> BadFile:
-    """Return the refusal of bytes that are no UTF-8, the first of them at `place`: perhaps it is Latin-1."""
+    """Return the refusal of bytes that are no UTF-8, the first of them at `place`.
+
+    The bytes may be Latin-1.
+    """
     sentence = f"{place}: byte 0x{text[error.start]:02x} is not UTF-8 text; data files are text, Parquet or arrays"
     if CONTROL.search(text):
         return BadFile(f"{sentence}, and this is of no format that is known.")
-    way = ways.GUNZIP if packed else ways.LATIN
-    return BadFile(f"{sentence}; {way.words}", remedy=way.remedy(name))
+    conversion = ways.GUNZIP if packed else ways.LATIN
+    return BadFile(f"{sentence}; {conversion.words}", remedy=conversion.remedy(name))
 
 
-def _json(first: str) -> tuple[str, Conversion, tuple[str, ...]]:
-    """Return what a text in JSON looks like by its first line, how it is converted, and its columns."""
-    if re.match(r"\{u?'", first):
+def _json(first_line: str) -> tuple[str, Conversion, tuple[str, ...]]:
+    """Return a JSON-like text's format by its first line, the conversion, and the columns."""
+    if re.match(r"\{u?'", first_line):
         return "dictionaries of Python's, a line each, which are no JSON", ways.LITERALS, ()
-    return "JSON", ways.JSON, tuple(_keys(first))
+    return "JSON", ways.JSON, tuple(_keys(first_line))
 
 
-def masked_crc(data: bytes) -> bytes:
+def masked_crc(payload: bytes) -> bytes:
     """Return the masked CRC-32C that follows the length of a record in TFRecord files."""
     crc = 0xFFFFFFFF
-    for byte in data:
+    for byte in payload:
         crc ^= byte
         for _ in range(8):
             crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
@@ -145,21 +154,21 @@ def masked_crc(data: bytes) -> bytes:
     return (((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-def looks(name: str, what: str, way: Conversion, columns: tuple[str, ...] = ()) -> BadFile:
-    """Return the refusal of a file that looks like something else, with the way out."""
-    there = f"; its columns are {named(columns)}" if columns else ""
-    end = "" if way.words.endswith(":") else "."
-    return BadFile(f"{name} looks like {what}{there}; {way.words}{end}", remedy=way.remedy(name))
+def looks(name: str, kind: str, conversion: Conversion, columns: tuple[str, ...] = ()) -> BadFile:
+    """Return the refusal of a file that looks like another format, with the conversion."""
+    columns_text = f"; its columns are {named(columns)}" if columns else ""
+    end = "" if conversion.words.endswith(":") else "."
+    return BadFile(f"{name} looks like {kind}{columns_text}; {conversion.words}{end}", remedy=conversion.remedy(name))
 
 
 def named(columns: tuple[str, ...]) -> str:
-    """Return some columns as a message lists them."""
-    listed = ("".join(filter(str.isprintable, column))[:24] or '""' for column in columns[:6])
-    return ", ".join(listed) + (", ..." if len(columns) > 6 else "")
+    """Return the names of the first columns as a message lists them."""
+    names = ("".join(filter(str.isprintable, column))[:24] or '""' for column in columns[:6])
+    return ", ".join(names) + (", ..." if len(columns) > 6 else "")
 
 
 def _columns(path: Path, head: bytes) -> tuple[str, ...]:
-    """Return the columns of a file of Arrow, none where they cannot be read."""
+    """Return the columns of an Arrow file, () where the columns cannot be read."""
     with suppress(Exception):
         from pyarrow import ipc
 
@@ -171,5 +180,5 @@ def _columns(path: Path, head: bytes) -> tuple[str, ...]:
 
 def _keys(line: str) -> Iterator[str]:
     with suppress(ValueError, RecursionError):
-        found = json.loads(line.removeprefix("[").rstrip(","))
-        yield from found if isinstance(found, dict) else ()
+        document = json.loads(line.removeprefix("[").rstrip(","))
+        yield from document if isinstance(document, dict) else ()

@@ -16,92 +16,96 @@ from .samples import Watch, unwatched
 from .traces import kinds
 
 PARQUET, ZIP, NPY = b"PAR1", b"PK\x03\x04", b"\x93NUMPY"
-BY_NAME: Mapping[str, Layout] = {one.name: one for one in (*TEXTS, YAMBDA)}
+BY_NAME: Mapping[str, Layout] = {layout.name: layout for layout in (*TEXTS, YAMBDA)}
 NAMES = ("criteo", "torchrec", "mlperf", "dlrm", *BY_NAME)
 
 
 def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Recording:
-    """Read a data file from disk; raises BadFile with the file's name and, where there is one, the line.
+    """Read a data file from disk; raises BadFile with the file's name and, where known, the line.
 
-    `watch` is told how far the reading is, from 0 to 1, and of what. A file without `labels` is refused if they are needed.
+    `watch` gets the share that is read, from 0 to 1, and a note. With `labels`, a file without labels is refused.
     """
     path = Path(path)
     if kinds.is_trace(path):
         raise BadFile(kinds.untrainable(path, watch))
-    given, (head, packed) = mapping.content(path), first_bytes(path)
-    name, wanted = shown(path.name), str(given.get("format", ""))
-    if wanted and wanted not in NAMES:
-        raise BadFile(f"{mapping.name_of(path)}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
+    mapping_content, (head, packed) = mapping.content(path), first_bytes(path)
+    name, format_name = shown(path.name), str(mapping_content.get("format", ""))
+    if format_name and format_name not in NAMES:
+        raise BadFile(f"{mapping.name_of(path)}: format={format_name[:40]!r} is not known; {nearest(format_name[:40], NAMES)}")
     foreign.check(path, name, head, packed)
     if packed and head.startswith((NPY, ZIP, PARQUET)):
         raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
-    if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
+    if head.startswith((NPY, ZIP)) or format_name in ("torchrec", "mlperf"):
         foreign.check_zip(path, name)
-        if arrays.PARTS.fullmatch(path.name) or wanted in ("torchrec", "mlperf") or head.startswith(NPY):
-            mapping.refuse_idle(path, given, "arrays, whose names say what they are", mapping.KEYS[1:])
-            return _unchanged(path, lambda: _arrays(path, wanted, watch))
+        if arrays.PARTS.fullmatch(path.name) or format_name in ("torchrec", "mlperf") or head.startswith(NPY):
+            mapping.refuse_idle(path, mapping_content, "arrays, whose names say what they are", mapping.KEYS[1:])
+            return _unchanged(path, lambda: _arrays(path, format_name, watch))
         from . import array_table  # late, as below
 
-        mapping.refuse_idle(path, given, "an archive, which names its arrays itself", mapping.TEXT_ALONE)
+        mapping.refuse_idle(path, mapping_content, "an archive, which names its arrays itself", mapping.TEXT_ALONE)
 
-        def by_arrays(own: Layout | None) -> Layout | None:
-            if wanted and wanted not in BY_NAME and not (wanted == "dlrm" and own):
-                raise _other(path, wanted, "an archive of arrays")
-            base = BY_NAME.get(wanted) or (own if wanted == "dlrm" or not given else None)
-            return _labelled(path, mapping.layout(path, given, base) if given else base, labels) if given or base else None
+        def by_arrays(dlrm_layout: Layout | None) -> Layout | None:
+            if format_name and format_name not in BY_NAME and not (format_name == "dlrm" and dlrm_layout):
+                raise _other_format(path, format_name, "an archive of arrays")
+            base = BY_NAME.get(format_name) or (dlrm_layout if format_name == "dlrm" or not mapping_content else None)
+            return (
+                _labelled(path, mapping.layout(path, mapping_content, base) if mapping_content else base, labels)
+                if mapping_content or base
+                else None
+            )
 
         return _unchanged(path, lambda: array_table.read(path, name, by_arrays, watch))
     if head.startswith(PARQUET):
         from . import parquet  # late, as below
 
-        mapping.refuse_idle(path, given, "Parquet, which names and parts its columns itself", mapping.TEXT_ALONE)
+        mapping.refuse_idle(path, mapping_content, "Parquet, which names and parts its columns itself", mapping.TEXT_ALONE)
 
         def by_columns(names: tuple[str, ...]) -> Layout:
-            return _labelled(path, parquet_layout(path, given, names), labels)
+            return _labelled(path, parquet_layout(path, mapping_content, names), labels)
 
         return _unchanged(path, lambda: parquet.read(path, name, by_columns, watch))
-    layout = _labelled(path, text_layout(path, given, head, packed), labels)
+    layout = _labelled(path, text_layout(path, mapping_content, head, packed), labels)
     return _unchanged(path, lambda: _text(path, name, layout, watch))
 
 
-def _arrays(path: Path, wanted: str, watch: Watch) -> Recording:
-    """Read arrays whose names say what they are; raises BadFile, also where a mapping says that they are something else."""
-    found = arrays.read(path, shown(path.name), watch)
-    if wanted not in ("", found.format):
-        raise _other(path, wanted, f"of {found.format}")
-    return found
+def _arrays(path: Path, format_name: str, watch: Watch) -> Recording:
+    """Read arrays recognised by their names; raises BadFile, also where a mapping names another format."""
+    recording = arrays.read(path, shown(path.name), watch)
+    if format_name not in ("", recording.format):
+        raise _other_format(path, format_name, f"of {recording.format}")
+    return recording
 
 
-def _other(path: Path, wanted: str, what: str) -> BadFile:
-    """Return the refusal of a mapping that names a format which the file is not."""
-    return BadFile(f"{mapping.name_of(path)}: format={wanted!r}, but {shown(path.name)} is {what}; take that line away.")
+def _other_format(path: Path, format_name: str, kind: str) -> BadFile:
+    """Return the refusal of a mapping that names a format other than the file's."""
+    return BadFile(f"{mapping.name_of(path)}: format={format_name!r}, but {shown(path.name)} is {kind}; take that line away.")
 
 
-def text_layout(path: Path, given: dict[str, Any], head: bytes, packed: bool) -> Layout:
-    """Return the layout of a text that begins with `head`, by what its mapping says; raises BadFile."""
-    wanted = str(given.get("format", ""))
-    base = BY_NAME.get(wanted)
+def text_layout(path: Path, mapping_content: dict[str, Any], head: bytes, packed: bool) -> Layout:
+    """Return the layout of a text that begins with `head`, by its mapping; raises BadFile."""
+    format_name = str(mapping_content.get("format", ""))
+    base = BY_NAME.get(format_name)
     foreign.check_line_ends(shown(path.name), head, packed)
-    if wanted and not base and wanted != "criteo":
-        raise _other(path, wanted, "a text")
-    if not base and (not given or wanted == "criteo"):
-        base = recognition.text_layout(shown(path.name), head, packed, wanted == "criteo")
-    return mapping.layout(path, given, base) if given or base is None else base
+    if format_name and not base and format_name != "criteo":
+        raise _other_format(path, format_name, "a text")
+    if not base and (not mapping_content or format_name == "criteo"):
+        base = recognition.text_layout(shown(path.name), head, packed, format_name == "criteo")
+    return mapping.layout(path, mapping_content, base) if mapping_content or base is None else base
 
 
-def parquet_layout(path: Path, given: dict[str, Any], names: tuple[str, ...]) -> Layout:
-    """Return the layout of a Parquet file with columns of these names, by what its mapping says; raises BadFile."""
-    wanted = str(given.get("format", ""))
-    base = BY_NAME.get(wanted)
-    if wanted == YAMBDA.name or not given:
+def parquet_layout(path: Path, mapping_content: dict[str, Any], names: tuple[str, ...]) -> Layout:
+    """Return the layout of a Parquet file with columns `names`, by its mapping; raises BadFile."""
+    format_name = str(mapping_content.get("format", ""))
+    base = BY_NAME.get(format_name)
+    if format_name == YAMBDA.name or not mapping_content:
         base = recognition.parquet_layout(path, shown(path.name), names)
-    elif wanted and not base:
-        raise _other(path, wanted, "Parquet")
-    return mapping.layout(path, given, base) if given or base is None else base
+    elif format_name and not base:
+        raise _other_format(path, format_name, "Parquet")
+    return mapping.layout(path, mapping_content, base) if mapping_content or base is None else base
 
 
 def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
-    """Return the layout; raises BadFile for one without a label where one is asked for."""
+    """Return the layout; raises BadFile for a layout without a label where `labels` are needed."""
     assert layout is not None
     if labels and not layout.label:
         raise BadFile(
@@ -112,19 +116,22 @@ def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """Return all files that belong to a data file: those beside it, and its mapping."""
+    """Return all files of a data file: its parts in the same folder, and its mapping."""
     foreign.check_pointer(path)
-    own = arrays.files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
-    there = mapping.place(path)
-    return (*own, there) if there else own
+    data_files = arrays.files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
+    mapping_file = mapping.place(path)
+    return (*data_files, mapping_file) if mapping_file else data_files
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 by which links name a data file: of its bytes, or of the digests of all files that belong to it."""
+    """Return the SHA-256 by which links name a data file.
+
+    The digest is that of the file's bytes, or of the digests of all files that belong to the data file.
+    """
     try:
         digests = []
-        for one in files_of(path):
-            with opened(one) as file:
+        for data_file in files_of(path):
+            with opened(data_file) as file:
                 digests.append(file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]
     except OSError as error:
         raise BadFile(f"{shown(path)} cannot be read: {error.strerror or error}; give a readable file.") from error
@@ -132,7 +139,7 @@ def digest_of(path: Path) -> str:
 
 
 def first_bytes(path: Path) -> tuple[bytes, bool]:
-    """Return a file's first bytes, unpacked if it is gzipped, and whether it is; raises BadFile."""
+    """Return a file's first bytes, unpacked if gzipped, and whether the file is gzipped; raises BadFile."""
     with opened(path) as file:
         packed = file.read(len(GZIP)) == GZIP
         file.seek(0)
@@ -145,21 +152,24 @@ def first_bytes(path: Path) -> tuple[bytes, bool]:
 
 
 def _unchanged(path: Path, decode: Callable[[], Recording]) -> Recording:
-    """Read files that nobody may write to meanwhile; raises BadFile."""
-    before = [os.stat(one) for one in files_of(path)]
+    """Return the recording that `decode` reads; raises BadFile where a file changes meanwhile."""
+    stats = [os.stat(data_file) for data_file in files_of(path)]
     try:
-        found = decode()
-        return found if found.digest else replace(found, digest=digest_of(path))
+        recording = decode()
+        return recording if recording.digest else replace(recording, digest=digest_of(path))
     finally:
-        for one, then in zip(files_of(path), before, strict=True):
-            unchanged(then, os.stat(one), shown(one.name))
+        for data_file, file_stat in zip(files_of(path), stats, strict=True):
+            unchanged(file_stat, os.stat(data_file), shown(data_file.name))
 
 
 def _text(path: Path, name: str, layout: Layout, watch: Watch) -> Recording:
-    """Read a text block by block; without a mapping its digest is of the bytes that were read."""
+    """Read a text block by block.
+
+    Without a mapping the digest is that of the bytes read.
+    """
     from . import text_table  # late: Arrow takes a third of a second
 
     with opened(path) as file:
         blocks = Blocks(name, file, os.fstat(file.fileno()).st_size, watch=watch)
-        found = text_table.decode(blocks, layout)
-    return found if mapping.place(path) else replace(found, digest=blocks.digest())
+        recording = text_table.decode(blocks, layout)
+    return recording if mapping.place(path) else replace(recording, digest=blocks.digest())

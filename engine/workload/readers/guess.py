@@ -1,4 +1,4 @@
-"""A guess of what the columns of an unknown table mean, by their names and the first records."""
+"""A guess of the roles of an unknown table's columns, by their names and the first records."""
 
 import re
 from collections import Counter
@@ -34,13 +34,16 @@ WORDS: Mapping[Role, re.Pattern[str]] = {
 RATING = re.compile(r"(^|_)(ratings?|stars?|score|watch_ratio|played_ratio_pct|overall)$")
 EVENT = re.compile(r"(^|_)(event(_?type)?|behaviou?r(_?type)?|action(_?type)?|interaction(_?type)?)$")
 WANTED_EVENTS = ("purchase", "buy", "transaction", "conversion", "click", "clk", "cart", "addtocart", "like", "fav")
-FEW, MANY_VALUES = 20, 0.5  # distinct values of a class; share of distinct cells that makes text free
-SAMPLE = 1000  # records that are looked at
+FEW, MANY_VALUES = 20, 0.5  # most distinct values of a class; share of distinct cells beyond which text is prose
+SAMPLE = 1000  # records of a guess
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What a column seems to be; a `list` has its `separator`, a label perhaps a `rule` such as ">= 4", a time its format."""
+    """The guessed role of a column.
+
+    `separator` stands between the ids of a "list". `rule` is the rule of a label such as ">= 4", or the format of a time.
+    """
 
     name: str
     role: Role
@@ -49,50 +52,56 @@ class Guess:
 
 
 def guesses(columns: Mapping[str, Sequence[str]]) -> tuple[Guess, ...]:
-    """Return a guess of each column, given by name and its first cells; at most one is the label, and one the time."""
-    found = {name: _guess(name, [cell.strip() for cell in cells[:SAMPLE]]) for name, cells in columns.items()}
-    label = _label(found, columns)
-    times = [name for name, one in found.items() if one.role == "time"]
+    """Return a guess of each column, from its name and first cells.
+
+    At most one column is the label, and one the time.
+    """
+    guesses_by_name = {name: _guess(name, [cell.strip() for cell in cells[:SAMPLE]]) for name, cells in columns.items()}
+    label = _label(guesses_by_name, columns)
+    times = [name for name, guess in guesses_by_name.items() if guess.role == "time"]
     for name in times[1:]:
-        found[name] = Guess(name, "text")
-    for name, one in found.items():
-        if one.role == "label" and (label is None or name != label.name):
-            found[name] = Guess(name, "id")
+        guesses_by_name[name] = Guess(name, "text")
+    for name, guess in guesses_by_name.items():
+        if guess.role == "label" and (label is None or name != label.name):
+            guesses_by_name[name] = Guess(name, "id")
     if label:
-        found[label.name] = label
-    return tuple(found.values())
+        guesses_by_name[label.name] = label
+    return tuple(guesses_by_name.values())
 
 
 def _guess(name: str, cells: Sequence[str]) -> Guess:
-    """Return what a column is by itself."""
-    filled = [cell for cell in cells if cell]
+    """Return the guess of a column, without a look at the other columns."""
+    texts = [cell for cell in cells if cell]
     word = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().strip()
-    distinct = len(set(filled))
+    distinct = len(set(texts))
     if distinct < 2:
         return Guess(name, "constant")
-    numeric = all(map(is_number, filled))
-    whole = numeric and all(map(WHOLE.fullmatch, filled))
-    if not numeric and all(ISO_TIME.fullmatch(cell) or OTHER_TIME.fullmatch(cell) for cell in filled):
-        return _time(name, filled)
-    if not numeric and NAMED_TIME.match(filled[0]) and (guess := _time(name, filled)).role == "time":
+    numeric = all(map(is_number, texts))
+    is_whole = numeric and all(map(WHOLE.fullmatch, texts))
+    if not numeric and all(ISO_TIME.fullmatch(cell) or OTHER_TIME.fullmatch(cell) for cell in texts):
+        return _time(name, texts)
+    if not numeric and NAMED_TIME.match(texts[0]) and (guess := _time(name, texts)).role == "time":
         return guess
-    if set(map(_truth, filled)) == {0, 1} and not WORDS["id"].search(word):
+    if set(map(_truth, texts)) == {0, 1} and not WORDS["id"].search(word):
         return Guess(name, "label")
     if numeric and WORDS["time"].search(word):
         return Guess(name, "time")
     if WORDS["number"].search(word) and numeric:
         return Guess(name, "number")
-    if not numeric and (separator := _separator(filled)):
+    if not numeric and (separator := _separator(texts)):
         return Guess(name, "list", separator)
-    if numeric and not whole:
+    if numeric and not is_whole:
         return Guess(name, "number")
-    if not numeric and _free(word, filled):
+    if not numeric and _is_prose(word, texts):
         return Guess(name, "text")
     return Guess(name, "id")
 
 
 def _time(name: str, cells: Sequence[str]) -> Guess:
-    """Return a column of times, with their format where a day could be a month; text where none is known that reads them."""
+    """Return the guess of a column of times.
+
+    The guess has a format where a day could be a month. The column is a text where no known format reads the cells.
+    """
     from pyarrow import array  # late: Arrow takes a third of a second
 
     from .time_formats import time_formats
@@ -114,22 +123,22 @@ def _truth(cell: str) -> int | None:
 
 
 def _separator(cells: Sequence[str]) -> str:
-    """Return what stands between the ids of most cells that have several, or ""."""
+    """Return the separator between the ids of most cells with several ids, or ""."""
     bracketed = 2 * sum(map(bool, map(BRACKETED.fullmatch, cells))) > len(cells)
     inner = [cell[1:-1] if bracketed else cell for cell in cells]
     if bracketed:
         return next((mark for mark in ",;|" if any(mark in cell for cell in inner)), " ")
     for mark in "|;, ":
-        several = [cell for cell in inner if mark in cell.strip(mark)]
-        pieces = [piece.strip() for cell in several for piece in cell.split(mark) if piece.strip()]
-        again = len(set(pieces)) <= len(pieces) / 2
+        list_cells = [cell for cell in inner if mark in cell.strip(mark)]
+        pieces = [piece.strip() for cell in list_cells for piece in cell.split(mark) if piece.strip()]
+        has_repeats = len(set(pieces)) <= len(pieces) / 2
         tokens = all(re.fullmatch(r"[\w&' -]{1,40}" if mark == "|" else r"[\w-]{1,40}", piece) for piece in pieces)
-        if pieces and tokens and again and 5 * len(several) > len(inner):
+        if pieces and tokens and has_repeats and 5 * len(list_cells) > len(inner):
             return mark
     return ""
 
 
-def _free(word: str, cells: Sequence[str]) -> bool:
+def _is_prose(word: str, cells: Sequence[str]) -> bool:
     """Return whether texts are prose, titles and the like, rather than ids."""
     if WORDS["id"].search(word):
         return False
@@ -137,32 +146,34 @@ def _free(word: str, cells: Sequence[str]) -> bool:
     return 4 * blanks > len(cells) and len(set(cells)) > MANY_VALUES * len(cells)
 
 
-def _label(found: Mapping[str, Guess], columns: Mapping[str, Sequence[str]]) -> Guess | None:
-    """Return which column seems to be the label, and by which rule: by its name, then by what it holds."""
-    words = {name: re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().strip() for name in found}
-    binary = [name for name, one in found.items() if one.role == "label"]
+def _label(guesses_by_name: Mapping[str, Guess], columns: Mapping[str, Sequence[str]]) -> Guess | None:
+    """Return the guess of the label, with its rule: by the columns' names, then by their cells."""
+    words = {name: re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().strip() for name in guesses_by_name}
+    binary = [name for name, guess in guesses_by_name.items() if guess.role == "label"]
     for name in binary:
         if WORDS["label"].search(words[name]):
             return Guess(name, "label")
-    for name in found:
+    for name in guesses_by_name:
         cells = [cell.strip() for cell in columns[name][:SAMPLE] if cell.strip()]
         if EVENT.search(words[name]) and 2 <= len(set(cells)) <= FEW and not all(map(is_number, cells)):
             return Guess(name, "label", rule=_event_rule(cells))
         if RATING.search(words[name]) and cells and all(map(is_number, cells)) and len(set(cells)) > 1:
             return Guess(name, "label", rule=f">= {_threshold(list(map(float, cells))):g}")
-    ends = [name for name in (*[*found][:1], *[*found][-1:]) if name in binary]  # where labels stand by custom
+    ends = [
+        name for name in (*[*guesses_by_name][:1], *[*guesses_by_name][-1:]) if name in binary
+    ]  # where labels stand by custom
     return Guess((ends or binary)[0], "label") if ends or len(binary) == 1 else None
 
 
 def _event_rule(cells: Sequence[str]) -> str:
     counts = Counter(cells)
-    wanted = next(
+    positive_event = next(
         (event for word in WANTED_EVENTS for event in counts if event.lower() == word), min(counts, key=lambda e: counts[e])
     )
-    return f"== '{wanted}'"
+    return f"== '{positive_event}'"
 
 
 def _threshold(values: Sequence[float]) -> float:
-    """Return the value that nearest to half of the values reach: of ratings to 5 it is mostly 4."""
-    possible = sorted(set(values), reverse=True)[:-1]
-    return min(possible, key=lambda least: abs(sum(value >= least for value in values) / len(values) - 0.5))
+    """Return the value that nearly half of the values reach: mostly 4 of ratings to 5."""
+    thresholds = sorted(set(values), reverse=True)[:-1]
+    return min(thresholds, key=lambda threshold: abs(sum(rating >= threshold for rating in values) / len(values) - 0.5))

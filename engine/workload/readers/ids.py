@@ -1,9 +1,9 @@
 """One rule for ids: how a cell of text or of any Parquet column becomes a token of 64 bits.
 
-Blanks around a cell are no part of it, nor is a pair of quotation marks. A whole decimal number is that number, however it is
-written: 12, 012, +12 and 12.0 are one id. Anything else is its text, by the FNV-1a hash. A null, NaN, empty or blank cell is
-missing, which is a token of its own. Hexadecimal ids (Criteo's) are texts, upper and lower case alike. Bytes that are no text
-(of a fixed size, or with others than printable characters of ASCII) are ids as they are, each byte of them.
+Blanks around a cell do not count, nor does a pair of quotation marks. A whole decimal number is that number in any writing: 12,
+012, +12 and 12.0 are one id. Any other cell is its text, by the FNV-1a hash. A null, NaN, empty or blank cell is missing, which
+is a token of its own. Hexadecimal ids (Criteo's) are texts, upper and lower case alike. Bytes that are no text (of a fixed size,
+or with characters other than the printable ones of ASCII) are ids by all their bytes.
 """
 
 from collections.abc import Callable
@@ -22,15 +22,15 @@ MISSING = BASIS  # the hash of the empty text
 HEXADECIMAL = np.array([chr(byte) in "0123456789abcdefABCDEF" for byte in range(256)])
 BLANK = np.array([chr(byte) in " \t\n\r\v\f" for byte in range(256)])
 ZERO, NINE, POINT, PLUS, MINUS, QUOTE, SPACE, TILDE = (ord(letter) for letter in '09.+-" ~')
-AS_TEXT, BYTES_OR_TEXT, AS_BYTES = range(3)  # what the cells of a column are
-LARGEST, UPPER_A, UPPER_F, LOWER = 18, ord("A"), ord("F"), 32  # digits that surely fit into 63 bits
-Place = Callable[[int], str]  # where a cell stands, and its column, as a message begins
+AS_TEXT, BYTES_OR_TEXT, AS_BYTES = range(3)  # kinds of a column's cells
+LARGEST, UPPER_A, UPPER_F, LOWER = 18, ord("A"), ord("F"), 32  # LARGEST: digits that surely fit into 63 bits
+Place = Callable[[int], str]  # from a cell's row to its place and column, as the beginning of a message
 
 
 def tokens(column: Any, place: Place, longest: int = 0) -> Words:
     """Return the token of each cell of an Arrow column.
 
-    Raises BadFile for what is no id, and for a cell of other characters than `longest` hexadecimal digits, if that is not 0.
+    Raises BadFile for a cell that is no id; if `longest` is not 0, an id has at most so many hexadecimal digits.
     """
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -58,46 +58,48 @@ def _as_text(column: Any, place: Place) -> Any:
 
 def _whole_numbers(column: Any, place: Place) -> Words:
     signed = types.is_signed_integer(column.type) or types.is_boolean(column.type)
-    wide = column.cast("int64" if signed else "uint64")
-    numbers: Words = np.array(wide.fill_null(0).to_numpy(zero_copy_only=False)).view(np.uint64)
+    widened = column.cast("int64" if signed else "uint64")
+    numbers: Words = np.array(widened.fill_null(0).to_numpy(zero_copy_only=False)).view(np.uint64)
     if not signed and (large := numbers >= 2**63).any():
-        numbers[large] = _texts(_as_text(wide.filter(_mask(large)), place), place, 0)
+        numbers[large] = _texts(_as_text(widened.filter(_mask(large)), place), place, 0)
     numbers[column.is_null().to_numpy(zero_copy_only=False)] = MISSING
     return numbers
 
 
-def _mask(chosen: Any) -> Any:
+def _mask(flags: Any) -> Any:
     from pyarrow import array
 
-    return array(chosen)
+    return array(flags)
 
 
 def _floats(column: Any) -> Words:
-    """Return whole floats as the numbers that they are, others by their shortest text."""
-    wide = column.cast("float64")
-    numbers = wide.fill_null(np.nan).to_numpy(zero_copy_only=False)
-    missing = np.isnan(numbers)
-    whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**63)
-    found: Words = np.where(whole, numbers, 0.0).astype(np.int64).view(np.uint64)
-    if (others := ~(whole | missing)).any():
-        texts = column.filter(_mask(others)).cast("float32" if types.is_float16(column.type) else column.type)
-        found[others] = _texts(texts.cast("large_string"), str, 0)
-    found[missing] = MISSING
-    return found
+    """Return the tokens of floats: whole floats as whole numbers, other floats by their shortest text."""
+    widened = column.cast("float64")
+    numbers = widened.fill_null(np.nan).to_numpy(zero_copy_only=False)
+    is_missing = np.isnan(numbers)
+    is_whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**63)
+    column_tokens: Words = np.where(is_whole, numbers, 0.0).astype(np.int64).view(np.uint64)
+    if (needs_text := ~(is_whole | is_missing)).any():
+        texts = column.filter(_mask(needs_text)).cast("float32" if types.is_float16(column.type) else column.type)
+        column_tokens[needs_text] = _texts(texts.cast("large_string"), str, 0)
+    column_tokens[is_missing] = MISSING
+    return column_tokens
 
 
 def _texts(texts: Any, place: Place, longest: int, mode: int = AS_TEXT) -> Words:
     if mode == AS_TEXT and types.is_large_string(texts.type) and _has_letters_beyond_ascii(texts):
-        texts = compute.utf8_trim_whitespace(texts)  # which has other blanks too
+        texts = compute.utf8_trim_whitespace(texts)  # Unicode has more blanks than ASCII
     _, starts, characters = texts.buffers()
     starts = np.frombuffer(starts, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    found = np.empty(len(texts), np.uint64)
-    bad = _hash(np.frombuffer(characters or b"", np.uint8), starts, found, longest, mode)
-    if bad >= 0:
-        cell = str(texts[bad].as_py()).strip()
-        long = f" of {figures.count(len(cell), 'character')}" if len(cell) > 40 else ""
-        raise BadFile(f"{place(bad)}={cell[:40]!r}{long} is not an id; write up to {longest} hexadecimal digits, or nothing.")
-    return found
+    text_tokens = np.empty(len(texts), np.uint64)
+    bad_row = _hash(np.frombuffer(characters or b"", np.uint8), starts, text_tokens, longest, mode)
+    if bad_row >= 0:
+        cell = str(texts[bad_row].as_py()).strip()
+        length_text = f" of {figures.count(len(cell), 'character')}" if len(cell) > 40 else ""
+        raise BadFile(
+            f"{place(bad_row)}={cell[:40]!r}{length_text} is not an id; write up to {longest} hexadecimal digits, or nothing."
+        )
+    return text_tokens
 
 
 def _has_letters_beyond_ascii(texts: Any) -> bool:
@@ -106,90 +108,93 @@ def _has_letters_beyond_ascii(texts: Any) -> bool:
 
 
 @entry
-def _hash(texts: Bytes, starts: Ints, found: Words, longest: int, mode: int) -> int:
-    """Fill in the token of each text; return the first that has other characters than `longest` hexadecimal digits, or -1."""
-    for i in range(len(found)):
-        begin, end = starts[i], starts[i + 1]
-        if mode == AS_BYTES or (mode == BYTES_OR_TEXT and not _is_printable(texts, begin, end)):
-            found[i] = _word(texts, begin, end)
+def _hash(texts: Bytes, starts: Ints, text_tokens: Words, longest: int, mode: int) -> int:
+    """Fill in the token of each text; return the first text that is no id, or -1.
+
+    If `longest` is not 0, an id has at most so many hexadecimal digits.
+    """
+    for i in range(len(text_tokens)):
+        start, end = starts[i], starts[i + 1]
+        if mode == AS_BYTES or (mode == BYTES_OR_TEXT and not _is_printable(texts, start, end)):
+            text_tokens[i] = _word(texts, start, end)
             continue
-        begin, end = _trimmed(texts, begin, end)
-        if end - begin > 1 and texts[begin] == QUOTE and texts[end - 1] == QUOTE:
-            begin, end = _trimmed(texts, begin + 1, end - 1)
+        start, end = _trimmed(texts, start, end)
+        if end - start > 1 and texts[start] == QUOTE and texts[end - 1] == QUOTE:
+            start, end = _trimmed(texts, start + 1, end - 1)
         if longest:
-            if end - begin > longest:
+            if end - start > longest:
                 return i
-            for at in range(begin, end):
-                if not HEXADECIMAL[texts[at]]:
+            for position in range(start, end):
+                if not HEXADECIMAL[texts[position]]:
                     return i
-            found[i] = _hexadecimal(texts, begin, end)
+            text_tokens[i] = _hexadecimal(texts, start, end)
         else:
-            found[i] = _decimal(texts, begin, end)
+            text_tokens[i] = _decimal(texts, start, end)
     return -1
 
 
 @inner
-def _trimmed(texts: Any, begin: Any, end: Any) -> Any:
-    """Return where a text begins and ends without blanks around it."""
-    while begin < end and BLANK[texts[begin]]:
-        begin += 1
-    while begin < end and BLANK[texts[end - 1]]:
+def _trimmed(texts: Any, start: Any, end: Any) -> Any:
+    """Return the start and end of a text without blanks around the text."""
+    while start < end and BLANK[texts[start]]:
+        start += 1
+    while start < end and BLANK[texts[end - 1]]:
         end -= 1
-    return begin, end
+    return start, end
 
 
 @inner
-def _is_printable(texts: Any, begin: Any, end: Any) -> Any:
+def _is_printable(texts: Any, start: Any, end: Any) -> Any:
     printable = True
-    for place in range(begin, end):
-        printable &= SPACE <= texts[place] <= TILDE
+    for position in range(start, end):
+        printable &= SPACE <= texts[position] <= TILDE
     return printable
 
 
 @inner
-def _word(texts: Any, begin: Any, end: Any) -> Any:
+def _word(texts: Any, start: Any, end: Any) -> Any:
     word = BASIS
-    for place in range(begin, end):
-        word = (word ^ np.uint64(texts[place])) * PRIME
+    for position in range(start, end):
+        word = (word ^ np.uint64(texts[position])) * PRIME
     return word
 
 
 @inner
-def _hexadecimal(texts: Any, begin: Any, end: Any) -> Any:
+def _hexadecimal(texts: Any, start: Any, end: Any) -> Any:
     word = BASIS
-    for at in range(begin, end):
-        byte = texts[at]
+    for position in range(start, end):
+        byte = texts[position]
         word = (word ^ np.uint64(byte + LOWER if UPPER_A <= byte <= UPPER_F else byte)) * PRIME
     return word
 
 
 @inner
-def _decimal(texts: Any, begin: Any, end: Any) -> Any:
-    """Return a whole number as itself, and anything else by its hash."""
-    at = begin
-    negative = at < end and texts[at] == MINUS
-    if at < end and (texts[at] == MINUS or texts[at] == PLUS):
-        at += 1
-    first = at
-    while at < end and ZERO <= texts[at] <= NINE:
-        at += 1
-    last = at
-    whole = last > first
-    if whole and at < end and texts[at] == POINT:
-        at += 1
-        while at < end and texts[at] == ZERO:
-            at += 1
-    if not (whole and at == end):
-        first, last, negative = begin, end, False
+def _decimal(texts: Any, start: Any, end: Any) -> Any:
+    """Return the token of a text: a whole number as itself, any other text by its hash."""
+    position = start
+    negative = position < end and texts[position] == MINUS
+    if position < end and (texts[position] == MINUS or texts[position] == PLUS):
+        position += 1
+    digits_start = position
+    while position < end and ZERO <= texts[position] <= NINE:
+        position += 1
+    digits_end = position
+    has_digits = digits_end > digits_start
+    if has_digits and position < end and texts[position] == POINT:
+        position += 1
+        while position < end and texts[position] == ZERO:
+            position += 1
+    if not (has_digits and position == end):
+        digits_start, digits_end, negative = start, end, False
     else:
-        while first < last - 1 and texts[first] == ZERO:
-            first += 1
-        if last - first <= LARGEST:
+        while digits_start < digits_end - 1 and texts[digits_start] == ZERO:
+            digits_start += 1
+        if digits_end - digits_start <= LARGEST:
             number = np.int64(0)
-            for digit in range(first, last):
+            for digit in range(digits_start, digits_end):
                 number = number * 10 + np.int64(texts[digit] - ZERO)
             return np.uint64(-number if negative else number)
     word = (BASIS ^ np.uint64(MINUS)) * PRIME if negative else BASIS
-    for place in range(first, last):
-        word = (word ^ np.uint64(texts[place])) * PRIME
+    for digit_position in range(digits_start, digits_end):
+        word = (word ^ np.uint64(texts[digit_position])) * PRIME
     return word

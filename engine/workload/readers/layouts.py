@@ -1,4 +1,4 @@
-"""Layouts of published tables of clicks: which columns are the label, the dense features, the ids, and the time."""
+"""Layouts of published tables of clicks: the columns of the label, of dense features, of ids, and of the time."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,14 +12,24 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {">=": ge, "<=": le, "!=": 
 
 @dataclass(frozen=True)
 class Layout:
-    """One format of rows and columns: `columns` are those of a text without a header, `delimiter` what parts them.
+    """One format of rows and columns.
 
-    A sample is a click where column `label` stands in relation `rule` to `value`: a number, or for == and != also a text; it
-    must be 0 or 1 where there is no rule. Rows are trained in the order of column `time`; without one as they stand. Rows
-    whose column `where[0]` is not one of the texts that follow, or that have no label, are left out. `rows` says how ids
-    become rows; a cell holds an id, or several between `lists`. A label that is a text is one of `known`, where these are. Ids
-    are hexadecimal, of at most `longest_id` digits, where that is not 0. `quotes` says what quotation marks in a text are
-    (records.py), `time_format` how times are written (times.py). Without a `label` there are lookups alone, to be fitted.
+    name: name of the format.
+    label: column of the label; "" for lookups alone, to be fitted.
+    ids: columns of ids, a table each.
+    dense: columns of dense features.
+    rule, value: a sample is a click where `label` stands in relation `rule` to `value`, a number, or for == and != also a text;
+        without a rule the label is 0 or 1.
+    time: column that rows are sorted by; "" for the order of the file.
+    columns: all columns of a text without a header.
+    delimiter: character between the cells of a text.
+    rows: way in which ids become rows (numbering.py).
+    where: a column and texts; rows with another text there, or without a label, are left out.
+    known: texts that a label can be, where given.
+    lists: separator between several ids of a cell.
+    longest_id: most hexadecimal digits of an id; 0 for ids of any kind.
+    quotes: meaning of quotation marks in a text (records.py).
+    time_format: format in which times are written (times.py).
     """
 
     name: str
@@ -41,9 +51,12 @@ class Layout:
 
     @property
     def numbers_alone(self) -> tuple[str, ...]:
-        """The dense features that are nothing else: of any other column each letter counts."""
-        others = {self.label, self.time, *self.ids, *self.where[:1]}
-        return tuple(column for column in self.dense if column not in others)
+        """The columns of dense features that have no other role.
+
+        In all other columns each letter counts.
+        """
+        other_columns = {self.label, self.time, *self.ids, *self.where[:1]}
+        return tuple(column for column in self.dense if column not in other_columns)
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -52,7 +65,7 @@ class Layout:
 
     @property
     def order(self) -> str:
-        """In which order samples are trained."""
+        """The order in which samples are trained, in words."""
         return f"by {self.time}, as files of this format may be sorted by user" if self.time else "the file's own order"
 
 

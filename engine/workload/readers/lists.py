@@ -1,4 +1,4 @@
-"""Lists of ids: texts of several ids are split, and lists of tokens lie end to end, of which samples know where theirs begin."""
+"""Lists of ids: texts of several ids are split, and the lists' tokens lie end to end."""
 
 import re
 from typing import Any
@@ -11,7 +11,7 @@ from ...errors import BadFile
 from .cells import plain
 from .ids import Place
 
-MOST_LENGTH = 10_000  # of a list: what a model's pooling factor can be
+MOST_LENGTH = 10_000  # ids of a list: the largest pooling factor of a model
 BRACKETS = r"^(?:\[(?:.|\n)*\]|\((?:.|\n)*\)|\{(?:.|\n)*\}|<(?:.|\n)*>)$"
 OTHERS = "[](){}<>\"',;|"
 MARKS = r"[\[\](){}<>]"
@@ -32,15 +32,18 @@ class ListTexts:
     """
 
     def __init__(self, separator: str) -> None:
-        """Start with what stands between two ids of a cell."""
+        """Start with the separator between two ids of a cell."""
         self._separator = separator
         mark = re.escape(separator)
         plain_id = f"[^{mark}{re.escape(OTHERS.replace(separator, ''))}]*"
         piece = rf"""\s*(?:'[^'{mark}]*'|"[^"{mark}]*"|{plain_id})\s*"""
-        self._plain = rf"^[\[({{<]{piece}(?:{mark}{piece})*[\])}}>]$"
+        self._plain_list = rf"^[\[({{<]{piece}(?:{mark}{piece})*[\])}}>]$"
 
     def __call__(self, column: Any, place: Place) -> Any:
-        """Return the column as lists of texts; raises BadFile for a cell that has a syntax of its own."""
+        """Return the column as lists of texts.
+
+        Raises BadFile for a cell that has a syntax of its own.
+        """
         texts = plain(column).fill_null("")
         bracketed = compute.match_substring_regex(texts, BRACKETS)
         self._check(texts, place)
@@ -53,38 +56,40 @@ class ListTexts:
     def _check(self, texts: Any, place: Place) -> None:
         """Raise BadFile for a cell whose brackets or quotation marks hold more than one id."""
         marked = compute.match_substring_regex(texts, MARKS)
-        doubtful = compute.and_not(marked, compute.match_substring_regex(texts, self._plain))
-        for row in np.flatnonzero(doubtful.to_numpy(zero_copy_only=False)):
+        is_doubtful = compute.and_not(marked, compute.match_substring_regex(texts, self._plain_list))
+        for row in np.flatnonzero(is_doubtful.to_numpy(zero_copy_only=False)):
             cell = texts[row].as_py()
-            if why := self._fault(cell):
+            if fault := self._fault(cell):
                 raise BadFile(
-                    f"{place(int(row))}={cell[:40]!r} {why}; write the ids alone, with {self._separator!r} between them."
+                    f"{place(int(row))}={cell[:40]!r} {fault}; write the ids alone, with {self._separator!r} between them."
                 )
 
     def _fault(self, cell: str) -> str:
-        """Return what is wrong with the syntax of a cell, "" where nothing is."""
-        whole = cell[1:-1] if re.fullmatch(BRACKETS, cell) else cell
-        pieces = [piece.strip() for piece in whole.split(self._separator)]
+        """Return the fault in the syntax of a cell, or ""."""
+        inner = cell[1:-1] if re.fullmatch(BRACKETS, cell) else cell
+        pieces = [piece.strip() for piece in inner.split(self._separator)]
         if _is_balanced(cell) and not all(map(_is_balanced, pieces)):
             return "has lists or calls inside the list"
-        if whole == cell:
+        if inner == cell:
             return ""
         for mark in "\"'":
             if any(piece.startswith(mark) != (piece.endswith(mark) and len(piece) > 1) for piece in pieces):
                 return "has a separator inside an id's quotation marks"
-        other = next((mark for mark in ",;|" if mark != self._separator and any(piece.endswith(mark) for piece in pieces)), "")
-        return f"has its ids between {other!r}, where lists={self._separator!r}" if other else ""
+        other_mark = next(
+            (mark for mark in ",;|" if mark != self._separator and any(piece.endswith(mark) for piece in pieces)), ""
+        )
+        return f"has its ids between {other_mark!r}, where lists={self._separator!r}" if other_mark else ""
 
 
 def _is_balanced(text: str) -> bool:
-    """Return whether each bracket of a text that opens closes in it."""
-    opened: list[str] = []
+    """Return whether each opening bracket of a text is closed in the text."""
+    open_brackets: list[str] = []
     for letter in text:
         if letter in CLOSING.values():
-            opened.append(letter)
-        elif letter in CLOSING and (not opened or opened.pop() != CLOSING[letter]):
+            open_brackets.append(letter)
+        elif letter in CLOSING and (not open_brackets or open_brackets.pop() != CLOSING[letter]):
             return False
-    return not opened
+    return not open_brackets
 
 
 def _without_empty(lists: Any, pieces: Any) -> Any:
@@ -92,26 +97,26 @@ def _without_empty(lists: Any, pieces: Any) -> Any:
     from pyarrow import LargeListArray, array
 
     sizes = np.asarray(compute.list_value_length(lists).to_numpy(zero_copy_only=False), dtype=np.int64)
-    there = np.asarray(compute.not_equal(pieces, "").to_numpy(zero_copy_only=False), np.bool_)
-    counts = np.concatenate(([0], np.cumsum(there)))
+    is_filled = np.asarray(compute.not_equal(pieces, "").to_numpy(zero_copy_only=False), np.bool_)
+    counts = np.concatenate(([0], np.cumsum(is_filled)))
     starts = counts[np.concatenate(([0], np.cumsum(sizes)))]
-    return LargeListArray.from_arrays(array(starts, "int64"), pieces.filter(array(there)))
+    return LargeListArray.from_arrays(array(starts, "int64"), pieces.filter(array(is_filled)))
 
 
 def side_by_side(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
-    """Return tokens of samples, field by field inside each; where each sample's begin, (n,); and their lengths (n, F).
+    """Return tokens sample by sample, each sample's first position (n,), and lengths of lists (n, F).
 
-    `fields` has each field's tokens, sample by sample, and their lengths.
+    Inside a sample tokens lie field by field. `fields` has each field's tokens, sample by sample, and their lengths.
     """
     lengths = np.stack([sizes for _, sizes in fields], axis=1).astype(np.int64)
     begins = np.concatenate(([0], np.cumsum(lengths)))[:-1].reshape(lengths.shape)
     tokens = np.empty(int(lengths.sum()), np.uint64)
-    for field, (held, sizes) in enumerate(fields):
-        tokens[runs(begins[:, field], sizes)] = held
+    for field, (field_tokens, sizes) in enumerate(fields):
+        tokens[runs(begins[:, field], sizes)] = field_tokens
     return tokens, begins[:, 0], lengths
 
 
 def runs(begins: Ints, lengths: Ints) -> Ints:
-    """Return the places of runs of consecutive ones, run after run."""
-    found: Ints = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-    return found
+    """Return the positions of all tokens of some runs, run after run, given begins and lengths."""
+    places: Ints = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    return places

@@ -1,4 +1,4 @@
-"""A mapping beside a data file says what its columns mean: `clicks.csv.toml` that of `clicks.csv`.
+"""A mapping beside a data file says the meaning of its columns: `clicks.csv.toml` for `clicks.csv`.
 
     label = "rating >= 4"        # a column, and from when on it is a click; without a rule the column is 0 or 1
     ids = ["user", "item"]       # one table each
@@ -43,155 +43,172 @@ MOST_COLUMNS = 1000
 
 
 def beside(path: Path) -> Path:
-    """Return where the mapping of a data file would be."""
+    """Return the path of a data file's mapping in the same folder, existing or not."""
     return Path(f"{path}.toml")
 
 
 def place(path: Path) -> Path | None:
-    """Return the mapping of a data file: `clicks.csv.toml`, `clicks.toml` if that is one, or one kept by the file's digest."""
+    """Return the path of a data file's mapping, None where there is none.
+
+    The mapping is `clicks.csv.toml`, `clicks.toml` if that is a mapping, or a mapping kept by the file's digest.
+    """
     if beside(path).exists():
         return beside(path)
     sibling = path.with_suffix(".toml")
     if path.suffix != ".toml" and sibling.is_file() and _is_mapping(sibling):
         return sibling
-    kept = _kept(path)
-    return kept if kept and kept.is_file() else None
+    kept_mapping = _kept_place(path)
+    return kept_mapping if kept_mapping and kept_mapping.is_file() else None
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a data file's mapping, as a message begins; where there is none, of the one to write."""
+    """Return the file name of a data file's mapping, or of a new one."""
     return (place(path) or beside(path)).name
 
 
-def _is_mapping(there: Path) -> bool:
-    """Return whether a TOML file is a mapping, and no scenario or settings of something else; one with a fault may be."""
+def _is_mapping(mapping_file: Path) -> bool:
+    """Return whether a TOML file is a mapping, not a scenario or other settings.
+
+    A faulty file counts as a mapping.
+    """
     try:
-        found = tomllib.loads(there.read_text(encoding="utf-8-sig")) if there.stat().st_size <= LARGEST else {}
+        keys = tomllib.loads(mapping_file.read_text(encoding="utf-8-sig")) if mapping_file.stat().st_size <= LARGEST else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return True
-    return not set(KEYS).isdisjoint(found)
+    return not set(KEYS).isdisjoint(keys)
 
 
-def _kept(path: Path) -> Path | None:
-    """Return where the mapping of a file would be that could not be written beside it; None where none is kept for it."""
+def _kept_place(path: Path) -> Path | None:
+    """Return the path of a file's mapping in the data folder, by the file's digest, or None.
+
+    A mapping is kept there if the file's own folder is not writable.
+    """
     if not KEPT.is_dir() or not path.is_file() or KEPT.parent.resolve() in path.resolve().parents:
-        return None  # an upload, of a visitor who has a mapping of its own
+        return None  # an upload, which has a mapping of its own visitor
     return KEPT / f"{_digest(path, file_state(path))}.toml"
 
 
 @lru_cache(256)
 def _digest(path: Path, state: FileState) -> str:
-    """Return the SHA-256 of a file in such a state: it is asked for many times."""
+    """Return the SHA-256 of a file, kept by its `state`, as the digest is needed many times."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def save(path: Path, text: str) -> Path:
-    """Write a mapping beside its data file, or where that cannot be, in the data folder by the file's digest; raises BadFile.
+    """Write a mapping beside its data file, or else in the data folder by the file's digest.
 
-    One that is there already, and was not saved so, is never written over.
+    Raises BadFile. An existing mapping that was not saved by this function is never written over.
     """
-    there = place(path)
-    if there is not None and not is_saved(there):
-        raise BadFile(f"{there.name} is there already and is not ours to write over; change it yourself, or move it away.")
+    mapping_file = place(path)
+    if mapping_file is not None and not is_saved(mapping_file):
+        raise BadFile(f"{mapping_file.name} is there already and is not ours to write over; change it yourself, or move it away.")
     try:
-        return _written(there or beside(path), text)
+        return _write(mapping_file or beside(path), text)
     except OSError:
         try:
             KEPT.mkdir(parents=True, exist_ok=True)
-            kept = _kept(path)
-            if kept is None:
+            kept_mapping = _kept_place(path)
+            if kept_mapping is None:
                 raise BadFile(f"{path.name} cannot be read; give a readable file.")
-            return _written(kept, text)
+            return _write(kept_mapping, text)
         except OSError as error:
-            why = error.strerror or error
-            raise BadFile(f"The mapping can be written neither beside {path.name} nor in {KEPT} ({why}); make room.") from error
+            cause = error.strerror or error
+            raise BadFile(f"The mapping can be written neither beside {path.name} nor in {KEPT} ({cause}); make room.") from error
 
 
-def _written(there: Path, text: str) -> Path:
-    unfinished = there.with_name(f"{there.name}.{os.getpid()}")
+def _write(mapping_file: Path, text: str) -> Path:
+    partial_file = mapping_file.with_name(f"{mapping_file.name}.{os.getpid()}")
     try:
-        unfinished.write_text(f"{_mark(text)}\n{text}", encoding="utf-8")
-        unfinished.replace(there)
+        partial_file.write_text(f"{_mark(text)}\n{text}", encoding="utf-8")
+        partial_file.replace(mapping_file)
     finally:
-        unfinished.unlink(missing_ok=True)
-    return there
+        partial_file.unlink(missing_ok=True)
+    return mapping_file
 
 
-def is_saved(there: Path) -> bool:
-    """Return whether a mapping is as it was accepted in the explorer, and so may be taken back there."""
+def is_saved(mapping_file: Path) -> bool:
+    """Return whether a mapping is unchanged since it was saved in the explorer, which may remove it."""
     try:
-        mark, _, text = there.read_text(encoding="utf-8").partition("\n")
+        mark, _, text = mapping_file.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):
         return False
     return mark == _mark(text)
 
 
 def _mark(text: str) -> str:
-    """Return the first line of an accepted mapping: it tells one that somebody has changed since."""
+    """Return the first line of a saved mapping.
+
+    Its hash shows whether the mapping has changed since.
+    """
     return f"{SAVED} SHA-256 {sha256(text.encode()).hexdigest()[:16]}"
 
 
 def take_back(path: Path) -> None:
-    """Remove the mapping of a data file if it was accepted in the explorer; raises BadFile where it cannot be removed."""
-    there = place(path)
-    if there is not None and is_saved(there):
+    """Remove the mapping of a data file if the explorer saved it.
+
+    Raises BadFile if that fails.
+    """
+    mapping_file = place(path)
+    if mapping_file is not None and is_saved(mapping_file):
         try:
-            there.unlink()
+            mapping_file.unlink()
         except OSError as error:
-            raise BadFile(f"{there.name} cannot be removed: {error.strerror}; remove it yourself.") from error
+            raise BadFile(f"{mapping_file.name} cannot be removed: {error.strerror}; remove it yourself.") from error
 
 
 def content(path: Path) -> dict[str, Any]:
-    """Return what the mapping of a data file says, nothing where there is none; raises BadFile."""
-    there = place(path)
-    if there is None:
+    """Return the keys and values of a data file's mapping, {} without a mapping; raises BadFile."""
+    mapping_file = place(path)
+    if mapping_file is None:
         return {}
     try:
-        if there.stat().st_size > LARGEST or not there.is_file():
-            raise BadFile(f"{there.name} is no mapping, which is a short text; take it away.")
-        found = tomllib.loads(there.read_text(encoding="utf-8-sig"))
+        if mapping_file.stat().st_size > LARGEST or not mapping_file.is_file():
+            raise BadFile(f"{mapping_file.name} is no mapping, which is a short text; take it away.")
+        mapping_content = tomllib.loads(mapping_file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadFile(f"{there.name} is not valid TOML: {error}; mend it.") from error
-    for key in found:
+        raise BadFile(f"{mapping_file.name} is not valid TOML: {error}; mend it.") from error
+    for key in mapping_content:
         if key not in KEYS:
-            raise BadFile(f"{there.name}: {key[:40]!r} is not known; {nearest(key[:40], KEYS)}")
-    return found
+            raise BadFile(f"{mapping_file.name}: {key[:40]!r} is not known; {nearest(key[:40], KEYS)}")
+    return mapping_content
 
 
-def layout(path: Path, given: dict[str, Any], base: Layout | None = None) -> Layout:
-    """Return the layout that a mapping describes, over that of the format `base`; raises BadFile."""
+def layout(path: Path, mapping_content: dict[str, Any], base: Layout | None = None) -> Layout:
+    """Return the layout that a mapping describes, over the layout of the format `base`; raises BadFile."""
     name = name_of(path)
-    texts = {key: _texts(name, key, given[key]) for key in ("ids", "dense", "columns") if key in given}
+    texts = {key: _texts(name, key, mapping_content[key]) for key in ("ids", "dense", "columns") if key in mapping_content}
     for key in ("label", "time", "delimiter", "rows", "lists", "quotes", "time_format"):
-        if not isinstance(given.get(key, ""), str):
+        if not isinstance(mapping_content.get(key, ""), str):
             raise BadFile(f"{name}: {key} is no text; write it in quotes.")
     changes: dict[str, Any] = dict(texts) | {
-        key: given[key] for key in ("time", "delimiter", "rows", "lists", "quotes", "time_format") if key in given
+        key: mapping_content[key]
+        for key in ("time", "delimiter", "rows", "lists", "quotes", "time_format")
+        if key in mapping_content
     }
-    if "label" in given:
-        changes |= _label(name, given["label"]) if given["label"] else {"label": "", "rule": "", "known": ()}
-    found = replace(base or Layout(f"mapped by {name}", "", ()), **changes)
-    if not found.ids:
+    if "label" in mapping_content:
+        changes |= _label(name, mapping_content["label"]) if mapping_content["label"] else {"label": "", "rule": "", "known": ()}
+    mapped_layout = replace(base or Layout(f"mapped by {name}", "", ()), **changes)
+    if not mapped_layout.ids:
         raise BadFile(f'{name} names no ids; write ids = ["COLUMN", ...], and label = "COLUMN" to train on it.')
-    _check(name, found)
-    return found
+    _check(name, mapped_layout)
+    return mapped_layout
 
 
 def _label(name: str, text: str) -> dict[str, Any]:
-    """Return what a label's text changes in a layout; raises BadFile."""
+    """Return the fields of a layout that a label's text changes; raises BadFile."""
     match = RULE.fullmatch(text)
     if match is None:
         raise BadFile(f"{name}: label={text[:40]!r} is no rule; write a column, or a column and a rule such as >= 4.")
-    rule, value = match["rule"] or "", _value(match["value"])
-    if isinstance(value, str) and rule not in ("==", "!="):
+    rule, label_value = match["rule"] or "", _label_value(match["value"])
+    if isinstance(label_value, str) and rule not in ("==", "!="):
         raise BadFile(f"{name}: label={text[:40]!r} compares with no number; texts are only == or != something.")
-    return {"label": match["column"], "rule": rule, "value": value, "known": ()}
+    return {"label": match["column"], "rule": rule, "value": label_value, "known": ()}
 
 
-def _check(name: str, found: Layout) -> None:
-    """Raise BadFile for a layout whose parts do not go together."""
-    rows, delimiter, lists, quotes = found.rows, found.delimiter, found.lists, found.quotes
+def _check(name: str, mapped_layout: Layout) -> None:
+    """Raise BadFile for a layout with fields that are not valid, alone or together."""
+    rows, delimiter, lists, quotes = mapped_layout.rows, mapped_layout.delimiter, mapped_layout.lists, mapped_layout.quotes
     if not known(rows):
         raise BadFile(
             f"{name}: rows={rows[:40]!r} is not known; write {HASHED!r}, {AS_THEY_ARE!r}, {FIRST_SEEN!r} or 'hashed into 100000'."
@@ -202,37 +219,41 @@ def _check(name: str, found: Layout) -> None:
         raise BadFile(f"{name}: lists={lists[:10]!r} cannot part ids, as it parts columns or quotes; write another one.")
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise BadFile(f"{name}: delimiter={delimiter[:10]!r} is not one character; write one such as a comma or \\t.")
-    if found.time_format and (not found.time or "%" not in found.time_format):
-        why = "names no time" if not found.time else "is no format of strptime"
-        raise BadFile(f'{name}: time_format={found.time_format[:40]!r} {why}; write time = "COLUMN", time_format = "%d/%m/%Y".')
-    _check_once(name, found)
+    if mapped_layout.time_format and (not mapped_layout.time or "%" not in mapped_layout.time_format):
+        fault = "names no time" if not mapped_layout.time else "is no format of strptime"
+        raise BadFile(
+            f'{name}: time_format={mapped_layout.time_format[:40]!r} {fault}; write time = "COLUMN", time_format = "%d/%m/%Y".'
+        )
+    _check_once(name, mapped_layout)
 
 
-def _check_once(name: str, found: Layout) -> None:
-    """Raise BadFile for a column that is named twice, or not among those of a file without a header."""
-    for key, columns in (("ids", found.ids), ("dense", found.dense)):
-        if again := next((column for column in columns if columns.count(column) > 1), ""):
-            raise BadFile(f"{name}: {key} names {again[:40]!r} twice; name each column once.")
-    for column in found.wanted if found.columns else ():
-        if found.columns.count(column) != 1:
-            raise BadFile(f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], found.columns)}")
+def _check_once(name: str, mapped_layout: Layout) -> None:
+    """Raise BadFile for a column that is named twice, or missing in `columns` without a header."""
+    for key, columns in (("ids", mapped_layout.ids), ("dense", mapped_layout.dense)):
+        if repeated_name := next((column for column in columns if columns.count(column) > 1), ""):
+            raise BadFile(f"{name}: {key} names {repeated_name[:40]!r} twice; name each column once.")
+    for column in mapped_layout.wanted if mapped_layout.columns else ():
+        if mapped_layout.columns.count(column) != 1:
+            raise BadFile(
+                f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], mapped_layout.columns)}"
+            )
 
 
-def refuse_idle(path: Path, given: dict[str, Any], what: str, idle: Sequence[str]) -> None:
-    """Raise BadFile for a key of a mapping that does nothing for `what` the file is."""
-    for key in given:
-        if key in idle:
-            raise BadFile(f"{name_of(path)}: {key} does nothing for {what}; take it away.")
+def refuse_idle(path: Path, mapping_content: dict[str, Any], kind: str, idle_keys: Sequence[str]) -> None:
+    """Raise BadFile for a key of a mapping that does nothing for files of this kind."""
+    for key in mapping_content:
+        if key in idle_keys:
+            raise BadFile(f"{name_of(path)}: {key} does nothing for {kind}; take it away.")
 
 
-def _texts(name: str, key: str, given: Any) -> tuple[str, ...]:
-    texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, list) or len(texts) > MOST_COLUMNS or not all(isinstance(one, str) and one for one in texts):
+def _texts(name: str, key: str, columns: Any) -> tuple[str, ...]:
+    texts = [columns] if isinstance(columns, str) else columns
+    if not isinstance(texts, list) or len(texts) > MOST_COLUMNS or not all(isinstance(text, str) and text for text in texts):
         raise BadFile(f'{name}: {key} is no list of at most {count(MOST_COLUMNS)} column names; write {key} = ["COLUMN", ...].')
     return tuple(texts)
 
 
-def _value(text: str | None) -> float | str:
+def _label_value(text: str | None) -> float | str:
     if text is None:
         return 1.0
     try:

@@ -1,4 +1,4 @@
-"""The mapping of a table that nobody has described: TOML to copy, guessed from its columns' names and first rows."""
+"""A guessed mapping of an unknown table: TOML to copy, from the columns' names and first rows."""
 
 import json
 import re
@@ -23,44 +23,47 @@ def mapping_text(
     quotes: str = QUOTED,
     lists: Collection[str] = (),
 ) -> str:
-    """Return a mapping of columns as TOML; their roles are guessed from names and first `rows`.
+    """Return a mapping of columns as TOML; roles are guessed from names and first `rows`.
 
-    Columns that are `lists` by their type hold ids already parted.
+    Columns of `lists` by their type need no separator.
     """
-    cells = {name: [row[at] for row in rows] for at, name in enumerate(columns) if columns.count(name) == 1}
+    cells = {name: [row[index] for row in rows] for index, name in enumerate(columns) if columns.count(name) == 1}
     return as_toml(mappable(columns_of(cells, lists, headerless)), delimiter, columns if headerless else (), quotes)
 
 
 def columns_of(cells: dict[str, list[str]], lists: Collection[str] = (), headerless: bool = False) -> list[Guess]:
-    """Return what columns seem to be, given by name and first cells; `lists` are lists by their type."""
+    """Return guesses of columns, given names and first cells; `lists` are columns of a list type."""
     guessed = [Guess(column.name, "list") if column.name in lists else column for column in guesses(cells)]
     return guessed if headerless else _by_custom(guessed)
 
 
 def mappable(guessed: Sequence[Guess]) -> list[Guess]:
-    """Return what columns are in a mapping, with one of ids at least: those that no mapping can name are left out of it."""
+    """Return the roles of columns in a mapping, with at least one column of ids.
+
+    Columns that a mapping cannot name become "text", and are left out.
+    """
     usable = [column for column in guessed if 0 < len(column.name) <= LONGEST_NAME][:MOST_COLUMNS]
-    found = {column.name: column for column in _of_one_separator(_with_ids(usable))}
-    return [found.get(column.name, Guess(column.name, "text")) for column in guessed]
+    guesses_by_name = {column.name: column for column in _of_one_separator(_with_ids(usable))}
+    return [guesses_by_name.get(column.name, Guess(column.name, "text")) for column in guessed]
 
 
 def left_out(guessed: Sequence[Guess]) -> Iterator[str]:
-    """Yield a sentence for each column that seems to be of use, and that no mapping can name."""
-    of = {column.name: column for column in mappable(guessed)}
+    """Yield a sentence for each useful column that a mapping cannot name."""
+    mapped_guesses = {column.name: column for column in mappable(guessed)}
     for column in guessed:
-        if column.role == "list" and of[column.name].role == "text":
-            mark = next(other.separator for other in of.values() if other.role == "list")
-            why = f"its lists are parted by {column.separator!r}, others by {mark!r}, and a mapping names one"
-            yield f"{column.name} is left out: {why}."
-        elif column.role != "text" and of[column.name].role == "text":
-            most = f"{count(MOST_COLUMNS)} columns, of at most {LONGEST_NAME} letters each"
-            yield f"{column.name[:40]!r} is left out: a mapping names at most {most}."
+        if column.role == "list" and mapped_guesses[column.name].role == "text":
+            mark = next(guess.separator for guess in mapped_guesses.values() if guess.role == "list")
+            cause = f"its lists are parted by {column.separator!r}, others by {mark!r}, and a mapping names one"
+            yield f"{column.name} is left out: {cause}."
+        elif column.role != "text" and mapped_guesses[column.name].role == "text":
+            bounds = f"{count(MOST_COLUMNS)} columns, of at most {LONGEST_NAME} letters each"
+            yield f"{column.name[:40]!r} is left out: a mapping names at most {bounds}."
 
 
 def as_toml(guessed: Sequence[Guess], delimiter: str = ",", columns: Sequence[str] = (), quotes: str = QUOTED) -> str:
-    """Return the mapping of columns, in letters that can be seen, without a label where none is one.
+    """Return the mapping of guessed columns as TOML, in printable letters; the label may be missing.
 
-    `columns` are the names of all, where the file has no header.
+    `columns` are the names of all columns, where the file has no header.
     """
     by_role = {role: [column for column in guessed if column.role == role] for role in ("label", "list", "number", "time")}
     lines = [f"label = {_text(' '.join(filter(None, (column.name, column.rule))))}" for column in by_role["label"]]
@@ -80,9 +83,9 @@ def has_label(text: str) -> bool:
     return LABEL.search(text) is not None
 
 
-def _text(value: str) -> str:
-    written = json.dumps(value, ensure_ascii=False)
-    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08X}" for letter in written)
+def _text(text: str) -> str:
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08X}" for letter in quoted)
 
 
 def _array(values: Sequence[str]) -> str:
@@ -90,7 +93,10 @@ def _array(values: Sequence[str]) -> str:
 
 
 def _with_ids(guessed: Sequence[Guess]) -> Sequence[Guess]:
-    """Return guesses with one id at least: of columns of one value or of texts, else of numbers, where none seems to be one."""
+    """Return guesses with at least one column of ids.
+
+    Without one, ids are the columns of texts or of one value, else of numbers, else of times and labels.
+    """
     for roles in ((), ("text", "constant"), ("number",), ("time", "label")):
         guessed = [Guess(column.name, "id") if column.role in roles else column for column in guessed]
         if any(column.role in ("id", "list") for column in guessed):
@@ -99,18 +105,24 @@ def _with_ids(guessed: Sequence[Guess]) -> Sequence[Guess]:
 
 
 def _of_one_separator(guessed: Sequence[Guess]) -> list[Guess]:
-    """Return guesses without lists that another mark parts than those of the first list: a mapping names one."""
+    """Return guesses with lists of one separator, the first list's, as a mapping names only one.
+
+    Other lists become "text".
+    """
     marks = [column.separator for column in guessed if column.role == "list" and column.separator][:1]
-    other = [column.name for column in guessed if column.role == "list" and column.separator not in ("", *marks)]
-    return [Guess(column.name, "text") if column.name in other else column for column in guessed]
+    other_names = [column.name for column in guessed if column.role == "list" and column.separator not in ("", *marks)]
+    return [Guess(column.name, "text") if column.name in other_names else column for column in guessed]
 
 
 def _by_custom(guessed: Sequence[Guess]) -> list[Guess]:
-    """Return guesses in which I1, I2, ... are counts and C1, C2, ... ids, as in Criteo's files, where there are both."""
+    """Return guesses by Criteo's names: I1, I2, ... are counts, C1, C2, ... ids.
+
+    Guesses stay as they are where one of the two kinds of names is missing.
+    """
     if not all(any(pattern.fullmatch(column.name) for column in guessed) for pattern in (COUNT, CATEGORY)):
         return list(guessed)
-    custom: dict[Role, re.Pattern[str]] = {"number": COUNT, "id": CATEGORY}
+    name_patterns: dict[Role, re.Pattern[str]] = {"number": COUNT, "id": CATEGORY}
     return [
-        next((Guess(column.name, role) for role, pattern in custom.items() if pattern.fullmatch(column.name)), column)
+        next((Guess(column.name, role) for role, pattern in name_patterns.items() if pattern.fullmatch(column.name)), column)
         for column in guessed
     ]

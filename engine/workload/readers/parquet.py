@@ -21,13 +21,13 @@ from .recording import Recording
 from .samples import Watch, unwatched
 
 ROWS = 1 << 16
-MOST_GROUP_NBYTES = 1 << 30  # of one row group, which is unpacked as a whole
-FREE_ROWS = 1 << 20  # beyond these a row takes a byte at least: a column of one value packs without end
+MOST_GROUP_NBYTES = 1 << 30  # bytes of one row group, which is unpacked as a whole
+FREE_ROWS = 1 << 20  # rows of a file of any size; each further row needs a byte, as a column of one value packs without end
 
 
 def read(path: Path, name: str, meaning: Callable[[tuple[str, ...]], Layout], watch: Watch = unwatched) -> Recording:
     """Read a Parquet file, by the `meaning` of its columns; raises BadFile."""
-    with _opened(path, name) as file:
+    with _open_parquet(path, name) as file:
         layout = meaning(tuple(file.schema_arrow.names))
         _check(name, file, layout, path.stat().st_size)
         _check_kinds(name, file.schema_arrow, layout)
@@ -36,7 +36,7 @@ def read(path: Path, name: str, meaning: Callable[[tuple[str, ...]], Layout], wa
 
 def rows_of(path: Path, name: str, watch: Watch = unwatched) -> Iterator[Rows]:
     """Yield all columns of a Parquet file, some rows at a time; raises BadFile."""
-    with _opened(path, name) as file:
+    with _open_parquet(path, name) as file:
         layout = Layout("unknown", "", tuple(file.schema_arrow.names))
         _check(name, file, layout, path.stat().st_size)
         yield from _tables(name, file, layout, watch)
@@ -44,12 +44,12 @@ def rows_of(path: Path, name: str, watch: Watch = unwatched) -> Iterator[Rows]:
 
 def names(path: Path, name: str) -> tuple[str, ...]:
     """Return the names of a Parquet file's columns; raises BadFile."""
-    with _opened(path, name) as file:
+    with _open_parquet(path, name) as file:
         return tuple(file.schema_arrow.names)
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[Any]:
+def _open_parquet(path: Path, name: str) -> Iterator[Any]:
     try:
         with parquet.ParquetFile(path, memory_map=False) as file:
             yield file
@@ -60,27 +60,29 @@ def _opened(path: Path, name: str) -> Iterator[Any]:
 
 
 def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
-    there = tuple(file.schema_arrow.names)
+    column_names = tuple(file.schema_arrow.names)
     for column in layout.wanted:
-        if there.count(column) != 1:
-            has = "several columns" if column in there else "no column"
-            raise BadFile(f"{name} has {has} {column[:40]!r}, which {layout.name} needs once; its columns are {named(there)}.")
+        if column_names.count(column) != 1:
+            count_text = "several columns" if column in column_names else "no column"
+            raise BadFile(
+                f"{name} has {count_text} {column[:40]!r}, which {layout.name} needs once; its columns are {named(column_names)}."
+            )
     rows = file.metadata.num_rows
     if rows > FREE_ROWS + nbytes:
         raise BadFile(
             f"{name} says that its {count(nbytes, 'byte')} hold {count(rows, 'row')}, as no log of clicks does; write fewer."
         )
     for group in range(file.metadata.num_row_groups):
-        held = file.metadata.row_group(group).total_byte_size
-        if held > min(MOST_GROUP_NBYTES, FREE_TEXT + EXPANSION * nbytes):
+        group_nbytes = file.metadata.row_group(group).total_byte_size
+        if group_nbytes > min(MOST_GROUP_NBYTES, FREE_TEXT + EXPANSION * nbytes):
             raise BadFile(
-                f"{name} has a row group of {figure(held / 2**20, 'MiB')}, more than {EXPANSION} times the file or than "
+                f"{name} has a row group of {figure(group_nbytes / 2**20, 'MiB')}, more than {EXPANSION} times the file or than "
                 f"{MOST_GROUP_NBYTES >> 30} GiB; write it again with smaller row groups."
             )
 
 
 def _check_kinds(name: str, schema: Any, layout: Layout) -> None:
-    """Raise BadFile for a column of a type that its use in the layout cannot have."""
+    """Raise BadFile for a column whose type does not suit its role in the layout."""
     single = [(use, column) for use, column in (("label", layout.label), ("time", layout.time)) if column]
     single += [("dense", column) for column in layout.dense]
     for use, column in single:
@@ -91,8 +93,8 @@ def _check_kinds(name: str, schema: Any, layout: Layout) -> None:
         kind = schema.field(column).type
         inner = kind.value_type if is_list(kind) else kind
         if is_list(inner) or not is_mappable(inner):
-            what = f"{name}: {column[:40]!r} is a column of {str(kind)[:60]}"
-            raise BadFile(f"{what}, which has no ids; map one of whole numbers, texts or lists of them.")
+            column_text = f"{name}: {column[:40]!r} is a column of {str(kind)[:60]}"
+            raise BadFile(f"{column_text}, which has no ids; map one of whole numbers, texts or lists of them.")
 
 
 def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows]:

@@ -1,4 +1,4 @@
-"""Published tables that need a mapping or another shape: known by their columns, named, with the way to read them."""
+"""Published tables that need a mapping or a conversion: recognised by their columns, and refused with the way to read them."""
 
 import re
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ USER, NEWS, SHOWN = re.compile(r"U\d+"), re.compile(r"N\d+"), re.compile(r"(N\d+
 
 
 def check(name: str, rows: FirstRows, packed: bool) -> None:
-    """Raise BadFile for a published table that is known, but not read as it stands."""
+    """Raise BadFile for a known published table that is not read without a mapping or a conversion."""
     if set(rows.header) >= WATCHED:
         raise _kuairec(name, rows)
-    for what, columns in SIDE_TABLES.items():
+    for subject, columns in SIDE_TABLES.items():
         if columns <= set(rows.header):
-            raise looks(name, f"KuaiRec's table of {what}, which has no clicks", Conversion("give big_matrix.csv"))
+            raise looks(name, f"KuaiRec's table of {subject}, which has no clicks", Conversion("give big_matrix.csv"))
     if re.fullmatch(r"\d+:", "".join(rows.header)) and rows.delimiter == "," and rows.width == 3:
         raise looks(name, "the Netflix Prize's ratings", ways.GUNZIP if packed else ways.NETFLIX)
     if rows.delimiter == "\t" and not rows.header and rows.rows:
@@ -39,32 +39,38 @@ def check(name: str, rows: FirstRows, packed: bool) -> None:
             raise described(name, "MovieLens' u.data", RATINGS)
 
 
-def described(name: str, what: str, mapping: str) -> BadFile:
+def described(name: str, kind: str, mapping: str) -> BadFile:
     """Return the refusal of a table that a known mapping describes."""
-    return BadFile(f"{name} looks like {what}; save these lines as {name}.toml:", remedy=mapping)
+    return BadFile(f"{name} looks like {kind}; save these lines as {name}.toml:", remedy=mapping)
 
 
 def _kuairec(name: str, rows: FirstRows) -> BadFile:
-    """Return how KuaiRec's log is read: small_matrix.csv lacks the times of some rows, and cannot be sorted by them."""
-    timed = "timestamp" in rows.header and "small_matrix" not in name and all(map(all, rows.rows))
+    """Return the refusal of KuaiRec's log, with its mapping.
+
+    small_matrix.csv lacks the times of some rows, and cannot be sorted by time.
+    """
+    has_times = "timestamp" in rows.header and "small_matrix" not in name and all(map(all, rows.rows))
     lines = ['label = "watch_ratio >= 1"  # watched to the end; the paper takes >= 2', 'ids = ["user_id", "video_id"]']
     lines += ['dense = ["video_duration"]'] if "video_duration" in rows.header else []
-    lines += ['time = "timestamp"'] if timed else []
+    lines += ['time = "timestamp"'] if has_times else []
     return described(name, "KuaiRec's log of watched videos", "\n".join(lines))
 
 
 def _check_mind(name: str, rows: FirstRows, packed: bool) -> None:
-    """Raise BadFile for a table of MIND, the news of Microsoft: behaviors.tsv has an impression a row, of many articles."""
-    first = rows.rows[0]
+    """Raise BadFile for a table of MIND, Microsoft's news.
+
+    A row of behaviors.tsv is an impression of articles.
+    """
+    first_row = rows.rows[0]
     if rows.width == 5 and all(USER.fullmatch(row[1]) for row in rows.rows):
-        if SHOWN.fullmatch(first[4]):
+        if SHOWN.fullmatch(first_row[4]):
             raise looks(name, "MIND's behaviors.tsv", ways.GUNZIP if packed else ways.MIND)
-        if NEWS.match(first[4]):
+        if NEWS.match(first_row[4]):
             raise looks(name, "MIND's behaviors.tsv of its test set, without clicks", Conversion("give that of train or dev"))
     if rows.width in (7, 8) and all(NEWS.fullmatch(row[0]) for row in rows.rows):
         raise looks(name, "MIND's news.tsv, articles without clicks", Conversion("give behaviors.tsv"))
 
 
 def _is_rating(row: tuple[str, ...]) -> bool:
-    user, item, rating, time = row
-    return user.isdigit() and item.isdigit() and rating in "12345" and len(rating) == 1 and time.isdigit() and len(time) > 8
+    user, movie, rating, time = row
+    return user.isdigit() and movie.isdigit() and rating in "12345" and len(rating) == 1 and time.isdigit() and len(time) > 8

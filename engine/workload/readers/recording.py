@@ -1,4 +1,4 @@
-"""A recorded click log, whatever its format: samples by number, held in memory or mapped from the disk."""
+"""A recorded click log of any format: samples by number, in memory or mapped from the disk."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +20,24 @@ HELD_OUT_LEAST = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """The samples of a file, in the order that `order` says.
+    """The samples of a file.
 
-    `digest` is that of the bytes on disk; `dense` is (N, D); `labels` is (N,), each 0 or 1. `pooling` are the lookups of a
-    sample in each of F fields, W together: `tokens` is (N, W) in memory, or F arrays (N, lookups of the field) on the disk.
-    Where samples have lists of uneven length, `pooling` are their means, rounded, and 1 at least; `tokens` are (M,), those of a
-    sample field by field from `begins` (N,) on, and `lengths` are (N, F).
-    A token is a number of 64 bits, `hashed` into a table's rows, or else a row's number, with a sign, modulo them. `indexes` (F)
-    number the distinct ids of a field in the order first seen; None where they are too many, () where nobody counted them. These
-    numbers are rows `where_they_fit` into a table. A trace without labels is not `labelled`: all of `labels` are 0. `fields` are
-    the names of the columns that hold the ids, () where a format does not name them.
+    name: name of the file.
+    dense: (N, D) dense features.
+    tokens: numbers of 64 bits that stand for ids: (N, W) in memory, or F arrays (N, lookups of the field) on the disk; of lists
+        of uneven length (M,), those of a sample field by field.
+    labels: (N,) labels, 0 or 1.
+    pooling: lookups of a sample in each of F fields, W together; the mean of uneven lists, rounded, at least 1.
+    hashed: whether tokens are hashed into a table's rows; else they are row numbers, with a sign, modulo the rows.
+    format: name of the format.
+    order: order of the samples, in words.
+    digest: SHA-256 of the bytes on disk.
+    begins: (N,) first token of each sample, of uneven lists.
+    lengths: (N, F) lengths of uneven lists.
+    indexes: (F) indexes of the fields' distinct ids in the order first seen; None for too many ids, () where not counted.
+    where_they_fit: whether numbers of the index are rows, where all of them fit into a table.
+    labelled: false for a trace without labels, whose `labels` are all 0.
+    fields: names of the columns of ids, () where the format does not name them.
     """
 
     name: str
@@ -50,32 +58,35 @@ class Recording:
 
     @property
     def held_out_samples(self) -> int:
-        """The last tenth of the samples, and at least 20, are never trained on."""
+        """The number of samples that are never trained on: the last tenth, and at least 20."""
         return held_out(len(self.labels))
 
     @property
     def training_samples(self) -> int:
-        """The samples of one pass."""
+        """The number of training samples, which one pass reads."""
         return len(self.labels) - self.held_out_samples
 
     @property
     def starts(self) -> Ints:
-        """Where each field's lookups start among a sample's W, then W: (F+1,)."""
+        """(F+1,) positions where each field's lookups start among a sample's W, then W."""
         return np.concatenate(([0], np.cumsum(self.pooling, dtype=np.int64)))
 
     @property
     def tables(self) -> int:
-        """One a field."""
+        """The number of fields, which have a table each."""
         return len(self.pooling)
 
     @property
     def distinct(self) -> tuple[int | None, ...]:
-        """How many distinct ids each field has; None where nobody counted them, or they are too many to be numbered."""
+        """The number of distinct ids of each field.
+
+        A field has None where its ids are not counted, or too many to number.
+        """
         return tuple(index.count if index else None for index in self.indexes) or (None,) * self.tables
 
     @property
     def length_cv(self) -> tuple[float, ...]:
-        """How far the lengths of each field's bags spread."""
+        """The coefficient of variation of each field's bag lengths."""
         return tuple(spread(self.bag_lengths(field)) for field in range(self.tables))
 
     @property
@@ -85,34 +96,34 @@ class Recording:
 
     @property
     def samples(self) -> int:
-        """All samples, those held out included."""
+        """The number of all samples, held-out samples included."""
         return len(self.labels)
 
     def lookups(self, table: int, low: int, high: int) -> Words:
         """Return a field's tokens of samples `low` to `high`, in their order."""
         if self.lengths is not None:
-            before, mine = self.lengths[low:high, :table].sum(axis=1, dtype=np.int64), self.lengths[low:high, table]
-            listed: Words = self.tokens[runs(self.begins[low:high] + before, mine.astype(np.int64))]
-            touched(listed.nbytes)
-            return listed
+            offsets, field_lengths = self.lengths[low:high, :table].sum(axis=1, dtype=np.int64), self.lengths[low:high, table]
+            list_tokens: Words = self.tokens[runs(self.begins[low:high] + offsets, field_lengths.astype(np.int64))]
+            touched(list_tokens.nbytes)
+            return list_tokens
         if isinstance(self.tokens, np.ndarray):
-            found: Words = self.tokens[low:high, self.starts[table] : self.starts[table + 1]].reshape(-1)
+            row_tokens: Words = self.tokens[low:high, self.starts[table] : self.starts[table + 1]].reshape(-1)
             touched(self.tokens[low:high].nbytes)
-            return found
-        some = np.asarray(words(self.tokens[table][low:high]).reshape(-1), dtype=np.uint64)
+            return row_tokens
+        mapped_tokens = np.asarray(words(self.tokens[table][low:high]).reshape(-1), dtype=np.uint64)
         touched((high - low) * abs(self.tokens[table].strides[0]))
-        return some
+        return mapped_tokens
 
     def bag_lengths(self, table: int) -> Ints | int:
-        """Return how many lookups of a field each sample has, or the one number that all have."""
+        """Return the lookups of a field by sample, or one number for all samples."""
         return self.pooling[table] if self.lengths is None else np.asarray(self.lengths[:, table], dtype=np.int64)
 
     def some(self, rows: Ints) -> tuple[Any, Ints, Ints]:
-        """Return tokens, where in them each field's of the samples `rows` begin, and how many they are, (n, F).
+        """Return tokens, with (n, F) first positions and lengths of the fields of the samples `rows`.
 
-        What is on the disk is read.
+        Tokens on the disk are read.
         """
-        tokens, at = self.tokens, rows
+        tokens, token_rows = self.tokens, rows
         if self.lengths is not None:
             lengths = self.lengths[rows].astype(np.int64)
             touched(8 * int(lengths.sum()))
@@ -121,37 +132,41 @@ class Recording:
             touched(len(rows) * abs(tokens.strides[0]))
         else:
             touched(len(rows) * sum({id(field.base): abs(field.strides[0]) for field in tokens}.values()))
-            tokens, at = np.concatenate([words(field[rows]) for field in tokens], axis=1), np.arange(len(rows))
-        *starts, wide = self.starts
-        return tokens.reshape(-1), at[:, None] * wide + starts, np.repeat([self.pooling], len(at), axis=0)
+            tokens, token_rows = np.concatenate([words(field[rows]) for field in tokens], axis=1), np.arange(len(rows))
+        *starts, sample_width = self.starts
+        return tokens.reshape(-1), token_rows[:, None] * sample_width + starts, np.repeat([self.pooling], len(token_rows), axis=0)
 
 
 def held_out(samples: int) -> int:
-    """Return how many of a file's samples are held out: the last tenth, and at least 20."""
+    """Return the number of held-out samples of a file: the last tenth, and at least 20."""
     return max(HELD_OUT_LEAST, samples // 10)
 
 
 def words(numbers: Any) -> Words:
     """Return whole numbers as 64 bits; negative ones, as of signed hashes, keep their sign."""
-    wide = np.uint64 if numbers.dtype.kind == "u" else np.int64
-    return np.ascontiguousarray(numbers, dtype=wide).view(np.uint64)
+    word_type = np.uint64 if numbers.dtype.kind == "u" else np.int64
+    return np.ascontiguousarray(numbers, dtype=word_type).view(np.uint64)
 
 
 def check_samples(
     name: str, labels: Singles, records: int | None = None, values: tuple[str, ...] = (), labelled: bool = True
 ) -> None:
-    """Raise BadFile where there is too little to learn from.
+    """Raise BadFile where there are too few samples, or labels of one value only.
 
-    `records` are those of the file, of which a layout may leave some out; `values` are the first of the label's column.
+    `records` is the number of the file's records, of which a layout may leave some out; `values` are first values of the label's
+    column.
     """
     if len(labels) < FEWEST:
-        among = f" among {count(records, 'record')}" if records is not None and records > len(labels) else ""
+        records_text = f" among {count(records, 'record')}" if records is not None and records > len(labels) else ""
         raise BadFile(
-            f"{name} has {len(labels)} samples{among}; at least {FEWEST} are needed, of which the last 20 or more are held out."
+            f"{name} has {len(labels)} samples{records_text}; at least {FEWEST} are needed, of which the last 20 or more are "
+            "held out."
         )
     if labelled and labels.min() == labels.max():
-        shown = ", ".join(repr(value[:24]) for value in sorted(values[:12])) + (", ..." if len(values) > 12 else "")
-        rule = f"; the label's column has {shown}: mend the rule" if values else ""
+        values_text = ", ".join(repr(label_value[:24]) for label_value in sorted(values[:12])) + (
+            ", ..." if len(values) > 12 else ""
+        )
+        rule = f"; the label's column has {values_text}: mend the rule" if values else ""
         raise BadFile(
             f"{name} has one label only: all {count(len(labels), 'sample')} have {exact(labels[0])}{rule}; "
             "give a file with clicks (1) and others (0), or nothing can be learned."
@@ -159,8 +174,8 @@ def check_samples(
 
 
 def beside(path: Path, name: str) -> Path:
-    """Return a file in the same folder; raises BadFile where there is none."""
-    found = path.with_name(name)
-    if not found.is_file():
+    """Return the path of another file in the same folder; raises BadFile where there is none."""
+    neighbour = path.with_name(name)
+    if not neighbour.is_file():
         raise BadFile(f"{path.name} needs {name} beside it, which is not there; put it into the same folder.")
-    return found
+    return neighbour

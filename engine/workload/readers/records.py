@@ -1,7 +1,8 @@
-"""Counts the records of a text on its own, so that what a parser returns can be checked against it.
+"""Counts the records of a text without a parser, so that the records of a parser can be checked against the count.
 
 A quotation mark at the start of a field opens a quoted field, as in RFC 4180. Unless a mapping says that cells may hold line
-ends, a quoted field ends on its own line: one that does not is a stray mark, which would swallow the records that follow.
+ends, a quoted field ends on its own line. A field that does not end there has a stray mark, which would swallow the records that
+follow.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from ...core.arrays import Bytes
 from ...core.jit import entry, inner
 from ...errors import BadFile
 
-QUOTED, LITERAL, MULTILINE = "", "none", "multiline"  # what a mapping says of quotation marks
+QUOTED, LITERAL, MULTILINE = "", "none", "multiline"  # meanings of quotation marks, as a mapping names them
 QUOTES = (QUOTED, LITERAL, MULTILINE)
 NEWLINE, RETURN, MARK = ord("\n"), ord("\r"), ord('"')
 GOOD, OPEN, STRAY_MARK, STRAY_RETURN = 0, 1, 2, 3
@@ -25,7 +26,7 @@ class StrayMark(BadFile):
 
 
 class Records(NamedTuple):
-    """The records of a text: where each begins, on which line (from 0), and where the last complete one ends."""
+    """Records of a text: positions and lines (from 0) of begins, and the end of the last."""
 
     begins: Any  # (N,) int32
     lines: Any  # (N,) int32
@@ -33,7 +34,7 @@ class Records(NamedTuple):
 
 
 def records(text: bytes, name: str, line: int, delimiter: str, quotes: str) -> Records:
-    """Return where the records of a text begin; its first line is `line` of the file.
+    """Return the records of a text whose first line is `line` of the file.
 
     Raises BadFile for a quoted field that does not end where it must, and for a carriage return inside a line.
     """
@@ -42,32 +43,32 @@ def records(text: bytes, name: str, line: int, delimiter: str, quotes: str) -> R
             return _lines(text)
         quotes = LITERAL
     begins, lines = (np.empty(text.count(b"\n") + 1, np.int32) for _ in range(2))
-    found = _scan(np.frombuffer(text, np.uint8), ord(delimiter), quotes != LITERAL, quotes == MULTILINE, begins, lines)
-    count, end, fault, at = found
-    where = line + text.count(b"\n", 0, at)
+    scan = _scan(np.frombuffer(text, np.uint8), ord(delimiter), quotes != LITERAL, quotes == MULTILINE, begins, lines)
+    count, end, fault, fault_position = scan
+    fault_line = line + text.count(b"\n", 0, fault_position)
     if fault == STRAY_MARK:
-        raise stray_mark(name, where)
+        raise stray_mark(name, fault_line)
     if fault == STRAY_RETURN:
         raise BadFile(
-            f"{name}:{where}: a carriage return stands in the middle of the line, where parsers end a "
+            f"{name}:{fault_line}: a carriage return stands in the middle of the line, where parsers end a "
             "record; write lines that end with LF or CR LF, and no carriage return in a cell."
         )
     return Records(begins[:count], lines[:count], end)
 
 
 def stray_mark(name: str, line: int) -> StrayMark:
-    """Return the refusal of a quotation mark that opens a field on a line and does not close there."""
-    found = StrayMark(
+    """Return the refusal of a quotation mark that opens a field and stays open."""
+    refusal = StrayMark(
         f"{name}:{line}: a quotation mark opens a field and does not close on its line, so the records after it would be lost; "
         f'say quotes = "{LITERAL}" in {name}.toml where marks are part of the text, or quotes = "{MULTILINE}" where cells hold '
         "line ends."
     )
-    found.line = line
-    return found
+    refusal.line = line
+    return refusal
 
 
 def _lines(text: bytes) -> Records:
-    """Return records that are lines, without looking at each byte in Python."""
+    """Return the records of a text without quotes, where each line is a record."""
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == NEWLINE)
     count = len(ends) + (not text.endswith(b"\n"))
     begins = np.zeros(count, np.int32)
@@ -77,7 +78,10 @@ def _lines(text: bytes) -> Records:
 
 @entry
 def _scan(text: Bytes, delimiter: int, quoting: bool, multiline: bool, begins: Any, lines: Any) -> tuple[int, int, int, int]:
-    """Fill in where records begin; return their number, the end of the last complete one, the fault, and where that is."""
+    """Fill in begins and lines of records; return their number, the end, the fault, and its position.
+
+    The end is that of the last complete record.
+    """
     count, line, start = 0, 0, 0
     while start < len(text):
         begins[count], lines[count] = start, line
@@ -92,8 +96,8 @@ def _scan(text: Bytes, delimiter: int, quoting: bool, multiline: bool, begins: A
 
 @inner
 def _record_end(text: Bytes, place: Any, delimiter: Any, quoting: Any, multiline: Any) -> Any:
-    """Return where the record's line end stands, the line ends inside it, its fault, and where that is."""
-    field, quoted, opened, ends = True, False, place, 0
+    """Return a record's end, the line ends inside, its fault, and the fault's position."""
+    field, quoted, mark_position, ends = True, False, place, 0
     while place < len(text):
         byte = text[place]
         if quoted and byte == MARK:
@@ -105,12 +109,12 @@ def _record_end(text: Bytes, place: Any, delimiter: Any, quoting: Any, multiline
             if not quoted:
                 return place, ends, GOOD, place
             if not multiline:
-                return place, ends, STRAY_MARK, opened
+                return place, ends, STRAY_MARK, mark_position
             ends += 1
         elif not quoted and byte == RETURN and place + 1 < len(text) and text[place + 1] != NEWLINE:
             return place, ends, STRAY_RETURN, place
         elif byte == MARK and field and quoting:
-            quoted, opened = True, place
+            quoted, mark_position = True, place
         field = byte == delimiter and not quoted
         place += 1
-    return place, ends, (OPEN if quoted else GOOD), opened
+    return place, ends, (OPEN if quoted else GOOD), mark_position

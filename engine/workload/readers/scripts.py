@@ -1,6 +1,6 @@
-"""Lines of Python that write a table as Parquet or CSV with every cell as it stands: no id becomes a float, none is merged.
+"""Lines of Python that write a table as Parquet or CSV with all cells unchanged.
 
-They read {file} and write {new}, as conversions.py says.
+No id becomes a float, and no ids are merged. The lines read {file} and write {new}, as conversions.py says.
 """
 
 # Python's own cells, whole numbers as texts: pandas makes floats of those beside gaps, and Arrow takes one type a column.
@@ -82,7 +82,10 @@ with open({file}, errors='surrogateescape') as rows, open({new}, 'w', errors='su
 
 
 def as_csv(cells: str) -> str:
-    """Return lines that write a text as CSV, the cells of whose lines are `cells`; what has a comma is quoted."""
+    """Return lines of Python that write a text as CSV.
+
+    `cells` is the expression for the cells of a line. Cells with a comma are quoted.
+    """
     return (
         "import csv, re\n"
         "with open({file}, encoding='utf-8', errors='surrogateescape', newline='\\n') as lines, \\\n"

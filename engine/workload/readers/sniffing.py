@@ -1,4 +1,4 @@
-"""The first rows of a text that nobody has described: what parts its cells, and whether its first row is a header."""
+"""The first rows of a text without a mapping: the delimiter of its cells, and whether the first row is a header."""
 
 import csv
 import re
@@ -13,9 +13,9 @@ from ...errors import BadFile
 from .blocks import MARK
 from .records import LITERAL, MULTILINE, QUOTED, records
 
-MOST_ROWS, MOST_LINES = 500, 50  # rows that are looked at, and lines of a quoted cell
-DELIMITERS = "\t", ",", ";", "|", "\x01", "^", "~", ":", " "  # the first of those that explain the rows equally well
-LAST_RESORTS = ":", " "  # that texts and times have inside of cells too
+MOST_ROWS, MOST_LINES = 500, 50  # most rows that sniffing reads, and most lines of a quoted cell
+DELIMITERS = "\t", ",", ";", "|", "\x01", "^", "~", ":", " "  # by preference, where several explain the rows equally well
+LAST_RESORTS = ":", " "  # delimiters that texts and times have inside of cells too
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{1,2}:\d\d(:\d\d)?.*")
 SHAPES = (re.compile("[^\\W\\d_]+"), "a"), (re.compile(r"\d+"), "9")
@@ -25,11 +25,14 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """The first rows of a text, parted by `delimiter`; "" where each line is one cell.
+    """The first rows of a text.
 
-    `header` are the columns' names where the first line has them, perhaps too few or too many; `rows` are those below that have
-    as many cells as most, and `even` is the share of lines that have so many. `quotes` says what quotation marks are, as in a
-    mapping; `aligned` that all lines have as many cells where several blanks count as one.
+    delimiter: character between cells, "" where each line is one cell.
+    header: names of the columns where the first line has names, perhaps too few or too many.
+    rows: rows below the header that have the commonest number of cells.
+    even: share of lines that have this number.
+    quotes: meaning of quotation marks, as in a mapping.
+    aligned: whether all lines have as many cells where several blanks count as one.
     """
 
     delimiter: str
@@ -46,25 +49,34 @@ class FirstRows:
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.rows[0] if self.rows else self.header)
 
 
 def first_rows(head: bytes, whole: bool) -> FirstRows:
-    """Return the first rows of a text that begins with `head`; `whole` says that nothing follows."""
+    """Return the first rows of a text that begins with `head`.
+
+    `whole` says that the text ends there.
+    """
     lines = [line.rstrip("\r") for line in head.removeprefix(MARK).decode("utf-8", "replace").split("\n")]
     lines = [line for line in (lines if whole or len(lines) == 1 else lines[:-1]) if line.strip()][:MOST_ROWS]
     tables = [_parted(lines, delimiter) for delimiter in DELIMITERS]
-    wide = [table for table in tables if table.width > 1 + (table.delimiter == ":")]  # a web address has two parts
-    if not wide:
+    wide_tables = [table for table in tables if table.width > 1 + (table.delimiter == ":")]  # a web address has two parts
+    if not wide_tables:
         return _headed(PartedLines("", QUOTED, [(line.strip(),) for line in lines], 1, 1.0))
-    strict = [table for table in wide if table.delimiter not in LAST_RESORTS] or wide
-    found = _headed(max(strict, key=lambda table: (round(table.even, 1), table.width)))
-    return replace(found, aligned=len({len(line.split()) for line in lines}) == 1)
+    strict = [table for table in wide_tables if table.delimiter not in LAST_RESORTS] or wide_tables
+    headed_rows = _headed(max(strict, key=lambda table: (round(table.even, 1), table.width)))
+    return replace(headed_rows, aligned=len({len(line.split()) for line in lines}) == 1)
 
 
 class PartedLines(NamedTuple):
-    """Lines parted by a delimiter: their cells, the number of cells that most have, and the share of lines that have it."""
+    """Lines split by a delimiter.
+
+    delimiter, quotes: character between cells, and meaning of quotation marks.
+    rows: cells of each line.
+    width: commonest number of cells.
+    even: share of lines that have this number.
+    """
 
     delimiter: str
     quotes: str
@@ -74,36 +86,40 @@ class PartedLines(NamedTuple):
 
 
 def _parted(lines: Sequence[str], delimiter: str) -> PartedLines:
-    """Part lines; quotation marks are letters like others where one opens a cell and does not close in its line."""
+    """Split lines by a delimiter.
+
+    Quotation marks are plain letters where a quoted cell does not close in its line.
+    """
     quotes = QUOTED if all(_is_closed(line, delimiter) for line in lines) else LITERAL
     rows: Sequence[Row] = [_parts(line, delimiter, quotes) for line in lines]
-    if quotes == LITERAL and (several := multiline_rows(lines, delimiter)):
-        quotes, rows = MULTILINE, several
+    if quotes == LITERAL and (joined_rows := multiline_rows(lines, delimiter)):
+        quotes, rows = MULTILINE, joined_rows
     width, count = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
     return PartedLines(delimiter, quotes, rows, width, count / max(len(rows), 1))
 
 
 def multiline_rows(lines: Sequence[str], delimiter: str) -> Sequence[Row]:
-    """Return the rows of lines whose quoted cells hold line ends; none where that is not how the lines are.
+    """Return the rows of lines whose quoted cells hold line ends; () for other lines.
 
-    Each quoted cell ends before a delimiter or line end, and soon; no other cell has a mark, such as one of inches; and where
-    lines could be rows as well, there are several such cells. Rows have as many cells as most, the last may be cut.
+    Each quoted cell ends before a delimiter or line end, within MOST_LINES lines; no other cell has a quotation mark, such as a
+    sign of inches; and where lines could be rows as well, there are several such cells. All rows have the same number of cells;
+    the last may be cut.
     """
     parsed, ends = [], [0]
     table = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
-    with suppress(csv.Error):  # of the last row, which the end of what is looked at may cut
+    with suppress(csv.Error):  # the last row may be cut
         for row in table:
             parsed.append(tuple(cell.strip() for cell in row))
             ends.append(table.line_num)
-    several = [end - start for start, end in pairwise(ends) if end - start > 1]
-    left = len(lines) - ends[-1]
+    multiline_sizes = [end - start for start, end in pairwise(ends) if end - start > 1]
+    lines_left = len(lines) - ends[-1]
     widths = Counter(map(len, parsed))
-    if len(widths) != 1 or max(widths) < 2 or not several or max(several) > MOST_LINES or left > MOST_LINES:
+    if len(widths) != 1 or max(widths) < 2 or not multiline_sizes or max(multiline_sizes) > MOST_LINES or lines_left > MOST_LINES:
         return ()
     mark = re.escape(delimiter)
     unquoted = re.sub(rf'(^|{mark})"(?:[^"]|"")*"(?={mark}|$)', r"\1", "\n".join(lines[: ends[-1]]), flags=re.M)
     rows_alike = len({line.count(delimiter) for line in lines}) == 1
-    return () if '"' in unquoted or (rows_alike and len(several) < 2) else parsed
+    return () if '"' in unquoted or (rows_alike and len(multiline_sizes) < 2) else parsed
 
 
 def _is_closed(line: str, delimiter: str) -> bool:
@@ -127,31 +143,35 @@ def _parts(line: str, delimiter: str, quotes: str) -> Row:
 
 def _headed(table: PartedLines) -> FirstRows:
     rows, width = table.rows, table.width
-    below = tuple(row for row in rows[1:] if len(row) == width)
-    header = rows[0] if rows and is_header(rows[0], below) else ()
+    body_rows = tuple(row for row in rows[1:] if len(row) == width)
+    header = rows[0] if rows and is_header(rows[0], body_rows) else ()
     return FirstRows(
-        table.delimiter, header, below if header else tuple(row for row in rows if len(row) == width), table.even, table.quotes
+        table.delimiter,
+        header,
+        body_rows if header else tuple(row for row in rows if len(row) == width),
+        table.even,
+        table.quotes,
     )
 
 
-def is_header(first: Row, below: Sequence[Row]) -> bool:
+def is_header(first_row: Row, body_rows: Sequence[Row]) -> bool:
     """Return whether a first row names the columns of the rows below it.
 
-    A header has no number and no date, no cell that is seen again below, and, where rows follow, a cell that is unlike them.
+    A header has no number and no date, no cell that occurs below in its column, and, where rows follow, a cell of another shape.
     """
-    named = [cell for cell in first if cell]
-    if 2 * len(named) < max(len(first), 2) or any(NUMBER.fullmatch(cell) or DATE.fullmatch(cell) for cell in named):
+    names = [cell for cell in first_row if cell]
+    if 2 * len(names) < max(len(first_row), 2) or any(NUMBER.fullmatch(cell) or DATE.fullmatch(cell) for cell in names):
         return False
-    columns = [set(column) for column in zip_longest(*below)] if below else []
-    if any(cell in column for cell, column in zip(first, columns, strict=False)):
+    columns = [set(column) for column in zip_longest(*body_rows)] if body_rows else []
+    if any(cell in column for cell, column in zip(first_row, columns, strict=False)):
         return False
     shapes = [{_shape(cell) for cell in column if cell} for column in columns]
-    alike = [_shape(cell) in there for cell, there in zip(first, shapes, strict=False) if there]
-    return not alike or not all(alike) or all(re.fullmatch(r"[^\W\d][^\d]*", cell) for cell in named)
+    matches = [_shape(cell) in column_shapes for cell, column_shapes in zip(first_row, shapes, strict=False) if column_shapes]
+    return not matches or not all(matches) or all(re.fullmatch(r"[^\W\d][^\d]*", cell) for cell in names)
 
 
 def _shape(cell: str) -> str:
-    """Return what a cell looks like: each run of letters as "a", each run of digits as "9"."""
+    """Return the shape of a cell: runs of letters as "a", runs of digits as "9"."""
     for pattern, mark in SHAPES:
         cell = pattern.sub(mark, cell)
     return cell

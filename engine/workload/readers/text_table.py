@@ -1,6 +1,6 @@
-"""Reads rows and columns of text by a layout: blocks of whole records, each parsed by Arrow, a bad cell named by file and line.
+"""Reads rows and columns of text by a layout, in blocks of whole records that Arrow parses.
 
-Arrow's records are counted again, by records.py: a text whose counts differ is refused.
+A bad cell is named by file and line. records.py counts Arrow's records again, and a text with another count is refused.
 """
 
 import io
@@ -32,29 +32,32 @@ def decode(blocks: Blocks, layout: Layout) -> Recording:
 
 
 def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
-    """Yield the columns that a layout wants of a text, block by block; raises BadFile with file and line."""
+    """Yield the columns of a text that a layout names, block by block.
+
+    Raises BadFile with the line.
+    """
     columns, blank, text, line = layout.columns, 0, b"", 1
     for block in blocks:
         if blocks.line == 1:
             block = block.removeprefix(MARK)
         _check_plain(blocks, block)
-        whole = block
+        whole_block = block
         if not columns:
             head, block = _header(block, layout, blocks.name)
-            columns, line = _named(blocks, whole, head, layout), 2 + head.count(b"\n")
+            columns, line = _header_columns(blocks, whole_block, head, layout), 2 + head.count(b"\n")
         elif blocks.line == 1:
             _check_no_header(blocks.name, block, layout)
         text += block
-        if not text.strip(b"\r\n"):  # blank to its end, or to a line that _check refuses
-            blank, line, text = _blank(blocks, whole, blank), line + text.count(b"\n"), b""
+        if not text.strip(b"\r\n"):  # blank to its end, or to a line that _blank refuses
+            blank, line, text = _blank(blocks, whole_block, blank), line + text.count(b"\n"), b""
             continue
-        found = records(text, blocks.name, line, layout.delimiter, layout.quotes)
-        blank = 0 if layout.quotes == MULTILINE else _blank(blocks, whole, blank)
-        if table := text[: found.end].rstrip(b"\r\n"):
-            lines = found.lines[: np.searchsorted(found.begins, len(table))] + np.int32(line)
+        block_records = records(text, blocks.name, line, layout.delimiter, layout.quotes)
+        blank = 0 if layout.quotes == MULTILINE else _blank(blocks, whole_block, blank)
+        if table := text[: block_records.end].rstrip(b"\r\n"):
+            lines = block_records.lines[: np.searchsorted(block_records.begins, len(table))] + np.int32(line)
             yield _parsed(blocks.name, table, lines, layout, columns)
-        line += text.count(b"\n", 0, found.end)
-        text = text[found.end :]
+        line += text.count(b"\n", 0, block_records.end)
+        text = text[block_records.end :]
         if len(text) > LONGEST_LINE:
             raise stray_mark(blocks.name, line)
     if text:
@@ -62,53 +65,53 @@ def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
 
 
 def _header(block: bytes, layout: Layout, name: str) -> tuple[bytes, bytes]:
-    """Return the header of a text, and what follows it; raises BadFile."""
+    """Return the header of a text, and the text after the header; raises BadFile."""
     end = block.find(b"\n") + 1 or len(block)
     if layout.quotes == MULTILINE:
-        found = records(block, name, 1, layout.delimiter, MULTILINE)
-        end = int(found.begins[1]) if len(found.begins) > 1 else found.end
+        header_records = records(block, name, 1, layout.delimiter, MULTILINE)
+        end = int(header_records.begins[1]) if len(header_records.begins) > 1 else header_records.end
     return block[:end].rstrip(b"\r\n"), block[end:]
 
 
 def _check_no_header(name: str, block: bytes, layout: Layout) -> None:
     """Raise BadFile where the first line is the header that a mapping says is not there."""
-    first = header_cells(block.partition(b"\n")[0].decode("utf-8", "replace"), layout.delimiter, layout.quotes)
-    if first == layout.columns:
+    first_cells = header_cells(block.partition(b"\n")[0].decode("utf-8", "replace"), layout.delimiter, layout.quotes)
+    if first_cells == layout.columns:
         raise BadFile(f"{name}:1: the line has the columns' names, so the file has a header; take columns out of the mapping.")
 
 
 def _check_plain(blocks: Blocks, text: bytes) -> None:
-    """Raise BadFile for what is no plain text."""
+    """Raise BadFile for bytes that are no plain text."""
     if not text.isascii():
         try:
             text.decode("utf-8")
         except UnicodeDecodeError as error:
-            where = f"{blocks.name}:{_line(blocks, text, error.start)}"
-            raise foreign.not_utf8(where, blocks.name, text, error, blocks.packed) from error
-    if (at := text.rstrip(b"\r\n").find(b"\0")) >= 0:
-        raise BadFile(f"{blocks.name}:{_line(blocks, text, at)}: the line has a NUL byte; data files are plain text.")
+            place_text = f"{blocks.name}:{_line(blocks, text, error.start)}"
+            raise foreign.not_utf8(place_text, blocks.name, text, error, blocks.packed) from error
+    if (position := text.rstrip(b"\r\n").find(b"\0")) >= 0:
+        raise BadFile(f"{blocks.name}:{_line(blocks, text, position)}: the line has a NUL byte; data files are plain text.")
 
 
 def _blank(blocks: Blocks, text: bytes, blank: int) -> int:
-    """Return the first of the blank lines that end the text so far, or 0; raises BadFile for one that records follow.
+    """Return the first of the blank lines that end the text so far, or 0.
 
-    `blank` is that of the text before.
+    `blank` is the first blank line at the end of the text before. Raises BadFile for a blank line that records follow.
     """
     ends = text.rstrip(b"\r\n")
-    inside = re.search(rb"\n\r?\n", ends)
-    if ends and (blank or inside):
-        first = blank or (_line(blocks, text, inside.start() + 1) if inside else 0)
-        raise BadFile(f"{blocks.name}:{first}: the line has 1 columns, but samples follow; take the blank line away.")
+    blank_line = re.search(rb"\n\r?\n", ends)
+    if ends and (blank or blank_line):
+        first_blank = blank or (_line(blocks, text, blank_line.start() + 1) if blank_line else 0)
+        raise BadFile(f"{blocks.name}:{first_blank}: the line has 1 columns, but samples follow; take the blank line away.")
     blanks = text.count(b"\n", len(ends)) - bool(ends)
     return blank or (_line(blocks, text, len(ends)) + bool(ends) if blanks > 0 else 0)
 
 
-def _line(blocks: Blocks, text: bytes, at: int) -> int:
-    return blocks.line + text.count(b"\n", 0, at)
+def _line(blocks: Blocks, text: bytes, position: int) -> int:
+    return blocks.line + text.count(b"\n", 0, position)
 
 
-def _named(blocks: Blocks, text: bytes, head: bytes, layout: Layout) -> tuple[str, ...]:
-    """Return the columns that the header of a `text` names; raises BadFile, for what is no table by saying what it is."""
+def _header_columns(blocks: Blocks, text: bytes, head: bytes, layout: Layout) -> tuple[str, ...]:
+    """Return the columns that the header of a `text` names; raises BadFile, also for another format."""
     try:
         return named(blocks.name, head, layout)
     except BadFile:
@@ -117,32 +120,41 @@ def _named(blocks: Blocks, text: bytes, head: bytes, layout: Layout) -> tuple[st
 
 
 def named(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
-    """Return the columns that a header names; raises BadFile where one that is read is missing or there twice."""
-    found = header_cells(head.decode("utf-8", "replace"), layout.delimiter, layout.quotes)
+    """Return the columns that a header names.
+
+    Raises BadFile where a read column is not there once.
+    """
+    names = header_cells(head.decode("utf-8", "replace"), layout.delimiter, layout.quotes)
     for column in layout.wanted:
-        if found.count(column) != 1:
-            what = "twice or more" if column in found else "not"
-            there = ", ".join(word[:40] for word in found[:12])
-            other = next((mark for mark in "\t;|," if mark != layout.delimiter and mark in head.decode("utf-8", "replace")), "")
-            way = f"say delimiter = {json.dumps(other)} in {name}.toml" if len(found) == 1 and other else "mend the header"
-            raise BadFile(f"{name}:1: column {column[:40]!r} is {what} in the header, which has {there}; {way}.")
-    return found
+        if names.count(column) != 1:
+            fault = "twice or more" if column in names else "not"
+            names_text = ", ".join(word[:40] for word in names[:12])
+            other_mark = next(
+                (mark for mark in "\t;|," if mark != layout.delimiter and mark in head.decode("utf-8", "replace")), ""
+            )
+            advice = (
+                f"say delimiter = {json.dumps(other_mark)} in {name}.toml"
+                if len(names) == 1 and other_mark
+                else "mend the header"
+            )
+            raise BadFile(f"{name}:1: column {column[:40]!r} is {fault} in the header, which has {names_text}; {advice}.")
+    return names
 
 
 def header_cells(line: str, delimiter: str, quotes: str = QUOTED) -> tuple[str, ...]:
     """Return the column names of a header line, without blanks and quotation marks around them."""
     cells = line.rstrip("\r\n").split(delimiter)
     if quotes != LITERAL and '"' in line:
-        with suppress(Error):  # what is no CSV is shown as it is
+        with suppress(Error):  # a line that is no CSV keeps the cells of the split
             cells = next(reader(io.StringIO(line.strip("\r\n"), newline=""), delimiter=delimiter, skipinitialspace=True), cells)
     return tuple(cell.strip().strip('"') for cell in cells)
 
 
 def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[str, ...]) -> Rows:
-    bad: list[Any] = []
+    bad_rows: list[Any] = []
 
     def refuse(row: Any) -> str:
-        bad.append(row)
+        bad_rows.append(row)
         return "error"
 
     def table(numbers: Iterable[str]) -> Any:
@@ -164,20 +176,20 @@ def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[s
 
     try:
         try:
-            found = table(layout.numbers_alone)
-        except pyarrow.ArrowInvalid:  # some are no numbers, or written in another way: each cell is looked at as a text
-            found = table(())
+            parsed_table = table(layout.numbers_alone)
+        except pyarrow.ArrowInvalid:  # some cells are no plain numbers: all cells are read as texts
+            parsed_table = table(())
     except pyarrow.ArrowInvalid as error:
-        if bad:
-            at, has = lines[min((bad[0].number or 1), len(lines)) - 1], bad[0].actual_columns
-            what = f"{name}:{at}: the line has {has} columns, but {len(columns)} are expected"
-            raise BadFile(f"{what}; mend it, or cut the file off before it.") from error
+        if bad_rows:
+            bad_line, width = lines[min((bad_rows[0].number or 1), len(lines)) - 1], bad_rows[0].actual_columns
+            fault = f"{name}:{bad_line}: the line has {width} columns, but {len(columns)} are expected"
+            raise BadFile(f"{fault}; mend it, or cut the file off before it.") from error
         raise BadFile(
             f"{name}:{lines[0]}: {' '.join(str(error).split())[:150]}; the text is no table of {len(columns)} columns."
         ) from error
-    if found.num_rows != len(lines):
+    if parsed_table.num_rows != len(lines):
         raise BadFile(
-            f"{name}:{lines[0]}: {count(len(lines), 'record')} begin here, but {count(found.num_rows)} were parsed; say quotes = "
-            f'"{LITERAL}" in {name}.toml, or write the text again without quotation marks and carriage returns.'
+            f"{name}:{lines[0]}: {count(len(lines), 'record')} begin here, but {count(parsed_table.num_rows)} were parsed; "
+            f'say quotes = "{LITERAL}" in {name}.toml, or write the text again without quotation marks and carriage returns.'
         )
-    return Rows(name, lines, {one: found[one].combine_chunks() for one in layout.wanted})
+    return Rows(name, lines, {column: parsed_table[column].combine_chunks() for column in layout.wanted})

@@ -1,7 +1,7 @@
-"""Formats of strptime in which texts may be written: found in the first cell, and tried on all.
+"""Formats of strptime for texts of times: derived from the first cell, and tried on all cells.
 
 A cell is cut into its clock, names of months and weekdays, zones and groups of digits. Groups that could be day, month or year
-stand for each of them in turn; everything else is taken by its letters.
+are tried as each of them; all other pieces are taken by their letters.
 """
 
 import re
@@ -23,61 +23,68 @@ PIECE = re.compile(
 )
 KINDS = ("clock", "offset", "word", "digits", "rest")
 ANYTHING = re.compile(".", re.S)
-GROUPS = {2: ("dy", "yd"), 3: ("dmy", "mdy", "ymd")}  # with a month's name, and without
+GROUPS = {2: ("dy", "yd"), 3: ("dmy", "mdy", "ymd")}  # orders of two groups beside a month's name, and of three without
 COMPACT = {8: ("%d%m%Y", "%m%d%Y", "%Y%m%d"), 6: ("%d%m%y", "%m%d%y", "%y%m%d")}
 LONGEST = 64  # letters of a cell
-FIRST = 20  # cells that are tried before all others
+FIRST = 20  # first cells, on which formats are tried before all cells
 
 
 def time_formats(texts: Any) -> list[str]:
-    """Return the formats that read all texts, one of each reading: two where a day could be a month."""
+    """Return formats that read all texts, one for each possible reading.
+
+    There are two where a day could be a month.
+    """
     return of_each_reading(reading_all(list(candidates(texts[0].as_py())) if len(texts) else [], texts), texts)
 
 
 def reading_all(formats: Sequence[str], *blocks: Any) -> list[str]:
-    """Return which formats read every text of some blocks."""
+    """Return the formats that read every text of some blocks."""
     for texts in (blocks[0][:FIRST], *blocks) if len(formats) > 1 else blocks:
-        formats = [written for written in formats if not np.isnat(instants(written, texts)).any()]
+        formats = [time_format for time_format in formats if not np.isnat(instants(time_format, texts)).any()]
     return list(formats)
 
 
 def of_each_reading(formats: Sequence[str], *blocks: Any) -> list[str]:
-    """Return the first of the formats that read all texts alike, for each reading."""
+    """Return one format for each reading: the first of those with the same times."""
     if len(formats) < 2:
         return list(formats)
     readings: dict[bytes, str] = {}
-    for written in formats:
-        readings.setdefault(b"".join(instants(written, texts).tobytes() for texts in blocks), written)
+    for time_format in formats:
+        readings.setdefault(b"".join(instants(time_format, texts).tobytes() for texts in blocks), time_format)
     return list(readings.values())
 
 
-def instants(written: str, texts: Any) -> Any:
-    """Read texts by a format of strptime's or a word of pandas' for one, NaT for what is written otherwise; without zones.
+def instants(time_format: str, texts: Any) -> Any:
+    """Return texts as instants without zones, NaT where the format does not read a text.
 
-    Instants are of microseconds, or of nanoseconds where a text has so many digits.
+    The format is strptime's, or pandas' name of a format. Instants are in microseconds, or in nanoseconds where a text has so
+    many digits.
     """
     import pandas  # late: it takes a second, and most times are numbers
 
-    times = pandas.to_datetime(pandas.Series(texts.to_pylist(), dtype="object"), format=written, utc=True, errors="coerce")
-    found = times.dt.tz_localize(None).to_numpy()
-    return found if found.dtype == "datetime64[ns]" else found.astype("datetime64[us]")
+    times = pandas.to_datetime(pandas.Series(texts.to_pylist(), dtype="object"), format=time_format, utc=True, errors="coerce")
+    datetimes = times.dt.tz_localize(None).to_numpy()
+    return datetimes if datetimes.dtype == "datetime64[ns]" else datetimes.astype("datetime64[us]")
 
 
 def candidates(cell: str) -> Iterator[str]:
-    """Yield the formats in which a cell may be written; none for what has no date."""
+    """Yield the formats in which a cell may be written.
+
+    A cell without a date has none.
+    """
     if len(cell) > LONGEST:
         return
     pieces = _pieces(cell)
     afternoon = any(kind == "word" and text.upper() in ("AM", "PM") for kind, text in pieces)
     choices = [_choices(kind, text, afternoon) for kind, text in pieces]
     digits = [place for place, (kind, _) in enumerate(pieces) if kind == "digits"]
-    named = any("%b" in choice or "%B" in choice for choice in choices)
+    has_month_name = any("%b" in choice or "%B" in choice for choice in choices)
     groups = [pieces[place][1] for place in digits]
-    if len(groups) == 1 and not named:
-        orders: list[tuple[str, ...]] = [(whole,) for whole in COMPACT.get(len(groups[0]), ())]
+    if len(groups) == 1 and not has_month_name:
+        orders: list[tuple[str, ...]] = [(directive,) for directive in COMPACT.get(len(groups[0]), ())]
     else:
-        orders = [found for order in GROUPS.get(len(groups), ()) if (found := _order(groups, order))]
-        orders = orders if named == (len(groups) == 2) else []
+        orders = [directives for order in GROUPS.get(len(groups), ()) if (directives := _order(groups, order))]
+        orders = orders if has_month_name == (len(groups) == 2) else []
     for order in orders:
         for place, directive in zip(digits, order, strict=True):
             choices[place] = (directive,)
@@ -85,12 +92,15 @@ def candidates(cell: str) -> Iterator[str]:
 
 
 def _pieces(cell: str) -> list[tuple[str, str]]:
-    """Return the pieces of a cell by their kinds; only behind a clock is +0200 an offset."""
+    """Return the pieces of a cell with their kinds.
+
+    +0200 is an offset only behind a clock.
+    """
     pieces: list[tuple[str, str]] = []
     end = 0
     while match := PIECE.match(cell, end):
         kind = next(name for name in KINDS if match[name] is not None)
-        if kind == "offset" and "clock" not in (before for before, _ in pieces):
+        if kind == "offset" and "clock" not in (piece_kind for piece_kind, _ in pieces):
             kind, match = "rest", ANYTHING.match(cell, end) or match
         pieces.append((kind, match[0]))
         end = match.end()
@@ -98,7 +108,7 @@ def _pieces(cell: str) -> list[tuple[str, str]]:
 
 
 def _choices(kind: str, text: str, afternoon: bool) -> tuple[str, ...]:
-    """Return what a piece of a cell may be in a format."""
+    """Return the directives or letters that a piece of a cell may be in a format."""
     if kind == "clock":
         seconds = {1: "", 2: ":%S"}[text.count(":")] + "".join(f"{mark}%f" for mark in ".," if mark in text)
         return (f"{'%I' if afternoon else '%H'}:%M{seconds}",)
@@ -109,16 +119,19 @@ def _choices(kind: str, text: str, afternoon: bool) -> tuple[str, ...]:
             return ("%p",)
         names = ((MONTHS, "%b", "%B"), (WEEKDAYS, "%a", "%A"))
         word = text.capitalize()
-        found = [short for known, short, _ in names if word in (name[:3] for name in known)]
-        found += [long for known, _, long in names if word in known]
-        if found:
-            return tuple(found)
+        directives = [short_directive for full_names, short_directive, _ in names if word in (name[:3] for name in full_names)]
+        directives += [long_directive for full_names, _, long_directive in names if word in full_names]
+        if directives:
+            return tuple(directives)
     return (text.replace("%", "%%"),)
 
 
 def _order(groups: Sequence[str], order: str) -> tuple[str, ...] | None:
-    """Return the directives of groups of digits in an order; None where a year of four digits stands elsewhere."""
-    wide = [place for place, group in enumerate(groups) if len(group) == 4]
-    if any(len(group) not in (1, 2, 4) for group in groups) or (wide and wide != [order.index("y")]):
+    """Return the directives of groups of digits in an order.
+
+    The result is None where a year of four digits stands elsewhere.
+    """
+    year_places = [place for place, group in enumerate(groups) if len(group) == 4]
+    if any(len(group) not in (1, 2, 4) for group in groups) or (year_places and year_places != [order.index("y")]):
         return None
-    return tuple("%Y" if letter == "y" and wide else f"%{letter}" for letter in order)
+    return tuple("%Y" if letter == "y" and year_places else f"%{letter}" for letter in order)

@@ -1,4 +1,4 @@
-"""Times as whole numbers of 64 bits in the same order: whole numbers as they are, others by the order of floats."""
+"""Times as whole numbers of 64 bits in the same order: whole numbers unchanged, other numbers by the order of floats."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,42 +12,46 @@ Rekey = Callable[[Ints], Ints]  # from keys of the blocks before to keys as they
 
 
 class TimeKeys:
-    """Makes keys of a column's blocks; those before change where a later block has fractions, or finer units.
+    """Makes keys of a column's blocks.
 
-    `decimals` are digits of whole numbers behind the point.
+    Earlier keys change where a later block has fractions or finer units. `decimals` are the digits of whole numbers behind the
+    point.
     """
 
     def __init__(self) -> None:
         """Start with whole numbers."""
         self.decimals, self.is_float, self.has_keys = 0, False, False
-        self._most = 0
+        self._largest = 0
         self._rekey: Rekey | None = None
 
     def rekey(self) -> Rekey | None:
-        """Return once what makes keys of all blocks before the last one like those of the last."""
+        """Return once the function that converts the keys of earlier blocks to the last block's, or None."""
         change, self._rekey = self._rekey, None
         return change
 
     def of_whole(self, numbers: Ints, decimals: int = 0) -> Ints | None:
-        """Return the keys of whole numbers with so many decimals; None where no keys hold them beside those before."""
-        most = int(max(abs(int(numbers.min())), abs(int(numbers.max()))))
+        """Return the keys of whole numbers with `decimals` decimals.
+
+        The result is None where 64 bits do not hold all keys.
+        """
+        largest = int(max(abs(int(numbers.min())), abs(int(numbers.max()))))
         if self.is_float:
-            return float_keys(numbers.astype(np.float64)) if most <= MOST_EXACT else None
+            return float_keys(numbers.astype(np.float64)) if largest <= MOST_EXACT else None
         finer = 10 ** max(decimals - self.decimals, 0) if self.has_keys else 1
         factor = 10 ** max(self.decimals - decimals, 0)
-        if max(self._most * finer, most * factor) >= 2**63:
+        if max(self._largest * finer, largest * factor) >= 2**63:
             return None
         if finer > 1:
             self._rekey = partial(np.multiply, finer)
         self.decimals = max(self.decimals, decimals)
-        self._most, self.has_keys = max(self._most * finer, most * factor), True
+        self._largest, self.has_keys = max(self._largest * finer, largest * factor), True
         keys: Ints = numbers * factor
         return keys
 
     def of_floats(self, numbers: Floats) -> Ints | None:
-        """Return the keys of floats; None where whole numbers before are no floats of their own."""
+        """Return the keys of floats; None where earlier whole numbers are too large for exact floats."""
         if self.has_keys and not self.is_float:
-            if self._most > MOST_EXACT:
+            if self._largest > MOST_EXACT:
                 return None
             self._rekey = _of_floats
         self.is_float = self.has_keys = True

@@ -1,7 +1,7 @@
-"""Arrays inside an .npz archive: their types and shapes first, their numbers when asked for, mapped; nothing is unpickled.
+"""Arrays inside an .npz archive: types and shapes first, numbers on demand and mapped; nothing is unpickled.
 
-A stored array is mapped where it lies. A compressed one is unpacked piece by piece into a temporary file, after its size is held
-against the archive's and the room on the disk.
+A stored array is mapped inside the archive. A compressed array is unpacked piece by piece into a temporary file, after a check of
+its size against the archive's and the room on the disk.
 """
 
 import shutil
@@ -23,17 +23,17 @@ from .mapped import mapped
 from .samples import Watch, temporary, too_large, unwatched
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # zip: signature, then lengths of name and extra field at its end
-EXPANSION, FREE = 64, 64 << 20  # what arrays may unpack to: so many times the archive, or so many bytes
-SPARE, PIECE = 64 << 20, 1 << 22  # bytes of a disk that stay free, and that are unpacked together
+EXPANSION, FREE = 64, 64 << 20  # most bytes of all arrays, over those of the archive; or in an archive of any size
+SPARE, PIECE = 64 << 20, 1 << 22  # bytes of a disk that stay free, and bytes that are unpacked together
 MOST_MEMBERS = 100_000
 
 
 class HoldsObjects(BadFile):
-    """An array holds Python's objects, which only a pickle that may run anything brings back."""
+    """The refusal of an array of Python objects: these need a pickle, which may run code."""
 
 
 class Header(NamedTuple):
-    """What the header of an array says: its shape, whether it is stored column by column, its type, and the header's length."""
+    """The header of an array: its shape, storage order, number type, and own bytes."""
 
     shape: tuple[int, ...]
     by_column: bool
@@ -50,7 +50,7 @@ class Header(NamedTuple):
 
 
 def header(file: BinaryIO, name: str) -> Header:
-    """Read the .npy header that a file is at; raises BadFile."""
+    """Read the .npy header at the current position of a file; raises BadFile."""
     start = file.tell()
     try:
         version = npy.read_magic(file)
@@ -68,79 +68,88 @@ def header(file: BinaryIO, name: str) -> Header:
 
 
 def headers(path: Path) -> Mapping[str, Header]:
-    """Return what arrays an archive holds, by name; raises BadFile, also for one that unpacks to far more than it is."""
-    with _opened(path) as archive:
-        infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
-        size, unpacked = path.stat().st_size, sum(info.file_size for info in infos)
-        if unpacked > max(EXPANSION * size, FREE) or len(infos) > MOST_MEMBERS:
-            what = f"{path.name} says that its {figures.count(size, 'byte')} unpack to {figures.count(unpacked)}"
-            what += f", more than {EXPANSION} times as many"
-            raise BadFile(f"{what}, as no log of clicks does; if it is one, store its arrays uncompressed (numpy.savez).")
-        return {info.filename.removesuffix(".npy"): _member(path, archive, info)[0] for info in infos}
+    """Return the headers of an archive's arrays, by name.
+
+    Raises BadFile, also for too large an expansion.
+    """
+    with _open_archive(path) as archive:
+        members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
+        size, unpacked = path.stat().st_size, sum(member.file_size for member in members)
+        if unpacked > max(EXPANSION * size, FREE) or len(members) > MOST_MEMBERS:
+            size_text = f"{path.name} says that its {figures.count(size, 'byte')} unpack to {figures.count(unpacked)}"
+            size_text += f", more than {EXPANSION} times as many"
+            raise BadFile(f"{size_text}, as no log of clicks does; if it is one, store its arrays uncompressed (numpy.savez).")
+        return {member.filename.removesuffix(".npy"): _member(path, archive, member)[0] for member in members}
 
 
 def array(path: Path, name: str, watch: Watch = unwatched) -> Any:
     """Return an array of an archive, mapped from it or from a temporary file; raises BadFile."""
-    with _opened(path) as archive:
-        info = archive.getinfo(f"{name}.npy")
-        found, start = _member(path, archive, info)
+    with _open_archive(path) as archive:
+        member = archive.getinfo(f"{name}.npy")
+        array_header, start = _member(path, archive, member)
         if start is not None:
-            return whole(path, found, start)
+            return whole(path, array_header, start)
         with temporary() as file:
-            _unpack(path, archive, info, file, watch)
-            return whole(file, found, found.nbytes)
+            _unpack(path, archive, member, file, watch)
+            return whole(file, array_header, array_header.nbytes)
 
 
 def first(path: Path, name: str, count: int) -> Any:
-    """Return the first rows of an array of one or two axes, (n, k); of one stored by column only the first column, (n, 1)."""
-    with _opened(path) as archive, archive.open(f"{name}.npy") as file:
-        found = header(file, f"{path.name}/{name}")  # type: ignore[arg-type]
-        width = 1 if found.by_column else int(np.prod(found.shape[1:]))
-        text = file.read(min(count, found.shape[0]) * width * found.kind.itemsize)
-        return np.frombuffer(text, found.kind).reshape(-1, width)
+    """Return the first rows of an array of one or two axes, (n, k).
+
+    An array stored by column gives its first column only, (n, 1).
+    """
+    with _open_archive(path) as archive, archive.open(f"{name}.npy") as file:
+        array_header = header(file, f"{path.name}/{name}")  # type: ignore[arg-type]
+        width = 1 if array_header.by_column else int(np.prod(array_header.shape[1:]))
+        text = file.read(min(count, array_header.shape[0]) * width * array_header.kind.itemsize)
+        return np.frombuffer(text, array_header.kind).reshape(-1, width)
 
 
-def whole(file: Path | BinaryIO, found: Header, start: int) -> Any:
+def whole(file: Path | BinaryIO, array_header: Header, start: int) -> Any:
     """Map an array whose numbers begin at `start`."""
-    shape = found.shape[::-1] if found.by_column else found.shape
-    there = mapped(file, found.kind, start, shape)
-    return there.T if found.by_column else there
+    shape = array_header.shape[::-1] if array_header.by_column else array_header.shape
+    mapped_array = mapped(file, array_header.kind, start, shape)
+    return mapped_array.T if array_header.by_column else mapped_array
 
 
-def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[Header, int | None]:
-    """Return the header of an array, and where in the archive its numbers begin; None where these are compressed."""
-    name = f"{path.name}/{info.filename}"
-    with archive.open(info) as file:
-        found = header(file, name)  # type: ignore[arg-type]
-    if found.nbytes + found.size > info.file_size:
+def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Header, int | None]:
+    """Return the header of an array, and the position of its numbers in the archive.
+
+    The position is None if the array is compressed.
+    """
+    name = f"{path.name}/{member.filename}"
+    with archive.open(member) as file:
+        array_header = header(file, name)  # type: ignore[arg-type]
+    if array_header.nbytes + array_header.size > member.file_size:
         raise BadFile(
-            f"{name} says that it holds {found.shape} of {found.kind}, which its {figures.count(info.file_size)} bytes do not; "
-            "copy it again."
+            f"{name} says that it holds {array_header.shape} of {array_header.kind}, which its "
+            f"{figures.count(member.file_size)} bytes do not; copy it again."
         )
-    if info.compress_type != zipfile.ZIP_STORED:
-        return found, None
+    if member.compress_type != zipfile.ZIP_STORED:
+        return array_header, None
     with path.open("rb") as raw:
-        raw.seek(info.header_offset)
-        signature, longer, extra = LOCAL_HEADER.unpack(raw.read(LOCAL_HEADER.size))
+        raw.seek(member.header_offset)
+        signature, name_nbytes, extra_nbytes = LOCAL_HEADER.unpack(raw.read(LOCAL_HEADER.size))
     if signature != b"PK\x03\x04":
         raise zipfile.BadZipFile("a member is not where the directory says")
-    return found, info.header_offset + LOCAL_HEADER.size + longer + extra + found.nbytes
+    return array_header, member.header_offset + LOCAL_HEADER.size + name_nbytes + extra_nbytes + array_header.nbytes
 
 
-def _unpack(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO, watch: Watch) -> None:
-    """Unpack a member into a file; raises BadFile where there is no room for it."""
+def _unpack(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, file: BinaryIO, watch: Watch) -> None:
+    """Unpack a member into a file; raises BadFile where the disk has no room."""
     folder = tempfile.gettempdir()
-    free = shutil.disk_usage(folder).free
-    if info.file_size + SPARE > free:
-        needed = f"{figures.figure(info.file_size / 2**30, 'GiB')} to unpack {info.filename[:40]} in {folder}"
+    free_nbytes = shutil.disk_usage(folder).free
+    if member.file_size + SPARE > free_nbytes:
+        needed_text = f"{figures.figure(member.file_size / 2**30, 'GiB')} to unpack {member.filename[:40]} in {folder}"
         raise BadFile(
-            f"{path.name} needs {needed}, where {figures.figure(free / 2**30, 'GiB')} are free; "
+            f"{path.name} needs {needed_text}, where {figures.figure(free_nbytes / 2**30, 'GiB')} are free; "
             "make room there, or name another folder as TMPDIR."
         )
-    with archive.open(info) as packed:
+    with archive.open(member) as packed:
         while piece := packed.read(PIECE):
             _write(path, file, piece)
-            watch(file.tell() / max(info.file_size, 1), f"unpacking {info.filename[:40]} of {path.name}")
+            watch(file.tell() / max(member.file_size, 1), f"unpacking {member.filename[:40]} of {path.name}")
     _write(path, file, b"")
 
 
@@ -154,7 +163,7 @@ def _write(path: Path, file: BinaryIO, piece: bytes) -> None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive

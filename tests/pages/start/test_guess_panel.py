@@ -230,14 +230,14 @@ def test_a_mapping_that_somebody_has_changed_since_is_theirs(path, trusted):
 
 
 def test_an_upload_has_a_mapping_of_its_visitor_alone(path, monkeypatch):
-    written = mapping._written
+    written = mapping._write
 
     def refused(there, text):
         if there.parent == path.parent:
             raise PermissionError
         return written(there, text)
 
-    monkeypatch.setattr(mapping, "_written", refused)
+    monkeypatch.setattr(mapping, "_write", refused)
     assert mapping.save(path, "label = 'paid'\nids = 'shopper'\n").parent == mapping.KEPT
     app = apps.opened("start")
     field = app.file_uploader(key=ways.UPLOAD)

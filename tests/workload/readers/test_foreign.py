@@ -229,12 +229,12 @@ def test_room_for_a_trace_is_named_before_anything_is_unpacked(tmp_path: Path, m
     path.write_bytes(gzip.compress((tmp_path / "t.pt").read_bytes()))
     monkeypatch.chdir(tmp_path)
     sizes = []
-    monkeypatch.setattr(unpacking, "_free", lambda one: sizes.append(one) or unpacking.SPARE + 1)
+    monkeypatch.setattr(unpacking, "_free_nbytes", lambda one: sizes.append(one) or unpacking.SPARE + 1)
     needed = 8 * (INDICES.size + 2 * LENGTHS.size + 1)
     with pytest.raises(BadFile, match=rf"needs {figure(needed / 2**30, 'GiB')} to be unpacked"):
         torch_save.read(path)
     assert not list((tmp_path / ".emberpool" / "unpacked").glob("*-*"))
-    monkeypatch.setattr(unpacking, "_free", lambda one: unpacking.SPARE + needed + (1 if "emberpool-" in one.name else -1))
+    monkeypatch.setattr(unpacking, "_free_nbytes", lambda one: unpacking.SPARE + needed + (1 if "emberpool-" in one.name else -1))
     monkeypatch.setattr(unpacking.tempfile, "gettempdir", lambda: str(tmp_path / "away"))
     (tmp_path / "away").mkdir()
     assert torch_save.read(path).samples == LENGTHS.shape[1] and len(list((tmp_path / "away").iterdir())) == 1

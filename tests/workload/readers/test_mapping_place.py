@@ -43,14 +43,14 @@ def test_an_accepted_mapping_is_written_beside_the_file_and_taken_back(log):
 
 
 def test_a_mapping_that_cannot_be_written_beside_the_file_is_kept_by_its_digest(log, monkeypatch):
-    real = mapping._written
+    real = mapping._write
 
     def refused(there, text):
         if there.parent == log.parent:
             raise PermissionError(13, "Permission denied")
         return real(there, text)
 
-    monkeypatch.setattr(mapping, "_written", refused)
+    monkeypatch.setattr(mapping, "_write", refused)
     kept = mapping.save(log, TEXT)
     assert kept.parent == mapping.KEPT and read(log).samples == 60
     other = log.with_name("other.csv")

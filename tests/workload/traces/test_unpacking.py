@@ -201,10 +201,10 @@ def test_room_is_made_only_where_that_is_enough(folder: Path, tmp_path: Path, mo
     first, second = (packed(tmp_path / f"{n}.pt.gz", FIRST + n) for n in range(2))
     read(first)
     (plain,) = kept(folder)
-    monkeypatch.setattr(unpacking, "_free", lambda place: unpacking.SPARE if plain.exists() else unpacking.SPARE + 10_000)
+    monkeypatch.setattr(unpacking, "_free_nbytes", lambda place: unpacking.SPARE if plain.exists() else unpacking.SPARE + 10_000)
     read(second)
     assert not plain.exists() and len(kept(folder)) == 1
-    monkeypatch.setattr(unpacking, "_free", lambda place: 0)
+    monkeypatch.setattr(unpacking, "_free_nbytes", lambda place: 0)
     with pytest.raises(BadFile, match=r"0\.pt\.gz needs [\d.]+ KiB to be unpacked"):
         read(first)
     assert len(kept(folder)) == 1

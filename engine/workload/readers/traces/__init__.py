@@ -1,1 +1,1 @@
-"""Traces of lookups alone, as PyTorch saves them: no labels, one file a batch."""
+"""Traces of lookups without labels: PyTorch's saves with one batch a file, and libCacheSim's requests."""

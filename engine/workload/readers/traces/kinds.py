@@ -1,4 +1,4 @@
-"""Traces of every kind: told from tables by name or content, and opened."""
+"""Traces of every kind: recognised by name or content, and read."""
 
 from pathlib import Path
 
@@ -19,13 +19,16 @@ def is_trace(path: Path) -> bool:
 
 
 def read(path: Path, watch: Watch = unwatched) -> Trace:
-    """Return a trace; raises BadFile, also for a mapping, which it has no columns for."""
+    """Return the trace of a file.
+
+    Raises BadFile, also for a mapping, as a trace has no columns to map.
+    """
     mapping.refuse_idle(path, mapping.content(path), "a trace", mapping.KEYS)
     return torch_save.read(path, watch) if torch_save.is_trace(path) else requests.read(path, watch)
 
 
 def untrainable(path: Path, watch: Watch = unwatched) -> str:
-    """Return why a run cannot train on a trace, and what can be done with it."""
+    """Return the sentence why a run cannot train on a trace, and which command reads the trace."""
     trace = read(path, watch)
     bags = "with bags of unlike sizes" if isinstance(trace, torch_save.LookupTrace) else f"of {count(trace.samples, 'request')}"
     return (

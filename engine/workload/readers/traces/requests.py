@@ -1,7 +1,7 @@
 """Reads libCacheSim's traces of requests to a cache: one table, one lookup a request, no labels.
 
-Its oracleGeneral is mapped: 24 bytes a request, little-endian: time, object id, size, and the number of the next request for
-the same object. Its text is one id a line, or a table with a column of ids. Each is known by what it holds.
+The format oracleGeneral is mapped: 24 bytes a request, little-endian: time, object id, size, and the number of the next request
+for the same object. The text format is one id a line, or a table with a column of ids. Both are recognised by their content.
 """
 
 import re
@@ -25,9 +25,9 @@ from ..samples import Samples, Watch, too_large, unwatched
 from ..sniffing import FirstRows, first_rows
 
 REQUEST = np.dtype([("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")])
-NEVER = 2**62  # from here on, and by -1 or -2, a request says that its object is never asked for again
+NEVER = 2**62  # a next request from this number on, or of -1 or -2, means that the object is never requested again
 MOST = 2**44  # requests of a trace
-HEAD = 1 << 16  # bytes that are looked at
+HEAD = 1 << 16  # first bytes that recognition reads
 NAMED = re.compile(r"oracleGeneral(\.bin)?(\.gz)?$", re.IGNORECASE)
 IDS = "obj_id", "object_id", "objid", "objectid", "obj", "object", "oid", "lbn", "lba", "key", "anonymized_key"
 TIMES = "time", "timestamp", "ts", "real_time", "clock_time", "vtime"
@@ -36,10 +36,10 @@ OTHERS = (
     "version op operation op_name type ttl next next_access next_access_vtime ns client client_id tenant tenant_id cost hit "
     "latency response_time host hostname disk volume"
 )
-KNOWN = {*IDS, *TIMES, *SIZES, *OTHERS.split()}  # with any other column it is a table of something else
+KNOWN = {*IDS, *TIMES, *SIZES, *OTHERS.split()}  # a table with any other column is no trace of requests
 TOKEN = re.compile(r"[^\s\"'{}<>\[\]]{1,250}")
-SPACES = dict.fromkeys((*range(9, 14), 1))  # characters that part cells and lines
-ROWS = 1 << 20  # requests that are looked at together
+SPACES = dict.fromkeys((*range(9, 14), 1))  # characters between cells and lines
+ROWS = 1 << 20  # requests that are checked together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,14 +56,14 @@ class RequestTrace:
 
     @property
     def samples(self) -> int:
-        """How many requests there are."""
+        """The number of requests."""
         return len(self.ids)
 
     def lookups(self, table: int, low: int, high: int) -> Words:
         """Return the ids of requests `low` to `high`."""
-        some: Words = np.ascontiguousarray(self.ids[low:high], dtype=np.uint64)
+        request_ids: Words = np.ascontiguousarray(self.ids[low:high], dtype=np.uint64)
         touched((high - low) * abs(self.ids.strides[0]))
-        return some
+        return request_ids
 
     def bag_lengths(self, table: int) -> Ints | int:
         """Return 1: a request asks for one object."""
@@ -71,7 +71,14 @@ class RequestTrace:
 
 
 class Text(NamedTuple):
-    """Where the ids of a text stand: which of its columns they are, what parts these, and whether ids are whole numbers."""
+    """The ids' place in a text.
+
+    column: number of the column of ids.
+    columns: number of columns.
+    delimiter: character between cells, "" where each line is one cell.
+    header: whether the first line is a header.
+    numbers: whether ids are whole numbers.
+    """
 
     column: int
     columns: int
@@ -81,7 +88,10 @@ class Text(NamedTuple):
 
 
 def is_trace(path: Path) -> bool:
-    """Return whether a file is such a trace, by its name or by what it holds; a text with a mapping is a table."""
+    """Return whether a file is a trace of requests, by its name or content.
+
+    A text with a mapping is a table.
+    """
     if NAMED.search(path.name):
         return True
     head, packed, size = _head(path)
@@ -106,7 +116,10 @@ def read(path: Path, watch: Watch = unwatched) -> RequestTrace:
 
 
 def _head(path: Path) -> tuple[bytes, bool, int]:
-    """Return a file's first bytes, unpacked if it is gzipped, whether it is, and its size; raises BadFile."""
+    """Return a file's first bytes, unpacked if gzipped, whether it is gzipped, and its size.
+
+    Raises BadFile.
+    """
     with opened(path) as file:
         head, size = file.read(HEAD), path.stat().st_size
     if not head.startswith(GZIP):
@@ -118,33 +131,33 @@ def _head(path: Path) -> tuple[bytes, bool, int]:
 
 
 def is_oracle_general(head: bytes, size: int) -> bool:
-    """Return whether a file of this size that begins with `head` has requests in it: their next ones are proof."""
+    """Return whether a file of this size that begins with `head` is oracleGeneral, by its next requests."""
     count = len(head) // REQUEST.itemsize
     if count < 2 or size % REQUEST.itemsize:
         return False
     requests = np.frombuffer(head, REQUEST, count)
     following = requests["next"].astype(np.int64)
     ordered = bool((requests["time"][1:] >= requests["time"][:-1]).all())
-    return ordered and bool(_behind(following, 0).all()) and _is_proven(requests["id"], following)
+    return ordered and bool(_is_later(following, 0).all()) and _is_proven(requests["id"], following)
 
 
-def _behind(following: Any, start: int) -> Flags:
-    """Return which next requests, of those from `start` on, are later ones, or will never be."""
-    later = (following > start + np.arange(len(following))) & (following < MOST)
-    return np.asarray(later | _never(following))
+def _is_later(following: Any, start: int) -> Flags:
+    """Return flags of next requests, from request `start` on, that are later or never come."""
+    is_later_request = (following > start + np.arange(len(following))) & (following < MOST)
+    return np.asarray(is_later_request | _is_last(following))
 
 
-def _never(following: Any) -> Flags:
+def _is_last(following: Any) -> Flags:
     return np.asarray((following == -1) | (following == -2) | (following >= NEVER))
 
 
 def _is_proven(ids: Any, following: Ints) -> bool:
-    """Return whether all next requests among these are for the same object, numbered from 0 or, as usual, from 1.
+    """Return whether all next requests among these are for the same object, numbered from 0 or 1.
 
-    There must be one at least, unless none of the requests has a next one.
+    At least one next request must be among these, unless none of the requests has a next one.
     """
     if not ((following > 0) & (following < len(ids))).any():
-        return bool(_never(following).all())
+        return bool(_is_last(following).all())
     for base in (0, 1):
         places = np.flatnonzero((following > 0) & (following - base < len(ids)))
         if np.array_equal(ids[places], ids[following[places] - base]):
@@ -153,22 +166,22 @@ def _is_proven(ids: Any, following: Ints) -> bool:
 
 
 def _check(name: str, requests: Any, watch: Watch) -> None:
-    """Raise BadFile with the first request whose next one cannot be."""
+    """Raise BadFile with the first request whose next request is no later request."""
     for low in range(0, len(requests), ROWS):
         part = requests[low : low + ROWS]
-        behind = _behind(part["next"], low)
+        is_later = _is_later(part["next"], low)
         touched(part.nbytes)
-        if not behind.all():
-            row = low + int(behind.argmin())
+        if not is_later.all():
+            row = low + int(is_later.argmin())
             following = int(requests["next"][row])
             follows = f"request {figures.count(row + 1)} has number {figures.count(following)} for its object's next one"
-            where = f"{name}: {follows}, which is not behind it"
-            raise BadFile(f"{where}; the file is damaged, or no oracleGeneral: time, id, size, next request in 24 bytes each.")
+            fault = f"{name}: {follows}, which is not behind it"
+            raise BadFile(f"{fault}; the file is damaged, or no oracleGeneral: time, id, size, next request in 24 bytes each.")
         watch(low / len(requests), f"checking {name}")
 
 
 def text_of(head: bytes) -> Text | None:
-    """Return where the ids stand in a text that begins so, None for one that is no trace of requests."""
+    """Return the ids' place in a text that begins with `head`, None for other texts."""
     try:
         text = head[: -3 if len(head) >= HEAD else None].decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -184,14 +197,17 @@ def text_of(head: bytes) -> Text | None:
 
 
 def _is_one_id(rows: FirstRows) -> bool:
-    """Return whether lines of one cell are ids: whole numbers, perhaps below a name, or words that come back."""
+    """Return whether lines of one cell are ids.
+
+    Ids are whole numbers, perhaps below a name, or words with repeats.
+    """
     ids = [row[0] for row in rows.rows]
     if all(map(_is_number, ids)):
-        return not rows.header or _plain(rows.header[0]).endswith("id") or _plain(rows.header[0]) in IDS
+        return not rows.header or _plain_name(rows.header[0]).endswith("id") or _plain_name(rows.header[0]) in IDS
     return not rows.header and len(set(ids)) < len(ids) and all(TOKEN.fullmatch(word) and "::" not in word for word in ids)
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     return re.sub(r"\W+", "_", name.lower())
 
 
@@ -200,25 +216,31 @@ def _is_number(cell: str) -> bool:
 
 
 def _column(rows: FirstRows) -> int | None:
-    """Return the column of ids: named so beside a time and a size, or without a header proven by the numbers of next requests."""
-    names = [_plain(name) for name in rows.header]
+    """Return the number of the column of ids, or None.
+
+    The header names a column of ids, a time and a size; without a header the numbers of next requests are proof.
+    """
+    names = [_plain_name(name) for name in rows.header]
     if not {*names}.isdisjoint(TIMES) and not {*names}.isdisjoint(SIZES) and {*names} <= KNOWN:
         return next((names.index(name) for name in IDS if name in names), None)
     return 1 if not names and rows.width == 4 and _is_converted(rows.rows) else None
 
 
 def _is_converted(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows are time, id, size and next request, as libCacheSim's converter writes them."""
+    """Return whether rows are time, id, size and next request, as libCacheSim's converter writes rows."""
     if not all(cell.removeprefix("-").isdecimal() and len(cell) < 20 for row in rows for cell in (row[0], row[2], row[3])):
         return False
     times, following = (np.array([int(row[column]) for row in rows], dtype=np.int64) for column in (0, 3))
-    ordered, behind = bool((np.diff(times) >= 0).all()), bool(_behind(following, 0).all())
-    return ordered and behind and _is_proven(np.array([row[1] for row in rows]), following)
+    ordered, is_later = bool((np.diff(times) >= 0).all()), bool(_is_later(following, 0).all())
+    return ordered and is_later and _is_proven(np.array([row[1] for row in rows]), following)
 
 
 def _ids_of_text(path: Path, name: str, text: Text, watch: Watch) -> Any:
-    """Return the ids of a text: whole numbers as they are, others by their hash; in memory, or beyond a bound mapped."""
-    held = Samples([np.zeros(0, np.uint64)])
+    """Return the ids of a text: whole numbers unchanged, other ids by their hash.
+
+    The ids are in memory, or beyond a bound mapped.
+    """
+    samples = Samples([np.zeros(0, np.uint64)])
     with opened(path) as file:
         blocks = Blocks(name, file, path.stat().st_size, watch=watch)
         try:
@@ -226,28 +248,31 @@ def _ids_of_text(path: Path, name: str, text: Text, watch: Watch) -> Any:
                 skipped = number == 0 and text.header
                 rows = block.partition(b"\n")[2] if skipped else block
                 if rows.strip():
-                    held.add(_tokens(name, rows, blocks.line + skipped, text))
-            return held.whole(watch)[0]
+                    samples.add(_tokens(name, rows, blocks.line + skipped, text))
+            return samples.whole(watch)[0]
         except MemoryError as error:
             raise too_large(name) from error
 
 
 def _tokens(name: str, rows: bytes, line: int, text: Text) -> Words:
-    """Return the ids of a block of lines that begins at `line`; raises BadFile with the line of what is none."""
+    """Return the ids of a block of lines that begins at `line`.
+
+    Raises BadFile with the line of a bad id.
+    """
     import pyarrow  # late: Arrow takes a third of a second
     from pyarrow import csv
 
     from ..ids import tokens
 
     names = [str(column) for column in range(text.columns)]
-    wanted = pyarrow.uint64() if text.numbers else pyarrow.string()
+    id_type = pyarrow.uint64() if text.numbers else pyarrow.string()
     try:
         table = csv.read_csv(
             pyarrow.BufferReader(rows),
             csv.ReadOptions(use_threads=False, block_size=len(rows) + 1, column_names=names),
             csv.ParseOptions(delimiter=text.delimiter or "\x1f", quote_char=False),
             csv.ConvertOptions(
-                column_types={names[text.column]: wanted}, include_columns=[names[text.column]], strings_can_be_null=False
+                column_types={names[text.column]: id_type}, include_columns=[names[text.column]], strings_can_be_null=False
             ),
         )
     except pyarrow.ArrowInvalid as error:
@@ -257,7 +282,7 @@ def _tokens(name: str, rows: bytes, line: int, text: Text) -> Words:
 
 
 def _no_request(name: str, rows: bytes, line: int, text: Text) -> BadFile:
-    """Return the refusal of the first line that has no id, or other columns than those before it."""
+    """Return the refusal of the first line without an id, or with another number of columns."""
     for number, row in enumerate(rows.decode("utf-8", "replace").split("\n"), line):
         cells = row.rstrip("\r").split(text.delimiter) if text.columns > 1 else [row.strip()]
         if row.strip() and len(cells) != text.columns:

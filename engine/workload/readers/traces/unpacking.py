@@ -1,4 +1,4 @@
-"""Unpacks a gzipped file of arrays once, so that it can be mapped, and keeps it under the digest of its packed bytes.
+"""Unpacks a gzipped file of arrays once, to map the plain file, which is kept by the digest of the packed bytes.
 
 A kept file is named `SHA256-CRC-SIZE`: of the packed bytes, and of its own. Names, times and places of packed files mean nothing.
 Each use checks the owner, the size and the CRC of the whole kept file (4 GB/s, where unpacking makes .1); what fails is unpacked
@@ -27,8 +27,8 @@ from ..samples import Watch, unwatched
 
 FOLDER = Path(".emberpool/unpacked")
 HEAD, PIECE = 1 << 20, 1 << 22
-EXPANSION = 64  # of the gzip: lengths and offsets shrink well
-FREE = 16 << 20  # what a gzip file of any size may hold
+EXPANSION = 64  # most bytes unpacked over bytes packed: lengths and offsets shrink well
+FREE = 16 << 20  # bytes that a gzip file of any size may hold
 SPARE = 64 << 20  # bytes of a disk that stay free
 MOST_KEPT = 4  # files; the one that was used longest ago goes first
 PART, LOCK = "part-", "lock"
@@ -37,7 +37,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class PackedReader:
-    """A packed file as gzip reads it: counts and hashes the bytes that went through."""
+    """A packed file that hashes the bytes which gzip reads."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.hashed = file, sha256()
@@ -50,26 +50,27 @@ class PackedReader:
 
 
 def unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], watch: Watch = unwatched) -> BinaryIO:
-    """Open the plain file of a gzipped one, unpacked once where there is room; raises BadFile and what gzip raises.
+    """Open the plain file of a gzipped one, unpacked once where there is room.
 
-    `size` tells from the first bytes unpacked how many there will be, 0 where it cannot; then there are at least those packed.
+    Raises BadFile, and the errors of gzip. `size` returns the unpacked bytes from the first ones, or 0 where they do not tell;
+    then the packed size is the least.
     """
     digest, folders = _digest(packed, name, watch), list(_folders())
     for folder in folders:
-        if kept := _kept(folder, digest, watch):
-            return kept
-    needed = max(os.fstat(packed.fileno()).st_size, _size(packed, size))
+        if kept_file := _kept_file(folder, digest, watch):
+            return kept_file
+    needed_nbytes = max(os.fstat(packed.fileno()).st_size, _size(packed, size))
     for folder in folders:
         with _locked(folder, watch) as locked:
-            if kept := _kept(folder, digest, watch):  # another process was quicker
-                return kept
-            if locked and _has_room(folder, needed):
-                return _unpack(packed, name, folder, digest, needed, watch)
-    free = ", ".join(f"{figure(_free(folder) / 2**30, 'GiB')} in {shown(folder, 60)}" for folder in folders)
-    there = f"free and writable are at most {free}" if free else "this user can write to neither"
+            if kept_file := _kept_file(folder, digest, watch):  # another process was quicker
+                return kept_file
+            if locked and _has_room(folder, needed_nbytes):
+                return _unpack(packed, name, folder, digest, needed_nbytes, watch)
+    free_text = ", ".join(f"{figure(_free_nbytes(folder) / 2**30, 'GiB')} in {shown(folder, 60)}" for folder in folders)
+    room_text = f"free and writable are at most {free_text}" if free_text else "this user can write to neither"
     raise BadFile(
-        f"{name} needs {figure(needed / 2**30, 'GiB')} to be unpacked in {FOLDER} or in the folder for temporary files, "
-        f"but {there}; make room, or name another folder as TMPDIR."
+        f"{name} needs {figure(needed_nbytes / 2**30, 'GiB')} to be unpacked in {FOLDER} or in the folder for temporary files, "
+        f"but {room_text}; make room, or name another folder as TMPDIR."
     )
 
 
@@ -83,14 +84,17 @@ def _digest(packed: BinaryIO, name: str, watch: Watch) -> str:
 
 
 def _folders() -> Iterator[Path]:
-    """Yield the folders that only this user can write to, made where they are missing."""
+    """Yield the folders for unpacked files, which only this user can write to.
+
+    Missing folders are made.
+    """
     for folder in (FOLDER.absolute(), Path(tempfile.gettempdir()) / f"emberpool-{_user()}-{FOLDER.name}"):
         with suppress(OSError):
             for place in (folder.parent, folder):
                 place.mkdir(0o700, exist_ok=True)
-            there = folder.lstat()
-            if stat.S_ISDIR(there.st_mode) and there.st_uid == _user():
-                if there.st_mode & 0o077:
+            folder_stat = folder.lstat()
+            if stat.S_ISDIR(folder_stat.st_mode) and folder_stat.st_uid == _user():
+                if folder_stat.st_mode & 0o077:
                     folder.chmod(0o700)
                 yield folder
 
@@ -99,13 +103,16 @@ def _user() -> int:
     return os.getuid()
 
 
-def _kept(folder: Path, digest: str, watch: Watch) -> BinaryIO | None:
-    """Open what was unpacked from packed bytes of this digest; None where that is missing, another user's, or altered."""
+def _kept_file(folder: Path, digest: str, watch: Watch) -> BinaryIO | None:
+    """Open the file unpacked from bytes of this digest.
+
+    The result is None if that file is missing, another user's, or altered.
+    """
     for path in folder.glob(f"{digest}-*"):
         with suppress(OSError), ExitStack() as stack:
             file = stack.enter_context(os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb", buffering=0))
             if _is_whole(file, path.name, watch):
-                os.utime(path)  # it was used last
+                os.utime(path)  # marks the latest use
                 stack.pop_all()
                 return file
         with suppress(OSError):
@@ -114,25 +121,25 @@ def _kept(folder: Path, digest: str, watch: Watch) -> BinaryIO | None:
 
 
 def _is_whole(file: BinaryIO, name: str, watch: Watch) -> bool:
-    """Return whether a kept file is this user's alone, and has the size and the CRC that its name says."""
-    there = os.fstat(file.fileno())
-    own = stat.S_ISREG(there.st_mode) and there.st_uid == _user() and not there.st_mode & 0o022
-    size = f"{there.st_size:x}"
-    return own and name.endswith(f"-{size}") and name.endswith(f"-{_checksum(file, there.st_size, watch):08x}-{size}")
+    """Return whether a kept file is this user's, with the size and CRC in its name."""
+    file_stat = os.fstat(file.fileno())
+    is_own = stat.S_ISREG(file_stat.st_mode) and file_stat.st_uid == _user() and not file_stat.st_mode & 0o022
+    size = f"{file_stat.st_size:x}"
+    return is_own and name.endswith(f"-{size}") and name.endswith(f"-{_checksum(file, file_stat.st_size, watch):08x}-{size}")
 
 
 def _checksum(file: BinaryIO, size: int, watch: Watch) -> int:
     """Return the CRC-32 of a whole file."""
-    found = 0
+    checksum = 0
     while piece := file.read(PIECE):
-        found = zlib.crc32(piece, found)
+        checksum = zlib.crc32(piece, checksum)
         watch(min(file.tell() / max(size, 1), 1.0), "checking what was unpacked before")
-    return found
+    return checksum
 
 
 @contextmanager
 def _locked(folder: Path, watch: Watch) -> Iterator[bool]:
-    """Keep other processes from unpacking into a folder; False where it cannot be written to."""
+    """Lock a folder against other processes that unpack; yield False where it is not writable."""
     with ExitStack() as stack:
         try:
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -156,30 +163,36 @@ def _lock(lock: int, watch: Watch) -> None:
             time.sleep(RETRY_SECONDS)
 
 
-def _has_room(folder: Path, needed: int) -> bool:
-    """Return whether a folder has room; files that were used longest ago go where there are too many, or room is short."""
-    kept = sorted((path for path in folder.iterdir() if path.name != LOCK), key=lambda path: path.stat().st_mtime_ns)
-    if _free(folder) + sum(path.stat().st_size for path in kept) <= needed + SPARE:
+def _has_room(folder: Path, needed_nbytes: int) -> bool:
+    """Return whether a folder has room, after removing the files used longest ago where needed.
+
+    Files are removed where there are too many, or where room is short.
+    """
+    kept_files = sorted((path for path in folder.iterdir() if path.name != LOCK), key=lambda path: path.stat().st_mtime_ns)
+    if _free_nbytes(folder) + sum(path.stat().st_size for path in kept_files) <= needed_nbytes + SPARE:
         return False
-    while kept and (len(kept) >= MOST_KEPT or _free(folder) <= needed + SPARE):
-        kept.pop(0).unlink(missing_ok=True)
-    return _free(folder) > needed + SPARE
+    while kept_files and (len(kept_files) >= MOST_KEPT or _free_nbytes(folder) <= needed_nbytes + SPARE):
+        kept_files.pop(0).unlink(missing_ok=True)
+    return _free_nbytes(folder) > needed_nbytes + SPARE
 
 
-def _free(folder: Path) -> int:
+def _free_nbytes(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def _unpack(packed: BinaryIO, name: str, folder: Path, digest: str, needed: int, watch: Watch) -> BinaryIO:
-    """Unpack into a part, and name it once gzip has checked every trailer and the packed bytes are those of the digest."""
+def _unpack(packed: BinaryIO, name: str, folder: Path, digest: str, needed_nbytes: int, watch: Watch) -> BinaryIO:
+    """Unpack into a partial file, and give the file its name once it is checked.
+
+    gzip has then checked every trailer, and the packed bytes are those of the digest.
+    """
     handle, part = tempfile.mkstemp(prefix=PART, dir=folder)
     try:
-        with os.fdopen(handle, "wb", buffering=0) as there:
+        with os.fdopen(handle, "wb", buffering=0) as plain_file:
             reader = PackedReader(packed)
-            checksum, size = _copy(reader, there, name, folder, needed, watch)
+            checksum, size = _copy(reader, plain_file, name, folder, needed_nbytes, watch)
             if reader.hashed.hexdigest() != digest:
                 raise changed(name)
-            os.fchmod(there.fileno(), 0o400)
+            os.fchmod(plain_file.fileno(), 0o400)
         os.replace(part, path := folder / f"{digest}-{checksum:08x}-{size:x}")
         return path.open("rb", buffering=0)
     except OSError as error:
@@ -190,31 +203,36 @@ def _unpack(packed: BinaryIO, name: str, folder: Path, digest: str, needed: int,
         Path(part).unlink(missing_ok=True)
 
 
-def _copy(reader: PackedReader, there: BinaryIO, name: str, folder: Path, needed: int, watch: Watch) -> tuple[int, int]:
-    """Unpack to the end of the last trailer, and return CRC-32 and size of what came out."""
-    most, checksum = max(EXPANSION * os.fstat(reader.file.fileno()).st_size, FREE), 0
+def _copy(
+    reader: PackedReader, plain_file: BinaryIO, name: str, folder: Path, needed_nbytes: int, watch: Watch
+) -> tuple[int, int]:
+    """Unpack to the end of the last trailer, and return CRC-32 and size of the plain file."""
+    max_nbytes, checksum = max(EXPANSION * os.fstat(reader.file.fileno()).st_size, FREE), 0
     reader.file.seek(0)
-    plain = gzip.GzipFile(fileobj=reader, mode="rb")  # type: ignore[call-overload]
-    while piece := plain.read(PIECE):
-        if there.tell() + len(piece) > most:
+    gzip_file = gzip.GzipFile(fileobj=reader, mode="rb")  # type: ignore[call-overload]
+    while piece := gzip_file.read(PIECE):
+        if plain_file.tell() + len(piece) > max_nbytes:
             raise BadFile(f"{name} unpacks to more than {EXPANSION} times its size, as no trace does; unpack it yourself.")
-        _write(there, piece, folder, needed)
+        _write(plain_file, piece, folder, needed_nbytes)
         checksum = zlib.crc32(piece, checksum)
-        watch(min(there.tell() / needed, 1.0), f"unpacking {figure(needed / 2**30, 'GiB')} to {shown(folder, 60)}")
-    return checksum, there.tell()
+        watch(
+            min(plain_file.tell() / needed_nbytes, 1.0),
+            f"unpacking {figure(needed_nbytes / 2**30, 'GiB')} to {shown(folder, 60)}",
+        )
+    return checksum, plain_file.tell()
 
 
-def _write(there: BinaryIO, piece: bytes, folder: Path, needed: int) -> None:
+def _write(plain_file: BinaryIO, piece: bytes, folder: Path, needed_nbytes: int) -> None:
     """Write a piece whole; raises OSError where the disk has no more room."""
-    if there.tell() > needed and _free(folder) < SPARE:
+    if plain_file.tell() > needed_nbytes and _free_nbytes(folder) < SPARE:
         raise OSError(errno.ENOSPC, "No space left on device")
-    left = memoryview(piece)
-    while left:
-        left = left[there.write(left) :]
+    unwritten = memoryview(piece)
+    while unwritten:
+        unwritten = unwritten[plain_file.write(unwritten) :]
 
 
 def _size(packed: BinaryIO, size: Callable[[bytes], int]) -> int:
     packed.seek(0)
-    with suppress(Exception):  # what is wrong with it is said when it is read whole
+    with suppress(Exception):  # faults are reported when the whole file is read
         return size(gzip.GzipFile(fileobj=packed, mode="rb").read(HEAD))
     return 0
