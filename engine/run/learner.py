@@ -38,7 +38,7 @@ class Learner:
     held_out: the samples on which the model is evaluated.
     weights, first: the present weights, and the weights before any training.
     evaluations: the numbers of trained batches after which the model is evaluated.
-    relaxed: True if a lookup may read rows from before the last update.
+    relaxed: True for a relaxed lookup, which reads rows before the last update and is corrected after it.
     batch: the next batch to train.
     flipped: the bits of the table that have flipped so far.
     resume: the part of a segment that a cancelled run had trained.
