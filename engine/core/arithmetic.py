@@ -26,7 +26,10 @@ NAMES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas": "Fle
 
 
 def elsewhere(kernels: str) -> tuple[str, ...]:
-    """Return the note on numbers that other `kernels` than this computer's have computed; () for the same."""
+    """Return the note on numbers that other `kernels` than this computer's have computed.
+
+    Return () for the same kernels.
+    """
     if kernels in ("", arithmetic()):
         return ()
     return (

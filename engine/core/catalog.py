@@ -56,7 +56,9 @@ _looked, _looking, _one_look = NO_FOLDER, False, RLock()
 
 
 class Catalogue(Mapping[str, Part], Generic[Part]):
-    """All parts of a kind by name; a part's file is read at its first use; raises BadFile.
+    """All parts of a kind by name.
+
+    A part's file is read at its first use; raises BadFile.
 
     kind: the kind, which is the folder's name.
     shape: the dataclass of a device that reads the constants.
@@ -178,7 +180,10 @@ class PartNames:
         return bare_name if BETWEEN in name and self.settled(bare_name) == name else name
 
     def refusal(self, name: str) -> str:
-        """Return why a name cannot be used although it looks like a part's; "" for any other name."""
+        """Return why a name cannot be used although it looks like a part's.
+
+        Return "" for any other name.
+        """
         if match := REFERENCE.fullmatch(name):
             return (
                 "is a part of one's own whose values are not known here; give its folder (--parts-dir, EMBERPOOL_PARTS), write "
@@ -221,7 +226,10 @@ def names(*kinds: str) -> tuple[str, ...]:
 
 
 def own_folder() -> PartsFolder:
-    """Return the user's folder of parts as of the last look; an empty one if none is given."""
+    """Return the user's folder of parts as of the last look.
+
+    Return an empty folder if none is given.
+    """
     return NO_FOLDER if not FOLDERS[1:] else _looked if _looked.path == FOLDERS[1] else look_again()
 
 
@@ -273,17 +281,20 @@ def availability(kind: str, name: str) -> Availability:
 
 
 def form(kind: str, name: str) -> str:
-    """Return the form of a part as a piece of hardware, such as "SXM"; "" if its file states none."""
+    """Return the form of a part, such as "SXM", or "" if its file states none."""
     return str(content(kind, name).get(FORM, ""))
 
 
 def listed(kind: str, name: str, key: str) -> tuple[str, ...]:
-    """Return the words of the list `key` in a part's file; () without such a list."""
+    """Return the words of the list `key` in a part's file, () without such a list."""
     return tuple(content(kind, name).get(key, ()))
 
 
 def latency_points(kind: str, name: str) -> LatencyPoints | None:
-    """Return the latencies under load of a part, None if its file has no curve; raises KeyError, BadFile."""
+    """Return the latencies under load of a part, None if its file has no curve.
+
+    Raises KeyError, BadFile.
+    """
     return _latency_points(_file((kind,), name))
 
 
@@ -316,7 +327,10 @@ class PartFile(NamedTuple):
 
 
 def _file(kinds: tuple[str, ...], name: str) -> PartFile:
-    """Return the file of a part by its name; raises KeyError, and BadFile for an own file that cannot be used."""
+    """Return the file of a part by its name.
+
+    Raises KeyError, and BadFile for an own file that cannot be used.
+    """
     if path := _files(FOLDERS[0], kinds).get(name):
         return PartFile(path)
     folder = own_folder()
@@ -335,7 +349,7 @@ def kinds() -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _files(folder: Path, kinds: tuple[str, ...]) -> Mapping[str, Path]:
-    """Return the file of each shipped part by name; the names in the order file come first."""
+    """Return the file of each shipped part by name, names in the order file first."""
     files_by_name: dict[str, Path] = {}
     for kind in kinds:
         leading_names = _content(folder / ORDER).get(kind, ())
@@ -369,7 +383,10 @@ def _content(path: Path) -> Table:
 
 
 def _used_part_name(path: Path | str, content: Table, kind: str) -> str:
-    """Return the name of the part of another kind that a part's file names; raises BadFile."""
+    """Return the name of the part of another kind that a part's file names.
+
+    Raises BadFile.
+    """
     name = content.get(kind)
     if name not in names(kind) and not known.find((kind,), str(name)):
         complaint = f"names the {kind} {name!r}, which has no file" if kind in content else f"does not name its {kind}"

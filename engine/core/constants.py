@@ -63,7 +63,10 @@ class Constant:
         return replace(self, switch=switch, others=tuple(constants))
 
     def assumed(self, assumption: float) -> "Constant":
-        """Return the constant with an assumed value and its range widened to it; raises BadKnob for a divisor near 0."""
+        """Return the constant with an assumed value and its range widened to it.
+
+        Raises BadKnob for a divisor near 0.
+        """
         minimum = least_of(self.unit) if self.unit in (*DIVISORS, *COUNTS) else 0
         if assumption < minimum and not (self.zero and assumption == 0):
             assumption_text = f"machine.assume gives {self.name} {assumption:g} {self.unit}"
@@ -82,8 +85,9 @@ class Constant:
         return replace(self, years=tuple(prices))
 
     def in_year(self, year: int) -> "Constant":
-        """Return the price of a year, or of the nearest year with a wider range; the later of two as near.
+        """Return the price of a year, or of the nearest year with a wider range.
 
+        Of two years equally near, the later one counts.
         Each year between divides the low end and multiplies the high end by WIDER; the source says so.
         """
         return _in_year(self, year)

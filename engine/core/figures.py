@@ -55,13 +55,19 @@ def with_error(number: float | None, error: float | None) -> str:
 
 
 def decimals(error: float) -> int:
-    """Return the decimal places of a number that is known to a positive standard error; negative left of the point."""
+    """Return the decimal places of a number that is known to a positive standard error.
+
+    The number is negative left of the point.
+    """
     digits, _, power = f"{error:.1e}".partition("e")
     return (float(digits) <= 3.5) - int(power)
 
 
 def percent(share: float | None) -> str:
-    """Return a share in percent in three significant digits: "99 %", "0.53 %"; nothing but all is "100 %"."""
+    """Return a share in percent in three significant digits: "99 %", "0.53 %".
+
+    Only the whole is "100 %".
+    """
     if share is None or share != share:
         return NOTHING
     if abs(share) < NOISE:
@@ -77,7 +83,10 @@ def factor(ratio: float) -> str:
 
 
 def count(number: float, noun: str = "", plural: str = "") -> str:
-    """Return a whole number with its noun: "1 batch", "4,000 batches"; the plural ends in s unless it is given."""
+    """Return a whole number with its noun: "1 batch", "4,000 batches".
+
+    The plural ends in s unless it is given.
+    """
     return f"{number:,.0f} {noun if number == 1 else plural or noun + 's' * bool(noun)}".rstrip()
 
 

@@ -1,4 +1,7 @@
-"""The task graph of one batch: tasks, their devices and their predecessors; `check` is its grammar."""
+"""The task graph of one batch: tasks, their devices and their predecessors.
+
+`check` is its grammar.
+"""
 
 from dataclasses import dataclass
 from math import inf
@@ -148,7 +151,10 @@ def _check_lanes(graph: TaskGraph) -> None:
 
 
 def _check_log(graph: TaskGraph, log: str) -> None:
-    """Check that the tasks persist each step of the log once, and no other step; recovery finds persists by these marks."""
+    """Check that the tasks persist each step of the log once, and no other step.
+
+    Recovery finds persists by these marks.
+    """
     system_text = f"a system of log {log!r}" if log else "a system without a log"
     for task in graph.tasks:
         if task.persists and task.persists not in STEPS[log]:

@@ -116,7 +116,10 @@ def _is_constant(member: Any) -> bool:
 
 
 def _remove_outdated(folder: str, kernel: str, digest: str) -> None:
-    """Remove cache files of a kernel's earlier sources; a process that still runs these compiles again."""
+    """Remove cache files of a kernel's earlier sources.
+
+    A process that still runs these compiles again.
+    """
     with suppress(OSError):
         for file in Path(folder).glob(f"{kernel}*"):
             if not file.name.startswith(kernel + digest):

@@ -1,5 +1,6 @@
-"""Memoise a function on exactly the knobs that it reads; a stand-in for the scenario records them.
+"""Memoise a function on exactly the knobs that it reads.
 
+A stand-in for the scenario records them.
 A stage is a function of a scenario, of a group of its knobs, or of its settled part. The stage is computed with a stand-in that
 notes each knob that the stage reads; another scenario with the same values of these knobs gets the same answer. A stage that
 reads one knob more by accident is computed more often, never wrongly.
@@ -135,12 +136,18 @@ def remembered(
 
 
 class Answers(dict[Any, Any]):
-    """A stage's answers by the values read at the same paths, and their total size; written under the lock alone."""
+    """A stage's answers by the values read at the same paths, and their total size.
+
+    Written under the lock alone.
+    """
 
     held = 0
 
     def keep(self, values: Any, answer: Any, amount: int, max_size: int) -> None:
-        """Keep an answer unless these values have one; first drop all others if their size has reached `max_size`."""
+        """Keep an answer unless these values have one.
+
+        First drop all others if their size has reached `max_size`.
+        """
         if self.held >= max_size:
             self.clear()
             self.held = 0

@@ -29,7 +29,10 @@ def physical() -> int:
 
 
 def demand(nbytes: float, subject: str, remedy: str) -> None:
-    """Raise NoRoom if this computer cannot hold `nbytes` at once; the sentence names their `subject` and the remedy."""
+    """Raise NoRoom if this computer cannot hold `nbytes` at once.
+
+    The sentence names their `subject` and the remedy.
+    """
     if nbytes > physical():
         installed_gib = physical() / GiB
         raise NoRoom(

@@ -11,7 +11,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RowMix:
-    """Sizes of rows in bytes, ascending, and the share of rows that have each; the shares sum to 1."""
+    """Sizes of rows in bytes, ascending, and the share of rows that have each.
+
+    The shares sum to 1.
+    """
 
     sizes: tuple[int, ...]
     shares: tuple[float, ...]
@@ -21,7 +24,10 @@ RowBytes = int | RowMix
 
 
 def mixed(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
-    """Return the mix of rows of some `sizes` with the number of rows of each; one number if only one size has rows."""
+    """Return the mix of rows of some `sizes` with the number of rows of each.
+
+    Return one number if only one size has rows.
+    """
     weight: dict[int, float] = {}
     for size, row_weight in zip(sizes, weights, strict=True):
         weight[int(size)] = weight.get(int(size), 0.0) + float(row_weight)

@@ -102,7 +102,10 @@ class Persist(Work):
 
 @dataclass(frozen=True)
 class Move(Work):
-    """Carry `nbytes` line by line over a link that needs no software; each line waits for the memory `out_of` too."""
+    """Carry `nbytes` line by line over a link that needs no software.
+
+    Each line waits for the memory `out_of` too.
+    """
 
     nbytes: Amount
     out_of: str = ""
@@ -110,7 +113,10 @@ class Move(Work):
 
 @dataclass(frozen=True)
 class Copy(Work):
-    """Carry `nbytes` over a link by software; each of `handoffs` is a synchronisation, a copy call and a dispatch."""
+    """Carry `nbytes` over a link by software.
+
+    Each of `handoffs` is a synchronisation, a copy call and a dispatch.
+    """
 
     nbytes: Amount
     handoffs: Amount = 0.0
@@ -126,7 +132,10 @@ class Direct(Work):
 
 @dataclass(frozen=True)
 class Fetch(Work):
-    """Carry `nbytes`, summed over all GPUs, between nodes and embedding servers; each GPU uses its own network card."""
+    """Carry `nbytes`, summed over all GPUs, between nodes and embedding servers.
+
+    Each GPU uses its own network card.
+    """
 
     nbytes: Amount
 
@@ -280,7 +289,10 @@ def written(work: Work) -> Amount:
 
 
 def cross_parameters(width: int, ranks: tuple[int, ...]) -> int:
-    """Return the number of weights and biases of a cross network on `width` features; a rank of 0 is a full matrix."""
+    """Return the number of weights and biases of a cross network on `width` features.
+
+    A rank of 0 is a full matrix.
+    """
     return sum((2 * rank if rank else width) * width + width for rank in ranks)
 
 

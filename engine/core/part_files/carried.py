@@ -31,8 +31,9 @@ def written(part: OwnPart) -> str:
 
 
 def read(text: str, kinds: Collection[str]) -> tuple[OwnPart, dict[str, Any]]:
-    """Return the part that a text carries, and its parsed content, not yet checked; raises BadInput.
+    """Return the part that a text carries, and its parsed content, not yet checked.
 
+    Raises BadInput.
     Parts that this part uses must be known already.
     """
     match = WRITTEN.fullmatch(text)

@@ -14,7 +14,10 @@ NEEDED = ("loads", "latencies", "unit", "confidence", "source")
 
 
 class LatencyPoints(NamedTuple):
-    """Latencies [ns] at rising loads, which are shares of the bandwidth; straight lines join the points."""
+    """Latencies [ns] at rising loads, which are shares of the bandwidth.
+
+    Straight lines join the points.
+    """
 
     loads: tuple[float, ...]
     latencies: tuple[float, ...]

@@ -73,7 +73,10 @@ NO_FOLDER = PartsFolder()
 
 
 def look(path: Path, shelf: Shelf, last_look: PartsFolder = NO_FOLDER) -> PartsFolder:
-    """Return the folder as it is now, or `last_look` itself if no file has changed; its parts become known."""
+    """Return the folder as it is now, or `last_look` itself if no file has changed.
+
+    Its parts become known.
+    """
     files, misplaced = _files(path, shelf.kinds)
     states: dict[Path, FileState] = {}
     for file in files.values():

@@ -48,7 +48,10 @@ _writing = Lock()  # readers need no lock: a known part stays in its place or mo
 
 
 def add(parts: Iterable[OwnPart]) -> None:
-    """Make parts known, or known for longer; beyond MOST_KNOWN the parts added longest ago are dropped."""
+    """Make parts known, or known for longer.
+
+    Beyond MOST_KNOWN the parts added longest ago are dropped.
+    """
     with _writing:
         for part in parts:
             key = (part.kind, part.reference)

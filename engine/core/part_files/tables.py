@@ -67,7 +67,10 @@ class Quantity:
 
 
 def quantity(name: str, unit: str, default: Constant | None = None, **options: Any) -> Any:
-    """Declare a dataclass field that is a constant of a part's file; see Quantity for the keywords."""
+    """Declare a dataclass field that is a constant of a part's file.
+
+    See Quantity for the keywords.
+    """
     if default is None:
         return field(metadata={"quantity": Quantity(name, unit, **options)})
     default_constant = replace(
@@ -77,7 +80,10 @@ def quantity(name: str, unit: str, default: Constant | None = None, **options: A
 
 
 def optional_price(unit: str, name: str = "price", zero: bool = False) -> Any:
-    """Declare a dataclass field that is a price; a part for which none is published has None."""
+    """Declare a dataclass field that is a price.
+
+    A part for which none is published has None.
+    """
     return field(default=None, kw_only=True, metadata={"quantity": Quantity(name, unit, zero=zero, optional=True)})
 
 
@@ -104,7 +110,10 @@ def check_form(path: Path | str, content: Table, forms: tuple[str, ...]) -> None
 
 
 def check_words(path: Path | str, key: str, word_list: Any, allowed: Sequence[str]) -> None:
-    """Raise BadFile if a list has words that are not allowed; no allowed words mean that any name will do."""
+    """Raise BadFile if a list has words that are not allowed.
+
+    No allowed words mean that any name will do.
+    """
     example = f'["{allowed[0]}"], of {words(allowed)}' if allowed else '["NAME"]'
     is_word_list = (
         isinstance(word_list, list) and word_list and all(isinstance(word, str) and WORD.fullmatch(word) for word in word_list)
@@ -116,7 +125,10 @@ def check_words(path: Path | str, key: str, word_list: Any, allowed: Sequence[st
 
 
 def constant(path: Path | str, quantity: Quantity, table: Any) -> Constant:
-    """Read a constant's table, and the values of other sources in its key `others`; raises BadFile."""
+    """Read a constant's table, and the values of other sources in its key `others`.
+
+    Raises BadFile.
+    """
     extra_keys = ("others",) * bool(quantity.switch) + ("year", "years") * (quantity.unit in MONEY)
     known_keys(
         path,

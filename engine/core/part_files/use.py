@@ -13,7 +13,10 @@ MOST_CARRIED = 32
 
 
 def use(path: Path | None) -> None:
-    """Use the parts of a folder from now on, or of none with None; raises BadFile if one of its files cannot be used."""
+    """Use the parts of a folder from now on, or of none with None.
+
+    Raises BadFile if one of its files cannot be used.
+    """
     folders = catalog.FOLDERS
     catalog.FOLDERS = (catalog.FOLDERS[0], *((path.absolute(),) if path else ()))
     try:
@@ -48,7 +51,10 @@ def changed(parts: Iterable[OwnPart]) -> Iterator[str]:
 
 @contextmanager
 def used(path: Path | None) -> Iterator[None]:
-    """Use the parts of a folder in the block; with None the present folder, read anew. Raises BadFile."""
+    """Use the parts of a folder in the block.
+
+    With None the present folder is read anew. Raises BadFile.
+    """
     folders = catalog.FOLDERS
     try:
         if path:
@@ -61,7 +67,10 @@ def used(path: Path | None) -> Iterator[None]:
 
 
 def accept(texts: Iterable[str], limit: int = MOST_CARRIED) -> tuple[OwnPart, ...]:
-    """Make the parts that texts carry known, and return the parts; raises BadInput if a text is no valid part."""
+    """Make the parts that texts carry known, and return the parts.
+
+    Raises BadInput if a text is no valid part.
+    """
     parts: list[OwnPart] = []
     for text in texts:
         if len(parts) == limit:
