@@ -72,7 +72,10 @@ def poisoned(scenario: Scenario, strike: Strike, outage: Outage) -> Damage:
 
 
 def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints) -> None:
-    """Lose the line; in a logged row the line lies wholly in the row, if any logged row holds a whole line."""
+    """Lose the line.
+
+    In a logged row the line lies wholly in the row, if any logged row holds a whole line.
+    """
     if damage.where == "row log":
         return media.poison(layout.row_slots[damage.turn % len(layout.row_slots)].payload)
     if damage.where == "mlp log":

@@ -33,7 +33,10 @@ def events(segment: Segment) -> tuple[PersistEvent, ...]:
 
 
 def surviving_events(m: Machine, segment: Segment, outage: Outage) -> tuple[PersistEvent, ...]:
-    """Return the cut segment's persists; persists under way finish if the fault spared all parts that they need."""
+    """Return the cut segment's persists.
+
+    Persists under way finish if the fault spared all parts that they need.
+    """
     lost_parts = outage.strikes[0].kind.destroys
     return tuple(replace(e, done=1.0) if not lost_parts & _needs(m, e.op) else e for e in events(segment))
 
@@ -54,7 +57,9 @@ def recovered_state(
     changes: Mapping[int, BatchChange],
     flipped: tuple[Bit, ...],
 ) -> Recovered:
-    """Tear and damage the medium as the fault did, then recover; raises CannotRun if nothing can be restored.
+    """Tear and damage the medium as the fault did, then recover.
+
+    Raises CannotRun if nothing can be restored.
 
     trained_start: the state at the checkpoint: table, perhaps the sizes of its rows, MLP bytes; not yet reader and seeds.
     changes: the changes of the trained batches, by batch of the run.

@@ -34,7 +34,10 @@ class Cut:
 
 
 def cut(timeline: Timeline, cut_seconds: float) -> Cut:
-    """Return the cut of a timeline at `cut_seconds`; a task that ends exactly then has ended."""
+    """Return the cut of a timeline at `cut_seconds`.
+
+    A task that ends exactly then has ended.
+    """
     committed = newest_commit(timeline, cut_seconds)
     checkpoint_batch = max(committed - 1, 0)
     return Cut(
@@ -75,7 +78,10 @@ def newest_commit(timeline: Timeline, seconds: float) -> int:
 
 
 def _flagged_mlp(timeline: Timeline, checkpoint_batch: int) -> int:
-    """Return the newest MLP log that a commit before `checkpoint_batch` has flagged; 0 is the first checkpoint's."""
+    """Return the newest MLP log that a commit before `checkpoint_batch` has flagged.
+
+    0 is the first checkpoint's log.
+    """
     commit, log = _task(timeline, "commit"), _task(timeline, "mlp log")
     if commit is None or log is None or checkpoint_batch == 0:
         return 0

@@ -66,7 +66,10 @@ def apart(scenarios: Sequence[Scenario]) -> list[Scenario]:
 
 
 def sharing(scenarios: Sequence[Scenario]) -> str:
-    """Return the sentence with the number of trainings that these full runs share; "" if each run needs its own."""
+    """Return the sentence with the number of trainings that these full runs share.
+
+    Return "" if each run needs its own.
+    """
     trained = [scenario for scenario in scenarios if scenario.run.training]
     num_trainings = len(apart(trained))
     if num_trainings == len(trained):
@@ -75,7 +78,10 @@ def sharing(scenarios: Sequence[Scenario]) -> str:
 
 
 def _laws(scenarios: Sequence[Scenario]) -> float:
-    """Return the number of different traffic laws among the points, from a sample; a sweep of machines has few."""
+    """Return the number of different traffic laws among the points, from a sample.
+
+    A sweep of machines has few laws.
+    """
     sample = [scenarios[i] for i in range(0, len(scenarios), max(1, len(scenarios) // SAMPLE))]
     different = len({(scenario.system, scenario.model, scenario.data, scenario.policy) for scenario in sample})
     return different if 2 * different <= len(sample) else len(scenarios) * different / len(sample)

@@ -57,13 +57,19 @@ class Learner:
 
 
 def advance(learner: Learner, m: Machine, end_batch: int, on_batch: OnBatch, flips: tuple[Flip, ...]) -> tuple[Learner, Trained]:
-    """Train up to the start of `end_batch`, with flipping bits; return the learner there and the trained stretch."""
+    """Train up to the start of `end_batch`, with flipping bits.
+
+    Return the learner there and the trained stretch.
+    """
     stretch = _train(learner, m, end_batch, on_batch, flips)
     return replace(remember(learner, m, flips), weights=stretch.weights, batch=end_batch, resume=None), stretch
 
 
 def straight(learner: Learner, end_batch: int, on_batch: OnBatch, keep: Numbers = NONE, record: Numbers = NONE) -> Trained:
-    """Train up to the start of `end_batch` without a flip; see `train` for `keep` and `record`."""
+    """Train up to the start of `end_batch` without a flip.
+
+    See `train` for `keep` and `record`.
+    """
     return train(
         learner.shape,
         learner.weights,
@@ -155,13 +161,19 @@ def row_spans(shape: Shape, blocks: Sequence[RowBlock]) -> tuple[tuple[int, int]
 
 
 def stored_rows(shape: Shape, blocks: Sequence[RowBlock]) -> Bytes:
-    """Return rows as they are stored, (R, row bytes); flat, row after row, if tables differ in row bytes."""
+    """Return rows as they are stored, (R, row bytes).
+
+    The bytes are flat, row after row, if tables differ in row bytes.
+    """
     parts = [packed(span.precision, *block) for span, block in zip(shape.spans, blocks, strict=True)]
     return parts[0] if len(parts) == 1 else np.concatenate([part.reshape(-1) for part in parts])
 
 
 def rows_from(shape: Shape, template: Sequence[RowBlock], table_bytes: Bytes) -> tuple[RowBlock, ...]:
-    """Return the row blocks of stored bytes, the inverse of `stored_rows`; `template` has the rows of each block."""
+    """Return the row blocks of stored bytes, the inverse of `stored_rows`.
+
+    `template` has the rows of each block.
+    """
     parts = zip(shape.spans, _by_block(shape, template, table_bytes), strict=True)
     rows = (unpacked(span.precision, span.dim, part) for span, part in parts)
     return tuple(RowBlock(vectors, states.copy()) for vectors, states in rows)
@@ -228,7 +240,10 @@ def _row_numbers(learner: Learner, recorded: Recorded) -> Ints:
 
 
 def _mlp_only(stretch: Trained, n: int, learner: Learner) -> BatchChange:
-    """Return the change of an earlier batch whose MLP log is still under way; its rows are already durable."""
+    """Return the change of an earlier batch whose MLP log is still under way.
+
+    Its rows are already durable.
+    """
     mlp = _mlp_bytes(stretch.kept[n].mlp, stretch.kept[n].mlp_state)
     no_rows = stored_rows(learner.shape, [RowBlock(*(part[:0] for part in block)) for block in learner.weights.blocks])
     return BatchChange(np.empty(0, np.int64), no_rows, no_rows, mlp, mlp)

@@ -23,7 +23,10 @@ MOST_ATTEMPTS = 10_000
 
 @dataclass(frozen=True)
 class Attempt:
-    """Seconds in each phase of one attempt at recovery; an interrupted attempt has only the time before its end."""
+    """Seconds in each phase of one attempt at recovery.
+
+    An interrupted attempt has only the time before its end.
+    """
 
     detect: float
     repair: float
@@ -70,14 +73,20 @@ class Outage:
 
     @property
     def interrupted(self) -> tuple[float, ...]:
-        """The share of the restore that each interrupted attempt had done; attempts before the restore are left out."""
+        """The share of the restore that each interrupted attempt had done.
+
+        Attempts before the restore are left out.
+        """
         return tuple(attempt.restore / self.restore for attempt in self.attempts[:-1] if attempt.restore)
 
 
 def outage(
     m: Machine, traffic: Traffic, segment: Segment, strike: Strike, upcoming_faults: UpcomingFaults, number: int
 ) -> Outage:
-    """Return the outage after the strike that cut a segment; `number` counts the outages of the run from 0."""
+    """Return the outage after the strike that cut a segment.
+
+    `number` counts the outages of the run from 0.
+    """
     recovery = _recovery(m, traffic, segment, strike)
     restoring = timeline(recover(m.settled, recovery), m.devices, 1)
     faults, strikes, attempts = m.scenario.faults, [strike], list[Attempt]()
@@ -123,8 +132,9 @@ def persistence_model(scenario: Scenario, strike: Strike) -> str:
 
 
 def _recovery(m: Machine, traffic: Traffic, segment: Segment, strike: Strike) -> RecoveryWork:
-    """Return the amounts of a recovery: the rows of the newest committed batch; none without a log.
+    """Return the amounts of a recovery: the rows of the newest committed batch.
 
+    Without a log no rows are read.
     The tables are verified if the policy always does so, or if the device counts a dirty shutdown.
     """
     committed = segment.cut.committed if segment.cut else -1

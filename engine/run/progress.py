@@ -50,7 +50,10 @@ SHOWN = 300
 
 
 class Meter:
-    """A meter that counts batches done of `total` and collects the training curve; other steps only change the note."""
+    """A meter that counts batches done of `total` and collects the training curve.
+
+    Other steps only change the note.
+    """
 
     def __init__(self, watcher: Watcher | None, total: int) -> None:
         self.watcher, self.total, self.done = watcher, max(total, 1), 0
@@ -79,7 +82,10 @@ class Meter:
 
 
 def reading(watcher: Watcher | None) -> Callable[[float, str], None]:
-    """Return a function that reports the share of a file that is read; raises Cancelled when the watcher asks to stop."""
+    """Return a function that reports the share of a file that is read.
+
+    Raises Cancelled when the watcher asks to stop.
+    """
     meter = Meter(watcher, READING)
 
     def watch(share: float, words: str) -> None:

@@ -76,7 +76,10 @@ Resolve = Callable[[Segment, Outage | None, State], tuple[Resumption, State]]
 
 
 def run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
-    """Run all batches of `traffic`; `resolve` recovers each cut segment and carries the learner's state on."""
+    """Run all batches of `traffic`.
+
+    `resolve` recovers each cut segment and carries the learner's state on.
+    """
     fault_free, upcoming_faults = schedule(m, traffic), UpcomingFaults(m.scenario)
     segments: list[Segment] = []
     crashes: list[Crash] = []

@@ -99,7 +99,10 @@ class SegmentSchedule:
             self.line, self.count = None, max(self.count // 2, num_begun)
 
     def fill(self, seconds: float) -> None:
-        """Let the batches under way finish, then take a full checkpoint; do nothing if they are the last ones."""
+        """Let the batches under way finish, then take a full checkpoint.
+
+        Do nothing if they are the last ones.
+        """
         num_begun = max(self.begun(seconds), 1)
         if num_begun < self.batches and self.pause is None:
             self.batches, self.slow = num_begun, self.slow[:num_begun]
@@ -133,7 +136,10 @@ class SegmentSchedule:
 
 
 def follow(course: SegmentSchedule, upcoming_faults: UpcomingFaults) -> tuple[Segment, Strike | None]:
-    """Follow a segment to its end or to the strike that stops it; bits that flipped in the outage before belong to it."""
+    """Follow a segment to its end or to the strike that stops it.
+
+    Bits that flipped in the outage before belong to the segment.
+    """
     flipping, upcoming_faults.flipped = [Flip(course.begin, course.first, course.first - 1)] * upcoming_faults.flipped, 0
     while (strike := upcoming_faults.next) is not None and not course.over(strike.at):
         upcoming_faults.take(strike)

@@ -82,7 +82,10 @@ class FunctionalClass:
 
 
 def functional_class(scenario: Scenario) -> FunctionalClass | None:
-    """Return the class of a scenario's full run; None without training, or if faults may change the weights."""
+    """Return the class of a scenario's full run.
+
+    Return None without training, or if faults may change the weights.
+    """
     if not scenario.run.training:
         return None
     try:
@@ -173,7 +176,10 @@ def run_and_learn(
 
 
 def _untrained_to_its_end(m: Machine, traffic: Traffic) -> Run | None:
-    """Return the run without training; None if the run does not complete, or if its faults may change the weights."""
+    """Return the run without training.
+
+    Return None if the run does not complete, or if its faults may change the weights.
+    """
     try:
         untrained_run, _ = run(m, traffic, None, untrained(m))
     except CannotRun:
@@ -183,7 +189,10 @@ def _untrained_to_its_end(m: Machine, traffic: Traffic) -> Run | None:
 
 
 def untrained(m: Machine) -> Resolve[None]:
-    """Return a function that recovers segments without training; without a log the run starts again at batch 0."""
+    """Return a function that recovers segments without training.
+
+    Without a log the run starts again at batch 0.
+    """
 
     def resolve(segment: Segment, outage: Outage | None, state: None) -> tuple[Resumption, None]:
         if outage is None:
@@ -204,7 +213,10 @@ def shared_outcome(
     shelf: TrainingShelf,
     resume: StoppedRun | None = None,
 ) -> TrainingOutcome:
-    """Return the training outcome of a completed run of the class; raises CannotRun if the class cannot be trained."""
+    """Return the training outcome of a completed run of the class.
+
+    Raises CannotRun if the class cannot be trained.
+    """
     ends = tuple(_ends(finished_run))
     training = shelf.get(training_class.name)
     if training is None:
@@ -216,8 +228,9 @@ def shared_outcome(
 
 
 def _ends(finished_run: Run) -> Iterator[tuple[int, float]]:
-    """Yield (batch, its end [s of the run]) of all ended batches; a batch that is run again comes again.
+    """Yield (batch, its end [s of the run]) of all ended batches.
 
+    A batch that is run again comes again.
     A batch whose flags became durable just before a fault counts, although the batch had not ended.
     """
     crashes = iter(finished_run.crashes)
@@ -233,7 +246,10 @@ def _ends(finished_run: Run) -> Iterator[tuple[int, float]]:
 def _trained(
     training_class: FunctionalClass, file: Recording | None, meter: Meter, ends: dict[int, float], resume: StoppedRun | None
 ) -> Training:
-    """Train the class without a fault; `ends` are the final end of each batch [s], for the progress."""
+    """Train the class without a fault.
+
+    `ends` are the final end of each batch [s], for the progress.
+    """
     class_scenario = training_class.scenario
     batch_source, batches = source(class_scenario, file), num_batches(class_scenario, file)
     scored_from_batch, predictions = last_pass(class_scenario, batch_source, batches), dict[int, Prediction]()

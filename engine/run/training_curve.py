@@ -129,7 +129,10 @@ def _sizes(weights: Weights) -> list[tuple[int, ...]]:
 
 
 def scaled_learner(scenario: Scenario, batch_source: Source, batches: int, meter: Meter, relaxed: bool) -> Learner:
-    """Return an untrained learner with every row that the run touches; raises CannotRun without room in memory."""
+    """Return an untrained learner with every row that the run touches.
+
+    Raises CannotRun without room in memory.
+    """
     held_out = batch_source.held_out()
 
     def ids(n: int) -> Ints:

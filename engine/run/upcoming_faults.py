@@ -41,7 +41,10 @@ class UpcomingFaults:
             )
 
     def stops(self, strike: Strike) -> bool:
-        """Return whether the strike stops the job; a flipped bit does so only if rows have checksums."""
+        """Return whether the strike stops the job.
+
+        A flipped bit does so only if rows have checksums.
+        """
         return (strike.fault != FULL_SPEED and strike.kind.stops) or (self._checked and flips(strike))
 
     @property
