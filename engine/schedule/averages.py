@@ -120,7 +120,10 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
 
 @inner
 def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: int, averages: Averages) -> Any:
-    """Enter a machine's averages over the batches after the first two; return the share of them in which a rolling log ran."""
+    """Enter a machine's averages over the batches after the first two.
+
+    Return the share of them in which a rolling log ran.
+    """
     batches, width, stale, log_batches = len(state.stale), len(graph.tasks), 0, 0.0
     window_batches = batches - 2 if batches > 2 else batches
     averaged = window_batches + stretch.times * (stretch.last - stretch.first)
@@ -155,7 +158,10 @@ def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: in
 
 @shared
 def _last_task(graph: Template, state: ScheduleState, n: int) -> Any:
-    """Return the flat index of the foreground task of batch n that ends last; the first one of equals."""
+    """Return the flat index of the foreground task of batch n that ends last.
+
+    Return the first one of several that end together.
+    """
     last_task: Any = NOBODY
     width = len(graph.tasks)
     for k in range(width):

@@ -1,4 +1,7 @@
-"""The costs of a plan's demands on the devices of many machines; devices of one kind are computed at once."""
+"""The costs of a plan's demands on the devices of many machines.
+
+Devices of one kind are computed at once.
+"""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -31,8 +34,9 @@ class Costs(NamedTuple):
 
 
 def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, stores: bool) -> Costs:
-    """Return the costs of works on devices of one kind; a cost that all devices share is one column.
+    """Return the costs of works on devices of one kind.
 
+    A cost that all devices share is one column.
     `stores` is True for devices whose media store bytes.
     """
     column, tables, width, groups = np.empty((3, len(works), len(devices)), dtype=np.int64), list[Floats](), 0, stacked(devices)

@@ -89,7 +89,10 @@ AVERAGES, RUNS, TIMELINES = range(3)  # details to observe of each point
 
 
 def design_point(scenario: Scenario, plan_batches: Callable[[Settled], PlannedBatches]) -> DesignPoint | NotScheduled:
-    """Settle a scenario, build its devices and plan its batches; or return why the scenario cannot run."""
+    """Settle a scenario, build its devices and plan its batches.
+
+    Return NotScheduled with the reasons if the scenario cannot run.
+    """
     try:
         settled = settle(scenario)
         m = machine_of(settled)
@@ -138,7 +141,10 @@ def evaluate(
 
 
 def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], detail: int) -> Iterator[tuple[list[int], Observed]]:
-    """Yield (numbers of some machines, their observations); machines with the very same devices are scheduled once."""
+    """Yield (numbers of some machines, their observations).
+
+    Machines with the very same devices are scheduled once.
+    """
     demand_costs, machine_index = layout.taken(machines)
     queued = layout.log_queues_at(demand_costs)
     for demand in np.unique(queued):

@@ -8,7 +8,10 @@ from .machine import Machine
 
 
 def slow_devices(m: Machine) -> Mapping[str, Device]:
-    """Return the device that `faults.fail_slow_device` names at its slow speed; none if the system lacks the device."""
+    """Return the device that `faults.fail_slow_device` names at its slow speed.
+
+    The mapping is empty if the system lacks the device.
+    """
     faults = m.scenario.faults
     memory = {"hbm": "gpu", "servers": "remote"}.get(m.system.memory, m.system.memory)
     candidates = {"memory": (memory,), "link": ("cxl", "pcie", "network"), "gpu": ("gpu",)}[faults.fail_slow_device]

@@ -92,7 +92,10 @@ class PlanLayout:
         return self.queued[demand]
 
     def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
-        """Return the costs of devices, each demand's side by side; costs of few devices are remembered."""
+        """Return the costs of devices, each demand's side by side.
+
+        Costs of few devices are remembered.
+        """
         identities = tuple(map(id, devices))
         if identities in self.costs:
             return self.costs[identities][1]
@@ -105,7 +108,10 @@ class PlanLayout:
 
 
 def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: Stretch = ONCE) -> PlanLayout:
-    """Lay out a plan of `batches` batches on the named devices; the batches of `stretch` are repeated."""
+    """Lay out a plan of `batches` batches on the named devices.
+
+    The batches of `stretch` are repeated.
+    """
     kind, example = _kinds(graph, batches)
     tasks = tuple(
         replace(task, demands=tuple(_demand_by_kind(example, batches, demand) for demand in task.demands)) for task in graph.tasks
@@ -169,7 +175,10 @@ def _distinct(rows: Floats) -> tuple[Ints, Ints]:
 
 
 def _varies(amount: Any, batches: int) -> bool:
-    """Return whether an amount has a value for each batch; a tuple describes the work, such as the widths of layers."""
+    """Return whether an amount has a value for each batch.
+
+    A tuple describes the work, such as the widths of layers.
+    """
     return isinstance(amount, np.ndarray) and amount.shape == (batches,)
 
 

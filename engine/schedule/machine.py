@@ -87,7 +87,10 @@ def _catalogue() -> tuple[str, ...]:
 
 
 def schedule(m: Machine, traffic: Traffic, reference: Timeline | None = None, slow: Slow | None = None) -> Timeline:
-    """Plan and schedule the batches of `traffic`, some perhaps slow; the log queues as in the timeline `reference`."""
+    """Plan and schedule the batches of `traffic`, some perhaps slow.
+
+    The log queues as in the timeline `reference`.
+    """
     graph = m.system.graph(m.settled, traffic)
     if reference is None:
         check(graph, frozenset(m.devices), m.log_policy.log)
@@ -110,12 +113,18 @@ def sized_scenario(scenario: Scenario) -> Scenario:
 
 
 def expected_line(m: Machine, batches: int | None = None) -> Timeline:
-    """Schedule batches of expected accesses, as many as the steady state needs; the scenario must fit its machine."""
+    """Schedule batches of expected accesses, as many as the steady state needs.
+
+    The scenario must fit its machine.
+    """
     return schedule(m, expected_traffic(m.settled, batches or steady_window(m.log_policy)))
 
 
 def run_line(m: Machine) -> Timeline:
-    """Schedule the window of a scenario's run with expected accesses; its averages are those of an estimate."""
+    """Schedule the window of a scenario's run with expected accesses.
+
+    Its averages are those of an estimate.
+    """
     s, amounts = m.scenario, expected_amounts(m.settled)
     batches, stretch = run_window(m.log_policy, s.run.batches, unlike(amounts, s.data.batch_size))
     traffic = dealt(amounts, s.data.batch_size, batches)
@@ -133,8 +142,9 @@ def _node_knobs(scenario: Scenario, count: int) -> dict[str, Any]:
 
 @remembered()
 def fewest_nodes(scenario: Scenario, system: System, max_nodes: int = MOST_NODES) -> int | None:
-    """Return the fewest nodes whose memories hold the model; None if the model needs more than `max_nodes`.
+    """Return the fewest nodes whose memories hold the model.
 
+    Return None if the model needs more than `max_nodes`.
     The fullest part of any plan holds at least an even share, so the search begins with even shares, which need no planner.
     """
     evenly = with_values(scenario, {"policy.sharding": EVEN, "policy.plan": ""})

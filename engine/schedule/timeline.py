@@ -167,7 +167,10 @@ def work_done(line: Timeline, end_seconds: Until) -> WorkDone:
 
 
 def fraction_done(timeline: Timeline, end_seconds: Until) -> Floats:
-    """Return the share of each task's work done by `end_seconds`, (N, K), summed over instants; 0 for skipped logs."""
+    """Return the share of each task's work done by `end_seconds`, (N, K), summed over instants.
+
+    Return 0 for skipped logs.
+    """
     instant, start, end, durations = np.reshape(end_seconds, (-1, 1, 1)), timeline.start, timeline.end, timeline.durations
     spent = np.where(
         np.isnan(end),

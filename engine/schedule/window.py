@@ -32,8 +32,9 @@ def steady_window(log_policy: LogPolicy) -> int:
 
 
 def run_window(log_policy: LogPolicy, batches: int, unlike_shares: Sequence[float] = ()) -> Window:
-    """Return the window of a run of `batches` batches; with a repeated stretch, the rest of the last turn is in it too.
+    """Return the window of a run of `batches` batches.
 
+    With a repeated stretch, the rest of the last turn is in it too.
     `unlike_shares` are the shares of batches that differ from the others; the stretch holds nearly the same shares.
     """
     steady_batches, turn, edges = steady_window(log_policy), log_policy.mlp_staleness_bound + 1, 2 + 2 * EDGE

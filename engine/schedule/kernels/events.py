@@ -28,7 +28,10 @@ def _push(state: ScheduleState, line: int, flat: int) -> None:
 
 @inner
 def _pop(state: ScheduleState, line: int) -> Any:
-    """Take the task of the queue that was ready first; of equals the one of the earlier batch, then position."""
+    """Take the task of the queue that was ready first.
+
+    Ties go to the earlier batch, then to the earlier position.
+    """
     earliest = 0
     for i in range(1, state.queued[line]):
         a, b = state.queue[line, i], state.queue[line, earliest]
@@ -43,7 +46,10 @@ def _pop(state: ScheduleState, line: int) -> Any:
 
 @inner
 def _release(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, clock: float) -> None:
-    """Release the followers of task k of a batch; `cause` is the flat index of the task after which they start."""
+    """Release the followers of task k of a batch.
+
+    `cause` is the flat index of the task after which they start.
+    """
     task = graph.tasks[k]
     for i in range(task.same, task.stop if batch + 1 < len(state.stale) else task.next):
         follower_batch, follower = batch + (i >= task.next), graph.followers[i]
@@ -145,7 +151,10 @@ def _settle(graph: Template, state: ScheduleState, clock: float) -> None:
 
 @inner
 def _finish(graph: Template, state: ScheduleState, server: int, clock: float) -> int:
-    """Complete the server's task; return 1, or 0 for a rolling log, which is not counted."""
+    """Complete the server's task.
+
+    Return 1, or 0 for a rolling log, which is not counted.
+    """
     lane, width = state.servers[server], len(graph.tasks)
     flat, lane.running = lane.running, -1
     lane.last = flat
@@ -192,7 +201,10 @@ def _run_apart(graph: Template, state: ScheduleState, k: int) -> None:
 
 @inner
 def advance(graph: Template, state: ScheduleState) -> int:
-    """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
+    """Run the schedule to its end.
+
+    Returns 0, 1 for a deadlock or 2 for too many ready tasks.
+    """
     batches, counted_tasks = len(state.stale), len(graph.tasks) - (graph.roll >= 0)
     for k in range(len(graph.tasks)):
         counted_tasks -= graph.tasks[k].apart

@@ -111,7 +111,10 @@ class Taken(NamedTuple):
     idle_watts: Floats
 
     def of(self, machines: Ints) -> "Taken":
-        """Return the costs on some of the machines; `take` keeps the layout that kernels are compiled for."""
+        """Return the costs on some of the machines.
+
+        `take` keeps the layout that kernels are compiled for.
+        """
         column, watts = self.column.take(machines, axis=2), (device_watts.take(machines, axis=1) for device_watts in self[3:])
         return Taken(column, self.costs, self.written, *watts)
 
@@ -148,7 +151,10 @@ def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Average
 
 
 def begin(template: Template) -> ScheduleState:
-    """Return the state before the first task; a relaxed log counts the first checkpoint as its newest."""
+    """Return the state before the first task.
+
+    A relaxed log counts the first checkpoint as its newest.
+    """
     tasks, servers = np.zeros(template.batches * len(template.tasks), RUN), np.zeros(template.servers, SERVER)
     queue, queued = np.zeros((2 * template.servers, QUEUE), dtype=np.int64), np.zeros(2 * template.servers, dtype=np.int64)
     stale, log_seconds = np.zeros(template.batches, dtype=np.int64), np.zeros(template.batches)
