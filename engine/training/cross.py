@@ -30,7 +30,10 @@ class Crossed(NamedTuple):
 
 
 def forward_cross(layers: Sequence[CrossLayer], features: Singles, precision: str) -> tuple[Singles, list[Crossed]]:
-    """Return (B, F) output and the values of each layer; operands of products are rounded to a precision."""
+    """Return (B, F) output and the values of each layer.
+
+    Operands of products are rounded to a precision.
+    """
     x, layer_outputs = features, list[Crossed]()
     for layer in layers:
         narrowed = x if layer.narrow is None else operand(x, precision) @ operand(layer.narrow, precision).T

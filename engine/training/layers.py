@@ -12,8 +12,9 @@ from .weights import Layer
 
 
 def forward(layers: Sequence[Layer], x: Singles, last_relu: bool, precision: str) -> list[Singles]:
-    """Return the input and every layer's (B, out) output, after a ReLU; the last layer has one only if `last_relu`.
+    """Return the input and every layer's (B, out) output, after a ReLU.
 
+    The last layer has one only if `last_relu`.
     Here and below, operands of products are rounded to a precision.
     """
     outputs = [x]
@@ -165,7 +166,10 @@ def interact_back(shape: Shape, vectors: Singles, gradient: Singles) -> Singles:
 
 @entry
 def _products(vectors: Singles, output: Singles) -> None:
-    """Write dense vectors and products; a row of products is summed column by column, so it vectorises in a fixed order."""
+    """Write dense vectors and products.
+
+    A row of products is summed column by column, so it vectorises in a fixed order.
+    """
     count, dim = vectors.shape[1:]
     columns = np.empty((dim, count), np.float32)
     row = np.empty(count, np.float32)

@@ -66,7 +66,10 @@ class Room(NamedTuple):
 
 
 def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
-    """Return `batch` with the places of its rows; raises CannotRun for a row that does not exist."""
+    """Return `batch` with the places of its rows.
+
+    Raises CannotRun for a row that does not exist.
+    """
     places, size, lookup_start = local(shape, weights, batch.ids), len(batch.labels), 0
     lookups = []
     for first_row, place in zip(first_places(weights.blocks)[:-1], placed(shape), strict=True):
@@ -82,8 +85,9 @@ def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
 
 
 def _feature_starts(place: PlacedSpan, starts: Ints | None, size: int) -> Ints:
-    """Return the bag starts of features that share the tables of a span; they divide a sample's lookups among them.
+    """Return the bag starts of features that share the tables of a span.
 
+    They divide a sample's lookups among them.
     The bags are those of a batch of `features` times as many samples.
     """
     if starts is None:
@@ -178,7 +182,10 @@ def _pool(
 
 @entry
 def _sort_by_row(places: Places, pooling: Ints, starts: Ints | None, batch_size: int, row_uses: Uses, room: Room) -> int:
-    """Sort each table's lookups by place, stably, and mark the start of each place; return the number of places."""
+    """Sort each table's lookups by place, stably, and mark the start of each place.
+
+    Return the number of places.
+    """
     table_start, num_rows, keys = 0, 0, room.keys
     for t in range(pooling.size):
         count = batch_size * pooling[t] if starts is None else starts[(t + 1) * batch_size] - table_start

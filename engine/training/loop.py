@@ -200,7 +200,9 @@ def evaluate(shape: Shape, weights: Weights, batch: LocalBatch, chunk: int = CHU
 
 
 def auc(labels: Singles, logits: Singles | Floats) -> float | None:
-    """Return the chance that a click's logit exceeds a non-click's, ties counting half; None without both.
+    """Return the chance that a click's logit exceeds a non-click's, ties counting half.
+
+    Return None without both.
 
     Exact: pairs are counted in integers (Mann and Whitney, 1947).
     """
@@ -214,7 +216,10 @@ def auc(labels: Singles, logits: Singles | Floats) -> float | None:
 
 
 def auc_error(area: float | None, labels: Singles) -> float | None:
-    """Return the standard error of an AUC over samples with these labels; None if `sampling_error` gives None."""
+    """Return the standard error of an AUC over samples with these labels.
+
+    Return None if `sampling_error` gives None.
+    """
     clicks = int(np.count_nonzero(labels > 0.5))
     return None if area is None else sampling_error(area, clicks, len(labels) - clicks)
 

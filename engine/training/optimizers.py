@@ -41,8 +41,9 @@ class Rule(NamedTuple):
 
 
 def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
-    """Return the rule of the run's batch `batch`; Adam's correction is PyTorch's, with `epsilon` uncorrected for rows.
+    """Return the rule of the run's batch `batch`.
 
+    Adam's correction is PyTorch's, with `epsilon` uncorrected for rows.
     Dense layers have no rows: row-wise Adagrad is Adagrad there.
     """
     kind, epsilon = OPTIMIZERS.index(optimizer), EPSILON
@@ -100,7 +101,10 @@ def _sum(total: Any, samples: Slots, first_sample: Index, end_sample: Index, gra
 
 @inner
 def _scale(state: Any, step: Any, rule: Rule) -> None:
-    """Scale a row's gradient to its step, in place; row-wise Adagrad adds the mean of the squared elements to its state."""
+    """Scale a row's gradient to its step, in place.
+
+    Row-wise Adagrad adds the mean of the squared elements to its state.
+    """
     factor = rule.rate
     if rule.kind == ROWWISE:
         square = np.float32(0.0)

@@ -68,13 +68,19 @@ def unpacked(precision: str, dim: int, rows: Bytes) -> tuple[Singles, Singles]:
 
 
 def _whole_scales(table: Singles, scale: Singles) -> Singles:
-    """Return (R, dim) elements divided by their row's scale and rounded; 0 where the scale is 0."""
+    """Return (R, dim) elements divided by their row's scale and rounded.
+
+    Return 0 where the scale is 0.
+    """
     return np.rint(np.divide(table, scale, out=np.zeros_like(table), where=scale > 0))
 
 
 @inner
 def _round_bits(vector: Any, word: np.uint64, cut: np.uint32) -> None:
-    """Round each element at random to a fraction `cut` bits shorter; an element beyond the largest becomes infinite."""
+    """Round each element at random to a fraction `cut` bits shorter.
+
+    An element beyond the largest becomes infinite.
+    """
     low = (np.uint32(1) << cut) - np.uint32(1)
     for d in range(vector.size):
         word += GOLDEN
@@ -101,7 +107,10 @@ def _round_half(vector: Any, word: np.uint64) -> None:
 
 @inner
 def _round_scaled(vector: Any, state: Any, word: np.uint64) -> None:
-    """Round each element at random to -127..127 scales; the scale, the last word of the state, is set from the row."""
+    """Round each element at random to -127..127 scales.
+
+    The scale, the last word of the state, is set from the row.
+    """
     largest = np.float32(0.0)
     for d in range(vector.size):
         largest = max(largest, np.abs(vector[d]))

@@ -17,7 +17,10 @@ FOR_READING, IN_ALL_CACHES, DATA = 0, 3, 1
 
 @inner
 def fetch(vectors: Singles, places: Places, position: Index) -> None:
-    """Prefetch the row of the place AHEAD of `position`, or the last one; results stay the same."""
+    """Prefetch the row of the place AHEAD of `position`, or the last one.
+
+    Results stay the same.
+    """
     row = places[min(position + AHEAD, places.size - 1)]
     for d in range(0, vectors.shape[1], LINE):
         _prefetch(vectors, row, d)

@@ -267,7 +267,10 @@ def scaled(scenario: Scenario, touched_rows: Ints) -> Shape:
 
 
 def scale_note(shape: Shape) -> str:
-    """Return the sentence on the difference between the trained and the timed model; '' if there is none."""
+    """Return the sentence on the difference between the trained and the timed model.
+
+    Return '' if there is none.
+    """
     parts = []
     if shape.width_divisor > 1:
         parts.append(f"hidden MLP widths{' and cross ranks' if any(shape.ranks) else ''} divided by {shape.width_divisor}")
@@ -297,7 +300,10 @@ def larger_budget(scenario: Scenario) -> float | None:
 
 
 def with_larger_budget(scenario: Scenario) -> Scenario:
-    """Return a scenario with the step budget that its training needs; the scenario itself if its budget is enough."""
+    """Return a scenario with the step budget that its training needs.
+
+    Return the scenario itself if its budget is enough.
+    """
     budget = larger_budget(scenario)
     return with_values(scenario, {"run.step_budget_GFLOP": budget}) if budget else scenario
 

@@ -41,7 +41,10 @@ PENDING = 1 << 22  # limit of ids that are gathered before they are merged: 32 M
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guide:
-    """An index of sorted rows: bucket b begins at place `first[b]`; an id is in bucket `id >> shift`."""
+    """An index of sorted rows: bucket b begins at place `first[b]`.
+
+    An id is in bucket `id >> shift`.
+    """
 
     first: Places
     shift: int
@@ -57,7 +60,10 @@ def guide(rows: Ints) -> Guide:
 
 @entry
 def find(rows: Ints, bucket_starts: Places, shift: int, ids: Ints, places: Places) -> int:
-    """Write the place of each id into `places`; return the position of the first id that is not in `rows`, or -1."""
+    """Write the place of each id into `places`.
+
+    Return the position of the first id that is not in `rows`, or -1.
+    """
     last_bucket = np.uint64(bucket_starts.size - 1)
     for position in range(ids.size):
         row_id = ids[position]
@@ -92,7 +98,10 @@ MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engin
 
 
 class RowBlock(NamedTuple):
-    """Rows of a span of tables: (R, dim) vectors, and (R, words) optimizer states; int8 rows have their scale as last word."""
+    """Rows of a span of tables: (R, dim) vectors, and (R, words) optimizer states.
+
+    Int8 rows have their scale as last word.
+    """
 
     vectors: Singles
     states: Singles
@@ -100,7 +109,9 @@ class RowBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """All that a step reads and changes in place; the caller that makes the weights owns them.
+    """All that a step reads and changes in place.
+
+    The caller that makes the weights owns them.
 
     rows: the sorted global rows that exist, (R,).
     guide: the index of `rows`.
@@ -135,7 +146,10 @@ class DenseLayers(NamedTuple):
 
 
 def initial(shape: Shape, touched_rows: Ints, seed: int) -> Weights:
-    """Return the weights before the first batch; `touched_rows` are global rows in any order, perhaps with duplicates."""
+    """Return the weights before the first batch.
+
+    `touched_rows` are global rows in any order, perhaps with duplicates.
+    """
     end = int(offsets(shape)[-1])
     if touched_rows.size and not 0 <= int(touched_rows.min()) <= int(touched_rows.max()) < end:
         reach = f"from {touched_rows.min()} to {touched_rows.max()}"
@@ -227,7 +241,10 @@ def first_places(blocks: Sequence[RowBlock]) -> list[int]:
 
 
 def local(shape: Shape, weights: Weights, ids: Ints) -> Places:
-    """Return the places of global `ids` in `weights.rows`; raises CannotRun for a row that does not exist."""
+    """Return the places of global `ids` in `weights.rows`.
+
+    Raises CannotRun for a row that does not exist.
+    """
     rows = fold(shape, ids)
     places = np.empty(rows.size, np.uint32)
     missing_position = find(weights.rows, weights.guide.first, weights.guide.shift, rows, places)

@@ -61,7 +61,10 @@ class Looked:
 
 
 def looked(rows: Ints, batch: Batch, bags: Ints) -> Looked:
-    """Look up a batch in sorted `rows`; `bags` are the (T+1,) offsets of tables in a sample, if all samples are alike."""
+    """Look up a batch in sorted `rows`.
+
+    `bags` are the (T+1,) offsets of tables in a sample, if all samples are alike.
+    """
     size = len(batch.labels)
     lengths = np.repeat(np.diff(bags), size) if batch.starts is None else np.diff(batch.starts)
     samples = np.repeat(np.tile(np.arange(size), len(bags) - 1), lengths)
@@ -109,7 +112,10 @@ def step(model: Regression, lookups: Looked) -> None:
 
 @lru_cache(maxsize=4)
 def yardsticks(scenario: Scenario, path: Path | None = None) -> Yardsticks:
-    """Train the regression on a scenario's batches, of the data file `path` if given; raises CannotRun for too many."""
+    """Train the regression on a scenario's batches, of the data file `path` if given.
+
+    Raises CannotRun for too many.
+    """
     file = formats.read(path) if path else None
     origin, batches = source(scenario, file), num_batches(scenario, file)
     bags = np.concatenate(([0], np.cumsum(per_table(scenario.model, "pooling"), dtype=np.int64)))
@@ -125,7 +131,10 @@ def yardsticks(scenario: Scenario, path: Path | None = None) -> Yardsticks:
 
 
 def _curves(scenario: Scenario, origin: Source, batches: int, bags: Ints) -> list[tuple[float, tuple[tuple[int, float], ...]]]:
-    """Return for each rate the AUC after each evaluation's number of batches; 0.5 if the AUC is undefined."""
+    """Return for each rate the AUC after each evaluation's number of batches.
+
+    Return 0.5 if the AUC is undefined.
+    """
     held_out = origin.held_out()
     rows = rows_of((held_out.ids, *(origin.ids(n) for n in range(batches))))
     models = [regression(rate, len(rows), held_out.dense.shape[1]) for rate in RATES]
