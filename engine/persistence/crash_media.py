@@ -64,7 +64,10 @@ class CrashMedia(FunctionalMedia):
         return self.volatile[address : address + nbytes].tobytes()
 
     def store(self, address: int, content: Bytes) -> None:
-        """Write from the host; volatile until flushed and fenced, unless the model is durable at once."""
+        """Write from the host.
+
+        The bytes are volatile until flushed and fenced, unless the model is durable at once.
+        """
         write = self._write(address, content, device=False)
         self._stores[self.operations] = [write]
         for line in range(address // LINE, -(-write.stop // LINE)):
@@ -91,7 +94,10 @@ class CrashMedia(FunctionalMedia):
             self._stores |= {number: unflushed_pieces} if unflushed_pieces else {}
 
     def fence(self) -> None:
-        """Make all flushed lines and device writes durable, unless they are held; raises PowerLost at the cut."""
+        """Make all flushed lines and device writes durable, unless they are held.
+
+        Raises PowerLost at the cut.
+        """
         if self._held:
             return
         self._check(0, 0)

@@ -108,7 +108,10 @@ class MediumLayout:
 
     @property
     def unlike(self) -> bool:
-        """True if rows differ in size; their values then are flat bytes, row by row, instead of (rows, row_bytes)."""
+        """True if rows differ in size.
+
+        Their values then are flat bytes, row by row, instead of (rows, row_bytes).
+        """
         return isinstance(self.row_bytes, tuple)
 
     @property
@@ -208,7 +211,10 @@ class MediumLayout:
             start = end
 
     def logged_rows(self, payload: bytes) -> Ints:
-        """Return the row numbers at the start of a row log; their count follows from the rows' sizes."""
+        """Return the row numbers at the start of a row log.
+
+        Their count follows from the rows' sizes.
+        """
         if len(self.spans) == 1:
             return np.frombuffer(payload, "<i8", len(payload) // self.spans[0].entry_bytes).astype(np.int64)
         smallest_entry = min(span.entry_bytes for span in self.spans)

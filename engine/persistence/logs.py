@@ -1,5 +1,6 @@
-"""The two logs: undo keeps the values before a batch, redo the values after it; both have the same four steps.
+"""The two logs: undo keeps the values before a batch, redo the values after it.
 
+Both have the same four steps.
 Order of batch n: log_rows, log_mlp, commit, rewrite. Undo logs the state at the batch's start: old values are durable before
 a row changes in place, so an unfinished batch can be undone. Redo logs the state after the batch: new values are durable before
 a row changes at home, so a finished batch can be repeated. The redo log of batch n stays until the home writes of n+1 begin:
@@ -21,7 +22,10 @@ from .records import Pending, RecordKind, Stamp
 
 @dataclass(frozen=True)
 class LogOrder:
-    """One of the two logs: the `kind` of its row records; they resume `ahead` batches after the logged batch (0 or 1)."""
+    """One of the two logs: the `kind` of its row records.
+
+    They resume `ahead` batches after the logged batch (0 or 1).
+    """
 
     kind: RecordKind
     ahead: int
@@ -31,7 +35,10 @@ class LogOrder:
         return protocol.log_rows(media, layout, self.kind, batch + self.ahead, rows, values)
 
     def commit(self, media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
-        """Set both flags; `mlp` is None while the MLP log goes on. Undo then deletes the previous batch's checkpoint."""
+        """Set both flags.
+
+        `mlp` is None while the MLP log goes on. Undo then deletes the previous batch's checkpoint.
+        """
         protocol.commit(media, layout, rows, mlp, stamp)
         if not self.ahead:
             protocol.release(media, layout, rows, mlp)
@@ -39,7 +46,10 @@ class LogOrder:
     def rewrite(
         self, media: Media, layout: MediumLayout, log: Pending, mlp: Pending | None, rows: Ints, new_values: NDArray[Any]
     ) -> None:
-        """Write the rows of a committed log; redo first frees the previous log, whose home writes have ended."""
+        """Write the rows of a committed log.
+
+        Redo first frees the previous log, whose home writes have ended.
+        """
         if self.ahead:
             protocol.release(media, layout, log, mlp)
         protocol.write_rows(media, layout, rows, new_values)

@@ -16,7 +16,10 @@ HEALTH = 4096 - LINE  # the device's line: its first word counts dirty shutdowns
 
 
 class PowerLost(Exception):
-    """Raised by a medium that loses power in an operation; control flow, not a user's error."""
+    """Raised by a medium that loses power in an operation.
+
+    This is control flow, not a user's error.
+    """
 
 
 class Media(Protocol):
@@ -43,7 +46,10 @@ class Media(Protocol):
         """Write from the near-data logic; needs no flush."""
 
     def poisoned(self, address: int, nbytes: int) -> bool:
-        """Return whether a line of the range has lost its content; such a range must not be loaded."""
+        """Return whether a line of the range has lost its content.
+
+        Such a range must not be loaded.
+        """
 
 
 class NearData:
@@ -71,7 +77,10 @@ def octets(content: bytes | NDArray[Any]) -> Bytes:
 
 
 class FunctionalMedia:
-    """A medium of bytes with poisoned lines; `content` is a size or an image, which is copied."""
+    """A medium of bytes with poisoned lines.
+
+    `content` is a size or an image, which is copied.
+    """
 
     def __init__(self, content: int | Bytes) -> None:
         self.durable: Bytes = np.zeros(content, np.uint8) if isinstance(content, int) else content.copy()

@@ -66,7 +66,10 @@ def declare(media: Media, layout: MediumLayout, mlp: bytes | NDArray[Any], posit
 
 
 def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Position, table: int) -> None:
-    """Make the table, whose digest is `table`, and `mlp` the checkpoint at `position`; release older records."""
+    """Make the table, whose digest is `table`, and `mlp` the checkpoint at `position`.
+
+    Release older records.
+    """
     rows = records.begin(media, layout.row_slots, RecordKind.ROWS_CHECKPOINT, position.batch)
     parameters = records.begin(media, layout.mlp_slots, RecordKind.MLP_CHECKPOINT, position.mlp_batch)
     parameters = records.append(media, parameters, mlp)
@@ -75,7 +78,10 @@ def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Positio
 
 
 def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, rows: Ints, values: NDArray[Any]) -> Pending:
-    """Write row numbers and their values, row after row, to a free slot; `batch` is the batch to resume at."""
+    """Write row numbers and their values, row after row, to a free slot.
+
+    `batch` is the batch to resume at.
+    """
     if rows.size > layout.max_log_rows:
         raise CannotRun(
             f"persistence.max_log_rows={layout.max_log_rows} cannot hold the {rows.size} rows of one batch; "
@@ -94,7 +100,10 @@ def log_mlp(
     stop: int | None = None,
     pending: Pending | None = None,
 ) -> Pending:
-    """Write the MLP's bytes up to `stop`, from the end of `pending`; a log in pieces may span batches."""
+    """Write the MLP's bytes up to `stop`, from the end of `pending`.
+
+    A log in pieces may span batches.
+    """
     pending = pending or records.begin(media, layout.mlp_slots, RecordKind.MLP, batch)
     return records.append(media, pending, octets(mlp)[pending.nbytes : stop])
 
@@ -130,7 +139,10 @@ def clear(media: Media, slots: Iterable[Slot]) -> None:
 
 
 def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[Any]) -> None:
-    """Write rows at home in the table, and flush each line once; they are durable after the next fence."""
+    """Write rows at home in the table, and flush each line once.
+
+    They are durable after the next fence.
+    """
     if not rows.size:
         return
     addresses = iter(layout.places(rows)[0].tolist())
@@ -191,7 +203,10 @@ def is_dirty(media: Media) -> bool:
 
 
 def accept_dirty(media: Media) -> None:
-    """Note that recovery has handled the dirty shutdowns so far; durable with the next fence, harmless if lost before."""
+    """Note that recovery has handled the dirty shutdowns so far.
+
+    The note is durable with the next fence, and harmless if lost before.
+    """
     put(media, SEEN, octets(media.load(HEALTH, WORD)))
 
 

@@ -27,7 +27,10 @@ FREE = np.zeros(LINE, np.uint8)
 
 
 class RecordKind(IntEnum):
-    """The kind of a record; a checkpoint of the rows has no payload, since the table itself is its content."""
+    """The kind of a record.
+
+    A checkpoint of the rows has no payload, since the table itself is its content.
+    """
 
     UNDO_ROWS = 1
     REDO_ROWS = 2
@@ -76,7 +79,10 @@ class Record:
 
 
 def begin(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int) -> Pending:
-    """Claim a free slot for a record, by turns; raises CannotRun if all slots are in use."""
+    """Claim a free slot for a record, by turns.
+
+    Raises CannotRun if all slots are in use.
+    """
     turns = [slots[(batch + turn) % len(slots)] for turn in range(len(slots))]
     for slot in turns:
         if is_free(media, slot):
@@ -100,7 +106,10 @@ def append(media: Media, pending: Pending, piece: Bytes) -> Pending:
 
 
 def seal(media: Media, pending: Pending, stamp: Stamp) -> None:
-    """Set the record's flag, once its payload is durable; the flag is durable after the next fence."""
+    """Set the record's flag, once its payload is durable.
+
+    The flag is durable after the next fence.
+    """
     kind_and_size = pending.kind << KIND_SHIFT | pending.nbytes
     fields = FIELDS.pack(
         *(word ^ VEIL for word in (MAGIC, pending.batch, kind_and_size, stamp.reader, *stamp.seed, stamp.digest))
@@ -114,7 +123,10 @@ def is_free(media: Media, slot: Slot) -> bool:
 
 
 def drop(media: Media, slot: Slot) -> None:
-    """Release a slot that is in use, by clearing its flag; durable after the next fence."""
+    """Release a slot that is in use, by clearing its flag.
+
+    The release is durable after the next fence.
+    """
     if not is_free(media, slot):
         put(media, slot.header, FREE)
 
@@ -127,8 +139,9 @@ def superseded(media: Media, slots: Sequence[Slot], successor: Pending) -> list[
 
 
 def is_complete(media: Media, slot: Slot) -> bool:
-    """Return whether the slot's flag is complete, or its line is lost; a torn flag has words of zeros.
+    """Return whether the slot's flag is complete, or its line is lost.
 
+    A torn flag has words of zeros.
     A complete flag without an intact record is a sign of damage, not of a crash.
     """
     return media.poisoned(slot.header, LINE) or all(WORDS.unpack(media.load(slot.header, LINE)))

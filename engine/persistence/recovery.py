@@ -49,8 +49,9 @@ class Recovered:
 
 
 def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
-    """Repair the medium and read the state back; the MLP may be `staleness_bound` batches older, 0 is strict.
+    """Repair the medium and read the state back.
 
+    The MLP may be `staleness_bound` batches older, 0 is strict.
     `scan` says if the whole table is verified only after a dirty shutdown, or always. Raises CannotRun if no valid checkpoint is
     left, if lost lines of the table cannot be restored, or if the table does not have the digest in the log.
     """
