@@ -26,7 +26,10 @@ ENDLESS = "it does not end"
 
 
 class NoEnd(BaseException):
-    """Raised when a run of the protocol does not end; no Exception, so that no handler inside the run catches it."""
+    """Raised when a run of the protocol does not end.
+
+    NoEnd is no Exception, so that no handler inside the run catches it.
+    """
 
 
 class NoVerdict(BaseException):

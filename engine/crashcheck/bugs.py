@@ -1,4 +1,7 @@
-"""Seeded bugs: protocols broken on purpose to test the checker; `hunt` explores until the checker finds the bug."""
+"""Seeded bugs: protocols broken on purpose to test the checker.
+
+`hunt` explores until the checker finds the bug.
+"""
 
 import importlib.util
 import sys

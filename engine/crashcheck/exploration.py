@@ -45,7 +45,10 @@ def explore(
     bug: str = "",
     evidence: str = "",
 ) -> CrashReport:
-    """Explore a configuration on the medium that `wrap` makes; replay lines name `bug`; its `evidence` ends the search."""
+    """Explore a configuration on the medium that `wrap` makes; replay lines name `bug`.
+
+    Its `evidence` ends the search.
+    """
     variant = configuration(variant) if isinstance(variant, str) else variant
     if variant.size == FAR:
         return _explore_far(variant, wrap, seed, bug)
@@ -64,7 +67,10 @@ def explore(
 
 
 def _explore_far(variant: Configuration, wrap: Wrap | None, seed: int, bug: str) -> CrashReport:
-    """Run far rows once; the medium makes each write durable at once, so persistence models make no difference."""
+    """Run far rows once.
+
+    The medium makes each write durable at once, so persistence models make no difference.
+    """
     report, started = CrashReport(1, 1, 1, configurations={variant.name}), perf_counter()
     line = f"v1:{variant.name}~adr{f'~{bug}' if bug else ''}:{seed}:0:run"
     try:
@@ -113,7 +119,10 @@ def _explore(search: Search, model: str) -> None:
 
 
 def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int) -> Iterator[tuple[CrashPoint, Counts]]:
-    """Yield (point, counts) of states, the simplest first; beyond `limit`, states are drawn at random instead."""
+    """Yield (point, counts) of states, the simplest first.
+
+    Beyond `limit`, states are drawn at random instead.
+    """
     for num_deviating in range(0, 3 if lines is None else lines + 1):
         number = sum(states.count_deviating(point.sizes, num_deviating) for point in points)
         if num_deviating == 2 and number > limit:
@@ -128,7 +137,10 @@ def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int
 
 
 def passing(variant: Configuration) -> Configuration:
-    """Return the configuration with batch numbers that overflow a counter; variants take turns with the counter's bits."""
+    """Return the configuration with batch numbers that overflow a counter.
+
+    Variants take turns with the counter's bits.
+    """
     same_log_variants = [candidate for candidate in configurations() if candidate.log == variant.log]
     number = same_log_variants.index(variant)
     return replace(variant, past=PASTS[(number + number // len(PASTS)) % len(PASTS)])  # each width meets several features

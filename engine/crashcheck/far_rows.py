@@ -64,8 +64,9 @@ class SparseMedia:
 
 @processor_limited
 def problem(variant: Configuration, seed: int = 0, wrap: Wrap | None = None) -> str:
-    """Train one batch on far rows, lose power after its commit, and recover; return a sentence if the table is wrong.
+    """Train one batch on far rows, lose power after its commit, and recover.
 
+    Return a sentence if the table is wrong.
     Raises NoVerdict.
     """
     rows, spans = ROWS if variant.near_data else MANY, MIXED if variant.mixed else ((NUM_ROWS, FLOAT32),)

@@ -109,7 +109,10 @@ def mismatch(reference: ReferenceRun, restored_state: Recovered, acknowledged: i
 
 
 def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
-    """Return a sentence if two intact logs of one kind belong to one batch (I7); else ""."""
+    """Return a sentence if two intact logs of one kind belong to one batch (I7).
+
+    Return "" if there are none.
+    """
     heads = [head[1:] for slot in reference.layout.slots if any(head := unpack_from("<3Q", image, slot.header))]
     if len(set(heads)) == len(heads):
         return ""

@@ -101,8 +101,9 @@ WORDS = {name: name.partition("_")[0] for name in ("relaxed", "near_data", "late
 
 
 def configurations() -> tuple[Configuration, ...]:
-    """Return the small configurations to explore; an undo log has no home writes that could be late.
+    """Return the small configurations to explore.
 
+    An undo log has no home writes that could be late.
     Each log has one configuration with Adam, and two with mixed rows: alone, and with many other features.
     """
     logs: tuple[LogName, ...] = ("undo", "redo")
@@ -139,7 +140,9 @@ def configuration(name: str) -> Configuration:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceRun:
-    """A fault-free run, whose batches b count from 0; on the medium they have the number `configuration.first` + b.
+    """A fault-free run, whose batches b count from 0.
+
+    On the medium they have the number `configuration.first` + b.
 
     configuration, layout: the variant of the protocol, and the layout of the medium.
     tables: the table at the start of each batch, (num_rows, elements). If rows differ in size, (num_rows, bytes of the widest
@@ -228,7 +231,10 @@ def reference_run(variant: Configuration = Configuration(), seed: int = 0, size:
 
 
 def mixed_rows(size: Size) -> Spans:
-    """Return rows of four sizes by turns: int8 with a scale, Adam, row-wise Adagrad, plain; rows out of reach are plain."""
+    """Return rows of four sizes by turns: int8 with a scale, Adam, row-wise Adagrad, plain.
+
+    Rows out of reach are plain.
+    """
     plain_bytes, reach = size.dim * FLOAT32, size.reach or size.num_rows
     kinds = (size.dim + FLOAT32, 3 * plain_bytes, plain_bytes + FLOAT32, plain_bytes)
     turns = ((len(part), kinds[turn % len(kinds)]) for turn, part in enumerate(np.array_split(np.arange(reach), TURNS)))

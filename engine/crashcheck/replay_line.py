@@ -90,7 +90,10 @@ def read(line: str) -> ReplayedState:
 
 
 def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
-    """Replay a line and judge the state again; raises BadInput if the run has no such state."""
+    """Replay a line and judge the state again.
+
+    Raises BadInput if the run has no such state.
+    """
     try:
         return _replay(read(line), wrap)
     except NoVerdict as limit:
@@ -135,7 +138,10 @@ def _choice(text: str) -> CrashChoice:
 
 
 def chosen(points: Sequence[CrashPoint], operation: int, choice: CrashChoice) -> tuple[CrashPoint, Counts]:
-    """Return the crash point at an operation and the surviving words there; raises BadInput without such a point."""
+    """Return the crash point at an operation and the surviving words there.
+
+    Raises BadInput without such a point.
+    """
     for point in points:
         if point.operation == operation:
             return point, point.sizes if choice.words is None else point.counts(choice.words)

@@ -75,7 +75,10 @@ class Observer:
         self._journal, self.after_loss = journal, after_loss
 
     def _take(self, media: CrashMedia, later: int = 0) -> None:
-        """Add the present crash point; a shutdown that the device would count as dirty is counted."""
+        """Add the present crash point.
+
+        A shutdown that the device would count as dirty is counted.
+        """
         streams, durable = media.streams(), media.durable.copy()
         announce(durable, media.domain)
         words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())

@@ -55,14 +55,20 @@ def moments(variant: Configuration, model: str, granularity: int = 8, seed: int 
 
 
 def line_of(variant: Configuration, model: str, number: int, choice_key: str, draw: int = 0) -> str:
-    """Return the replay line of a moment; `choice_key` is a key of KEPT, `draw` the seed of the random choice `some`."""
+    """Return the replay line of a moment.
+
+    `choice_key` is a key of KEPT, `draw` the seed of the random choice `some`.
+    """
     point = moments(variant, model)[number]
     choice = KEPT[choice_key] or point.name(states.random_prefixes(point.sizes, Random(draw)))
     return f"v1:{variant.name}~{model}:0:{point.operation}:{choice}"
 
 
 def view(line: str) -> CrashView:
-    """Return the view of the state in a replay line of one power loss; raises BadInput."""
+    """Return the view of the state in a replay line of one power loss.
+
+    Raises BadInput.
+    """
     state = replay_line.read(line)
     is_small = state.configuration.size in VIEWED
     if len(state.operations) != 1 or state.choices[0].run or state.bug or not is_small:

@@ -89,7 +89,10 @@ def power(model: str, granularity: int) -> Power:
 
 @processor_limited
 def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wrap | None) -> tuple[list[CrashPoint], str]:
-    """Run the reference training; return its crash points, and a sentence if it did not end; raises NoVerdict."""
+    """Run the reference training.
+
+    Return its crash points, and a sentence if it did not end; raises NoVerdict.
+    """
     start = FunctionalMedia(reference.layout.nbytes)
     begin(reference, start)
     journal = Journal()
@@ -104,8 +107,9 @@ def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wr
 
 
 def visit(search: Search, model: str, point: CrashPoint, counts: Counts, location: str, model_name: str = "") -> bool:
-    """Judge a state unless its image has been judged; return whether the image is new and without a problem.
+    """Judge a state unless its image has been judged.
 
+    Return whether the image is new and without a problem.
     The replay lines of failures have `model_name`, if given, instead of `model`.
     """
     image = point.image(counts)
