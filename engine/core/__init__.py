@@ -1,1 +1,4 @@
-"""Words that every room speaks: arrays, constants, the parts' catalogue, work, task graph, memo; they know no scenario."""
+"""Words that every room speaks: arrays, constants, the parts' catalogue, work, task graph, memo.
+
+They know no scenario.
+"""

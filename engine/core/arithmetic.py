@@ -1,4 +1,4 @@
-"""What sums and products are computed with: the part of a result's provenance that belongs to the computer, not to the code.
+"""The linear-algebra and NumPy kernels of this process: the part of a result's provenance that belongs to the computer.
 
 Measured under OpenBLAS' kernels for SkylakeX and Haswell and with NumPy's AVX-512 switched off: time, energy and wear of
 a full run are the same to the byte, an estimate's to twelve digits; training follows the kernel, from a loss's eighth digit.
@@ -13,10 +13,10 @@ from threadpoolctl import threadpool_info
 
 @cache
 def arithmetic() -> str:
-    """Return the kernels that this process computes with: the linear algebra's and NumPy's, "OpenBLAS-SkylakeX.NumPy-X86_V4"."""
-    found = [one for one in threadpool_info() if one["user_api"] == "blas"]
-    of_numpy = next((one for one in found if "numpy" in one["filepath"]), found[0] if found else {})
-    blas = "-".join(filter(None, (NAMES.get(of_numpy.get("internal_api", ""), "BLAS"), of_numpy.get("architecture"))))
+    """Return the names of this process's BLAS and NumPy kernels: "OpenBLAS-SkylakeX.NumPy-X86_V4"."""
+    blas_pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    numpy_pool = next((pool for pool in blas_pools if "numpy" in pool["filepath"]), blas_pools[0] if blas_pools else {})
+    blas = "-".join(filter(None, (NAMES.get(numpy_pool.get("internal_api", ""), "BLAS"), numpy_pool.get("architecture"))))
     target = opt_func_info("^exp$", "float64").get("exp", {}).get("dd", {}).get("current", "baseline")
     return f"{blas}.NumPy-{target.partition('(')[0]}"
 
@@ -25,22 +25,25 @@ MOST = 80
 NAMES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas": "FlexiBLAS"}
 
 
-def elsewhere(made: str) -> tuple[str, ...]:
-    """Return the sentence about numbers that were `made` with other kernels than this computer's; none for the same ones."""
-    if made in ("", arithmetic()):
+def elsewhere(kernels: str) -> tuple[str, ...]:
+    """Return the note on numbers that other `kernels` than this computer's have computed.
+
+    Return () for the same kernels.
+    """
+    if kernels in ("", arithmetic()):
         return ()
     return (
-        f"Made with {made[:MOST]}; this computer computes with {arithmetic()}: loss and AUC can differ from the fifth "
+        f"Made with {kernels[:MOST]}; this computer computes with {arithmetic()}: loss and AUC can differ from the fifth "
         "digit on, time and energy do not.",
     )
 
 
-def mixed(made: Collection[str]) -> str:
-    """Return the sentence about trained results that were not all `made` with the same kernels; "" where they were."""
-    if len(made) < 2:
+def mixed(kernel_names: Collection[str]) -> str:
+    """Return the note on trained results that were computed with several kernels; "" for one."""
+    if len(kernel_names) < 2:
         return ""
-    kinds = " and ".join(sorted(one[:MOST] or "unknown kernels" for one in made)[:3])
+    kinds = " and ".join(sorted(kernels[:MOST] or "unknown kernels" for kernels in kernel_names)[:3])
     return (
-        f"Trained on {len(made)} kinds of processors ({kinds}): loss and AUC of equal scenarios can differ from the fifth "
-        "digit on, time and energy do not; the CSV's column arithmetic says which row is whose."
+        f"Trained on {len(kernel_names)} kinds of processors ({kinds}): loss and AUC of equal scenarios can differ from the "
+        "fifth digit on, time and energy do not; the CSV's column arithmetic says which row is whose."
     )

@@ -1,4 +1,4 @@
-"""Names for arrays by their numbers and for a row of a table; and columns, which are many design points as one value."""
+"""Type names of arrays by their numbers, and `InColumns`: many design points as one object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,15 +26,15 @@ class InColumns:
     """Numbers of one design point, or of P: each is then an array (P,)."""
 
     def at(self, i: int) -> Self:
-        """Return one of the points."""
-        return replace(self, **{name: _at(value, i) for name, value in vars(self).items()})
+        """Return design point `i`."""
+        return replace(self, **{name: _pick_point(numbers, i) for name, numbers in vars(self).items()})
 
 
-def _at(value: Any, i: int) -> Any:
-    if isinstance(value, np.ndarray):
-        return value[i].tolist()
-    if isinstance(value, Mapping):
-        return {name: _at(one, i) for name, one in value.items()}
-    if isinstance(value, tuple):
-        return tuple([_at(one, i) for one in value])
-    return value.at(i) if isinstance(value, InColumns) else value
+def _pick_point(numbers: Any, i: int) -> Any:
+    if isinstance(numbers, np.ndarray):
+        return numbers[i].tolist()
+    if isinstance(numbers, Mapping):
+        return {name: _pick_point(part, i) for name, part in numbers.items()}
+    if isinstance(numbers, tuple):
+        return tuple([_pick_point(part, i) for part in numbers])
+    return numbers.at(i) if isinstance(numbers, InColumns) else numbers

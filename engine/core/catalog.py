@@ -1,6 +1,6 @@
 """The catalogue of hardware parts: a TOML file each, whose every constant has a value, unit, range, confidence and source.
 
-A part's kind is its folder. How a kind's constants are called and in which unit each is, says the dataclass that a device reads.
+A part's kind is its folder. The dataclass that a device reads declares the name and the unit of each constant.
 """
 
 import os
@@ -51,17 +51,23 @@ MOST_READ = 4096
 NO_LISTS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 Part = TypeVar("Part")
 KINDS: dict[str, "Catalogue[Any]"] = {}  # by kind, as devices declare them
-TOGETHER: dict[str, tuple[str, ...]] = {}  # by kind, those that one knob chooses among
+TOGETHER: dict[str, tuple[str, ...]] = {}  # by kind, the kinds that the same knob chooses among
 _looked, _looking, _one_look = NO_FOLDER, False, RLock()
 
 
 class Catalogue(Mapping[str, Part], Generic[Part]):
-    """All parts of a kind by name, each read when it is first asked for; raises BadFile with a sentence.
+    """All parts of a kind by name.
 
-    With `of`, kinds of parts that each name one of this kind, it is by their names. `uses` are the kinds of which each part
-    here names one; `aside` are constants that a file may have and that belong to no device. `forms` are those that a part can
-    have as a piece of hardware, of which each says its own. `lists` are keys of lists that a file may have, with the words that
-    can stand in each, any name where there are none. With `curve` a file may have a curve of its latency under load.
+    A part's file is read at its first use; raises BadFile.
+
+    kind: the kind, which is the folder's name.
+    shape: the dataclass of a device that reads the constants.
+    of: kinds of parts that each name one part of this kind; the catalogue is then by their names.
+    uses: the kinds of which each part here names one.
+    aside: constants that a file may have and that belong to no device.
+    forms: the forms that a part can have as a piece of hardware; each file states one.
+    lists: keys of lists that a file may have, with the allowed words of each; () allows any name.
+    curve: True if a file may have a curve of its latency under load.
     """
 
     def __init__(
@@ -79,8 +85,8 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         """Declare the kind; nothing is read yet."""
         self.kind, self.shape, self.of, self.uses, self._aside = kind, shape, of, uses, aside
         self._forms, self._lists, self._curve = forms, lists, curve
-        declared = {one.name: one.metadata.get("quantity") for one in fields(cast(Any, shape))}
-        self._fields: dict[str, Quantity] = {name: one for name, one in declared.items() if one}
+        declared = {field.name: field.metadata.get("quantity") for field in fields(cast(Any, shape))}
+        self._fields: dict[str, Quantity] = {name: quantity for name, quantity in declared.items() if quantity}
         self._read: dict[PartFile, tuple[Part, Mapping[str, Constant]]] = {}
         KINDS[kind] = self
 
@@ -93,7 +99,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         return iter(names(*(self.of or (self.kind,))))
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of parts."""
         return len(names(*(self.of or (self.kind,))))
 
     def quantities(self) -> tuple[Quantity, ...]:
@@ -105,17 +111,17 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         return {one.key: one.unit for one in (*self._fields.values(), *self._aside)}
 
     def check(self, path: Path | str, content: Table) -> None:
-        """Raise BadFile where a content is no part of this kind."""
+        """Raise BadFile if a file's content is no valid part of this kind."""
         self._parsed(path, content)
 
     def aside(self, name: str) -> Mapping[str, Constant]:
-        """Return the constants by name that a part's file has beside those of its device."""
+        """Return the constants of a part's file that its device does not read, by name."""
         return self._entry(name)[1]
 
     def _entry(self, name: str) -> tuple[Part, Mapping[str, Constant]]:
         file = _file(self.of or (self.kind,), name)
         if self.of:
-            file = _file((self.kind,), _used(file.path, file.content, self.kind))
+            file = _file((self.kind,), _used_part_name(file.path, file.content, self.kind))
         if file not in self._read:
             if len(self._read) >= MOST_READ:
                 self._read.clear()
@@ -123,10 +129,10 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         return self._read[file]
 
     def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
-        own = {one.key: one for one in self._fields.values()}
-        asked = {**own, **{one.key: one for one in self._aside}}
+        part_quantities = {quantity.key: quantity for quantity in self._fields.values()}
+        quantities = {**part_quantities, **{quantity.key: quantity for quantity in self._aside}}
         heads = ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
-        known_keys(path, "", content, (*heads, *asked))
+        known_keys(path, "", content, (*heads, *quantities))
         for word in ("title", "summary"):
             line(path, word, content.get(word))
         available(path, content)
@@ -137,18 +143,26 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         if self._curve and CURVE in content:
             curves.curve(path, content[CURVE])
         for kind in self.uses:
-            _used(path, content, kind)
-        missing = [key for key, one in own.items() if not (key in content or one.default or one.optional)]
-        if missing:
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            refuse(path, f"lacks {missing[0]} [{own[missing[0]].unit}]{more}; add a table of {words(SAID)} for each.")
-        found = {key: constant(path, one, content[key]) for key, one in asked.items() if key in content}
-        part = self.shape(**{name: found[one.key] for name, one in self._fields.items() if one.key in found})
-        return part, {one.name: found[one.key] for one in self._aside if one.key in found}
+            _used_part_name(path, content, kind)
+        missing_keys = [
+            key for key, quantity in part_quantities.items() if not (key in content or quantity.default or quantity.optional)
+        ]
+        if missing_keys:
+            suffix = f" and {len(missing_keys) - 1} more" if len(missing_keys) > 1 else ""
+            refuse(
+                path,
+                f"lacks {missing_keys[0]} [{part_quantities[missing_keys[0]].unit}]{suffix}; add a table of {words(SAID)} for "
+                "each.",
+            )
+        constants = {key: constant(path, quantity, content[key]) for key, quantity in quantities.items() if key in content}
+        part = self.shape(
+            **{name: constants[quantity.key] for name, quantity in self._fields.items() if quantity.key in constants}
+        )
+        return part, {quantity.name: constants[quantity.key] for quantity in self._aside if quantity.key in constants}
 
 
 class PartNames:
-    """The choices of a knob: the names of all parts of some kinds, ours and one's own. `part_names` makes one."""
+    """The choices of a knob: the names of all shipped and own parts of some kinds; `part_names` makes it."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         self.kinds = kinds
@@ -158,19 +172,22 @@ class PartNames:
         return names(*self.kinds)
 
     def settled(self, name: str) -> str | None:
-        """Return the name that a scenario has for a part: that of one's own with its digest; None where none is known so."""
+        """Return the name of a part in a scenario: NAME, or NAME~DIGEST for an own part; None for an unknown name."""
         if name in _files(FOLDERS[0], self.kinds) or known.find(self.kinds, name):
             return name
-        found = (own_folder().parts.get((kind, name)) for kind in self.kinds) if FOLDERS[1:] else ()
-        return next((part.reference for part in found if part), None)
+        own_parts = (own_folder().parts.get((kind, name)) for kind in self.kinds) if FOLDERS[1:] else ()
+        return next((part.reference for part in own_parts if part), None)
 
     def shown(self, name: str) -> str:
-        """Return the name of lists for that of a scenario: without its digest where that is the present one."""
-        short = name.partition(BETWEEN)[0]
-        return short if BETWEEN in name and self.settled(short) == name else name
+        """Return the name of a part in lists: without the digest if that is the file's present one."""
+        bare_name = name.partition(BETWEEN)[0]
+        return bare_name if BETWEEN in name and self.settled(bare_name) == name else name
 
     def refusal(self, name: str) -> str:
-        """Return why no part is known by a name, "" where it is just none of the names."""
+        """Return why a name cannot be used although it looks like a part's.
+
+        Return "" for any other name.
+        """
         if match := REFERENCE.fullmatch(name):
             return (
                 "is a part of one's own whose values are not known here; give its folder (--parts-dir, EMBERPOOL_PARTS), write "
@@ -181,7 +198,7 @@ class PartNames:
 
 
 class AnyPart(PartNames):
-    """The names of all parts of some kinds, and those of `lone` kinds, of which no knob chooses one, by the kind itself."""
+    """The names of all parts of some kinds, and the `lone` kinds, whose parts no knob chooses, by the kind itself."""
 
     def __init__(self, kinds: tuple[str, ...], lone: tuple[str, ...]) -> None:
         super().__init__(kinds)
@@ -204,17 +221,24 @@ def part_names(*kinds: str) -> PartNames:
 
 def names(*kinds: str) -> tuple[str, ...]:
     """Return the names of all parts of some kinds, in the order of lists: choices of a knob follow from the files."""
-    ours = _files(FOLDERS[0], kinds)
-    return (*ours, *(name for kind in kinds for name in own_folder().by_kind.get(kind, ()))) if FOLDERS[1:] else tuple(ours)
+    shipped_paths = _files(FOLDERS[0], kinds)
+    return (
+        (*shipped_paths, *(name for kind in kinds for name in own_folder().by_kind.get(kind, ())))
+        if FOLDERS[1:]
+        else tuple(shipped_paths)
+    )
 
 
 def own_folder() -> PartsFolder:
-    """Return the folder of one's own as it was at the last look; nothing in it where none is given."""
+    """Return the user's folder of parts as of the last look.
+
+    Return an empty folder if none is given.
+    """
     return NO_FOLDER if not FOLDERS[1:] else _looked if _looked.path == FOLDERS[1] else look_again()
 
 
 def look_again() -> PartsFolder:
-    """Look at the folder of one's own anew, and return it."""
+    """Read the user's folder of parts anew, and return it."""
     global _looked, _looking
     if not FOLDERS[1:]:
         return NO_FOLDER
@@ -231,11 +255,11 @@ def look_again() -> PartsFolder:
 
 
 def check_part(kind: str, path: Path | str, content: Table) -> None:
-    """Raise BadFile where a part's content is not what its kind has to say, or no knob chooses one of its kind."""
+    """Raise BadFile if the content is no valid part of its kind, or if no knob chooses this kind."""
     every("devices")  # which declare the kinds
-    chosen = dict.fromkeys(used for one in TOGETHER for used in (one, *KINDS[one].uses))
-    if kind not in chosen:
-        refuse(path, f"is of the kind {kind}, which no knob chooses; parts of one's own are {words(tuple(chosen))}.")
+    chosen_kinds = dict.fromkeys(part_kind for knob_kind in TOGETHER for part_kind in (knob_kind, *KINDS[knob_kind].uses))
+    if kind not in chosen_kinds:
+        refuse(path, f"is of the kind {kind}, which no knob chooses; parts of one's own are {words(tuple(chosen_kinds))}.")
     KINDS[kind].check(path, content)
 
 
@@ -261,17 +285,20 @@ def availability(kind: str, name: str) -> Availability:
 
 
 def form(kind: str, name: str) -> str:
-    """Return the form of a part of a kind as a piece of hardware, "" where it says none."""
+    """Return the form of a part, such as "SXM", or "" if its file states none."""
     return str(content(kind, name).get(FORM, ""))
 
 
 def listed(kind: str, name: str, key: str) -> tuple[str, ...]:
-    """Return the words of a list in the file of a part of a kind, none where it does not have the list."""
+    """Return the words of the list `key` in a part's file, () without such a list."""
     return tuple(content(kind, name).get(key, ()))
 
 
 def latency_points(kind: str, name: str) -> LatencyPoints | None:
-    """Return the latencies under load in the file of a part of a kind, None where it has none; raises KeyError, BadFile."""
+    """Return the latencies under load of a part, None if its file has no curve.
+
+    Raises KeyError, BadFile.
+    """
     return _latency_points(_file((kind,), name))
 
 
@@ -282,29 +309,32 @@ def _latency_points(file: "PartFile") -> LatencyPoints | None:
 
 
 def shipped(kind: str) -> Mapping[str, Path]:
-    """Return the files of our own parts, by name, of a kind and of those that one knob chooses among with it."""
+    """Return the files of shipped parts by name, of a kind and of all kinds that share its knob."""
     return _files(FOLDERS[0], TOGETHER.get(kind, (kind,)))
 
 
 def content(kind: str, name: str) -> Table:
-    """Return what the file of a part says; raises KeyError, BadFile."""
+    """Return the content of a part's file as a table; raises KeyError, BadFile."""
     return dict(_file((kind,), name).content)
 
 
 class PartFile(NamedTuple):
-    """Where a part stands: a file of ours, or one of one's own."""
+    """The place of a part's content: a shipped file, or an own part of the user."""
 
     path: Path | str
     own: OwnPart | None = None
 
     @property
     def content(self) -> Table:
-        """What it says; raises BadFile."""
+        """The parsed content of the file; raises BadFile."""
         return loads(self.own.text) if self.own else _content(cast(Path, self.path))
 
 
 def _file(kinds: tuple[str, ...], name: str) -> PartFile:
-    """Return where the part of a name stands; raises KeyError, and BadFile for a file of one's own that cannot be used."""
+    """Return the file of a part by its name.
+
+    Raises KeyError, and BadFile for an own file that cannot be used.
+    """
     if path := _files(FOLDERS[0], kinds).get(name):
         return PartFile(path)
     folder = own_folder()
@@ -323,13 +353,19 @@ def kinds() -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _files(folder: Path, kinds: tuple[str, ...]) -> Mapping[str, Path]:
-    """Return the file of each of our own parts by name, before others those that the order names."""
-    found: dict[str, Path] = {}
+    """Return the file of each shipped part by name, names in the order file first."""
+    files_by_name: dict[str, Path] = {}
     for kind in kinds:
-        first = _content(folder / ORDER).get(kind, ())
+        leading_names = _content(folder / ORDER).get(kind, ())
         paths = {path.stem: path for path in (folder / kind).glob("*.toml")}
-        found |= {name: paths[name] for name in (*(one for one in first if one in paths), *sorted(paths.keys() - set(first)))}
-    return found
+        files_by_name |= {
+            name: paths[name]
+            for name in (
+                *(leading_name for leading_name in leading_names if leading_name in paths),
+                *sorted(paths.keys() - set(leading_names)),
+            )
+        }
+    return files_by_name
 
 
 @cache
@@ -339,7 +375,7 @@ def _kinds(folder: Path) -> tuple[str, ...]:
 
 @cache
 def _content(path: Path) -> Table:
-    """Return what a file says; raises BadFile."""
+    """Return the parsed content of a TOML file; raises BadFile."""
     try:
         if path.stat().st_size > MOST_BYTES:
             refuse(path, f"is longer than {count(MOST_BYTES)} bytes; a part takes a few thousand.")
@@ -350,10 +386,13 @@ def _content(path: Path) -> Table:
         refuse(path, f"is not valid TOML: {str(error).rstrip('.')}; correct it there.")
 
 
-def _used(path: Path | str, content: Table, kind: str) -> str:
-    """Return which part of another kind a part names."""
+def _used_part_name(path: Path | str, content: Table, kind: str) -> str:
+    """Return the name of the part of another kind that a part's file names.
+
+    Raises BadFile.
+    """
     name = content.get(kind)
     if name not in names(kind) and not known.find((kind,), str(name)):
-        said = f"names the {kind} {name!r}, which has no file" if kind in content else f"does not name its {kind}"
-        refuse(path, f'{said}; write {kind} = "NAME"; {nearest(str(name), names(kind))}')
+        complaint = f"names the {kind} {name!r}, which has no file" if kind in content else f"does not name its {kind}"
+        refuse(path, f'{complaint}; write {kind} = "NAME"; {nearest(str(name), names(kind))}')
     return str(name)

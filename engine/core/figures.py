@@ -1,7 +1,7 @@
 """Numbers for reading: three significant digits and the unit that fits, for pages, sentences and the command line alike.
 
-Measured and computed numbers are `figure`, `percent`, `factor`, those with a standard error `with_error`; numbers that somebody
-wrote are `exact`; whole things `count`.
+Use `figure`, `percent` and `factor` for measured and computed numbers, `with_error` for numbers with a standard error, `exact`
+for numbers that a user wrote, and `count` for whole numbers with a noun.
 """
 
 import re
@@ -19,55 +19,61 @@ BINARY_PREFIXES = {"K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 
 WORDS = {1e6: "million", 1e9: "billion", 1e12: "trillion"}
 FEWEST_IN_WORDS = 1e7
 LONG_TIMES = ((365 * DAY, "years"), (DAY, "days"), (HOUR, "h"), (MINUTE, "min"))
-LEAST, MOST = 0.1, 1000.0  # of the unit that a number has, before another one fits better
+LEAST, MOST = 0.1, 1000.0  # limits in a unit, beyond which a unit with another prefix fits better
 
 
-def figure(value: float | None, unit: str = "") -> str:
+def figure(number: float | None, unit: str = "") -> str:
     """Return a number in three significant digits with the unit that fits: "3.15 s", "8.39 PB", "27,100 USD"; None is "n/a".
 
     A unit of time, bytes, energy, power or rate stays while the number is from 0.1 to 1,000 of it.
     """
-    if value is None or value != value:
+    if number is None or number != number:
         return NOTHING
-    if not isfinite(value):
-        return f"{'-' * (value < 0)}∞ {unit}".rstrip()
-    seconds = value * PREFIXES[unit[:-1]] if unit in ("s", "ms") else 0.0
-    if long := next(((seconds / length, name) for length, name in LONG_TIMES if abs(seconds) >= 2 * length), None):
-        return f"{_digits(long[0])} {long[1]}"
-    if found := UNIT.fullmatch(unit):
-        return _prefixed(value, found, {k: v for k, v in PREFIXES.items() if v >= 1 or found["base"] != "B"})
-    if found := BINARY_UNIT.fullmatch(unit):
-        return _prefixed(value, found, BINARY_PREFIXES)
-    size = max((word for word in WORDS if abs(_rounded(value)) >= max(word, FEWEST_IN_WORDS)), default=1.0)
-    return f"{_digits(value / size)} {WORDS.get(size, '')} {unit}".replace("  ", " ").rstrip()
+    if not isfinite(number):
+        return f"{'-' * (number < 0)}∞ {unit}".rstrip()
+    seconds = number * PREFIXES[unit[:-1]] if unit in ("s", "ms") else 0.0
+    if long_time := next(((seconds / length, name) for length, name in LONG_TIMES if abs(seconds) >= 2 * length), None):
+        return f"{_digits(long_time[0])} {long_time[1]}"
+    if unit_match := UNIT.fullmatch(unit):
+        return _prefixed(number, unit_match, {k: v for k, v in PREFIXES.items() if v >= 1 or unit_match["base"] != "B"})
+    if unit_match := BINARY_UNIT.fullmatch(unit):
+        return _prefixed(number, unit_match, BINARY_PREFIXES)
+    size = max((word for word in WORDS if abs(_rounded(number)) >= max(word, FEWEST_IN_WORDS)), default=1.0)
+    return f"{_digits(number / size)} {WORDS.get(size, '')} {unit}".replace("  ", " ").rstrip()
 
 
-def with_error(value: float | None, error: float | None) -> str:
+def with_error(number: float | None, error: float | None) -> str:
     """Return a measured number with its standard error, in the digits that the error justifies: "0.7645 ± 0.0012".
 
     The error has two digits where they are 10 to 35, else one (the Particle Data Group's rule); the number ends where it does.
     Without an error the number is `figure`'s.
     """
-    if value is None or not error or not isfinite(value) or not isfinite(error):
-        return figure(value)
+    if number is None or not error or not isfinite(number) or not isfinite(error):
+        return figure(number)
     places = decimals(error)
-    return f"{round(value, places):,.{max(places, 0)}f} ± {round(error, places):,.{max(places, 0)}f}"
+    return f"{round(number, places):,.{max(places, 0)}f} ± {round(error, places):,.{max(places, 0)}f}"
 
 
 def decimals(error: float) -> int:
-    """Return how many places after the point a number has that is known to a positive standard error; below 0 in front of it."""
+    """Return the decimal places of a number that is known to a positive standard error.
+
+    The number is negative left of the point.
+    """
     digits, _, power = f"{error:.1e}".partition("e")
     return (float(digits) <= 3.5) - int(power)
 
 
 def percent(share: float | None) -> str:
-    """Return a share in percent in three significant digits: "99 %", "0.53 %"; nothing but all is "100 %"."""
+    """Return a share in percent in three significant digits: "99 %", "0.53 %".
+
+    Only the whole is "100 %".
+    """
     if share is None or share != share:
         return NOTHING
     if abs(share) < NOISE:
         return "0 %"
     texts = (f"{100 * share:.{digits}g}" for digits in range(DIGITS, 8))
-    text = next(dropwhile(lambda one: float(one) == 100 and abs(1 - share) >= NOISE / 100, texts), "100")
+    text = next(dropwhile(lambda digits_text: float(digits_text) == 100 and abs(1 - share) >= NOISE / 100, texts), "100")
     return f"{float(text):,.10g} %"
 
 
@@ -77,21 +83,24 @@ def factor(ratio: float) -> str:
 
 
 def count(number: float, noun: str = "", plural: str = "") -> str:
-    """Return a whole number with its noun: "1 batch", "4,000 batches"; the plural ends in s unless it is given."""
+    """Return a whole number with its noun: "1 batch", "4,000 batches".
+
+    The plural ends in s unless it is given.
+    """
     return f"{number:,.0f} {noun if number == 1 else plural or noun + 's' * bool(noun)}".rstrip()
 
 
-def exact(value: float, unit: str = "") -> str:
-    """Return a number that somebody wrote with all its digits, long ones in groups: "0.5", "25.83 GB/s", "1,024"."""
-    if not isfinite(value):
-        return figure(value, unit)
-    text = f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:,.10g}"
+def exact(number: float, unit: str = "") -> str:
+    """Return a number that a user wrote with all its digits, long ones in groups: "0.5", "25.83 GB/s", "1,024"."""
+    if not isfinite(number):
+        return figure(number, unit)
+    text = f"{number:,.0f}" if number == round(number) and abs(number) < 1e15 else f"{number:,.10g}"
     return f"{text} {unit}".rstrip()
 
 
-def signed(value: float, unit: str = "") -> str:
+def signed(number: float, unit: str = "") -> str:
     """Return a difference with its sign: "+0.530 ms", "-12.0 points"."""
-    return f"{'+' * (value > 0)}{figure(value, unit)}"
+    return f"{'+' * (number > 0)}{figure(number, unit)}"
 
 
 def duration(seconds: float) -> str:
@@ -103,24 +112,24 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _prefixed(value: float, unit: re.Match[str], prefixes: dict[str, float]) -> str:
+def _prefixed(number: float, unit: re.Match[str], prefixes: dict[str, float]) -> str:
     """Return a number under the prefix that leaves it between 1 and 1,000, or under its own where that is readable."""
-    own, base = unit["prefix"], f"{unit['base']}{unit['rest'] or ''}"
-    size = abs(_rounded(value))
-    if value and not LEAST <= size < MOST:
-        whole = value * prefixes[own]
-        fitting = [name for name, by in prefixes.items() if abs(_rounded(whole / by)) >= 1]
+    own_prefix, base = unit["prefix"], f"{unit['base']}{unit['rest'] or ''}"
+    size = abs(_rounded(number))
+    if number and not LEAST <= size < MOST:
+        base_number = number * prefixes[own_prefix]
+        fitting = [name for name, prefix_size in prefixes.items() if abs(_rounded(base_number / prefix_size)) >= 1]
         name = fitting[-1] if fitting else next(iter(prefixes))
-        return f"{_digits(whole / prefixes[name])} {name}{base}"
-    return f"{_digits(value)} {own}{base}"
+        return f"{_digits(base_number / prefixes[name])} {name}{base}"
+    return f"{_digits(number)} {own_prefix}{base}"
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+def _rounded(number: float) -> float:
+    return float(f"{number:.{DIGITS}g}")
 
 
-def _digits(value: float) -> str:
+def _digits(number: float) -> str:
     """Return three significant digits in groups, zeros at the end kept: "1.00", "27,100", "0.00120"."""
-    rounded = _rounded(value)
+    rounded = _rounded(number)
     decimals = DIGITS - 1 - floor(log10(abs(rounded))) if rounded else 0
     return f"{rounded:,.{min(max(decimals, 0), 12)}f}"

@@ -1,4 +1,7 @@
-"""The task graph: what happens in one batch, where, and after what; `check` is its grammar."""
+"""The task graph of one batch: tasks, their devices and their predecessors.
+
+`check` is its grammar.
+"""
 
 from dataclasses import dataclass
 from math import inf
@@ -10,7 +13,7 @@ Names = tuple[str, ...]
 Stage = Literal["Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 Persists = Literal["", "embedding log", "mlp log", "commit", "embedding update", "home write"]
-# What each kind of log persists in a batch: the last step changes rows in place, once the flags say that a log is complete.
+# The persists of a batch by kind of log: the last step changes rows in place, once the flags say that a log is complete.
 STEPS: dict[str, tuple[Persists, ...]] = {
     "": (),
     "undo": ("embedding log", "mlp log", "commit", "embedding update"),
@@ -22,9 +25,11 @@ DONE_BY = {"embedding log": RowLog, "commit": Persist, "embedding update": RowUp
 
 @dataclass(frozen=True)
 class Demand:
-    """Work asked of one device; `lane` separates what a device does independently, such as two directions.
+    """Work for one device, in one of its lanes.
 
-    Work `beside` a device's own, such as a copy engine's, takes time but keeps the device no busier.
+    device, work: the device's name, and the amounts of work.
+    lane: a part of the device that works independently, such as one direction of a link.
+    beside: True for work that takes time but does not count as the device's busy time, such as a copy engine's.
     """
 
     device: str
@@ -37,11 +42,18 @@ class Demand:
 class Task:
     """One step of a batch, served by its first demand's lane at the pace of its slowest demand.
 
-    `after` names tasks of the same batch, `after_previous` tasks of the batch before. A `background` task
-    yields to others. A `during` task is a rolling log: it advances only while the task it names runs or
-    while somebody waits for it, may span batches, and lets batch n go on once the newest complete log is of
-    batch n - `bound` or later; one batch at a time may wait. While a log is being written the next is put off,
-    and skipped if the task it names has ended by then.
+    name, stage: the task's name in the batch, and its stage in charts.
+    demands: the work for each device.
+    after: names of predecessors in the same batch.
+    after_previous: names of predecessors in the batch before.
+    background: True if the task yields to other tasks of its lane.
+    during: for a rolling log, the name of the task beside which the log is written; "" for all other tasks.
+    bound: for a rolling log, the number of batches by which the newest complete log may lag.
+    persists: the step of the log protocol that the task makes durable; "" if none.
+
+    A rolling log advances only while the task in `during` runs or while another task waits for the log. The log may span
+    batches. Batch n goes on once the newest complete log is of batch n - `bound` or later; one batch at a time may wait.
+    While a log is being written, the next one is put off, and skipped if the task in `during` has ended by then.
     """
 
     name: str
@@ -76,22 +88,22 @@ class TaskGraph:
 
 def check(graph: TaskGraph, devices: set[str] | frozenset[str], log: str = "") -> None:
     """Raise ValueError, naming the task, where the graph of a system with this log breaks a rule of its grammar."""
-    known = [task.name for task in graph.tasks]
-    if len(set(known)) != len(known):
-        raise ValueError(f"two tasks share a name in {known}.")
+    task_names = [task.name for task in graph.tasks]
+    if len(set(task_names)) != len(task_names):
+        raise ValueError(f"two tasks share a name in {task_names}.")
     for task in graph.tasks:
-        _check_task(task, set(known), devices)
+        _check_task(task, set(task_names), devices)
     order(graph)
     _check_lanes(graph)
     _check_log(graph, log)
     _check_order_of_log(graph)
 
 
-def _check_task(task: Task, known: set[str], devices: set[str] | frozenset[str]) -> None:
+def _check_task(task: Task, task_names: set[str], devices: set[str] | frozenset[str]) -> None:
     if not task.demands:
         raise ValueError(f"{task.name} asks nothing of any device.")
     for name in (*task.after, *task.after_previous, *([task.during] if task.during else [])):
-        if name not in known:
+        if name not in task_names:
             raise ValueError(f"{task.name} waits for {name!r}, which is not a task of the batch.")
     if not task.after and not task.after_previous:
         raise ValueError(f"{task.name} waits for nothing: all batches would start it at once; give it after or after_previous.")
@@ -101,61 +113,66 @@ def _check_task(task: Task, known: set[str], devices: set[str] | frozenset[str])
                 f"{task.name} runs on {demand.device!r}, which the system does not have; add it to the system's devices."
             )
         for name, amount in amounts(demand.work).items():
-            least, most = (amount, amount) if isinstance(amount, int | float) else (amount.min(), amount.max())
-            if not 0 <= least <= most < inf:
+            lowest, highest = (amount, amount) if isinstance(amount, int | float) else (amount.min(), amount.max())
+            if not 0 <= lowest <= highest < inf:
                 raise ValueError(f"{task.name}: {name} on {demand.device} is negative or not finite.")
 
 
 def order(graph: TaskGraph) -> tuple[int, ...]:
     """Return task positions in an order that respects `after`; raises ValueError on a cycle."""
-    left = {task.name: set(task.after) for task in graph.tasks}
+    pending = {task.name: set(task.after) for task in graph.tasks}
     ordered: list[int] = []
-    while left:
-        free = [name for name, needs in left.items() if not needs & set(left)]
-        if not free:
-            raise ValueError(f"tasks wait for each other in a circle: {sorted(left)}.")
-        ordered += [graph.index(name) for name in free]
-        left = {name: needs for name, needs in left.items() if name not in free}
+    while pending:
+        ready_names = [name for name, needs in pending.items() if not needs & set(pending)]
+        if not ready_names:
+            raise ValueError(f"tasks wait for each other in a circle: {sorted(pending)}.")
+        ordered += [graph.index(name) for name in ready_names]
+        pending = {name: needs for name, needs in pending.items() if name not in ready_names}
     return tuple(ordered)
 
 
 def _check_lanes(graph: TaskGraph) -> None:
     rolling = [task for task in graph.tasks if task.during]
     if len(rolling) > 1:
-        one, two = rolling[:2]
-        raise ValueError(f"{two.name} on {two.server[0]} is a second rolling log beside {one.name}; keep one of them.")
-    taken: dict[tuple[str, str], str] = {}
+        rolling_log, second_log = rolling[:2]
+        raise ValueError(
+            f"{second_log.name} on {second_log.server[0]} is a second rolling log beside {rolling_log.name}; keep one of them."
+        )
+    background_tasks: dict[tuple[str, str], str] = {}
     for task in graph.tasks:
         if task.background and not task.during:
-            if task.server in taken:
-                where = f"lane {task.server[1]!r} of {task.server[0]}" if task.server[1] else task.server[0]
+            if task.server in background_tasks:
+                lane_text = f"lane {task.server[1]!r} of {task.server[0]}" if task.server[1] else task.server[0]
                 raise ValueError(
-                    f"{task.name} and {taken[task.server]} both run in the background of {where}, which has room for one; "
-                    "give one of them a lane of its own."
+                    f"{task.name} and {background_tasks[task.server]} both run in the background of {lane_text}, which has "
+                    "room for one; give one of them a lane of its own."
                 )
-            taken[task.server] = task.name
+            background_tasks[task.server] = task.name
 
 
 def _check_log(graph: TaskGraph, log: str) -> None:
-    """Recovery finds a batch's persists by what tasks are marked as: each step of the log once, and no others."""
-    who = f"a system of log {log!r}" if log else "a system without a log"
+    """Check that the tasks persist each step of the log once, and no other step.
+
+    Recovery finds persists by these marks.
+    """
+    system_text = f"a system of log {log!r}" if log else "a system without a log"
     for task in graph.tasks:
         if task.persists and task.persists not in STEPS[log]:
             raise ValueError(
-                f"{task.name} on {task.server[0]} persists {task.persists!r}, which {who} never does; clear its persists, "
-                "or change the system's log_policy."
+                f"{task.name} on {task.server[0]} persists {task.persists!r}, which {system_text} never does; clear its "
+                "persists, or change the system's log_policy."
             )
     for step in STEPS[log]:
-        found = [task for task in graph.tasks if task.persists == step]
-        if len(found) > 1:
-            names = " and ".join(task.name for task in found)
-            raise ValueError(f"{names} on {found[0].server[0]} both persist {step!r}; mark one task a batch.")
-        if not found:
-            raise ValueError(f"no task persists {step!r}, as {who} must; {_mark(graph, step)}.")
+        step_tasks = [task for task in graph.tasks if task.persists == step]
+        if len(step_tasks) > 1:
+            names = " and ".join(task.name for task in step_tasks)
+            raise ValueError(f"{names} on {step_tasks[0].server[0]} both persist {step!r}; mark one task a batch.")
+        if not step_tasks:
+            raise ValueError(f"no task persists {step!r}, as {system_text} must; {_mark(graph, step)}.")
 
 
 def _mark(graph: TaskGraph, step: Persists) -> str:
-    """Return what to do about a step that no task is marked as: mark the one whose work it looks like, or add one."""
+    """Return the remedy for a missing log step: mark the task whose work fits, or add a task."""
     kind = DONE_BY.get(step, ())
     for task in graph.tasks:
         for demand in task.demands:
@@ -167,19 +184,21 @@ def _mark(graph: TaskGraph, step: Persists) -> str:
 def _check_order_of_log(graph: TaskGraph) -> None:
     for task in graph.tasks:
         if task.persists in NEEDS:
-            durable = {graph.tasks[graph.index(name)].persists for name in _before(graph, task)}
-            missing = sorted(NEEDS[task.persists] - durable)
-            where = f"{task.name} on {task.server[0]}"
-            if missing:
-                raise ValueError(f"{where} persists {task.persists!r} before {missing[0]!r} is durable; let it wait for that.")
+            durable = {graph.tasks[graph.index(name)].persists for name in _predecessors(graph, task)}
+            missing_steps = sorted(NEEDS[task.persists] - durable)
+            task_text = f"{task.name} on {task.server[0]}"
+            if missing_steps:
+                raise ValueError(
+                    f"{task_text} persists {task.persists!r} before {missing_steps[0]!r} is durable; let it wait for that."
+                )
 
 
-def _before(graph: TaskGraph, task: Task) -> set[str]:
-    found: set[str] = set()
+def _predecessors(graph: TaskGraph, task: Task) -> set[str]:
+    predecessors: set[str] = set()
     todo = list(task.after)
     while todo:
         name = todo.pop()
-        if name not in found:
-            found.add(name)
+        if name not in predecessors:
+            predecessors.add(name)
             todo += graph.tasks[graph.index(name)].after
-    return found
+    return predecessors

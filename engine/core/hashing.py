@@ -16,7 +16,10 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Purpose(IntEnum):
-    """What a random stream of the workload is for; with the seed and a batch's number it names the stream."""
+    """The purpose of a random stream of the workload.
+
+    Seed, purpose and batch number name the stream.
+    """
 
     IDS = 101
     DENSE = 102

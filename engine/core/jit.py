@@ -1,12 +1,12 @@
 """Decorators of compiled kernels: `entry` for those that Python calls, `inner` and `shared` for those that kernels call.
 
-An inner kernel is inlined at each call; a shared one, which many places call or one seldom does, stays a function.
+An inner kernel is inlined at each call; a shared one, which has many callers or is called seldom, stays a function.
 
 Numba checks a kept kernel against its own source file alone, not against kernels that it calls or constants that it names. So the
 cache file's name holds a digest of all of these: after a change the kernel is looked for under another name.
 
-NUMBA_DISABLE_JIT=1 holds for kernels of a user's own. The engine's are compiled all the same: as Python they would count
-unsigned integers and divide by zero otherwise, and give other numbers.
+NUMBA_DISABLE_JIT=1 holds for a user's own kernels. The engine's kernels are compiled all the same: as Python code they would
+treat unsigned integers and division by zero differently, and give other numbers.
 """
 
 import sys
@@ -46,13 +46,13 @@ class _CompilationEnabled(Listener):
         config.DISABLE_JIT = 0
 
     def on_end(self, event: Event) -> None:
-        """Disable it after the outermost kernel."""
+        """Disable compilation after the outermost kernel."""
         self.depth -= 1
         config.DISABLE_JIT = int(not self.depth)
 
 
-def _always(decorator: Decorator) -> Decorator:
-    """Return a decorator of numba's that makes kernels where NUMBA_DISABLE_JIT is set, too."""
+def _compile_regardless(decorator: Decorator) -> Decorator:
+    """Return numba's decorator wrapped so that kernels compile even with NUMBA_DISABLE_JIT."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0
@@ -68,10 +68,10 @@ if config.DISABLE_JIT:
     register("numba:compile", _CompilationEnabled())  # type: ignore[no-untyped-call]
 
 
-def _cached(**options: Any) -> Decorator:
+def _cache_on_disk(**options: Any) -> Decorator:
     """Return a decorator that compiles at the first call and caches the machine code on disk.
 
-    Where no folder can be written to, each process compiles anew.
+    If no folder can be written to, each process compiles anew.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -79,10 +79,10 @@ def _cached(**options: Any) -> Decorator:
         prefix = f"{name}.{function.__module__.partition('.')[0]}"  # cached types are named by their package, too
         function.__qualname__ = f"{prefix}-{digest}"  # numba names the cache's files by it, now and never again
         try:
-            kernel = _always(njit(**ENTRY, **options))(function)
+            kernel = _compile_regardless(njit(**ENTRY, **options))(function)
             _remove_outdated(kernel.stats.cache_path, f"{function.__module__.split('.')[-1]}.{prefix}-", digest)
         except RuntimeError:  # neither beside the file nor in the user's folder can anything be kept
-            kernel = _always(njit(**{**ENTRY, "cache": False}, **options))(function)
+            kernel = _compile_regardless(njit(**{**ENTRY, "cache": False}, **options))(function)
         function.__qualname__ = kernel.__qualname__ = name
         return kernel
 
@@ -96,9 +96,9 @@ def _digest(module: ModuleType) -> str:
 
 @cache
 def _sources(module: ModuleType) -> str:
-    """Return a digest of a module's file, of those that its kernels come from, and of its constants."""
+    """Return a digest of a module's file, of the files that its kernels come from, and of its constants."""
     parts, package = [Path(str(module.__file__)).read_text(encoding="utf-8")], module.__name__.split(".")[0] + "."
-    for name, member in sorted(vars(module).items()):  # all imports stand before the first kernel, whose turn it is
+    for name, member in sorted(vars(module).items()):  # all imports stand before the first kernel of the module
         owner = sys.modules.get(member.__module__) if is_jitted(member) else member
         if isinstance(owner, ModuleType) and owner is not module and owner.__name__.startswith(package):
             parts.append(_sources(owner))
@@ -110,13 +110,16 @@ def _sources(module: ModuleType) -> str:
 
 
 def _is_constant(member: Any) -> bool:
-    """Return whether numba compiles a global into a kernel as a constant, and its text tells it from others."""
-    plain = isinstance(member, (int, float, str, range, np.generic, np.dtype))
-    return plain or (isinstance(member, tuple) and all(map(_is_constant, member)))
+    """Return whether numba compiles a global into a kernel as a constant, and the global's text identifies its value."""
+    is_scalar = isinstance(member, (int, float, str, range, np.generic, np.dtype))
+    return is_scalar or (isinstance(member, tuple) and all(map(_is_constant, member)))
 
 
 def _remove_outdated(folder: str, kernel: str, digest: str) -> None:
-    """Remove cache files of a kernel's earlier sources; a process that still runs these compiles again."""
+    """Remove cache files of a kernel's earlier sources.
+
+    A process that still runs these compiles again.
+    """
     with suppress(OSError):
         for file in Path(folder).glob(f"{kernel}*"):
             if not file.name.startswith(kernel + digest):
@@ -157,7 +160,7 @@ def report_compilation(report: Callable[[int, int], None]) -> None:
     register("numba:compile", _Progress(report))  # type: ignore[no-untyped-call]
 
 
-entry = _cached()
-by_zero = _cached(error_model="numpy")  # an entry where x / 0 is infinite
-inner = _always(njit(**SHARED, forceinline=True))
-shared = _always(njit(**SHARED))
+entry = _cache_on_disk()
+by_zero = _cache_on_disk(error_model="numpy")  # an entry where x / 0 is infinite
+inner = _compile_regardless(njit(**SHARED, forceinline=True))
+shared = _compile_regardless(njit(**SHARED))

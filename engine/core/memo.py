@@ -1,8 +1,9 @@
-"""A memo of stages that find out themselves which knobs they read: each is done once for each set of values of these.
+"""Memoise a function on exactly the knobs that it reads.
 
-A stage is a function of a scenario, of a group of its knobs, or of what is settled of it. It is computed with a stand-in that
-notes each knob it reads; another scenario with the same values there gets the same answer. A stage that reads one knob more by
-accident is computed more often, never wrongly.
+A stand-in for the scenario records them.
+A stage is a function of a scenario, of a group of its knobs, or of its settled part. The stage is computed with a stand-in that
+notes each knob that the stage reads; another scenario with the same values of these knobs gets the same answer. A stage that
+reads one knob more by accident is computed more often, never wrongly.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,66 +15,71 @@ from threading import Lock
 from typing import Any, TypeVar, cast
 
 Stage = TypeVar("Stage", bound=Callable[..., Any])
-MOST_WAYS, MOST_PATHS = 1024, 64  # of others, and of paths that a stage may read for one of them
+MOST_WAYS, MOST_PATHS = 1024, 64  # of sets of other arguments, and of sets of paths that a stage may read for one of them
 UNKNOWN = object()
 NOTHING: Mapping[str, Any] = {}
 
 
 class Reads(dict[str, Any]):
-    """The dotted paths that were read, in order, while the stage was `open`."""
+    """The values that a stage has read by dotted path, in order, while the stage was `open`."""
 
     open = True
 
 
 class Recorder:
-    """Stands in for a scenario or a group of its knobs: notes what is read of it, and can have some `changes`.
+    """A stand-in for a scenario or a group of its knobs that notes each knob read, and can have some `changes`.
 
-    What has been read once is kept as an attribute, so that it is not asked for again.
+    A knob that has been read once is kept as an attribute, so a second read is cheap.
     """
 
-    def __init__(self, of: Any, notes: Reads, path: str = "", changes: Mapping[str, Any] = NOTHING) -> None:
-        self._of, self._notes, self._path, self._changes = of, notes, path, changes
+    def __init__(self, knobs: Any, notes: Reads, path: str = "", changes: Mapping[str, Any] = NOTHING) -> None:
+        self._knobs, self._notes, self._path, self._changes = knobs, notes, path, changes
 
     def __getattr__(self, name: str) -> Any:
         path = self._path + name
         if path in self._changes:
-            value = self._changes[path]
+            knob_value = self._changes[path]
         else:
-            value = getattr(self._of, name)
-            if isinstance(value, Recorder) or _is_group(value):
-                value = Recorder(value, self._notes, path + ".", self._changes)
+            knob_value = getattr(self._knobs, name)
+            if isinstance(knob_value, Recorder) or _is_group(knob_value):
+                knob_value = Recorder(knob_value, self._notes, path + ".", self._changes)
             elif self._notes.open:
-                self._notes[path] = value
+                self._notes[path] = knob_value
             else:
                 raise RuntimeError(f"{path} is read after its stage was over; read it before making the function that uses it.")
-        setattr(self, name, value)
-        return value
+        setattr(self, name, knob_value)
+        return knob_value
 
     def changed(self, changes: Mapping[str, Any]) -> "Recorder":
         """Return the stand-in with some knobs, by dotted path, changed; they are no longer read."""
-        mine = {self._path + path: value for path, value in changes.items()}
-        return Recorder(self._of, self._notes, self._path, {**self._changes, **mine})
+        changes_by_path = {self._path + path: knob_value for path, knob_value in changes.items()}
+        return Recorder(self._knobs, self._notes, self._path, {**self._changes, **changes_by_path})
 
     def whole(self) -> Any:
-        """Return the real value, which counts as read altogether."""
-        real = self._of.whole() if isinstance(self._of, Recorder) else self._of
+        """Return the real scenario or group, all of whose knobs then count as read."""
+        real = self._knobs.whole() if isinstance(self._knobs, Recorder) else self._knobs
         if self._notes.open:
-            self._notes.update({self._path[:-1]: real} if self._path else {item.name: real for item in fields(real)})
-        mine = {path.removeprefix(self._path): value for path, value in self._changes.items() if path.startswith(self._path)}
-        inner = {name.partition(".")[0] for name in mine if "." in name}
-        parts = {name: Recorder(getattr(real, name), Reads(), self._path + name + ".", self._changes).whole() for name in inner}
-        return replace(real, **parts, **{name: value for name, value in mine.items() if "." not in name})
+            self._notes.update({self._path[:-1]: real} if self._path else {knob.name: real for knob in fields(real)})
+        local_changes = {
+            path.removeprefix(self._path): knob_value for path, knob_value in self._changes.items() if path.startswith(self._path)
+        }
+        changed_groups = {name.partition(".")[0] for name in local_changes if "." in name}
+        parts = {
+            name: Recorder(getattr(real, name), Reads(), self._path + name + ".", self._changes).whole()
+            for name in changed_groups
+        }
+        return replace(real, **parts, **{name: knob_value for name, knob_value in local_changes.items() if "." not in name})
 
     def __hash__(self) -> int:
         return hash(self.whole())
 
-    def __eq__(self, other: object) -> bool:
-        return bool(self.whole() == (other.whole() if isinstance(other, Recorder) else other))
+    def __eq__(self, scenario: object) -> bool:
+        return bool(self.whole() == (scenario.whole() if isinstance(scenario, Recorder) else scenario))
 
 
-def _is_group(value: Any) -> bool:
-    """Return whether a value is read field by field: a dataclass that is compared by its fields."""
-    declared = getattr(value, "__dataclass_params__", None)
+def _is_group(candidate: Any) -> bool:
+    """Return whether a candidate is read field by field: a dataclass that is compared by its fields."""
+    declared = getattr(candidate, "__dataclass_params__", None)
     return declared is not None and declared.eq
 
 
@@ -82,27 +88,33 @@ def remembered(
 ) -> Callable[[Stage], Stage]:
     """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
 
-    At most so many answers, or answers of so much `size`, are kept for each of `others`; what a stage raises is not kept.
-    Answers of each kind, which `by` tells of a scenario, are searched apart: give it where kinds read unlike paths.
-    What a stage can only be given by name, such as who watches it, must not matter to the answer; nothing else may be given so.
+    most: the limit on the total `size` of the answers that are kept for each of `others`; exceptions are not kept.
+    size: the size of an answer, 1 by default.
+    by: the kind of a scenario, whose answers are searched apart; give it where kinds read different paths.
+
+    Keyword-only arguments of a stage, such as a progress watcher, must not change the answer; all others are passed by position.
     """
 
-    def of(stage: Stage) -> Stage:
+    def decorate(stage: Stage) -> Stage:
         ways: dict[tuple[Any, ...], Ways] = {}
         KEPT.append(ways)
-        named = {name for name, one in signature(stage).parameters.items() if one.kind is Parameter.KEYWORD_ONLY}
+        keyword_names = {
+            name for name, parameter in signature(stage).parameters.items() if parameter.kind is Parameter.KEYWORD_ONLY
+        }
 
         @wraps(stage)
-        def recall(scenario: Any, *others: Any, **beside: Any) -> Any:
-            if not beside.keys() <= named:
-                raise TypeError(f"{stage.__name__} remembers answers by {sorted(beside.keys() - named)}: give these by position.")
-            kind = (by(scenario), *others)
+        def recall(scenario: Any, *arguments: Any, **keywords: Any) -> Any:
+            if not keywords.keys() <= keyword_names:
+                raise TypeError(
+                    f"{stage.__name__} remembers answers by {sorted(keywords.keys() - keyword_names)}: give these by position."
+                )
+            kind = (by(scenario), *arguments)
             for _, reads, answers in ways.get(kind, ()):
                 answer = answers.get(reads(scenario), UNKNOWN)
                 if answer is not UNKNOWN:
                     return answer
             notes = Reads()
-            answer = stage(Recorder(scenario, notes), *others, **beside)
+            answer = stage(Recorder(scenario, notes), *arguments, **keywords)
             notes.open = False
             paths = tuple(notes)
             reads = attrgetter(*paths) if paths else lambda scenario: ()
@@ -110,27 +122,33 @@ def remembered(
             with WRITING:
                 if len(ways) >= MOST_WAYS:
                     ways.clear()
-                known = ways.get(kind, ())
-                mine = next((answers for read, _, answers in known if read == paths), None)
-                if mine is None:
-                    mine = Answers()
-                    ways[kind] = ((paths, reads, mine), *known[: MOST_PATHS - 1])
-                mine.keep(values, answer, amount, most)
+                known_ways = ways.get(kind, ())
+                path_answers = next((answers for known_paths, _, answers in known_ways if known_paths == paths), None)
+                if path_answers is None:
+                    path_answers = Answers()
+                    ways[kind] = ((paths, reads, path_answers), *known_ways[: MOST_PATHS - 1])
+                path_answers.keep(values, answer, amount, most)
             return answer
 
         return cast(Stage, recall)
 
-    return of
+    return decorate
 
 
 class Answers(dict[Any, Any]):
-    """A stage's answers by the values that it read at the same paths, and how much they hold; written under the lock alone."""
+    """A stage's answers by the values read at the same paths, and their total size.
+
+    Written under the lock alone.
+    """
 
     held = 0
 
-    def keep(self, values: Any, answer: Any, amount: int, most: int) -> None:
-        """Keep an answer, the first one for the same values, in the place of all others where these hold too much."""
-        if self.held >= most:
+    def keep(self, values: Any, answer: Any, amount: int, max_size: int) -> None:
+        """Keep an answer unless these values have one.
+
+        First drop all others if their size has reached `max_size`.
+        """
+        if self.held >= max_size:
             self.clear()
             self.held = 0
         if values not in self:
@@ -140,7 +158,7 @@ class Answers(dict[Any, Any]):
 
 Ways = tuple[tuple[tuple[str, ...], Callable[[Any], Any], Answers], ...]
 KEPT: list[dict[tuple[Any, ...], Ways]] = []
-WRITING = Lock()  # ways are replaced and looked up in one step, so whoever reads needs no lock
+WRITING = Lock()  # ways are replaced and looked up in one step, so readers need no lock
 
 
 def forget() -> None:

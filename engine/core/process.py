@@ -20,20 +20,24 @@ TOO_LARGE = f"It needs more memory than is free; {REMEDY}."
 
 
 def physical() -> int:
-    """Return the bytes of memory in this computer, or in the container that it is, which may have less."""
+    """Return the bytes of memory of this computer, or of its container, which may have less."""
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in CONTAINER_LIMITS:
-        with suppress(OSError, ValueError):  # there is none, or it says "max"
+        with suppress(OSError, ValueError):  # no such file, or the limit is "max"
             installed = min(installed, int(limit.read_text(encoding="ascii")))
     return installed
 
 
-def demand(nbytes: float, what: str, remedy: str) -> None:
-    """Raise NoRoom if this computer cannot hold so many bytes at once; `what` takes them."""
+def demand(nbytes: float, subject: str, remedy: str) -> None:
+    """Raise NoRoom if this computer cannot hold `nbytes` at once.
+
+    The sentence names their `subject` and the remedy.
+    """
     if nbytes > physical():
-        here = physical() / GiB
+        installed_gib = physical() / GiB
         raise NoRoom(
-            f"{what} takes {figure(nbytes / GiB, 'GiB')} of memory, and this computer has {figure(here, 'GiB')}; {remedy}."
+            f"{subject} takes {figure(nbytes / GiB, 'GiB')} of memory, and this computer has {figure(installed_gib, 'GiB')}; "
+            f"{remedy}."
         )
 
 
@@ -44,7 +48,7 @@ def single_thread() -> AbstractContextManager[object]:
 
 
 class ClosedStream(TextIOWrapper):
-    """Stands for a standard stream that is closed: what is written there goes nowhere."""
+    """A stand-in for a closed standard stream: all that is written there is dropped."""
 
     def __init__(self) -> None:
         super().__init__(open(_nowhere(), "wb", closefd=False), encoding="utf-8")  # noqa: SIM115 (it stays open)
@@ -56,9 +60,9 @@ def _nowhere() -> int:
 
 
 def open_streams() -> None:
-    """Lead standard streams that are closed nowhere: workers flush theirs as they start.
+    """Open closed standard streams on the null device: workers flush theirs as they start.
 
-    Else the next file that is opened would take a stream's descriptor, and be written over by whoever prints.
+    Otherwise the next file to be opened would take a stream's descriptor, and prints would write into that file.
     """
     for descriptor in range(3):
         try:

@@ -1,7 +1,7 @@
-"""Bytes of embedding rows: one number where all are alike, or a mix of sizes with the share of rows that have each.
+"""Bytes of embedding rows: one number if all rows are alike, or a mix of sizes with the share of rows of each.
 
-Costs follow the number of rows and a measure of each row, such as its whole lines: over a mix, the mean of that measure. So
-no row counts as wider than it is.
+Costs follow the number of rows and a measure of each row, such as its whole lines. Over a mix, the mean of that measure
+counts, so no row counts as wider than it is.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RowMix:
-    """Sizes of rows in bytes, ascending, and the share of rows that have each; the shares sum to 1."""
+    """Sizes of rows in bytes, ascending, and the share of rows that have each.
+
+    The shares sum to 1.
+    """
 
     sizes: tuple[int, ...]
     shares: tuple[float, ...]
@@ -21,10 +24,13 @@ RowBytes = int | RowMix
 
 
 def mixed(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
-    """Return the mix of rows of some sizes, of which there are so many each; a number where only one size has any."""
+    """Return the mix of rows of some `sizes` with the number of rows of each.
+
+    Return one number if only one size has rows.
+    """
     weight: dict[int, float] = {}
-    for size, many in zip(sizes, weights, strict=True):
-        weight[int(size)] = weight.get(int(size), 0.0) + float(many)
+    for size, row_weight in zip(sizes, weights, strict=True):
+        weight[int(size)] = weight.get(int(size), 0.0) + float(row_weight)
     total = sum(weight.values())
     present = sorted(size for size in weight if weight[size] > 0) or sorted(weight)
     if len(present) == 1:
@@ -33,15 +39,15 @@ def mixed(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
 
 
 def joined(sizes: Sequence[RowBytes], weights: Sequence[float]) -> RowBytes:
-    """Return the mix of several populations of rows, of which there are so many each."""
+    """Return the mix of several populations of rows with the number of rows of each."""
     rows = [
-        (size, many * share)
-        for row_bytes, many in zip(sizes, weights, strict=True)
+        (size, row_weight * share)
+        for row_bytes, row_weight in zip(sizes, weights, strict=True)
         for size, share in (
             zip(row_bytes.sizes, row_bytes.shares, strict=True) if isinstance(row_bytes, RowMix) else ((row_bytes, 1.0),)
         )
     ]
-    return mixed([size for size, _ in rows], [many for _, many in rows])
+    return mixed([size for size, _ in rows], [row_weight for _, row_weight in rows])
 
 
 def over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
@@ -52,13 +58,13 @@ def over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
 
 
 def mean_bytes(row_bytes: RowBytes) -> float:
-    """Return the bytes of a mean row: a whole number where all rows are alike."""
+    """Return the mean bytes of a row: a whole number if all rows are alike."""
     nbytes: float = over_rows(row_bytes, lambda size: size)
     return nbytes
 
 
 def longer(row_bytes: RowBytes, nbytes: int) -> RowBytes:
-    """Return rows that are so many bytes longer."""
+    """Return the row bytes with `nbytes` more in each row."""
     if isinstance(row_bytes, RowMix):
         return RowMix(tuple(size + nbytes for size in row_bytes.sizes), row_bytes.shares)
     return row_bytes + nbytes

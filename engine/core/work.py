@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from .row_sizes import RowBytes, RowMix, mean_bytes
 
 Amount = float | NDArray[np.float64]
-By = Literal["host", "near-data", "gpu", "card"]  # who asks a memory for rows, and so how many accesses are in flight
+By = Literal["host", "near-data", "gpu", "card"]  # requester of a memory's rows, which sets the accesses in flight
 
 
 @dataclass(frozen=True)
 class Work:
-    """One kind of work: its fields are amounts, and what they are of.
+    """One kind of work: its fields are amounts, and properties of what is read, written or computed.
 
-    Where several parts of a device share it unevenly, the slowest one has `skew` times its even share.
+    skew: the work of the slowest part of a device over its even share, for parts that share the work unevenly.
     """
 
     skew: Amount = field(default=1.0, kw_only=True)
@@ -28,9 +28,12 @@ class Work:
 
 @dataclass(frozen=True)
 class RowReads(Work):
-    """Read embedding rows at random; `raw_share` of the lookups meet rows written just before, `by` says who asks for them.
+    """Read embedding rows at random.
 
-    A memory with a cache of its own lacks `fetched` of its lines, here and below, and writes `returned` ones back for them.
+    rows, row_bytes: the number of rows, and the bytes of each.
+    raw_share: share of the lookups that read rows written just before (read after write).
+    by: the requester of the rows.
+    fetched, returned: in a memory with a cache, the lines that miss the cache, and the lines written back for them.
     """
 
     rows: Amount
@@ -43,7 +46,13 @@ class RowReads(Work):
 
 @dataclass(frozen=True)
 class RowUpdates(Work):
-    """Read, modify and write embedding rows in place; `clean` lines of a memory's cache were not written lately."""
+    """Read, modify and write embedding rows in place.
+
+    rows, row_bytes: the number of rows, and the bytes of each.
+    by: the requester of the rows.
+    fetched: lines that miss the memory's cache.
+    clean: lines of the memory's cache that were not written lately.
+    """
 
     rows: Amount
     row_bytes: RowBytes
@@ -54,7 +63,12 @@ class RowUpdates(Work):
 
 @dataclass(frozen=True)
 class RowLog(Work):
-    """Copy embedding rows to the log region of the same memory: read them, append entries of row and number."""
+    """Copy embedding rows to the log region of the same memory: read rows, append entries of row and number.
+
+    rows, row_bytes, entry_bytes: the number of rows, the bytes of a row, and the bytes of a log entry.
+    by: the requester of the rows.
+    fetched: lines that miss the memory's cache.
+    """
 
     rows: Amount
     row_bytes: RowBytes
@@ -65,7 +79,7 @@ class RowLog(Work):
 
 @dataclass(frozen=True)
 class HomeWrites(Work):
-    """Write already updated rows from a volatile buffer to their home; paid for by the update."""
+    """Write updated rows from a volatile buffer to their home; `RowUpdates` has the cost."""
 
     rows: Amount
     row_bytes: RowBytes
@@ -88,7 +102,10 @@ class Persist(Work):
 
 @dataclass(frozen=True)
 class Move(Work):
-    """Carry `nbytes` over a link that needs no software, line by line; each line read `out_of` a memory waits for it too."""
+    """Carry `nbytes` line by line over a link that needs no software.
+
+    Each line waits for the memory `out_of` too.
+    """
 
     nbytes: Amount
     out_of: str = ""
@@ -96,7 +113,10 @@ class Move(Work):
 
 @dataclass(frozen=True)
 class Copy(Work):
-    """Carry `nbytes` over a link by software, after `handoffs` of synchronise, copy call and dispatch."""
+    """Carry `nbytes` over a link by software.
+
+    Each of `handoffs` is a synchronisation, a copy call and a dispatch.
+    """
 
     nbytes: Amount
     handoffs: Amount = 0.0
@@ -105,23 +125,27 @@ class Copy(Work):
 
 @dataclass(frozen=True)
 class Direct(Work):
-    """Let GPU threads read or write `nbytes` of rows in host memory themselves, across the link (UVM)."""
+    """Let GPU threads read or write `nbytes` of rows in host memory across the link (UVM)."""
 
     nbytes: Amount
 
 
 @dataclass(frozen=True)
 class Fetch(Work):
-    """Carry `nbytes`, summed over all GPUs, between their nodes and embedding servers; each GPU over its own card."""
+    """Carry `nbytes`, summed over all GPUs, between nodes and embedding servers.
+
+    Each GPU uses its own network card.
+    """
 
     nbytes: Amount
 
 
 @dataclass(frozen=True)
 class Pool(Work):
-    """Pass `nbytes` of rows through adders: pooling, or applying gradients; `beside` names the memory whose controllers do it.
+    """Pass `nbytes` of rows through adders, to pool rows or to apply gradients.
 
-    Software that is not fused does so for `tables` tables one by one.
+    beside: the memory whose controllers add, "" for a processor.
+    tables: the tables that software without fused kernels handles one by one.
     """
 
     nbytes: Amount
@@ -131,10 +155,14 @@ class Pool(Work):
 
 @dataclass(frozen=True)
 class HostEmbedding(Work):
-    """Embedding work on the host CPU, a `share` of one batch's lookup-and-update software path.
+    """Embedding work on the host CPU, a part of one batch's lookup-and-update software path.
 
-    An eager library looks up, or `updates`, so many `tables` one by one; a share of the lookups are `stateful`, of tables whose
-    optimizer keeps state, and unique rows lie in `new_lines` of 64 B.
+    lookups, nbytes: the lookups, and the bytes of their rows.
+    share: the share of the software path.
+    tables: the tables that an eager library handles one by one.
+    updates: True for updates, False for lookups.
+    stateful: share of the lookups in tables whose optimizer keeps state.
+    new_lines: lines of 64 B that hold the unique rows.
     """
 
     lookups: Amount
@@ -148,7 +176,12 @@ class HostEmbedding(Work):
 
 @dataclass(frozen=True)
 class HostRows(Work):
-    """Gather rows from host memory into one buffer, or scatter them back, on a host CPU; `calls` if it is a remote one's."""
+    """Gather rows from host memory into one buffer, or scatter them back, on a host CPU.
+
+    rows, row_bytes: the number of rows, and the bytes of each.
+    scatter: True to scatter, False to gather.
+    calls: the number of remote calls if the host is an embedding server.
+    """
 
     rows: Amount
     row_bytes: RowBytes
@@ -158,8 +191,13 @@ class HostRows(Work):
 
 @dataclass(frozen=True)
 class DriveBatch(Work):
-    """What the training loop does for a batch: kernels and collectives that it calls, tables that Python handles one by one,
-    values of samples that it brings in; in so many `processes` of a node, one core each, beside each other."""
+    """The training loop's own work for a batch, on the host.
+
+    kernels, collectives: the kernels and collectives that the loop calls.
+    tables: the tables that Python handles one by one.
+    values: the values of samples that the loop brings in.
+    processes: the parallel processes of a node, one core each.
+    """
 
     kernels: Amount = 0.0
     collectives: Amount = 0.0
@@ -170,16 +208,18 @@ class DriveBatch(Work):
 
 @dataclass(frozen=True)
 class CacheSoftware(Work):
-    """Tend a software cache for a batch, `times` over."""
+    """Maintain a software cache for a batch, `times` times."""
 
     times: float = 1.0
 
 
 @dataclass(frozen=True)
 class AllToAll(Work):
-    """Exchange `nbytes`, all that leave a GPU; the busiest sends or receives so many over the `fabric` and over the `network`.
+    """Exchange bytes among all GPUs, or among hosts.
 
-    Where the `hosts` of nodes exchange, a message goes to each other node, and nothing over the fabric.
+    nbytes: all bytes that leave a GPU.
+    fabric, network: the bytes that the busiest GPU sends or receives over the fabric of its node and over the network.
+    hosts: True if the hosts of nodes exchange: a message goes to each other node, and nothing over the fabric.
     """
 
     nbytes: Amount
@@ -190,7 +230,7 @@ class AllToAll(Work):
 
 @dataclass(frozen=True)
 class AllReduce(Work):
-    """Sum `nbytes` that every GPU has over all GPUs."""
+    """Sum `nbytes` of every GPU over all GPUs."""
 
     nbytes: Amount
 
@@ -199,7 +239,7 @@ class AllReduce(Work):
 class BottomMLP(Work):
     """One direction of the bottom MLP of `widths` (dense features first) for `samples` samples.
 
-    Backward, its update reads and writes `state` words of the optimizer beside each weight; so does the top part's.
+    In the backward direction the update reads and writes `state` words of the optimizer with each weight, as in `TopPart`.
     """
 
     samples: Amount
@@ -210,11 +250,15 @@ class BottomMLP(Work):
 
 @dataclass(frozen=True)
 class TopPart(Work):
-    """Feature interaction of vectors of so many `elements` together and the top MLP of `widths`, forward and backward.
+    """Feature interaction and the top MLP, forward and backward.
 
-    With a cross network `ranks` has the rank of each of its layers, 0 for a full matrix; in `pairs` all pairs have products, else
-    vectors are put beside each other. `projections` are layers before them: how many there are, for how
-    many vectors a sample, from and to which width. `vectors` are those of a sample that have products, 0 without.
+    samples, widths: the samples, and the widths of the top MLP, input first.
+    elements: the elements of all vectors of a sample together.
+    state: words of the optimizer that the update reads and writes with each weight.
+    ranks: the rank of each layer of a cross network, 0 for a full matrix; () without a cross network.
+    pairs: True if all pairs of vectors have products, False if vectors are concatenated.
+    projections: layers before the interaction: their number, the vectors of a sample, the input and the output width.
+    vectors: the vectors of a sample that have products, 0 without products.
     """
 
     samples: Amount
@@ -228,9 +272,9 @@ class TopPart(Work):
 
 
 def amounts(work: Work) -> dict[str, Any]:
-    """Return the numeric amounts of a piece of work by field name."""
-    given = {name: getattr(work, name) for name in work.__dataclass_fields__}
-    return {name: value for name, value in given.items() if not isinstance(value, str | tuple | bool | RowMix)}
+    """Return the numeric amounts of some work by field name."""
+    fields_by_name = {name: getattr(work, name) for name in work.__dataclass_fields__}
+    return {name: amount for name, amount in fields_by_name.items() if not isinstance(amount, str | tuple | bool | RowMix)}
 
 
 def written(work: Work) -> Amount:
@@ -245,7 +289,10 @@ def written(work: Work) -> Amount:
 
 
 def cross_parameters(width: int, ranks: tuple[int, ...]) -> int:
-    """Return the weights and biases of a cross network on so many features, given the rank of each layer, 0 for a full matrix."""
+    """Return the number of weights and biases of a cross network on `width` features.
+
+    A rank of 0 is a full matrix.
+    """
     return sum((2 * rank if rank else width) * width + width for rank in ranks)
 
 

@@ -1,7 +1,6 @@
-"""The crash check: every state that power losses can leave of the log protocol, and a verdict on each recovery from it.
+"""The crash check: all states of the log protocol after power losses, and a verdict on the recovery from each.
 
-Reading order: `reference_run` (a small run and its oracle), `budget` (what a run or recovery may take), `states` (what can be
-left, point by point), `judge` (recovery, and what is asked of it), `visit`, `second_crash` and `exploration` (one
-configuration, then all of them), `replay_line` (one line, one state), `bugs` (the checker checked), `far_rows` (what is too
-large to explore).
+Reading order: `reference_run` (a small run and its oracle), `budget` (limits of a run or recovery), `states` (the states at each
+crash point), `judge` (recovery and its verdict), `visit`, `second_crash` and `exploration` (one configuration, then all of
+them), `replay_line` (one line, one state), `bugs` (tests of the checker), `far_rows` (tables too large to explore).
 """

@@ -1,7 +1,8 @@
-"""Limits of one run of the protocol, or of one recovery: what is broken may loop, and the judge must not join it.
+"""Limits of one run of the protocol, or of one recovery: a broken protocol may loop, and the judge must stop it.
 
-Operations of the medium are counted. A run or recovery of too many does not end, on every computer alike. What takes too much
-time of the processor, or waits for something, has no verdict: a busy computer never makes a sound protocol a broken one.
+Operations of the medium are counted. A run or recovery with too many operations counts as endless, on every computer alike. A
+run or recovery that takes too much processor time, or waits, has no verdict: a busy computer never makes a sound protocol a
+broken one.
 """
 
 import signal
@@ -17,29 +18,32 @@ from ..persistence.media import Media
 
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
-LEAST_OPERATIONS, OPERATIONS_PER_BYTE = 20_000, 3  # ten times what is needed, even by a wrapper that works word by word
+LEAST_OPERATIONS, OPERATIONS_PER_BYTE = 20_000, 3  # ten times the need, even of a wrapper that works word by word
 PROCESSOR_SECONDS = 20.0  # a run or recovery takes milliseconds, and some seconds at scale
-TICK_SECONDS = 0.25  # between two looks at the processor time
-WAITING_TICKS, WAITING_SECONDS = 240, 0.001  # so many ticks in a row, each with less processor time, are waiting
+TICK_SECONDS = 0.25  # between two readings of the processor time
+WAITING_TICKS, WAITING_SECONDS = 240, 0.001  # this many ticks in a row with less processor time each count as waiting
 ENDLESS = "it does not end"
 
 
 class NoEnd(BaseException):
-    """A run of the protocol does not end; not an Exception, so that no handler inside it takes it for its own."""
+    """Raised when a run of the protocol does not end.
+
+    NoEnd is no Exception, so that no handler inside the run catches it.
+    """
 
 
 class NoVerdict(BaseException):
-    """The processor time is used up, and nothing is known of the run or recovery."""
+    """Raised when the processor time is used up, so that there is no verdict on the run or recovery."""
 
 
-BREAKS = (Exception, NoEnd, SystemExit)  # whatever a broken medium does; an interrupt is the user's, a lack of time nobody's
+BREAKS = (Exception, NoEnd, SystemExit)  # failures of a broken medium; a user's interrupt and a lack of time are none
 
 
 class OperationBudget:
-    """The number of operations that a run or recovery has left."""
+    """The remaining number of operations of a run or recovery."""
 
-    def __init__(self, most: int) -> None:
-        self.left = most
+    def __init__(self, limit: int) -> None:
+        self.left = limit
 
     def spend(self) -> None:
         """Count an operation; raises NoEnd."""
@@ -69,35 +73,38 @@ class CountedMedia:
 
 
 def most_operations(nbytes: int) -> int:
-    """Return the operations that no run or recovery on so many bytes needs."""
+    """Return an upper limit of the operations of a run or recovery on `nbytes` bytes."""
     return LEAST_OPERATIONS + OPERATIONS_PER_BYTE * nbytes
 
 
-def counted(media: Any, wrap: Callable[[Media], Media] | None, most: int) -> Media:
+def counted(media: Any, wrap: Callable[[Media], Media] | None, limit: int) -> Media:
     """Return a medium, perhaps wrapped, whose operations are counted on both sides of the wrapper."""
-    budget = OperationBudget(most)
-    seen: Any = CountedMedia(media, budget)
-    return CountedMedia(wrap(seen), budget) if wrap else seen
+    budget = OperationBudget(limit)
+    counted_media: Any = CountedMedia(media, budget)
+    return CountedMedia(wrap(counted_media), budget) if wrap else counted_media
 
 
 def processor_limited(run: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-    """Return a run or recovery that raises NoVerdict once it has used up its processor time, or has used none for long.
+    """Return the run or recovery with a limit: NoVerdict is raised after too much processor time, or after a long wait.
 
-    The clock only says when to look; only the main thread can be interrupted.
+    A timer reads the processor time now and then; only the main thread can be interrupted.
     """
 
     @wraps(run)
     def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
         if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
             return run(*args, **kwargs)
-        last = start = thread_time()
+        last_time = start = thread_time()
         idle, active = 0, False
 
         def look(number: int, frame: FrameType | None) -> None:
-            nonlocal last, idle
-            now = thread_time()
-            idle, last = (idle + 1 if now - last < WAITING_SECONDS else 0), now  # a stopped process gets one tick, not many
-            if active and now - start >= PROCESSOR_SECONDS:
+            nonlocal last_time, idle
+            processor_time = thread_time()
+            idle, last_time = (
+                (idle + 1 if processor_time - last_time < WAITING_SECONDS else 0),
+                processor_time,
+            )  # a stopped process gets one tick, not many
+            if active and processor_time - start >= PROCESSOR_SECONDS:
                 raise NoVerdict(f"after {exact(PROCESSOR_SECONDS)} s of processor time it is not known whether it ends")
             if active and idle >= WAITING_TICKS:
                 raise NoVerdict("it waits for something, and takes no processor time")
@@ -108,7 +115,7 @@ def processor_limited(run: Callable[Arguments, Value]) -> Callable[Arguments, Va
             active = True
             return run(*args, **kwargs)
         finally:
-            active = False  # a tick from here on must not keep the clock from its owner
+            active = False  # a tick from here on must not prevent that the timer is restored
             signal.setitimer(signal.ITIMER_REAL, *timer)
             signal.signal(signal.SIGALRM, handler)
 

@@ -1,4 +1,7 @@
-"""Seeded bugs: protocols broken on purpose, by which the checker shows that it is awake; `hunt` explores until it notices."""
+"""Seeded bugs: protocols broken on purpose to test the checker.
+
+`hunt` explores until the checker finds the bug.
+"""
 
 import importlib.util
 import sys
@@ -24,9 +27,13 @@ STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))
 
 @dataclass(frozen=True)
 class Broken:
-    """A broken protocol: how to install it, the medium to put between, where it should show, and by which evidence.
+    """A broken protocol.
 
-    `evidence` is an invariant, or another name that `report` has for it; where it is empty, anything that is wrong will do.
+    name: the bug's name.
+    install: a context manager that installs the bug.
+    wrap: a function that wraps the medium.
+    on: the configurations in which the bug should show.
+    evidence: the invariant that fails, or another name of `report` for the failure; "" for any failure.
     """
 
     name: str
@@ -48,7 +55,7 @@ def broken(name: str) -> Broken:
 
 
 def seeded() -> Mapping[str, Broken]:
-    """Return the bugs of this checkout; raises BadInput where there are no tests."""
+    """Return the bugs of this checkout; raises BadInput without a tests folder."""
     module = of_checkout("seeded_bugs")
     return {
         bug.name: Broken(bug.name, partial(module.installed, bug), bug.wrap, (configuration(bug.on),), bug.evidence)
@@ -57,7 +64,7 @@ def seeded() -> Mapping[str, Broken]:
 
 
 def of_checkout(name: str) -> Any:
-    """Return a module of the checkout's tests folder; raises BadInput where there is none."""
+    """Return a module of the checkout's tests folder; raises BadInput without such a folder."""
     if not (TESTS / "seeded_bugs").is_dir():
         raise BadInput("The broken protocols live in a checkout's tests folder, which an installed engine lacks; run it there.")
     if str(TESTS.parent) not in sys.path:
@@ -70,14 +77,27 @@ def hunt(
     models: tuple[str, ...] | None = None,
     steps: tuple[Effort, ...] = STEPS,
     seed: int = 0,
-    on_progress: OnProgress = lambda share, what: None,
+    on_progress: OnProgress = lambda share, message: None,
 ) -> CrashReport:
-    """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further."""
-    plain = sorted(configurations(), key=lambda one: one.name.count("-"))  # those with the fewest peculiarities first
-    elsewhere = [one for one in (*map(passing, plain), *(replace(one, size="tiny") for one in plain[:4])) if one not in bug.on]
-    tries = [*product(steps, bug.on), *product(steps[:1], elsewhere), *product([ROUGH], AT_SCALE), *product(steps[1:], elsewhere)]
+    """Explore with the bug installed until a state shows it: first in its own configurations, then in all, ever further."""
+    simple_first = sorted(
+        configurations(), key=lambda variant: variant.name.count("-")
+    )  # variants with the fewest features first
+    other_variants = [
+        variant
+        for variant in (*map(passing, simple_first), *(replace(variant, size="tiny") for variant in simple_first[:4]))
+        if variant not in bug.on
+    ]
+    tries = [
+        *product(steps, bug.on),
+        *product(steps[:1], other_variants),
+        *product([ROUGH], AT_SCALE),
+        *product(steps[1:], other_variants),
+    ]
     with bug.install():
-        report = follow([(of, effort, models) for effort, of in tries], seed, on_progress, bug.wrap, bug.name, bug.evidence)
+        report = follow(
+            [(variant, effort, models) for effort, variant in tries], seed, on_progress, bug.wrap, bug.name, bug.evidence
+        )
     report.failures.sort(key=lambda failure: bug.evidence not in ("", failure.evidence))
     return report
 

@@ -1,11 +1,11 @@
 """The exploration of the crash states of one configuration, or of all, under every persistence model.
 
     explore("undo-strict")                      # every safe model
-    explore("redo-near", wrap=my_broken_media)  # the protocol on a medium that somebody broke
-    check(100_000)                              # every configuration: tiny runs to the last combination, small ones further
+    explore("redo-near", wrap=my_broken_media)  # the protocol on a broken medium
+    check(100_000)                              # every configuration: all combinations in tiny runs, samples in small ones
 
-States are visited from the simplest on: all or nothing at each fence, one stream apart from the others, two, then any
-prefixes at random (or every combination, where there are few), each image once. The run is small, the recovery real.
+States are visited from the simplest on: all or nothing at each fence, one stream that differs from the others, two, then random
+prefixes (or every combination, if there are few), each image once. The run is small, the recovery is the real one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +23,8 @@ from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint
 from .visit import USUAL, Effort, Search, crash_points, visit
 
-OnProgress = Callable[[float, str], None]  # gets the share that is done, and what comes next
-Try = tuple[Configuration, Effort, tuple[str, ...] | None]  # under which models, None for every safe one
+OnProgress = Callable[[float, str], None]  # receives the share that is done, and a text on the next step
+Try = tuple[Configuration, Effort, tuple[str, ...] | None]  # with the persistence models, None for all safe ones
 ROUGH = Effort(24, 1, 1, 2, 0)
 SCALED = """undo-large redo-late-large undo-near-large undo-wide redo-late-wide undo-many redo-near-many
     undo-far redo-checked-far redo-near-far undo-near-checked-far redo-near-checked-mixed-far"""
@@ -37,7 +37,7 @@ def safe_models() -> tuple[str, ...]:
 
 
 def explore(
-    of: Configuration | str,
+    variant: Configuration | str,
     wrap: Wrap | None = None,
     models: tuple[str, ...] | None = None,
     effort: Effort = USUAL,
@@ -45,11 +45,14 @@ def explore(
     bug: str = "",
     evidence: str = "",
 ) -> CrashReport:
-    """Explore a configuration on the medium that `wrap` makes; replay lines name `bug`; its `evidence` is the end."""
-    of = configuration(of) if isinstance(of, str) else of
-    if of.size == FAR:
-        return _far(of, wrap, seed, bug)
-    reference = reference_run(of, seed)
+    """Explore a configuration on the medium that `wrap` makes; replay lines name `bug`.
+
+    Its `evidence` ends the search.
+    """
+    variant = configuration(variant) if isinstance(variant, str) else variant
+    if variant.size == FAR:
+        return _explore_far(variant, wrap, seed, bug)
+    reference = reference_run(variant, seed)
     search = Search(reference, seed, wrap, effort, bug, evidence)
     started = perf_counter()
     for model in models or safe_models():
@@ -63,12 +66,15 @@ def explore(
     return search.report
 
 
-def _far(of: Configuration, wrap: Wrap | None, seed: int, bug: str) -> CrashReport:
-    """Follow far rows once; the medium keeps each write at once, so persistence models make no difference."""
-    report, started = CrashReport(1, 1, 1, configurations={of.name}), perf_counter()
-    line = f"v1:{of.name}~adr{f'~{bug}' if bug else ''}:{seed}:0:run"
+def _explore_far(variant: Configuration, wrap: Wrap | None, seed: int, bug: str) -> CrashReport:
+    """Run far rows once.
+
+    The medium makes each write durable at once, so persistence models make no difference.
+    """
+    report, started = CrashReport(1, 1, 1, configurations={variant.name}), perf_counter()
+    line = f"v1:{variant.name}~adr{f'~{bug}' if bug else ''}:{seed}:0:run"
     try:
-        if problem := far_rows.problem(of, seed, wrap):
+        if problem := far_rows.problem(variant, seed, wrap):
             report.inconsistent = 1
             report.failures.append(Inconsistency(line, problem))
     except NoVerdict as limit:
@@ -90,64 +96,76 @@ def _explore(search: Search, model: str) -> None:
         search.note(model, f"{points[-1].operation}:run", CrashVerdict(None, problem))
         return
     rng = Random(f"{search.reference.configuration.name} {model} {search.seed}")
-    chosen: list[tuple[CrashPoint, Counts]] = []
-    refused: list[tuple[CrashPoint, Counts]] = []
+    recovered_states: list[tuple[CrashPoint, Counts]] = []
+    refused_states: list[tuple[CrashPoint, Counts]] = []
     for point, counts in choices(points, effort.lines, rng, 4 * effort.states):
-        before = search.report.refused
+        refused_before = search.report.refused
         if visit(search, model, point, counts, f"{point.operation}:{point.name(counts)}"):
-            (chosen if search.report.refused == before else refused).append((point, counts))
+            (recovered_states if search.report.refused == refused_before else refused_states).append((point, counts))
         if len(search.seen) >= room or search.failed:
             search.report.cut_short.add(model)
             break
     kinds = (
-        (chosen, effort.recoveries, second_crash.crash_in_recovery),
-        (refused, effort.recoveries, second_crash.crash_in_recovery),
-        (chosen, effort.resumes, second_crash.resume),
-        (chosen, effort.damages, second_crash.damage),
-        (chosen, 8 * effort.damages, second_crash.lose_flag),
+        (recovered_states, effort.recoveries, second_crash.crash_in_recovery),
+        (refused_states, effort.recoveries, second_crash.crash_in_recovery),
+        (recovered_states, effort.resumes, second_crash.resume),
+        (recovered_states, effort.damages, second_crash.damage),
+        (recovered_states, 8 * effort.damages, second_crash.lose_flag),
     )
-    for left, number, further in kinds:
-        for point, counts in second_crash.spread(left, number, rng):
+    for crash_states, number, examine in kinds:
+        for point, counts in second_crash.spread(crash_states, number, rng):
             if not search.failed:
-                further(search, model, point, counts)
+                examine(search, model, point, counts)
 
 
-def choices(points: list[CrashPoint], lines: int | None, rng: Random, most: int) -> Iterator[tuple[CrashPoint, Counts]]:
-    """Yield what may be left, the simplest first; where `lines` would be too many, as many are drawn at random."""
-    for apart in range(0, 3 if lines is None else lines + 1):
-        number = sum(states.count_deviating(point.sizes, apart) for point in points)
-        if apart == 2 and number > most:
+def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int) -> Iterator[tuple[CrashPoint, Counts]]:
+    """Yield (point, counts) of states, the simplest first.
+
+    Beyond `limit`, states are drawn at random instead.
+    """
+    for num_deviating in range(0, 3 if lines is None else lines + 1):
+        number = sum(states.count_deviating(point.sizes, num_deviating) for point in points)
+        if num_deviating == 2 and number > limit:
             break
-        yield from ((point, counts) for point in points for counts in states.deviating(point.sizes, apart))
+        yield from ((point, counts) for point in points for counts in states.deviating(point.sizes, num_deviating))
     else:
-        if lines is None and sum(point.every for point in points) <= 1000 * most:
+        if lines is None and sum(point.every for point in points) <= 1000 * limit:
             yield from ((point, counts) for point in points for counts in states.all_prefixes(point.sizes))
             return
     if (lines is None or lines > 1) and (busy := [point for point in points if len(point.sizes) > 1]):
-        yield from ((point, states.random_prefixes(point.sizes, rng)) for point in rng.choices(busy, k=most))
+        yield from ((point, states.random_prefixes(point.sizes, rng)) for point in rng.choices(busy, k=limit))
 
 
-def passing(of: Configuration) -> Configuration:
-    """Return the configuration whose batch numbers pass what a counter holds; alike ones take turns with its bits."""
-    alike = [one for one in configurations() if one.log == of.log]
-    number = alike.index(of)
-    return replace(of, past=PASTS[(number + number // len(PASTS)) % len(PASTS)])  # no width meets one peculiarity alone
+def passing(variant: Configuration) -> Configuration:
+    """Return the configuration with batch numbers that overflow a counter.
+
+    Variants take turns with the counter's bits.
+    """
+    same_log_variants = [candidate for candidate in configurations() if candidate.log == variant.log]
+    number = same_log_variants.index(variant)
+    return replace(variant, past=PASTS[(number + number // len(PASTS)) % len(PASTS)])  # each width meets several features
 
 
 def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
-    """Return how far tiny and small runs go, so that all `pairs` of configuration and model visit some `states` images."""
-    each = max(states // pairs // 4, 4)
-    return Effort(each, None, max(each // 50, 1), 2, 0), Effort(2 * each, 2, max(each // 25, 1), max(each // 10, 2), 1)
+    """Return the efforts of tiny and small runs with which all `pairs` (configuration, model) visit about `states` images."""
+    states_per_pair = max(states // pairs // 4, 4)
+    return Effort(states_per_pair, None, max(states_per_pair // 50, 1), 2, 0), Effort(
+        2 * states_per_pair, 2, max(states_per_pair // 25, 1), max(states_per_pair // 10, 2), 1
+    )
 
 
 def check(
-    states: int, models: tuple[str, ...] | None = None, seed: int = 0, on_progress: OnProgress = lambda share, what: None
+    states: int, models: tuple[str, ...] | None = None, seed: int = 0, on_progress: OnProgress = lambda share, message: None
 ) -> CrashReport:
     """Explore all configurations, small and at scale."""
-    every, chosen = configurations(), models or safe_models()
-    tiny, small = efforts(states, len(every) * len(chosen))
-    usual = [(*pair, chosen) for of in every for pair in ((replace(of, size="tiny"), tiny), (passing(of), small))]
-    return follow([*usual, *((of, ROUGH, chosen[:1]) for of in AT_SCALE)], seed, on_progress)
+    variants, checked_models = configurations(), models or safe_models()
+    tiny, small = efforts(states, len(variants) * len(checked_models))
+    usual = [
+        (*pair, checked_models)
+        for variant in variants
+        for pair in ((replace(variant, size="tiny"), tiny), (passing(variant), small))
+    ]
+    return follow([*usual, *((variant, ROUGH, checked_models[:1]) for variant in AT_SCALE)], seed, on_progress)
 
 
 def follow(
@@ -158,15 +176,15 @@ def follow(
     bug: str = "",
     evidence: str = "",
 ) -> CrashReport:
-    """Explore one after the other, with a `bug` until a state shows it by its `evidence`.
+    """Explore all tries in order; with a `bug`, stop when a state shows its `evidence`.
 
-    An interrupt ends it with what has been found so far.
+    An interrupt ends the exploration; the report then has the results so far.
     """
     report = CrashReport()
     try:
-        for done, (of, effort, models) in enumerate(tries):
-            on_progress(done / len(tries), f"{bug and f'{bug}: '}{report.unique_states} states, {of.name}")
-            report.add(explore(of, wrap, models, effort, seed, bug, evidence))
+        for index, (variant, effort, models) in enumerate(tries):
+            on_progress(index / len(tries), f"{bug and f'{bug}: '}{report.unique_states} states, {variant.name}")
+            report.add(explore(variant, wrap, models, effort, seed, bug, evidence))
             if bug and (report.caught_by(evidence) or report.no_verdict):
                 break
     except KeyboardInterrupt:

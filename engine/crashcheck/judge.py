@@ -1,4 +1,4 @@
-"""The verdict on one crash state: the real recovery from it, compared with the arrays of the reference run."""
+"""The verdict on one crash state: the real recovery, compared with the arrays of the reference run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,9 +24,12 @@ LOGS = (records.RecordKind.UNDO_ROWS, records.RecordKind.REDO_ROWS, records.Reco
 
 @dataclass(frozen=True, slots=True)
 class CrashVerdict:
-    """What recovery made of a state: the batch it went back to, or why it refused, and what is wrong with that.
+    """The verdict on the recovery of a state.
 
-    `no_verdict` says why there is none: then nothing else is known.
+    batch: the recovered batch, None if there is none.
+    problem: the broken invariant as a sentence, "" if all hold.
+    refused: True if the recovery refused.
+    no_verdict: the reason if there is no verdict; the other fields are then unknown.
     """
 
     batch: int | None
@@ -36,13 +39,13 @@ class CrashVerdict:
 
 
 def _limited(judge: Callable[State, CrashVerdict]) -> Callable[State, CrashVerdict]:
-    """Return a judge that says so where its processor time was too short for a verdict."""
+    """Return the judge with a limit on processor time, beyond which the verdict is `no_verdict`."""
     limited = processor_limited(judge)
 
     @wraps(judge)
-    def judged(*args: State.args, **named: State.kwargs) -> CrashVerdict:
+    def judged(*args: State.args, **keywords: State.kwargs) -> CrashVerdict:
         try:
-            return limited(*args, **named)
+            return limited(*args, **keywords)
         except NoVerdict as limit:
             return CrashVerdict(None, no_verdict=str(limit))
 
@@ -58,78 +61,84 @@ def judge(
     announced: bool = False,
     lossy: bool = False,
 ) -> CrashVerdict:
-    """Recover a crash state. A shutdown that was `announced` as dirty must be reported; only where it was `lossy`, fenced
-    lines having been lost, a refusal or an older exact state is honest."""
+    """Recover a crash state and judge the recovery.
+
+    A shutdown that was `announced` as dirty must be reported. If it was `lossy`, so that fenced lines are lost, a refusal or an
+    older exact state is right too.
+    """
     media = FunctionalMedia(np.frombuffer(image, np.uint8))
     if not lossy and (problem := two_live_logs(reference, image)):
         return CrashVerdict(None, f"I7: {problem}")
     try:
-        found = recover(attach_counted(reference, media, wrap), reference.layout, reference.log, reference.bound)
+        restored_state = recover(attach_counted(reference, media, wrap), reference.layout, reference.log, reference.bound)
     except CannotRun as refusal:
         return CrashVerdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
     except BREAKS as error:
         return CrashVerdict(None, f"I1: recovery ended in {type(error).__name__}: {error}")
-    batch = found.embedding_batch - reference.configuration.first
-    if announced and not found.dirty:
+    batch = restored_state.embedding_batch - reference.configuration.first
+    if announced and not restored_state.dirty:
         return CrashVerdict(batch, "I5: a dirty shutdown was not reported")
-    if found.dirty and not announced and not lossy:
+    if restored_state.dirty and not announced and not lossy:
         return CrashVerdict(batch, "I5: a shutdown that lost nothing was reported as dirty")
-    if found.damaged and not lossy:
+    if restored_state.damaged and not lossy:
         return CrashVerdict(batch, "I5: a flag under way was reported as damage")
-    return CrashVerdict(batch, mismatch(reference, found, 0 if lossy else acknowledged))
+    return CrashVerdict(batch, mismatch(reference, restored_state, 0 if lossy else acknowledged))
 
 
 def attach_counted(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> Media:
-    """Attach the medium, perhaps wrapped; a run or recovery of too many operations is ended."""
+    """Attach the medium, perhaps wrapped, with counted operations; too many operations raise NoEnd."""
     return attach(reference.configuration, counted(media, wrap, reference.most_operations))
 
 
-def mismatch(reference: ReferenceRun, found: Recovered, acknowledged: int) -> str:
-    """Return a sentence if the recovered state is not that of the batches it claims (I2, I4)."""
-    first = reference.configuration.first
-    b, m = found.embedding_batch - first, found.mlp_batch - first
+def mismatch(reference: ReferenceRun, restored_state: Recovered, acknowledged: int) -> str:
+    """Return a sentence if the recovered state differs from the state of its batches (I2, I4); else ""."""
+    first_batch = reference.configuration.first
+    b, m = restored_state.embedding_batch - first_batch, restored_state.mlp_batch - first_batch
     tables, mlps = reference.images
     if not acknowledged <= b <= reference.batches:
         return f"I2: recovered to batch {b}, though {acknowledged} was acknowledged"
     if not 0 <= b - m <= reference.bound:
         return f"I4: embeddings of batch {b} with an MLP of batch {m}, where {reference.bound} batches are the bound"
-    if found.table.tobytes() != tables[b]:
+    if restored_state.table.tobytes() != tables[b]:
         return f"I2: embeddings are not those of batch {b}"
-    if found.mlp.tobytes() != mlps[m]:
+    if restored_state.mlp.tobytes() != mlps[m]:
         return f"I4: the MLP is not that of batch {m}"
-    if (found.reader_position, found.seed) != (reference.reader(b), SEED):
+    if (restored_state.reader_position, restored_state.seed) != (reference.reader(b), SEED):
         return f"I2: reader or random state are not those of batch {b}"
     return ""
 
 
 def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
-    """Return a sentence if two intact logs of one kind speak for one batch (I7)."""
+    """Return a sentence if two intact logs of one kind belong to one batch (I7).
+
+    Return "" if there are none.
+    """
     heads = [head[1:] for slot in reference.layout.slots if any(head := unpack_from("<3Q", image, slot.header))]
     if len(set(heads)) == len(heads):
         return ""
     media = FunctionalMedia(np.frombuffer(image, np.uint8))
-    found = [record for slot in reference.layout.slots if (record := records.read(media, slot))]
-    names = [(record.kind.name.lower(), record.batch) for record in found if record.kind in LOGS]
+    log_records = [record for slot in reference.layout.slots if (record := records.read(media, slot))]
+    names = [(record.kind.name.lower(), record.batch) for record in log_records if record.kind in LOGS]
     return f"two live logs among {names}" if len(names) > len(set(names)) else ""
 
 
 @_limited
 def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> CrashVerdict:
-    """Recover, train to the end from where the reader stands, lose power, recover: as if nothing had happened (I3)."""
+    """Recover, train to the end, lose power, and recover again: the run must end like one without a crash (I3)."""
     media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
     try:
-        seen = attach_counted(reference, media, wrap)
-        found = recover(seen, reference.layout, reference.log, reference.bound)
-        batch = found.embedding_batch - reference.configuration.first
-        if problem := mismatch(reference, found, acknowledged):
+        counted_media = attach_counted(reference, media, wrap)
+        restored_state = recover(counted_media, reference.layout, reference.log, reference.bound)
+        batch = restored_state.embedding_batch - reference.configuration.first
+        if problem := mismatch(reference, restored_state, acknowledged):
             return CrashVerdict(batch, problem)
-        train(reference, seen, found.reader_position // BATCH_SIZE - reference.configuration.first, journal)
+        train(reference, counted_media, restored_state.reader_position // BATCH_SIZE - reference.configuration.first, journal)
         if protocol.read_table(media, reference.layout).tobytes() != reference.images[0][-1]:
             return CrashVerdict(batch, "I3: the resumed run ends with other embeddings than the fault-free one")
     except BREAKS as error:
         return CrashVerdict(None, f"I3: resuming ended in {type(error).__name__}: {error}")
-    again = judge(reference, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
-    return replace(again, problem=again.problem and f"I3: after resuming, {again.problem}")
+    verdict = judge(reference, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
+    return replace(verdict, problem=verdict.problem and f"I3: after resuming, {verdict.problem}")
 
 
 def in_use(reference: ReferenceRun) -> Iterator[int]:
@@ -147,10 +156,10 @@ def judge_damaged(
     flips: Places = (),
     wrap: Wrap | None = None,
 ) -> CrashVerdict:
-    """Recover with lines lost and bits (numbered over all bytes) flipped: exactly, or by a refusal (I5).
+    """Recover with lost lines and flipped bits (numbered over all bytes): exactly, or by a refusal (I5).
 
-    Where it reports damaged records or a dirty shutdown, an older exact state is honest. Flips of rows are only seen by a
-    recovery that scans, so it does where there are any.
+    If the recovery reports damaged records or a dirty shutdown, an older exact state is right too. Only a scan finds flips of
+    rows, so the recovery scans if there are flips.
     """
     bytes_ = bytearray(image)
     for bit in flips:
@@ -160,13 +169,13 @@ def judge_damaged(
         media.poison(address)
     scan: Scan = "always" if flips else "dirty"
     try:
-        seen = attach_counted(reference, media, wrap)
-        found = recover(seen, reference.layout, reference.log, reference.bound, scan)
+        counted_media = attach_counted(reference, media, wrap)
+        restored_state = recover(counted_media, reference.layout, reference.log, reference.bound, scan)
     except CannotRun:
         return CrashVerdict(None, "", True)
     except BREAKS as error:
         return CrashVerdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
-    problem = mismatch(reference, found, 0 if found.damaged or found.dirty else acknowledged)
+    problem = mismatch(reference, restored_state, 0 if restored_state.damaged or restored_state.dirty else acknowledged)
     return CrashVerdict(
-        found.embedding_batch - reference.configuration.first, problem and f"I5: a damage passed in silence: {problem}"
+        restored_state.embedding_batch - reference.configuration.first, problem and f"I5: a damage passed in silence: {problem}"
     )

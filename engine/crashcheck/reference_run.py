@@ -1,4 +1,4 @@
-"""The reference run: a small training whose every state is kept in plain arrays: the oracle of the crash explorer."""
+"""The reference run: a small training with all its states in plain arrays, the oracle of the crash explorer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,13 +23,19 @@ from .budget import most_operations
 SEED = (2**61 + 7, 2**33 + 11)  # words that no narrower counter holds
 BATCH_SIZE = 128
 FLOAT32 = 4
-TURNS = 8  # of rows of unlike sizes
+TURNS = 8  # runs of rows of equal size, if rows differ in size
 Wrap = Callable[[Media], Media]
 
 
 @dataclass(frozen=True)
 class Size:
-    """Rows of the table, elements of a row, bytes of the MLP, batches, and rows that a batch touches, of the last `reach`."""
+    """The size of a reference run.
+
+    num_rows, dim: rows of the table, and elements of a row.
+    mlp_bytes: bytes of the MLP.
+    batches: number of batches.
+    touched, reach: rows that a batch touches, among the last `reach` rows; 0 means all rows.
+    """
 
     num_rows: int
     dim: int
@@ -46,18 +52,24 @@ SIZES = {
     "wide": Size(3, 16_500, 70_000, 3, 2),  # a row, a record and the MLP of more than 64 KiB
     "many": Size(2**16 + 90, 1, 16, 3, 300, 400),  # row numbers on both sides of 2^16
 }
-FAR = "far"  # row numbers and addresses beyond 2^32: followed without the table, and not state by state
-PASTS = (8, 16, 32, 53)  # bits; the last is as far as a double counts
+FAR = "far"  # row numbers and addresses beyond 2^32: one run without a table in memory, not state by state
+PASTS = (8, 16, 32, 53)  # bits of counters; a double counts to 2^53
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What is logged and how: one variant of the protocol on one small model.
+    """One variant of the protocol on one small model.
 
-    `relaxed` MLP logs take two batches, `near_data` logic does all writes, with `late_home` the home rows of a batch are
-    written after the commit of the next one; `adagrad` adds one word of optimizer state to a row and to each weight, `adam` two
-    to each element and weight, `checked` a checksum to every row, `mixed` gives rows unlike sizes. Batches are numbered from
-    2^`past` - 2 on, so that the run passes what a counter of so many bits holds; from 0 without.
+    log: the kind of log.
+    relaxed: True if MLP logs take two batches.
+    near_data: True if near-data logic does all writes.
+    late_home: True if the home rows of a batch are written after the commit of the next batch.
+    adagrad: True for one word of optimizer state in each row and for each weight.
+    checked: True for a checksum in every row.
+    adam: True for two words of optimizer state for each element and weight.
+    mixed: True if rows differ in size.
+    size: a key of SIZES, or FAR.
+    past: bits of a counter that batch numbers exceed: they begin at 2^past - 2; 0 to begin at 0.
     """
 
     log: LogName = "undo"
@@ -73,7 +85,7 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """The configuration as commands and replay lines write it, such as undo-relaxed-near."""
+        """The configuration's name in commands and replay lines, such as undo-relaxed-near."""
         parts = [word for name, word in WORDS.items() if getattr(self, name)]
         past = [f"past{self.past}"] if self.past else []
         return "-".join([self.log, *parts, *past, *([self.size] if self.size != "small" else [])])
@@ -84,47 +96,59 @@ class Configuration:
         return 2**self.past - 2 if self.past else 0
 
 
-# How commands and replay lines call a flag: by the first word of its name.
+# The words of flags in commands and replay lines: the first word of each name.
 WORDS = {name: name.partition("_")[0] for name in ("relaxed", "near_data", "late_home", "adagrad", "checked", "adam", "mixed")}
 
 
 def configurations() -> tuple[Configuration, ...]:
-    """Return the small configurations to explore; an undo log has no home writes that could be late.
+    """Return the small configurations to explore.
 
-    Of Adam there is one for each log, of mixed rows two: alone, and with much else.
+    An undo log has no home writes that could be late.
+    Each log has one configuration with Adam, and two with mixed rows: alone, and with many other features.
     """
     logs: tuple[LogName, ...] = ("undo", "redo")
-    alike = (Configuration(log, a, b, c, d, e) for a, b, c, d, e in product((False, True), repeat=5) for log in logs)
+    plain_variants = (Configuration(log, a, b, c, d, e) for a, b, c, d, e in product((False, True), repeat=5) for log in logs)
     adam = (Configuration(log, adam=True) for log in logs)
     mixed = (Configuration(log, mixed=True) for log in logs)
-    much = Configuration("undo", near_data=True, checked=True, mixed=True)
-    late = Configuration("redo", relaxed=True, late_home=True, checked=True, mixed=True)
-    return (*(one for one in alike if one.log == "redo" or not one.late_home), *adam, *mixed, much, late)
+    mixed_undo = Configuration("undo", near_data=True, checked=True, mixed=True)
+    mixed_redo = Configuration("redo", relaxed=True, late_home=True, checked=True, mixed=True)
+    return (
+        *(variant for variant in plain_variants if variant.log == "redo" or not variant.late_home),
+        *adam,
+        *mixed,
+        mixed_undo,
+        mixed_redo,
+    )
 
 
 def configuration(name: str) -> Configuration:
     """Read a configuration's name; raises BadInput."""
     explored = configurations()
-    mixed = (replace(one, mixed=True) for one in explored if not one.adagrad and not one.adam)
-    known = {one.name: one for one in (*explored, *mixed)}
+    mixed = (replace(variant, mixed=True) for variant in explored if not variant.adagrad and not variant.adam)
+    known_variants = {variant.name: variant for variant in (*explored, *mixed)}
     stem, size, past = name, "small", 0
-    for one in (*SIZES, FAR):
-        if stem.endswith(f"-{one}"):
-            stem, size = stem.removesuffix(f"-{one}"), one
+    for size_name in (*SIZES, FAR):
+        if stem.endswith(f"-{size_name}"):
+            stem, size = stem.removesuffix(f"-{size_name}"), size_name
     for bits in PASTS:
         if stem.endswith(f"-past{bits}"):
             stem, past = stem.removesuffix(f"-past{bits}"), bits
-    if stem in known:
-        return replace(known[stem], size=size, past=past)
-    raise BadInput(f"configuration {name[:60]!r} is not known; {nearest(name[:60], tuple(known))}")
+    if stem in known_variants:
+        return replace(known_variants[stem], size=size, past=past)
+    raise BadInput(f"configuration {name[:60]!r} is not known; {nearest(name[:60], tuple(known_variants))}")
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceRun:
-    """A fault-free run: `tables[b]` and `mlps[b]` are the state at the start of its batch b, `rows[b]` what b changes.
+    """A fault-free run, whose batches b count from 0.
 
-    Tables are (num_rows, elements); of rows of unlike sizes (num_rows, bytes of the widest), and each has the first of them.
-    Its batches count from 0; on the medium they have the number `configuration.first` + b.
+    On the medium they have the number `configuration.first` + b.
+
+    configuration, layout: the variant of the protocol, and the layout of the medium.
+    tables: the table at the start of each batch, (num_rows, elements). If rows differ in size, (num_rows, bytes of the widest
+    row), of which each row has the first bytes.
+    mlps: the MLP at the start of each batch.
+    rows: the rows that each batch changes.
     """
 
     configuration: Configuration
@@ -140,7 +164,7 @@ class ReferenceRun:
 
     @property
     def batches(self) -> int:
-        """How many batches the run has."""
+        """The number of batches."""
         return len(self.rows)
 
     @property
@@ -150,7 +174,7 @@ class ReferenceRun:
 
     @property
     def most_operations(self) -> int:
-        """The operations of the medium that no run or recovery of it needs."""
+        """An upper limit of the medium's operations in a run or recovery."""
         return most_operations(self.layout.nbytes)
 
     @cached_property
@@ -161,63 +185,66 @@ class ReferenceRun:
 
     @cached_property
     def filled(self) -> Flags:
-        """Which bytes of the tables rows of unlike sizes have."""
+        """True for the bytes of the tables that rows have, if rows differ in size, (num_rows, bytes)."""
         sizes = np.repeat([nbytes for _, nbytes in self.layout.sizes], [rows for rows, _ in self.layout.sizes])
         return np.asarray(np.arange(self.tables[0].shape[1]) < sizes[:, None])
 
     def values(self, batch: int, rows: Ints | slice = slice(None)) -> NDArray[Any]:
-        """Return the values of rows at the start of a batch, as the protocol takes them."""
+        """Return the values of rows at the start of a batch, in the protocol's format."""
         table = self.tables[batch][rows]
         return table[self.filled[rows]] if self.layout.unlike else table
 
     def change(self, batch: int) -> BatchChange:
-        """Return what a batch changes."""
+        """Return the changes of a batch."""
         rows, (mlp, trained) = self.rows[batch], self.mlps[batch : batch + 2]
-        before, after = self.values(batch, rows), self.values(batch + 1, rows)
-        return BatchChange(rows, before, after, mlp, trained, self.reader(batch), self.reader(batch + 1))
+        values_before, values_after = self.values(batch, rows), self.values(batch + 1, rows)
+        return BatchChange(rows, values_before, values_after, mlp, trained, self.reader(batch), self.reader(batch + 1))
 
     def reader(self, batch: int) -> int:
-        """Return where the reader stands at the start of a batch."""
+        """Return the reader's position at the start of a batch."""
         return (self.configuration.first + batch) * BATCH_SIZE
 
 
-def reference_run(of: Configuration = Configuration(), seed: int = 0, size: Size | None = None) -> ReferenceRun:
+def reference_run(variant: Configuration = Configuration(), seed: int = 0, size: Size | None = None) -> ReferenceRun:
     """Return a run with overlapping batches and values that differ everywhere."""
-    if of.size == FAR:
-        raise BadInput(f"configuration {of.name} has no states to choose from; replay it as {of.name}~adr:0:0:run.")
-    rng, size = np.random.default_rng(seed), size or SIZES[of.size]
+    if variant.size == FAR:
+        raise BadInput(f"configuration {variant.name} has no states to choose from; replay it as {variant.name}~adr:0:0:run.")
+    rng, size = np.random.default_rng(seed), size or SIZES[variant.size]
     reach = size.reach or size.num_rows
-    columns, words = size.dim * (3 if of.adam else 1) + of.adagrad, 3 if of.adam else 1 + of.adagrad
-    row_bytes: int | Spans = mixed_rows(size) if of.mixed else columns * FLOAT32
+    columns, words = size.dim * (3 if variant.adam else 1) + variant.adagrad, 3 if variant.adam else 1 + variant.adagrad
+    row_bytes: int | Spans = mixed_rows(size) if variant.mixed else columns * FLOAT32
 
-    def drawn(count: int) -> NDArray[Any]:
-        """Return values of so many rows, or changes of these."""
+    def random_rows(count: int) -> NDArray[Any]:
+        """Return random values of `count` rows, or random changes of rows."""
         if isinstance(row_bytes, int):
             return rng.integers(1, 2**31, (count, columns), np.uint32)
         return rng.integers(1, 2**8, (count, max(nbytes for _, nbytes in row_bytes)), np.uint8)
 
-    tables = [drawn(size.num_rows)]
+    tables = [random_rows(size.num_rows)]
     mlps = [rng.integers(0, 256, size.mlp_bytes * words, np.uint8) for _ in range(size.batches + 1)]
     rows = [size.num_rows - reach + np.sort(rng.choice(reach, size.touched, replace=False)) for _ in range(size.batches)]
-    for touched in rows:
+    for touched_rows in rows:
         tables.append(tables[-1].copy())
-        tables[-1][touched] += drawn(size.touched)
-    place = lay_out(size.num_rows, row_bytes, mlps[0].size, rows, of.checked)
-    return ReferenceRun(of, place, tuple(tables), tuple(mlps), tuple(rows))
+        tables[-1][touched_rows] += random_rows(size.touched)
+    place = lay_out(size.num_rows, row_bytes, mlps[0].size, rows, variant.checked)
+    return ReferenceRun(variant, place, tuple(tables), tuple(mlps), tuple(rows))
 
 
 def mixed_rows(size: Size) -> Spans:
-    """Return rows of four sizes by turns: int8 with a scale, Adam, row-wise Adagrad, plain; those out of reach are plain."""
-    plain, reach = size.dim * FLOAT32, size.reach or size.num_rows
-    kinds = (size.dim + FLOAT32, 3 * plain, plain + FLOAT32, plain)
+    """Return rows of four sizes by turns: int8 with a scale, Adam, row-wise Adagrad, plain.
+
+    Rows out of reach are plain.
+    """
+    plain_bytes, reach = size.dim * FLOAT32, size.reach or size.num_rows
+    kinds = (size.dim + FLOAT32, 3 * plain_bytes, plain_bytes + FLOAT32, plain_bytes)
     turns = ((len(part), kinds[turn % len(kinds)]) for turn, part in enumerate(np.array_split(np.arange(reach), TURNS)))
-    return (*(span for span in ((size.num_rows - reach, plain), *turns) if span[0]),)
+    return (*(span for span in ((size.num_rows - reach, plain_bytes), *turns) if span[0]),)
 
 
 def begin(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
     """Write the state at the start of `batch` to the medium, as a complete checkpoint.
 
-    Its counter of dirty shutdowns begins where batch numbers do.
+    The medium's counter of dirty shutdowns begins at the first batch number.
     """
     put(media, HEALTH, octets(np.array([reference.configuration.first], "<u8")))
     number = reference.configuration.first + batch
@@ -225,48 +252,54 @@ def begin(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
     protocol.format_media(media, reference.layout, reference.values(batch), reference.mlps[batch], position)
 
 
-def attach(of: Configuration, media: Media) -> Media:
-    """Return the medium as the protocol sees it: through near-data logic, if there is any."""
-    return NearData(media) if of.near_data else media
+def attach(variant: Configuration, media: Media) -> Media:
+    """Return the medium for the protocol: behind near-data logic, if the configuration has it."""
+    return NearData(media) if variant.near_data else media
 
 
 @dataclass
 class Journal:
-    """What the outside world has seen of a run: the newest of its batch boundaries that was acknowledged as durable."""
+    """The journal of a run: the newest batch boundary that was acknowledged as durable."""
 
     acknowledged: int = 0
 
 
-def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, most: int = 1000) -> None:
-    """Run at most so many batches from `first`, with the protocol's own operations, on an attached medium.
+def train(reference: ReferenceRun, media: Media, first_batch: int, journal: Journal, max_batches: int = 1000) -> None:
+    """Run at most `max_batches` batches from `first_batch` with the protocol's operations, on an attached medium.
 
-    The first MLP log of a relaxed run is in one piece, so that an age taken over from recovery never grows.
+    The first MLP log of a relaxed run is in one piece, so that the age of a recovered MLP never grows.
     """
-    log, place, ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
-    begin = reference.configuration.first
-    table = checksums.table_digest(place, reference.values(first))
+    log, place, batches_ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
+    first_number = reference.configuration.first
+    table = checksums.table_digest(place, reference.values(first_batch))
     mlp_log: Pending | None = None
-    captured = first  # at whose start the MLP was what its log holds
-    late: BatchChange | None = None  # whose rows are not home yet
-    for batch in range(first, min(first + most, reference.batches)):
+    captured = first_batch  # the batch at whose start the MLP log's values were taken
+    late_change: BatchChange | None = None  # the change whose rows are not written home yet
+    for batch in range(first_batch, min(first_batch + max_batches, reference.batches)):
         change = reference.change(batch)
-        rows = log.log_rows(media, place, begin + batch, change.rows, change.after if ahead else change.before)
-        half = place.mlp_bytes // 2 if mlp_log is None and reference.bound and batch > first else None
-        captured = captured if mlp_log else batch + ahead
-        mlp_log = protocol.log_mlp(media, place, begin + captured, reference.mlps[captured], half, mlp_log)
-        kept, mlp_log = (mlp_log, None) if mlp_log.nbytes == place.mlp_bytes else (None, mlp_log)
-        after = checksums.moved(place, table, change.rows, change.before, change.after)
-        log.commit(media, place, rows, kept, Stamp(reference.reader(batch + ahead), SEED, after if ahead else table))
-        table = after
-        journal.acknowledged = batch + ahead
+        rows = log.log_rows(media, place, first_number + batch, change.rows, change.after if batches_ahead else change.before)
+        half = place.mlp_bytes // 2 if mlp_log is None and reference.bound and batch > first_batch else None
+        captured = captured if mlp_log else batch + batches_ahead
+        mlp_log = protocol.log_mlp(media, place, first_number + captured, reference.mlps[captured], half, mlp_log)
+        complete_log, mlp_log = (mlp_log, None) if mlp_log.nbytes == place.mlp_bytes else (None, mlp_log)
+        digest_after = checksums.moved(place, table, change.rows, change.before, change.after)
+        log.commit(
+            media,
+            place,
+            rows,
+            complete_log,
+            Stamp(reference.reader(batch + batches_ahead), SEED, digest_after if batches_ahead else table),
+        )
+        table = digest_after
+        journal.acknowledged = batch + batches_ahead
         if not reference.configuration.late_home:
-            log.rewrite(media, place, rows, kept, change.rows, change.after)
+            log.rewrite(media, place, rows, complete_log, change.rows, change.after)
             continue
-        if late:  # home writes of one batch end before those of the next begin, with the release of its log
-            protocol.write_rows(media, place, late.rows, late.after)
+        if late_change:  # home writes of a batch end before the release of its log, so before the next batch's home writes
+            protocol.write_rows(media, place, late_change.rows, late_change.after)
             media.fence()
-        protocol.release(media, place, rows, kept)
-        late = change
-    if late:
-        protocol.write_rows(media, place, late.rows, late.after)
+        protocol.release(media, place, rows, complete_log)
+        late_change = change
+    if late_change:
+        protocol.write_rows(media, place, late_change.rows, late_change.after)
     media.fence()

@@ -1,7 +1,7 @@
 """A replay line names one state: v1:<configuration>~<model>[~<bug>]:<seed>:<operation>[/<second>]:<choices>[/<second>].
 
-Choices are separated by commas: `all`, `none`, or stream=words kept; then `p<address>` for a line lost, `f<bit>` for a bit
-flipped, `resume` to train on to the end. `run` instead of them replays a run that does not come to its end.
+Choices are separated by commas: `all`, `none`, or stream=words kept; then `p<address>` for a lost line, `f<bit>` for a flipped
+bit, `resume` to train on to the end. `run` instead of choices replays a run that does not come to its end.
 """
 
 import re
@@ -27,7 +27,13 @@ EXAMPLE = "v1:undo~adr:0:37:65=3,66=8"
 
 @dataclass(frozen=True)
 class CrashChoice:
-    """What was left at one point: `words` is None for all, else words kept by stream; then what was damaged."""
+    """The surviving words at one crash point, and the damage.
+
+    words: the number of words kept by stream, None for all words.
+    poisons, flips: addresses of lost lines, and numbers of flipped bits.
+    resume: True to train on to the end.
+    run: True for a run that does not come to its end.
+    """
 
     words: Mapping[int, int] | None
     poisons: tuple[int, ...] = ()
@@ -38,7 +44,15 @@ class CrashChoice:
 
 @dataclass(frozen=True)
 class ReplayedState:
-    """A replay line, read: which run, where power was lost, once or twice, and what was left each time."""
+    """A parsed replay line.
+
+    configuration, seed: the reference run.
+    model, again: the persistence models of the first and the second power loss.
+    granularity: the atomic write in bytes.
+    bug: the name of a seeded bug, or "".
+    operations: the operations of the medium at which power was lost, one or two.
+    choices: the surviving words at each power loss.
+    """
 
     configuration: Configuration
     model: str
@@ -51,51 +65,63 @@ class ReplayedState:
 
 
 def read(line: str) -> ReplayedState:
-    """Read a replay line; raises BadInput with a sentence for what is none."""
-    found = LINE.fullmatch(line.strip()) if len(line) <= 10_000 else None
-    if found is None:
+    """Parse a replay line; raises BadInput for any other text."""
+    match = LINE.fullmatch(line.strip()) if len(line) <= 10_000 else None
+    if match is None:
         raise BadInput(f"{line[:60]!r} is not a replay line; copy one whole, such as {EXAMPLE}.")
-    operations = tuple(int(found[name]) for name in ("first", "second") if found[name])
-    choices = tuple(_choice(text) for text in found["choices"].split("/"))
+    operations = tuple(int(match[name]) for name in ("first", "second") if match[name])
+    choices = tuple(_choice(text) for text in match["choices"].split("/"))
     if len(choices) != len(operations):
         raise BadInput(f"The replay line names {len(operations)} power losses and {len(choices)} choices; copy one whole.")
-    again = found["again"] or found["model"]
-    for model in (found["model"], again):
+    second_model = match["again"] or match["model"]
+    for model in (match["model"], second_model):
         domain(model)
-    grain = int(found["grain"] or 8)
+    grain = int(match["grain"] or 8)
     return ReplayedState(
-        configuration(found["of"]), found["model"], again, grain, found["bug"] or "", int(found["seed"]), operations, choices
+        configuration(match["of"]),
+        match["model"],
+        second_model,
+        grain,
+        match["bug"] or "",
+        int(match["seed"]),
+        operations,
+        choices,
     )
 
 
 def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
-    """Replay a line and judge the state again; raises BadInput where its run has no such state."""
+    """Replay a line and judge the state again.
+
+    Raises BadInput if the run has no such state.
+    """
     try:
         return _replay(read(line), wrap)
     except NoVerdict as limit:
         return CrashVerdict(None, no_verdict=str(limit))
 
 
-def _replay(asked: ReplayedState, wrap: Wrap | None) -> CrashVerdict:
-    if asked.configuration.size == FAR and asked.choices[0].run:
-        return CrashVerdict(None, far_rows.problem(asked.configuration, asked.seed, wrap))
-    reference = reference_run(asked.configuration, asked.seed)
-    points, problem = visit.crash_points(reference, asked.model, asked.granularity, wrap)
-    if asked.choices[0].run:
+def _replay(state: ReplayedState, wrap: Wrap | None) -> CrashVerdict:
+    if state.configuration.size == FAR and state.choices[0].run:
+        return CrashVerdict(None, far_rows.problem(state.configuration, state.seed, wrap))
+    reference = reference_run(state.configuration, state.seed)
+    points, problem = visit.crash_points(reference, state.model, state.granularity, wrap)
+    if state.choices[0].run:
         return CrashVerdict(None, problem)
-    point, counts = chosen(points, asked.operations[0], asked.choices[0])
-    if len(asked.operations) == 2:
-        inside = second_crash.after_recovery(reference, (asked.model, asked.again), point, counts, asked.granularity, wrap)
-        point, counts = chosen(inside, asked.operations[1], asked.choices[1])
-    last, image, announced = asked.choices[-1], point.image(counts), domain(asked.again).announced
-    if last.resume:
+    point, counts = chosen(points, state.operations[0], state.choices[0])
+    if len(state.operations) == 2:
+        recovery_points = second_crash.after_recovery(
+            reference, (state.model, state.again), point, counts, state.granularity, wrap
+        )
+        point, counts = chosen(recovery_points, state.operations[1], state.choices[1])
+    last_choice, image, announced = state.choices[-1], point.image(counts), domain(state.again).announced
+    if last_choice.resume:
         return judge.judge_resumed(reference, image, point.acknowledged, wrap)
-    if last.poisons or last.flips:
-        if max(*last.poisons, *(bit // 8 for bit in last.flips), 0) >= reference.layout.nbytes:
+    if last_choice.poisons or last_choice.flips:
+        if max(*last_choice.poisons, *(bit // 8 for bit in last_choice.flips), 0) >= reference.layout.nbytes:
             raise BadInput(
                 f"The replay line damages what lies outside the medium of {reference.layout.nbytes} bytes; copy one whole."
             )
-        return judge.judge_damaged(reference, image, point.acknowledged, last.poisons, last.flips, wrap)
+        return judge.judge_damaged(reference, image, point.acknowledged, last_choice.poisons, last_choice.flips, wrap)
     lossy = point.after_loss or (announced and counts != point.sizes)
     return judge.judge(reference, image, point.acknowledged, wrap, announced, lossy)
 
@@ -104,17 +130,20 @@ def _choice(text: str) -> CrashChoice:
     tokens = [TOKEN.fullmatch(word) for word in text.split(",")]
     if not all(tokens):
         raise BadInput(f"{text[:60]!r} is no choice of a replay line; write all, none or stream=words, such as 65=3.")
-    found = [token for token in tokens if token]
-    names = {token[5] for token in found if token[5]}
-    words = {int(token[1]): int(token[2]) for token in found if token[1]}
-    places = {kind: tuple(int(token[4]) for token in found if token[3] == kind) for kind in "pf"}
+    matches = [token for token in tokens if token]
+    names = {token[5] for token in matches if token[5]}
+    words = {int(token[1]): int(token[2]) for token in matches if token[1]}
+    places = {kind: tuple(int(token[4]) for token in matches if token[3] == kind) for kind in "pf"}
     return CrashChoice(None if "all" in names else words, places["p"], places["f"], "resume" in names, "run" in names)
 
 
 def chosen(points: Sequence[CrashPoint], operation: int, choice: CrashChoice) -> tuple[CrashPoint, Counts]:
-    """Return the point at an operation and what was left there; raises BadInput where there is none."""
+    """Return the crash point at an operation and the surviving words there.
+
+    Raises BadInput without such a point.
+    """
     for point in points:
         if point.operation == operation:
             return point, point.sizes if choice.words is None else point.counts(choice.words)
-    near = ", ".join(str(point.operation) for point in points[:40])
-    raise BadInput(f"The run cannot lose power with writes pending at operation {operation}; it can at {near}.")
+    operations = ", ".join(str(point.operation) for point in points[:40])
+    raise BadInput(f"The run cannot lose power with writes pending at operation {operation}; it can at {operations}.")

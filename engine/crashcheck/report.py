@@ -1,4 +1,4 @@
-"""The report of an exploration: what it has covered and found, for people and for programs."""
+"""The report of an exploration: its coverage and its findings, for people and for programs."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ RAISED = re.compile(rf"ended in (?!{CannotRun.__name__}:)\w+:")
 
 @dataclass(frozen=True, slots=True)
 class Inconsistency:
-    """A state that broke an invariant, or has no verdict: the line that replays it, and a sentence that says why."""
+    """A state that broke an invariant, or has no verdict: its replay line and the reason as a sentence."""
 
     line: str
     problem: str
 
     @property
     def evidence(self) -> str:
-        """The invariant that does not hold; no end, or an exception that is no refusal, is none of them."""
+        """The invariant that does not hold, or NO_END, or EXCEPTION for an exception that is no refusal."""
         if ENDLESS in self.problem:
             return NO_END
         return EXCEPTION if RAISED.search(self.problem) else self.problem.partition(":")[0]
@@ -29,10 +29,20 @@ class Inconsistency:
 
 @dataclass
 class CrashReport:
-    """Counts of an exploration; `points` are operations of the medium at which power was lost.
+    """Counts and findings of an exploration.
 
-    `refused` recoveries said so where fenced lines were gone; `cut_short` names models whose states were not all visited.
-    `no_verdict` counts states whose processor time was up; `no_verdict_states` are these.
+    points: operations of the medium at which power was lost.
+    raw_states, unique_states: visited states, and different images among them.
+    inconsistent: states that broke an invariant.
+    refused: recoveries that refused because fenced lines were lost.
+    resumed, damaged: states that were trained on to the end, and states with lost lines or flipped bits.
+    no_verdict: states whose processor time was used up.
+    depth: power losses in a row.
+    seconds: the time of the exploration.
+    models, configurations: the names of the explored models and configurations.
+    cut_short: the models whose states were not all visited.
+    failures, no_verdict_states: replay lines and reasons.
+    interrupted: True after a user's interrupt.
     """
 
     points: int = 0
@@ -52,38 +62,38 @@ class CrashReport:
     no_verdict_states: list[Inconsistency] = field(default_factory=list)
     interrupted: bool = False
 
-    def add(self, other: "CrashReport") -> None:
-        """Take in another report."""
+    def add(self, report: "CrashReport") -> None:
+        """Add the counts and findings of another report."""
         for name in (*COUNTS, "seconds"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+            setattr(self, name, getattr(self, name) + getattr(report, name))
         for name in ("models", "configurations", "cut_short"):
-            getattr(self, name).update(getattr(other, name))
-        self.depth = max(self.depth, other.depth)
-        self.failures += other.failures
-        self.no_verdict_states += other.no_verdict_states
+            getattr(self, name).update(getattr(report, name))
+        self.depth = max(self.depth, report.depth)
+        self.failures += report.failures
+        self.no_verdict_states += report.no_verdict_states
 
     def caught_by(self, evidence: str = "") -> str:
-        """Return this evidence if a failure shows it, the first of any if none is named; else ""."""
+        """Return this evidence if a failure shows it, or the first evidence if none is named; else ""."""
         return next((failure.evidence for failure in self.failures if evidence in ("", failure.evidence)), "")
 
     def not_explored(self) -> str:
-        """Say in words what was left out."""
-        said = [
+        """Return a sentence on the states that were not explored."""
+        gaps = [
             "no third power loss inside the recovery of a recovery",
             "damage to more than one line at a time, or flips in the device's own dirty-shutdown counter",
             "only runs of a few batches, and tables of more than 2^16 rows in one recovery of each log alone",
             "media whose words of less than 8 B are atomic, and records of 4 GiB or more",
         ]
         if self.cut_short:
-            said.insert(0, f"not all combinations of line prefixes under {', '.join(sorted(self.cut_short))}")
+            gaps.insert(0, f"not all combinations of line prefixes under {', '.join(sorted(self.cut_short))}")
         if self.no_verdict:
-            said.insert(0, "what comes after a state without a verdict, in its configuration")
+            gaps.insert(0, "what comes after a state without a verdict, in its configuration")
         if self.interrupted:
-            said.insert(0, "all that came after the interrupt")
-        return "Not explored: " + "; ".join(said) + "."
+            gaps.insert(0, "all that came after the interrupt")
+        return "Not explored: " + "; ".join(gaps) + "."
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report for programs."""
+        """Return the report as a JSON-ready object."""
         return {
             **{name: getattr(self, name) for name in COUNTS},
             "depth": self.depth,

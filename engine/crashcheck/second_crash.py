@@ -1,4 +1,4 @@
-"""Second crashes: power lost again inside recovery, training resumed to the end, lines lost and bits flipped."""
+"""Second crashes: a power loss during recovery, training resumed to the end, lost lines and flipped bits."""
 
 from collections.abc import Iterator
 from itertools import islice, zip_longest
@@ -24,44 +24,46 @@ AFTERWARDS = 1  # batches of training in which power may be lost the second time
 def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Lose power a second time: at every operation of the recovery (I6), and of the training after it.
 
-    Where the first loss may have taken fenced lines along, or not, the second is of either kind.
+    If the flush of the first loss can fail or not, the second loss is explored both with and without a failing flush.
     """
     search.report.depth = 2
-    for again in (model, *UNLIKE.get(model, ())):
-        both = model if again == model else f"{model}.{again}"
+    for second_model in (model, *UNLIKE.get(model, ())):
+        model_names = model if second_model == model else f"{model}.{second_model}"
         try:
-            points = after_recovery(search.reference, (model, again), point, counts, search.effort.granularity, search.wrap)
+            points = after_recovery(
+                search.reference, (model, second_model), point, counts, search.effort.granularity, search.wrap
+            )
         except NoVerdict as limit:
-            search.note(both, f"{point.operation}:{point.name(counts)},resume", CrashVerdict(None, no_verdict=str(limit)))
+            search.note(model_names, f"{point.operation}:{point.name(counts)},resume", CrashVerdict(None, no_verdict=str(limit)))
             return
         rng, room = Random(point.operation), len(search.seen) + max(search.effort.states // search.effort.recoveries, 20)
         turns = zip_longest(*(_simple(second, rng) for second in points))
-        for second, kept in (one for turn in turns for one in turn if one):
+        for second, second_counts in (second_state for turn in turns for second_state in turn if second_state):
             if len(search.seen) < room and not search.failed:
-                where = f"{point.operation}/{second.operation}:{point.name(counts)}/{second.name(kept)}"
-                visit(search, again, second, kept, where, both)
+                location = f"{point.operation}/{second.operation}:{point.name(counts)}/{second.name(second_counts)}"
+                visit(search, second_model, second, second_counts, location, model_names)
 
 
 @processor_limited
 def after_recovery(
     reference: ReferenceRun, models: tuple[str, str], point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
 ) -> list[CrashPoint]:
-    """Return the points inside a state's recovery, judged before, and in the training that follows, unless it refuses.
+    """Return the crash points inside a state's recovery, and in the training that follows unless the recovery refuses.
 
-    `models` are those of the first and the second loss. What a recovery leaves that refuses must be refused again, or exact.
+    `models` are those of the first and the second loss. The medium after a refusal must be refused again, or recover exactly.
     Raises NoVerdict.
     """
-    model, again = models
-    lost = domain(model).announced and (point.after_loss or counts != point.sizes or again != model)  # or said to be
+    model, second_model = models
+    is_lossy = domain(model).announced and (point.after_loss or counts != point.sizes or second_model != model)  # or said to be
     journal = Journal(0 if domain(model).announced else point.acknowledged)
     start = np.frombuffer(point.image(counts), np.uint8)
-    observer = Observer(start, power(again, granularity), journal, lost)
+    observer = Observer(start, power(second_model, granularity), journal, is_lossy)
     try:
-        seen = judge.attach_counted(reference, observer.media, wrap)
-        found = recover(seen, reference.layout, reference.log, reference.bound)
-        journal.acknowledged = found.embedding_batch - reference.configuration.first
-        observer.after_loss = lost and domain(again).announced
-        train(reference, seen, journal.acknowledged, journal, AFTERWARDS)
+        counted_media = judge.attach_counted(reference, observer.media, wrap)
+        restored_state = recover(counted_media, reference.layout, reference.log, reference.bound)
+        journal.acknowledged = restored_state.embedding_batch - reference.configuration.first
+        observer.after_loss = is_lossy and domain(second_model).announced
+        train(reference, counted_media, journal.acknowledged, journal, AFTERWARDS)
     except CannotRun:
         pass
     except BREAKS:
@@ -71,7 +73,7 @@ def after_recovery(
 
 
 def resume(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Train on to the end from a state (I3)."""
+    """Recover from a state and train on to the end (I3)."""
     if domain(model).announced:
         return
     search.report.resumed += 1
@@ -81,7 +83,7 @@ def resume(search: Search, model: str, point: CrashPoint, counts: Counts) -> Non
 
 
 def lose_flag(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Lose each flag, and the dirty-shutdown counter, one at a time: nothing older must be taken for the newest (I5, I7)."""
+    """Lose each flag, and the dirty-shutdown counter, one at a time: no older state may count as the newest (I5, I7)."""
     for address in (HEALTH, *(slot.header for slot in search.reference.layout.slots)):
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
 
@@ -93,30 +95,36 @@ def damage(search: Search, model: str, point: CrashPoint, counts: Counts) -> Non
     for address in lines:
         bit = 8 * address + rng.randrange(512)
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
-        if address != HEALTH:  # the device's own register, whose flips only the device could see
+        if address != HEALTH:  # the device's own register, whose flips only the device could notice
             _damage(search, model, point, counts, f"f{bit}", flips=(bit,))
     _damage(search, model, point, counts, ",".join(f"p{address}" for address in lines), poisons=lines)
 
 
-def _damage(search: Search, model: str, point: CrashPoint, counts: Counts, name: str, **lost: tuple[int, ...]) -> None:
+def _damage(search: Search, model: str, point: CrashPoint, counts: Counts, name: str, **damages: tuple[int, ...]) -> None:
     search.report.damaged += 1
-    verdict = judge.judge_damaged(search.reference, point.image(counts), point.acknowledged, **lost, wrap=search.wrap)
+    verdict = judge.judge_damaged(search.reference, point.image(counts), point.acknowledged, **damages, wrap=search.wrap)
     if verdict.problem or verdict.no_verdict:
         search.note(model, f"{point.operation}:{point.name(counts)},{name}", verdict)
 
 
 def _simple(point: CrashPoint, rng: Random) -> Iterator[tuple[CrashPoint, Counts]]:
-    """Yield what may be left at a point: all or nothing, then one stream apart from the others, shuffled."""
+    """Yield the simple states of a point: all or nothing, then one stream that differs from the others, shuffled."""
     yield from ((point, counts) for counts in states.deviating(point.sizes, 0))
     rests = (0,) * len(point.sizes), point.sizes
-    apart = [(rest, at, n) for rest in rests for at, size in enumerate(point.sizes) for n in range(size + 1) if n != rest[at]]
-    yield from ((point, (*rest[:at], n, *rest[at + 1 :])) for rest, at, n in rng.sample(apart, len(apart)))
+    deviations = [
+        (rest, stream, n)
+        for rest in rests
+        for stream, size in enumerate(point.sizes)
+        for n in range(size + 1)
+        if n != rest[stream]
+    ]
+    yield from ((point, (*rest[:stream], n, *rest[stream + 1 :])) for rest, stream, n in rng.sample(deviations, len(deviations)))
 
 
-def spread(chosen: list[tuple[CrashPoint, Counts]], number: int, rng: Random) -> list[tuple[CrashPoint, Counts]]:
-    """Return so many of the states, by turns from every point, so that no moment of the protocol is left out."""
+def spread(crash_states: list[tuple[CrashPoint, Counts]], number: int, rng: Random) -> list[tuple[CrashPoint, Counts]]:
+    """Return `number` of the states, by turns from every point, so that no moment of the protocol is left out."""
     groups: dict[int, list[tuple[CrashPoint, Counts]]] = {}
-    for point, counts in rng.sample(chosen, len(chosen)):
+    for point, counts in rng.sample(crash_states, len(crash_states)):
         groups.setdefault(point.operation, []).append((point, counts))
-    turns = (one for turn in zip_longest(*groups.values()) for one in turn if one)
+    turns = (crash_state for turn in zip_longest(*groups.values()) for crash_state in turn if crash_state)
     return list(islice(turns, number))

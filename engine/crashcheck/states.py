@@ -1,4 +1,4 @@
-"""Crash states: the points of a run at which power can be lost, and what may be left at each."""
+"""Crash states: the points of a run at which power can be lost, and the states that may be left at each."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,18 +11,22 @@ from ..persistence.crash_media import CrashMedia, Power, announce
 from .reference_run import Journal
 
 Counts = tuple[int, ...]
-"""How many pending words of each stream became durable, in the order of the point's streams."""
+"""The number of pending words of each stream that became durable, in the order of the point's streams."""
 
 Patch = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
-    """A moment before pending writes become durable: the durable image, and the pending words of each stream, oldest first.
+    """A moment before pending writes become durable.
 
-    What could be left at earlier moments since the last such point is among what can be left here, since of every stream
-    any prefix can. `operation` numbers the medium's operations from 1; `acknowledged` is the newest boundary promised;
-    `after_loss` says that fenced lines may have gone missing before.
+    operation: the number of the medium's operation, from 1.
+    durable: the durable image.
+    streams, words: the streams, and the pending words of each, oldest first.
+    acknowledged: the newest batch boundary that was promised.
+    after_loss: True if fenced lines may have been lost before.
+
+    The states of earlier moments since the last such point are among the states here, since any prefix of a stream can survive.
     """
 
     operation: int
@@ -39,31 +43,31 @@ class CrashPoint:
 
     @property
     def every(self) -> int:
-        """How many combinations of prefixes there are."""
+        """The number of combinations of prefixes."""
         return prod(size + 1 for size in self.sizes)
 
     def image(self, counts: Counts) -> bytearray:
         """Return the medium's bytes with the first `counts` words of each stream."""
         image = bytearray(self.durable)
         for words, count in zip(self.words, counts, strict=True):
-            for address, data in words[:count]:
-                image[address : address + len(data)] = data
+            for address, content in words[:count]:
+                image[address : address + len(content)] = content
         return image
 
     def name(self, counts: Counts) -> str:
-        """Write a choice as replay lines do: all, none, or stream=words of the streams that keep any."""
+        """Return a choice as text of replay lines: all, none, or stream=words of the streams that keep words."""
         if counts == self.sizes:
             return "all"
-        kept = [f"{stream}={count}" for stream, count in zip(self.streams, counts, strict=True) if count]
-        return ",".join(kept) or "none"
+        kept_words = [f"{stream}={count}" for stream, count in zip(self.streams, counts, strict=True) if count]
+        return ",".join(kept_words) or "none"
 
-    def counts(self, kept: Mapping[int, int]) -> Counts:
-        """Return the choice that a replay line names."""
-        return tuple(min(kept.get(stream, 0), size) for stream, size in zip(self.streams, self.sizes, strict=True))
+    def counts(self, kept_words: Mapping[int, int]) -> Counts:
+        """Return the counts of a replay line's choice, `kept_words` by stream."""
+        return tuple(min(kept_words.get(stream, 0), size) for stream, size in zip(self.streams, self.sizes, strict=True))
 
 
 class Observer:
-    """Collects the points of a run on its crash medium, which begins with the bytes `start`."""
+    """A collector of the crash points of a run on its crash medium, which begins with the bytes `start`."""
 
     def __init__(self, start: Bytes, power: Power, journal: Journal, after_loss: bool = False) -> None:
         self.points: list[CrashPoint] = []
@@ -71,32 +75,37 @@ class Observer:
         self._journal, self.after_loss = journal, after_loss
 
     def _take(self, media: CrashMedia, later: int = 0) -> None:
-        """Take what the medium could be left with now; a shutdown that the device would count is counted."""
+        """Add the present crash point.
+
+        A shutdown that the device would count as dirty is counted.
+        """
         streams, durable = media.streams(), media.durable.copy()
         announce(durable, media.domain)
         words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())
-        now = media.operations + later, durable.tobytes(), tuple(streams), words, self._journal.acknowledged
-        self.points.append(CrashPoint(*now, self.after_loss))
+        snapshot = media.operations + later, durable.tobytes(), tuple(streams), words, self._journal.acknowledged
+        self.points.append(CrashPoint(*snapshot, self.after_loss))
 
     def end(self) -> None:
-        """Take the last point, after everything."""
+        """Add the last crash point, at the end of the run."""
         self._take(self.media, 1)
 
 
 def deviating(sizes: Counts, lines: int) -> Iterator[Counts]:
-    """Yield the choices in which exactly `lines` streams differ from all the others, which keep nothing or everything."""
+    """Yield the choices in which exactly `lines` streams differ from the others, which all keep nothing or everything."""
     for rest in (tuple(0 for _ in sizes), sizes):
-        for chosen in combinations(range(len(sizes)), lines):
-            for prefixes in product(*([count for count in range(sizes[at] + 1) if count != rest[at]] for at in chosen)):
+        for streams in combinations(range(len(sizes)), lines):
+            for prefixes in product(
+                *([count for count in range(sizes[stream] + 1) if count != rest[stream]] for stream in streams)
+            ):
                 counts = list(rest)
-                for at, count in zip(chosen, prefixes, strict=True):
-                    counts[at] = count
+                for stream, count in zip(streams, prefixes, strict=True):
+                    counts[stream] = count
                 yield tuple(counts)
 
 
 def count_deviating(sizes: Counts, lines: int) -> int:
-    """Return how many choices `deviating` yields."""
-    return 2 * sum(prod(sizes[at] for at in chosen) for chosen in combinations(range(len(sizes)), lines))
+    """Return the number of choices that `deviating` yields."""
+    return 2 * sum(prod(sizes[stream] for stream in streams) for streams in combinations(range(len(sizes)), lines))
 
 
 def all_prefixes(sizes: Counts) -> Iterator[Counts]:
@@ -105,10 +114,10 @@ def all_prefixes(sizes: Counts) -> Iterator[Counts]:
 
 
 def random_prefixes(sizes: Counts, rng: Random) -> Counts:
-    """Draw a choice: half of them any prefixes at all, half with two streams apart from all others."""
+    """Draw a choice: in half of the draws random prefixes of all streams, else two streams that differ from the others."""
     if rng.random() < 0.5 or len(sizes) < 3:
         return tuple(rng.randint(0, size) for size in sizes)
     counts = list(sizes) if rng.random() < 0.5 else [0] * len(sizes)
-    for at in rng.sample(range(len(sizes)), 2):
-        counts[at] = rng.randint(0, sizes[at])
+    for stream in rng.sample(range(len(sizes)), 2):
+        counts[stream] = rng.randint(0, sizes[stream])
     return tuple(counts)

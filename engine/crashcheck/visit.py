@@ -1,4 +1,4 @@
-"""The visit of states, one by one: each image is recovered and judged once, and each failure gets the line that replays it."""
+"""The visit of states, one by one: each image is recovered and judged once, and each failure gets a replay line."""
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -13,16 +13,20 @@ from .reference_run import Journal, ReferenceRun, Wrap, begin, train
 from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint, Observer
 
-CONTROLLERS, INTERLEAVE = 2, 256  # of the explorer's small medium, so that its controllers share every structure
+CONTROLLERS, INTERLEAVE = 2, 256  # of the explorer's small medium: each structure lies on both controllers
 MOST_FAILURES = 5
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How far to go: `lines` streams apart from all others (None: every combination), crashes inside recovery, damage.
+    """The effort of an exploration.
 
-    `states` bounds the unique images of the first power loss, and those of a second one in `recoveries` of them; `resumes` of
-    them train to the end, and in `damages` every line in use is lost and flipped. `granularity` is the atomic write in bytes.
+    states: the limit of unique images of the first power loss.
+    lines: the streams that may differ from all others, None for every combination.
+    recoveries: the images whose recovery is interrupted by a second power loss.
+    resumes: the images from which training goes on to the end.
+    damages: the images in which every line in use is lost, and has a flipped bit.
+    granularity: the atomic write in bytes.
     """
 
     states: int = 400
@@ -38,7 +42,15 @@ USUAL = Effort()
 
 @dataclass
 class Search:
-    """One exploration under way: what it looks at, and what it has found."""
+    """One exploration under way.
+
+    reference, seed: the reference run, and the seed of random choices.
+    wrap: a function that wraps the medium, or None.
+    effort: the effort of the exploration.
+    bug, evidence: the seeded bug's name and evidence, or "".
+    report: the report so far.
+    seen: the verdicts on images so far.
+    """
 
     reference: ReferenceRun
     seed: int
@@ -49,11 +61,11 @@ class Search:
     report: CrashReport = field(default_factory=CrashReport)
     seen: dict[tuple[bytes, bool, bool], CrashVerdict] = field(default_factory=dict)
 
-    def note(self, model: str, where: str, verdict: CrashVerdict) -> None:
-        """Note what is wrong with a state, or that there is no verdict on it, with the line that replays it."""
+    def note(self, model: str, location: str, verdict: CrashVerdict) -> None:
+        """Note the problem of a state, or that there is no verdict, with the state's replay line."""
         grain = "" if self.effort.granularity == 8 else str(self.effort.granularity)
         parts = [self.reference.configuration.name, model + grain, *([self.bug] if self.bug else [])]
-        state = Inconsistency(f"v1:{'~'.join(parts)}:{self.seed}:{where}", verdict.no_verdict or verdict.problem)
+        state = Inconsistency(f"v1:{'~'.join(parts)}:{self.seed}:{location}", verdict.no_verdict or verdict.problem)
         if verdict.no_verdict:
             self.report.no_verdict += 1
             self.report.no_verdict_states.append(state)
@@ -64,20 +76,23 @@ class Search:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no use in going on: the `evidence` is there, or enough is wrong if none is named, or time is up."""
+        """True if the search can stop: the `evidence` was found, or enough failures if none is named, or no verdict."""
         if self.report.no_verdict:
             return True
         return bool(self.report.caught_by(self.evidence)) if self.evidence else len(self.report.failures) >= MOST_FAILURES
 
 
 def power(model: str, granularity: int) -> Power:
-    """Return how the explorer's media keep what they are given."""
+    """Return the `Power` of the explorer's media."""
     return Power(model, CONTROLLERS, INTERLEAVE, granularity)
 
 
 @processor_limited
 def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wrap | None) -> tuple[list[CrashPoint], str]:
-    """Run the story and return its points, and a sentence if it did not come to its end; raises NoVerdict."""
+    """Run the reference training.
+
+    Return its crash points, and a sentence if it did not end; raises NoVerdict.
+    """
     start = FunctionalMedia(reference.layout.nbytes)
     begin(reference, start)
     journal = Journal()
@@ -91,8 +106,12 @@ def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wr
     return observer.points, problem
 
 
-def visit(search: Search, model: str, point: CrashPoint, counts: Counts, where: str, named: str = "") -> bool:
-    """Judge a state unless its image has been judged; return whether it is new. Failures have the model `named` in their line."""
+def visit(search: Search, model: str, point: CrashPoint, counts: Counts, location: str, model_name: str = "") -> bool:
+    """Judge a state unless its image has been judged.
+
+    Return whether the image is new and without a problem.
+    The replay lines of failures have `model_name`, if given, instead of `model`.
+    """
     image = point.image(counts)
     announced = domain(model).announced
     lossy = point.after_loss or (announced and counts != point.sizes)
@@ -104,9 +123,9 @@ def visit(search: Search, model: str, point: CrashPoint, counts: Counts, where: 
         search.seen[key] = verdict
         search.report.refused += verdict.refused
         if verdict.problem or verdict.no_verdict:
-            search.note(named or model, where, verdict)
+            search.note(model_name or model, location, verdict)
         return not verdict.problem and not verdict.no_verdict
     if verdict.batch is not None and verdict.batch < point.acknowledged and not lossy:
-        early = f"I2: recovered to batch {verdict.batch}, though {point.acknowledged} was acknowledged"
-        search.note(named or model, where, CrashVerdict(verdict.batch, early))
+        problem = f"I2: recovered to batch {verdict.batch}, though {point.acknowledged} was acknowledged"
+        search.note(model_name or model, location, CrashVerdict(verdict.batch, problem))
     return False

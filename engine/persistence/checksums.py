@@ -1,7 +1,7 @@
-"""Checksums of rows and of the whole table: sums of one mixed word after another, so their order doesn't matter.
+"""Checksums of rows and of the whole table: sums of mixed words, so the order of the words does not matter.
 
-A batch moves the table's digest by the rows that it changed. A changed word always changes its row's sum, since mixing is
-a bijection for each place; two or more cancel out by chance, 1 in 2**64.
+A batch changes the table's digest by the difference of its rows' sums. A changed word always changes its row's sum, since
+mixing is a bijection for each place; two or more changes cancel out by chance, 1 in 2**64.
 """
 
 from functools import lru_cache
@@ -29,35 +29,35 @@ def row_digests(span: RowSpan, rows: Ints, values: Bytes) -> Words:
 
 
 def table_digest(layout: MediumLayout, values: NDArray[Any]) -> int:
-    """Return the digest of a whole table from the values of its rows, one after another."""
+    """Return the digest of a whole table from the values of its rows, row after row."""
     parts = zip(layout.parts(octets(values)), _table_places(layout.spans), strict=True)
     return sum(int(_mix(_words(part) + places).sum(dtype=np.uint64)) for part, places in parts) % MODULUS
 
 
-def moved(layout: MediumLayout, digest: int, rows: Ints, before: NDArray[Any], after: NDArray[Any]) -> int:
-    """Return the digest after rows went from one set of values to another, each row's one after another."""
-    gone, come = (
+def moved(layout: MediumLayout, digest: int, rows: Ints, values_before: NDArray[Any], values_after: NDArray[Any]) -> int:
+    """Return the digest after some rows have changed from `values_before` to `values_after`, row after row."""
+    sum_before, sum_after = (
         sum(int(row_digests(*run).sum(dtype=np.uint64)) for run in layout.runs(rows, octets(values)))
-        for values in (before, after)
+        for values in (values_before, values_after)
     )
-    return (digest - gone + come) % MODULUS
+    return (digest - sum_before + sum_after) % MODULUS
 
 
 def _words(values: Bytes) -> Words:
-    """Return values as whole words, (rows, words), the last one filled up with zeros."""
+    """Return values as whole words, (rows, words), the last word padded with zeros."""
     rows, nbytes = values.shape
     if nbytes % WORD:
-        filled = np.zeros((rows, -(-nbytes // WORD) * WORD), np.uint8)
-        filled[:, :nbytes] = values
-        values = filled
+        padded_values = np.zeros((rows, -(-nbytes // WORD) * WORD), np.uint8)
+        padded_values[:, :nbytes] = values
+        values = padded_values
     return np.ascontiguousarray(values).view(np.uint64)
 
 
 def _places(span: RowSpan, rows: Ints) -> Words:
     """Return the mixed places of the words of rows of a span, (rows, words of each)."""
-    words, first = span.words, (KEY + span.word) % MODULUS
-    at: Words = np.arange(words, dtype=np.uint64) + rows.astype(np.uint64)[:, None] * np.array(words, np.uint64)
-    return _mix(at + np.array(first, np.uint64))
+    words, first_word = span.words, (KEY + span.word) % MODULUS
+    word_numbers: Words = np.arange(words, dtype=np.uint64) + rows.astype(np.uint64)[:, None] * np.array(words, np.uint64)
+    return _mix(word_numbers + np.array(first_word, np.uint64))
 
 
 @lru_cache(maxsize=8)

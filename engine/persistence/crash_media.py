@@ -1,6 +1,6 @@
-"""A medium that can lose power: a volatile image, a durable image, and the writes on their way between the two.
+"""A medium that can lose power: a volatile image, a durable image, and the pending writes between the two.
 
-Which of those survive is up to the persistence model; `streams` lists them, so that every crash state can be enumerated.
+The persistence model decides which pending writes survive; `streams` lists them, so that all crash states can be enumerated.
 """
 
 from collections import defaultdict
@@ -13,14 +13,17 @@ from ..core.arrays import Bytes
 from .media import HEALTH, LINE, WORD, FunctionalMedia, PowerLost
 from .models import PersistenceModel, Reach, Write, at_random, domain, nothing, some
 
-INTERLEAVE = 4096  # bytes that one memory controller holds before the next one follows
+INTERLEAVE = 4096  # consecutive bytes of one memory controller
 
 
 @dataclass(frozen=True)
 class Power:
-    """How a medium keeps what it is given: by which persistence model, and in which pieces.
+    """The behaviour of a medium at a power loss.
 
-    `granularity` is 8, 64 or 256 bytes that are written whole or not at all. After `cut_after` line writes power is lost.
+    model: the name of the persistence model.
+    controllers, interleave: the number of memory controllers, and the consecutive bytes of each.
+    granularity: 8, 64 or 256 bytes that are written as a whole or not at all.
+    cut_after: the number of line writes after which power is lost, None for never.
     """
 
     model: str = "adr"
@@ -31,10 +34,10 @@ class Power:
 
 
 class CrashMedia(FunctionalMedia):
-    """Bytes with a persistence domain. The fence that would write one line more than `cut_after` raises PowerLost,
-    and so does everything after it; `rng` decides what survives of the writes then pending.
+    """A medium of bytes with a persistence domain, which can lose power.
 
-    `watch` is called before whatever makes pending writes durable, while `streams` still has them.
+    The fence that would write one line more than `cut_after` raises PowerLost, and so does every operation after it; `rng` then
+    decides which pending writes survive. `watch` is called before pending writes become durable, while `streams` has them.
     """
 
     def __init__(
@@ -50,27 +53,30 @@ class CrashMedia(FunctionalMedia):
         self.line_writes = self.operations = 0
         self._rng, self._watch = rng, watch
         self._buffered: list[Write] = []
-        self._stores: dict[int, list[Write]] = {}  # by their number; and which of them touch a line
+        self._stores: dict[int, list[Write]] = {}  # pending stores by number; below, the stores that touch a line
         self._touching: defaultdict[int, list[int]] = defaultdict(list)
-        self.draining: list[Write] = []  # what the next fence makes durable, in that order
+        self.draining: list[Write] = []  # the writes that the next fence makes durable, in order
         self._off = self._held = False
 
     def load(self, address: int, nbytes: int) -> bytes:
-        """Return the bytes as a running program sees them; zeros where the line is poisoned."""
+        """Return the bytes as a running program sees them; zeros for a poisoned line."""
         self._check(address, nbytes)
         return self.volatile[address : address + nbytes].tobytes()
 
-    def store(self, address: int, data: Bytes) -> None:
-        """Write from the host; volatile until flushed and fenced, unless the model is durable at once."""
-        write = self._write(address, data, device=False)
+    def store(self, address: int, content: Bytes) -> None:
+        """Write from the host.
+
+        The bytes are volatile until flushed and fenced, unless the model is durable at once.
+        """
+        write = self._write(address, content, device=False)
         self._stores[self.operations] = [write]
         for line in range(address // LINE, -(-write.stop // LINE)):
             self._touching[line].append(self.operations)
         self._at_once()
 
-    def device_write(self, address: int, data: Bytes) -> None:
+    def device_write(self, address: int, content: Bytes) -> None:
         """Write from the near-data logic: first in, first out per controller."""
-        self.draining.append(self._write(address, data, device=True))
+        self.draining.append(self._write(address, content, device=True))
         self._at_once()
 
     def flush(self, address: int, nbytes: int) -> None:
@@ -78,15 +84,20 @@ class CrashMedia(FunctionalMedia):
         self._check(address, nbytes)
         self.operations += 1
         low, high = address // LINE * LINE, -(-(address + nbytes) // LINE) * LINE
-        found = {number for line in range(low // LINE, high // LINE) for number in self._touching.pop(line, ())}
-        for number in sorted(found & self._stores.keys()):
+        store_numbers = {number for line in range(low // LINE, high // LINE) for number in self._touching.pop(line, ())}
+        for number in sorted(store_numbers & self._stores.keys()):
             parts = self._stores.pop(number)
             self.draining += [piece for write in parts for piece in some(write.part(low, high))]
-            left = [piece for write in parts for piece in some(write.part(write.address, low), write.part(high, write.stop))]
-            self._stores |= {number: left} if left else {}
+            unflushed_pieces = [
+                piece for write in parts for piece in some(write.part(write.address, low), write.part(high, write.stop))
+            ]
+            self._stores |= {number: unflushed_pieces} if unflushed_pieces else {}
 
     def fence(self) -> None:
-        """Make all flushed lines and device writes durable, unless they are held; raises PowerLost at the cut."""
+        """Make all flushed lines and device writes durable, unless they are held.
+
+        Raises PowerLost at the cut.
+        """
         if self._held:
             return
         self._check(0, 0)
@@ -100,75 +111,76 @@ class CrashMedia(FunctionalMedia):
         self.volatile[line * LINE : (line + 1) * LINE] = 0
 
     def streams(self) -> dict[int, list[Write]]:
-        """Return the words that are not safe yet, by stream, oldest first; a prefix of each may survive."""
-        return self._streams(self._buffered + self.draining + self._stored())
+        """Return the pending words by stream, oldest first; a prefix of each stream may survive."""
+        return self._streams(self._buffered + self.draining + self._unflushed())
 
     def survivor(self, reach: Reach | None = None) -> "CrashMedia":
-        """Return the medium after power is lost now: what is durable, and of each stream a pending prefix.
+        """Return the medium after a power loss now: the durable bytes, and a pending prefix of each stream.
 
-        `reach` chooses the prefixes, first that of the line being written; else the generator; else none survive.
+        `reach` chooses the prefixes, first the prefix of the line being written. Without `reach` the generator draws them;
+        without a generator nothing pending survives.
         """
         choose = reach or (nothing if self._rng is None else at_random(self._rng))
-        after = CrashMedia(self.durable, replace(self.power, cut_after=None))
-        after._poisoned = set(self._poisoned)
+        survivor_media = CrashMedia(self.durable, replace(self.power, cut_after=None))
+        survivor_media._poisoned = set(self._poisoned)
         for stream, words in self.streams().items():
             for word in words[: choose(stream, len(words))]:
-                after.durable[word.address : word.stop] = word.data
-        announce(after.durable, self.domain)
-        after.volatile[:] = after.durable
-        return after
+                survivor_media.durable[word.address : word.stop] = word.data
+        announce(survivor_media.durable, self.domain)
+        survivor_media.volatile[:] = survivor_media.durable
+        return survivor_media
 
     def hold(self) -> None:
-        """Let all further writes be pending until `tear`, behind a fence and under a model that is durable at once too."""
+        """Keep all further writes pending until `tear`, even after a fence or under a model that is durable at once."""
         self._held = True
 
     def tear(self, share: float, rng: np.random.Generator) -> None:
-        """Keep the first `share` of the pending flushed lines and random words of the next; lose the rest.
+        """Keep the first `share` of the pending flushed lines and random words of the next line; lose the rest.
 
-        Which words those can be, the persistence model says; a prefix of them by default.
+        The persistence model says which words these can be; a prefix of the words by default.
         """
-        queue = self.draining + (self._stored() if self.domain.at_once else [])
+        queue = self.draining + (self._unflushed() if self.domain.at_once else [])
         self.draining, self._held = queue, False
         self._forget()
         self._drain(int(share * sum(write.lines for write in self.draining)))
         if self.draining:
-            first = self.draining[0]
-            torn = first.part(first.address, (first.address // LINE + 1) * LINE)
-            for words in self._streams([torn]).values():
+            next_write = self.draining[0]
+            torn_line = next_write.part(next_write.address, (next_write.address // LINE + 1) * LINE)
+            for words in self._streams([torn_line]).values():
                 self._accept(words[: rng.integers(0, len(words) + 1)])
         self.draining.clear()
 
     def drain(self) -> None:
-        """Make everything that was fenced durable for good, buffers included: a long time has passed."""
+        """Make all fenced writes durable for good, also those in the device's buffer, as after a long time."""
         buffered, self._buffered = self._buffered, []
         for write in buffered:
             self._persist(write)
 
     def _streams(self, writes: list[Write]) -> dict[int, list[Write]]:
-        found: dict[int, list[Write]] = {}
+        words_by_stream: dict[int, list[Write]] = {}
         for write in writes:
             for word in write.words(self.power.granularity):
                 controller = word.address // self.power.interleave % self.power.controllers
-                found.setdefault(self.domain.stream(word.address, write.device, controller), []).append(word)
-        return found
+                words_by_stream.setdefault(self.domain.stream(word.address, write.device, controller), []).append(word)
+        return words_by_stream
 
-    def _stored(self) -> list[Write]:
-        """Return what was stored and not flushed, in program order."""
+    def _unflushed(self) -> list[Write]:
+        """Return the stores that were not flushed, in program order."""
         return [write for _, parts in sorted(self._stores.items()) for write in parts]
 
     def _forget(self) -> None:
         self._stores.clear()
         self._touching.clear()
 
-    def _write(self, address: int, data: Bytes, device: bool) -> Write:
-        self._check(address, data.size)
+    def _write(self, address: int, content: Bytes, device: bool) -> Write:
+        self._check(address, content.size)
         self.operations += 1
-        self.volatile[address : address + data.size] = data
-        return Write(address, data.copy(), device)
+        self.volatile[address : address + content.size] = content
+        return Write(address, content.copy(), device)
 
     def _at_once(self) -> None:
         if self.domain.at_once and not self._held:
-            self.draining += self._stored()
+            self.draining += self._unflushed()
             self._forget()
             self._reach_medium()
 
@@ -193,7 +205,7 @@ class CrashMedia(FunctionalMedia):
             self._accept(some(write))
 
     def _accept(self, writes: list[Write]) -> None:
-        """Take writes into the device: through its buffer, where there is one, to the medium."""
+        """Take writes into the device: through its buffer, if there is one, to the medium."""
         self.line_writes += sum(write.lines for write in writes)
         self._buffered += writes
         lines = sum(write.lines for write in self._buffered)
@@ -214,6 +226,6 @@ class CrashMedia(FunctionalMedia):
 
 
 def announce(image: Bytes, model: PersistenceModel) -> None:
-    """Count the shutdown as dirty, as the device does where fenced lines may be missing."""
+    """Count the shutdown as dirty, as the device does if fenced lines may be missing."""
     if model.announced:
         image[HEALTH : HEALTH + WORD].view("<u8")[0] += 1

@@ -15,17 +15,17 @@ from ..errors import BadInput
 from .media import LINE, WORD
 
 DATA = 4096  # the table starts on a page of its own
-ROW_SLOTS = 2  # the log being written and the one kept until it is complete
-MLP_SLOTS = 3  # a log may start while the one before it still waits for its flag
+ROW_SLOTS = 2  # the log being written, and the previous log, which is kept until the new one is complete
+MLP_SLOTS = 3  # a log may start while the previous log still waits for its flag
 ROW_ID = 8  # bytes of a row number in a row log
 
 Spans = tuple[tuple[int, int], ...]
-"""Rows of unlike sizes: how many neighbouring rows, and the bytes of each, in the order of the rows."""
+"""Rows of different sizes: (number of neighbouring rows, bytes of each), in the order of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Room for one log record: a header line, which is its flag, and `capacity` bytes of payload."""
+    """Space for one log record: a header line at the address `header`, which is its flag, and `capacity` payload bytes."""
 
     header: int
     capacity: int
@@ -37,22 +37,22 @@ class Slot:
 
     @property
     def stop(self) -> int:
-        """First address behind the slot, on a line border."""
+        """First address after the slot, on a line border."""
         return _round(self.payload + self.capacity, LINE)
 
 
 class RowSpan(NamedTuple):
-    """Neighbouring rows of one size, and where they stand.
+    """Neighbouring rows of one size, and their place on the medium.
 
-    `first_row`: number of the first one.
-    `num_rows`: how many they are.
-    `row_bytes`: bytes of the values of each.
-    `stored_bytes`: bytes of each as it is stored: its values and, if rows have one, their checksum.
-    `stride`: bytes from the start of a row to the start of the next.
-    `base`: row r begins at the address base + r * stride.
-    `offset`: where the values of the first row begin among those of all rows one after another.
-    `words`: words that the values of each fill, the last one perhaps in part.
-    `word`: of all words that the table's digest covers, the first one of row r has the number word + r * words.
+    first_row: number of the first row.
+    num_rows: number of rows.
+    row_bytes: bytes of a row's values.
+    stored_bytes: bytes of a stored row: its values and, if rows have one, their checksum.
+    stride: bytes from the start of a row to the start of the next.
+    base: row r begins at the address base + r * stride.
+    offset: start of the first row's values among the values of all rows, row after row.
+    words: words of a row's values, the last one perhaps in part.
+    word: the first word of row r has the number word + r * words among all words that the table's digest covers.
     """
 
     first_row: int
@@ -67,12 +67,12 @@ class RowSpan(NamedTuple):
 
     @property
     def entry_bytes(self) -> int:
-        """Bytes that one row takes in a row log: its number and all that is stored of it."""
+        """Bytes of one row in a row log: its number and its stored bytes."""
         return ROW_ID + self.stored_bytes
 
     @property
     def end_row(self) -> int:
-        """The number of the row behind the last one."""
+        """The number of the row after the last one."""
         return self.first_row + self.num_rows
 
     @property
@@ -83,11 +83,16 @@ class RowSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class MediumLayout:
-    """The map of one medium, for a table of `num_rows` rows; sizes in bytes, optimizer state included.
+    """The layout of one medium; sizes in bytes, optimizer state included.
 
-    `row_bytes` is one size for all rows, or their `Spans`. `max_log_rows` is the largest number of rows that one batch touches;
-    where rows are unlike, a slot holds `max_log_bytes`, which `lay_out` counts. Rows start on word borders, so that no atomic
-    word ever holds pieces of two rows. With `row_checksums` one word follows the values of each row, at home and in the logs.
+    num_rows: the rows of the table.
+    row_bytes: one size for all rows, or their `Spans`.
+    mlp_bytes: the bytes of the MLPs.
+    max_log_rows: the largest number of rows that one batch touches.
+    row_checksums: True if one word follows the values of each row, at home and in the logs.
+    max_log_bytes: the capacity of a row slot if rows differ in size; `lay_out` computes it.
+
+    Rows start on word borders, so that no atomic word ever holds pieces of two rows.
     """
 
     num_rows: int
@@ -103,17 +108,20 @@ class MediumLayout:
 
     @property
     def unlike(self) -> bool:
-        """Whether rows have unlike sizes; their values then are flat bytes, row by row, instead of (rows, row_bytes)."""
+        """True if rows differ in size.
+
+        Their values then are flat bytes, row by row, instead of (rows, row_bytes).
+        """
         return isinstance(self.row_bytes, tuple)
 
     @property
     def sizes(self) -> Spans:
-        """The sizes of all rows; one span where they are alike."""
+        """The sizes of all rows; one span if all sizes are equal."""
         return self.row_bytes if isinstance(self.row_bytes, tuple) else ((self.num_rows, self.row_bytes),)
 
     @cached_property
     def spans(self) -> tuple[RowSpan, ...]:
-        """The rows by size and place; one span where they are alike."""
+        """The rows by size and place; one span if all sizes are equal."""
         spans, check = list[RowSpan](), WORD if self.row_checksums else 0
         row, address, offset, word = 0, DATA, 0, 0
         for rows, nbytes in self.sizes:
@@ -125,18 +133,18 @@ class MediumLayout:
 
     @cached_property
     def table_end(self) -> int:
-        """First address behind the table."""
+        """First address after the table."""
         return self.row(self.num_rows)
 
     @cached_property
     def row_slots(self) -> tuple[Slot, ...]:
-        """Slots of the embedding log."""
+        """The slots of the row log."""
         capacity = self.max_log_bytes if self.unlike else self.max_log_rows * self.spans[0].entry_bytes
         return _slots(_round(self.table_end, LINE), capacity, ROW_SLOTS)
 
     @cached_property
     def mlp_slots(self) -> tuple[Slot, ...]:
-        """Slots of the MLP log."""
+        """The slots of the MLP log."""
         return _slots(self.row_slots[-1].stop, self.mlp_bytes, MLP_SLOTS)
 
     @property
@@ -146,12 +154,12 @@ class MediumLayout:
 
     @property
     def nbytes(self) -> int:
-        """Size of the medium that the layout needs."""
+        """The bytes of medium that the layout needs."""
         return self.mlp_slots[-1].stop
 
     @cached_property
     def size_word(self) -> int:
-        """What the superblock says of row sizes: the only one, or a digest of unlike ones, too large to be a size."""
+        """The superblock's word on row sizes: the only size, or a digest of different sizes, too large to be a size."""
         if not isinstance(self.row_bytes, tuple):
             return self.row_bytes
         words = np.array([*self.row_bytes, (self.max_log_bytes, 0)], "<u8").tobytes()
@@ -163,51 +171,54 @@ class MediumLayout:
         return span.base + row * span.stride
 
     def value_slice(self, row: int) -> slice:
-        """Return where the values of a row stand among those of all rows one after another."""
+        """Return the slice of a row's values among the values of all rows, row after row."""
         span = self._span(row)
         start = span.offset + (row - span.first_row) * span.row_bytes
         return slice(start, start + span.row_bytes)
 
     def places(self, rows: Ints) -> tuple[Ints, Ints | int]:
-        """Return the addresses of rows, (rows,), and how many bytes of each are stored: a number if all alike."""
+        """Return the addresses of rows, (rows,), and the stored bytes of each: a number if all sizes are equal."""
         if len(self.spans) == 1:
             return self.spans[0].base + rows * self.spans[0].stride, self.spans[0].stored_bytes
         _, nbytes, stride, base = self._columns[:, self._numbers(rows)]
         return base + rows * stride, nbytes
 
     def log_bytes(self, rows: Ints) -> int:
-        """Return the bytes that a row log of these rows takes."""
+        """Return the bytes of a row log of these rows."""
         return int(self._columns[1, self._numbers(rows)].sum()) + rows.size * ROW_ID
 
     def parts(self, values: Bytes) -> list[Bytes]:
-        """Return the flat values of all rows one after another by span, (num_rows, row_bytes) of each."""
+        """Split the flat values of all rows by span, (num_rows, row_bytes) each."""
         ends = [*(span.offset for span in self.spans[1:]), values.size]
         spans = zip(self.spans, ends, strict=True)
         return [values[span.offset : end].reshape(span.num_rows, span.row_bytes) for span, end in spans]
 
-    def runs(self, rows: Ints, values: Bytes, stored: bool = False) -> Iterator[tuple[RowSpan, Ints, Bytes]]:
-        """Yield rows of one span that stand together in `rows`: the span, their numbers, and their values, (rows, bytes of each).
+    def runs(self, rows: Ints, values: Bytes, with_checksums: bool = False) -> Iterator[tuple[RowSpan, Ints, Bytes]]:
+        """Yield runs of `rows` in one span: the span, the row numbers, and the values, (rows, bytes of each).
 
-        The flat `values` are those of all `rows` one after another, as they are `stored` or without checksums.
+        The flat `values` are those of all `rows`, row after row; `with_checksums` says if each has its checksum.
         """
         if len(self.spans) == 1:
             span = self.spans[0]
-            yield span, rows, values.reshape(rows.size, span.stored_bytes if stored else span.row_bytes)
+            yield span, rows, values.reshape(rows.size, span.stored_bytes if with_checksums else span.row_bytes)
             return
         numbers, start = self._numbers(rows), 0
         for low, high in pairwise([*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), rows.size]):
             span = self.spans[numbers[low]]
-            nbytes = span.stored_bytes if stored else span.row_bytes
+            nbytes = span.stored_bytes if with_checksums else span.row_bytes
             end = start + (high - low) * nbytes if high < rows.size else values.size  # too many or few do not fit the last run
             yield span, rows[low:high], values[start:end].reshape(high - low, nbytes)
             start = end
 
     def logged_rows(self, payload: bytes) -> Ints:
-        """Return the row numbers that a row log begins with; how many there are follows from their sizes."""
+        """Return the row numbers at the start of a row log.
+
+        Their count follows from the rows' sizes.
+        """
         if len(self.spans) == 1:
             return np.frombuffer(payload, "<i8", len(payload) // self.spans[0].entry_bytes).astype(np.int64)
-        least = min(span.entry_bytes for span in self.spans)
-        words = np.frombuffer(payload, "<i8", len(payload) // least).astype(np.int64)  # the last ones are values, perhaps
+        smallest_entry = min(span.entry_bytes for span in self.spans)
+        words = np.frombuffer(payload, "<i8", len(payload) // smallest_entry).astype(np.int64)  # the last words may be values
         ends = np.cumsum(self._columns[1, self._numbers(words)] + ROW_ID)
         return words[: np.searchsorted(ends, len(payload), "right")]
 
@@ -223,14 +234,14 @@ class MediumLayout:
         return self.spans[bisect_right(self._first_rows, row) - 1]
 
     def _numbers(self, rows: Ints) -> Ints:
-        """Return in which of the spans rows are."""
+        """Return the index of each row's span."""
         return np.searchsorted(self._columns[0], rows, "right") - 1
 
 
 def lay_out(
     num_rows: int, row_bytes: int | Spans, mlp_bytes: int, batches: Sequence[Ints], row_checksums: bool = False
 ) -> MediumLayout:
-    """Return the layout whose row-log slots hold the largest of these batches, given by their row numbers, and no more."""
+    """Return the layout whose row-log slots just hold the largest of these batches, given by their row numbers."""
     place = MediumLayout(num_rows, row_bytes, mlp_bytes, max([1, *map(len, batches)]), row_checksums)
     return replace(place, max_log_bytes=max(map(place.log_bytes, batches), default=0)) if place.unlike else place
 

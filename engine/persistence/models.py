@@ -1,6 +1,6 @@
-"""The persistence models: which writes on their way to the medium may have become durable when power is lost.
+"""The persistence models: the pending writes that may have become durable when power is lost.
 
-A write on its way has pieces that power can separate; the model names the queue that each pending word waits in.
+A power loss can separate the pieces of a pending write; the model names the queue in which each pending word waits.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,19 +18,22 @@ Stream = Callable[[int, bool, int], int]
 """The queue that a word waits in: (address, written by near-data logic, memory controller) -> stream."""
 
 Reach = Callable[[int, int], int]
-"""How many of a stream's pending words became durable: (stream, pending words) -> words.
+"""The number of a stream's pending words that became durable: (stream, pending words) -> words.
 
-What a stream is, the persistence model says: a host line by its number, a controller's queue as -1, -2, ...
+The persistence model defines the streams: a host line by its number, a controller's queue as -1, -2, ...
 """
 
 
 @dataclass(frozen=True)
 class PersistenceModel:
-    """A row of the table of persistence models. Of each stream a prefix of its pending words survives, streams being independent.
+    """A persistence model: a prefix of each stream's pending words survives, independently of other streams.
 
-    A write reaches the medium with the next fence, or `at_once`. A fence may leave its last `buffered_lines` lines in a buffer
-    that power can take; if such a loss is `announced`, the medium's dirty-shutdown counter tells. `safe` says whether the
-    protocol promises to recover under it: exactly, or, where a loss is announced, exactly or by a refusal.
+    title, summary: the texts for users.
+    stream: the queue in which a word waits.
+    at_once: True if a write reaches the medium at once, False if with the next fence.
+    buffered_lines: the lines that a fence may leave in a buffer, which a power loss can take.
+    announced: True if the medium's dirty-shutdown counter reports such a loss.
+    safe: True if the protocol promises to recover exactly or, if a loss is announced, exactly or by a refusal.
     """
 
     title: str
@@ -43,27 +46,27 @@ class PersistenceModel:
 
 
 def by_line(address: int, device: bool, controller: int) -> int:
-    """Host writes wait by line; near-data writes in one queue per controller, -1, -2, ..."""
+    """Return the stream of a word: its line for host writes, -1, -2, ... by controller for near-data writes."""
     return -1 - controller if device else address // LINE
 
 
 def each_line(address: int, device: bool, controller: int) -> int:
-    """Every write waits by line."""
+    """Return the stream of a word: its line, for every write."""
     return address // LINE
 
 
 def by_controller(address: int, device: bool, controller: int) -> int:
-    """Every write waits in the queue of its controller."""
+    """Return the stream of a word: the queue of its controller, for every write."""
     return -1 - controller
 
 
 def by_word(address: int, device: bool, controller: int) -> int:
-    """Every word waits alone."""
+    """Return the stream of a word: the word itself."""
     return address // WORD
 
 
 def in_order(address: int, device: bool, controller: int) -> int:
-    """There is one queue, in program order."""
+    """Return the stream of a word: the only queue, in program order."""
     return 0
 
 
@@ -74,11 +77,11 @@ def domain(name: str) -> PersistenceModel:
     return MODELS[name.replace("_", "-")]
 
 
-# What one Optane module holds that is fenced but not on the medium: 16 to 18 KiB (Yang et al., FAST'20).
+# Fenced bytes that one Optane module buffers before its medium: 16 to 18 KiB (Yang et al., FAST'20).
 BUFFER = 16 * 1024
 
 MODELS: Mapping[str, PersistenceModel] = {
-    # What has reached the memory controller is safe, caches are not.
+    # The memory controller's queue is safe, caches are not.
     "adr": PersistenceModel(
         "ADR", "Flushed and fenced lines are durable; of others each keeps any prefix of its words.", by_line
     ),
@@ -90,11 +93,11 @@ MODELS: Mapping[str, PersistenceModel] = {
     ),
     # No order at all between fences: the weakest that a fence allows.
     "weak-word": PersistenceModel("Weak words", "Any subset of pending words may be durable.", by_word),
-    # CXL's: host caches and device buffers reach the medium before power is gone.
+    # CXL's flush: host caches and device buffers reach the medium before power is gone.
     "gpf-ok": PersistenceModel(
         "Global Persistent Flush", "Caches and buffers are flushed in time: program order.", in_order, at_once=True
     ),
-    # That, or ADR itself, fails: the device counts such a shutdown as dirty, and nothing else tells.
+    # CXL's flush, or ADR itself, fails: the device counts such a shutdown as dirty, and nothing else reports it.
     "gpf-fail": PersistenceModel(
         "Global Persistent Flush fails",
         "Of the newest 16 KiB also fenced lines may be lost; only the dirty-shutdown counter tells.",
@@ -102,7 +105,7 @@ MODELS: Mapping[str, PersistenceModel] = {
         buffered_lines=BUFFER // LINE,
         announced=True,
     ),
-    # The control: fences promise nothing and nobody tells, so every protocol must fail here.
+    # The control experiment: fences promise nothing and no counter reports it, so every protocol must fail here.
     "volatile": PersistenceModel(
         "Volatile (control)",
         "Nothing that was written is safe, and nothing tells.",
@@ -114,12 +117,12 @@ MODELS: Mapping[str, PersistenceModel] = {
 
 
 def at_random(rng: np.random.Generator) -> Reach:
-    """Return the choice that lets each stream keep a random prefix of its pending words."""
+    """Return a `Reach` that keeps a random prefix of each stream's pending words."""
     return lambda stream, words: int(rng.integers(0, words + 1))
 
 
 def nothing(stream: int, words: int) -> int:
-    """Let no pending word survive."""
+    """Return 0: no pending word survives."""
     return 0
 
 
@@ -133,16 +136,16 @@ class Write:
 
     @property
     def stop(self) -> int:
-        """The first address behind the bytes."""
+        """The first address after the bytes."""
         return self.address + self.data.size
 
     @property
     def lines(self) -> int:
-        """How many lines the bytes touch."""
+        """The number of lines that the bytes touch."""
         return -(-self.stop // LINE) - self.address // LINE
 
     def part(self, low: int, high: int) -> "Write":
-        """Return what lies in addresses [low, high), perhaps nothing."""
+        """Return the part of the write at addresses [low, high), perhaps without bytes."""
         start, stop = max(low - self.address, 0), max(high - self.address, 0)
         return Write(self.address + start, self.data[start:stop], self.device)
 
@@ -153,5 +156,5 @@ class Write:
 
 
 def some(*writes: Write) -> list[Write]:
-    """Return the writes that have bytes."""
+    """Return the writes that are not empty."""
     return [write for write in writes if write.data.size]

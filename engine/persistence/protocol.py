@@ -1,7 +1,7 @@
-"""The log protocol, the operations that both logs are made of: log rows, log the MLP, commit, release, rewrite rows.
+"""The log protocol, the operations of both logs: log rows, log the MLP, commit, release, rewrite rows.
 
-None of them waits longer than it must: payloads share the fence at the start of `commit`, and rewritten rows
-are durable by the fence of the next commit, before anything that could restore them is released.
+No operation waits longer than necessary: payloads share the fence at the start of `commit`, and rewritten rows are durable by
+the fence of the next commit, before the records that could restore them are released.
 """
 
 import struct
@@ -21,16 +21,19 @@ from .records import Pending, RecordKind, Stamp
 
 LogName = Literal["undo", "redo"]
 SUPERBLOCK = struct.Struct("<8s5Q")
-SEEN = SUPERBLOCK.size  # the dirty shutdowns that recovery has dealt with: a word after the sizes, in their line
+SEEN = SUPERBLOCK.size  # address of the count of dirty shutdowns that recovery has handled: a word after the sizes
 SIGNATURE = b"emberv2\0"
 NO_BYTES = np.zeros(0, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where training stands at the start of a batch; `mlp_batch` is older than `batch` in a relaxed checkpoint.
+    """The position of training at the start of a batch; all numbers are below 2**63.
 
-    `reader` is the reader's position, `seed` the two words that all random numbers hang from; all below 2**63.
+    batch: the batch of the embeddings.
+    mlp_batch: the batch of the MLP, which may be older in a relaxed checkpoint.
+    reader: the reader's position.
+    seed: the two seed words of all random numbers.
     """
 
     batch: int
@@ -46,24 +49,27 @@ class Position:
 def format_media(
     media: Media, layout: MediumLayout, table: bytes | NDArray[Any], mlp: bytes | NDArray[Any], position: Position
 ) -> None:
-    """Write table, superblock and a complete first checkpoint; until it returns, the medium holds none."""
+    """Write table, superblock and a complete first checkpoint; until then the medium holds no checkpoint."""
     clear(media, layout.slots)
     media.fence()
     values, region = octets(table), np.zeros(layout.table_end - DATA, np.uint8)
     for (span, homes), rows in zip(_homes(layout, region), layout.parts(values), strict=True):
-        homes[:] = _stored(layout, span, span.rows, rows)
+        homes[:] = _stored_rows(layout, span, span.rows, rows)
     put(media, DATA, region)
     declare(media, layout, mlp, position, checksums.table_digest(layout, values))
 
 
 def declare(media: Media, layout: MediumLayout, mlp: bytes | NDArray[Any], position: Position, table: int) -> None:
-    """Write the superblock and a first checkpoint of a table that is there already and has the digest `table`."""
+    """Write the superblock and a first checkpoint of the table on the medium, whose digest is `table`."""
     put(media, 0, octets(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout)) + media.load(HEALTH, WORD)))
     checkpoint(media, layout, octets(mlp), position, table)
 
 
 def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Position, table: int) -> None:
-    """Declare the table, which has the digest `table`, and `mlp` to be the state at `position`; release older records."""
+    """Make the table, whose digest is `table`, and `mlp` the checkpoint at `position`.
+
+    Release older records.
+    """
     rows = records.begin(media, layout.row_slots, RecordKind.ROWS_CHECKPOINT, position.batch)
     parameters = records.begin(media, layout.mlp_slots, RecordKind.MLP_CHECKPOINT, position.mlp_batch)
     parameters = records.append(media, parameters, mlp)
@@ -72,15 +78,18 @@ def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Positio
 
 
 def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, rows: Ints, values: NDArray[Any]) -> Pending:
-    """Write row numbers and their values, one row after another, to a free slot; `batch` is the one to resume at."""
+    """Write row numbers and their values, row after row, to a free slot.
+
+    `batch` is the batch to resume at.
+    """
     if rows.size > layout.max_log_rows:
         raise CannotRun(
             f"persistence.max_log_rows={layout.max_log_rows} cannot hold the {rows.size} rows of one batch; "
             f"lay the medium out for at least {rows.size}."
         )
     pending = records.begin(media, layout.row_slots, kind, batch)
-    stored = (_stored(layout, *run).reshape(-1) for run in layout.runs(rows, octets(values)))
-    return records.append(media, pending, np.concatenate([octets(rows.astype("<i8")), *stored]))
+    stored_rows = (_stored_rows(layout, *run).reshape(-1) for run in layout.runs(rows, octets(values)))
+    return records.append(media, pending, np.concatenate([octets(rows.astype("<i8")), *stored_rows]))
 
 
 def log_mlp(
@@ -91,13 +100,16 @@ def log_mlp(
     stop: int | None = None,
     pending: Pending | None = None,
 ) -> Pending:
-    """Write the MLP's bytes up to `stop`, from where `pending` ended; a log in pieces may span batches."""
+    """Write the MLP's bytes up to `stop`, from the end of `pending`.
+
+    A log in pieces may span batches.
+    """
     pending = pending or records.begin(media, layout.mlp_slots, RecordKind.MLP, batch)
     return records.append(media, pending, octets(mlp)[pending.nbytes : stop])
 
 
 def commit(media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
-    """Set the flags of a row log and, where one is complete, of an MLP log: first the data, then the flags."""
+    """Set the flags of a row log and of an MLP log, if one is complete: first the data, then the flags."""
     if mlp and mlp.nbytes != layout.mlp_bytes:
         raise CannotRun(
             f"The MLP log of batch {mlp.batch} holds {mlp.nbytes} of {layout.mlp_bytes} bytes; finish it before it is committed."
@@ -112,7 +124,7 @@ def commit(media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | Non
 def release(media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | None) -> None:
     """Delete the checkpoint before a committed one, durably, so that no row changes while both exist.
 
-    Else a later damage to the newer record would let recovery believe the older one.
+    Otherwise, after a later damage to the newer record, recovery would use the older one.
     """
     clear(media, records.superseded(media, layout.row_slots, rows))
     if mlp:
@@ -127,64 +139,74 @@ def clear(media: Media, slots: Iterable[Slot]) -> None:
 
 
 def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[Any]) -> None:
-    """Write rows at home in the table, and flush each line once; they are durable after the next fence."""
+    """Write rows at home in the table, and flush each line once.
+
+    They are durable after the next fence.
+    """
     if not rows.size:
         return
     addresses = iter(layout.places(rows)[0].tolist())
     for run in layout.runs(rows, octets(values)):
-        for row in _stored(layout, *run):
+        for row in _stored_rows(layout, *run):
             media.store(next(addresses), row)
     starts, nbytes = layout.places(np.sort(rows))
-    first, last = starts // LINE, (starts + (nbytes - 1)) // LINE
-    apart = np.flatnonzero(first[1:] > last[:-1] + 1)
-    lows, highs = [int(first[0]), *first[apart + 1].tolist()], [*last[apart].tolist(), int(last[-1])]
+    first_lines, last_lines = starts // LINE, (starts + (nbytes - 1)) // LINE
+    gaps = np.flatnonzero(first_lines[1:] > last_lines[:-1] + 1)
+    lows, highs = [int(first_lines[0]), *first_lines[gaps + 1].tolist()], [*last_lines[gaps].tolist(), int(last_lines[-1])]
     for low, high in zip(lows, highs, strict=True):
         media.flush(low * LINE, (high - low + 1) * LINE)
 
 
 def read_table(media: Media, layout: MediumLayout) -> Bytes:
-    """Return the table as bytes, (num_rows, row_bytes), or row after row where they are unlike."""
+    """Return the table as bytes, (num_rows, row_bytes), or flat, row after row, if rows differ in size."""
     return plain(layout, _stored_table(media, layout))
 
 
 def plain(layout: MediumLayout, parts: Iterable[tuple[RowSpan, Bytes]]) -> Bytes:
-    """Return rows as they are stored, (rows, stored_bytes) of a span, without their checksums.
+    """Return the values of stored rows, (rows, stored_bytes) of each span, without their checksums.
 
-    They are (rows, row_bytes), or one after another where they are unlike.
+    The values are (rows, row_bytes), or flat, row after row, if rows differ in size.
     """
-    values = [stored[:, : span.row_bytes] for span, stored in parts]
+    values = [stored_rows[:, : span.row_bytes] for span, stored_rows in parts]
     return np.concatenate([NO_BYTES, *(rows.reshape(-1) for rows in values)]) if layout.unlike else values[0]
 
 
-def damaged(span: RowSpan, stored: Bytes) -> Ints:
-    """Return which rows of a whole span, as they are stored, (rows, stored_bytes), have a wrong checksum."""
-    kept = np.ascontiguousarray(stored[:, span.row_bytes :]).view("<u8")[:, 0]
-    return span.first_row + np.flatnonzero(kept != checksums.row_digests(span, span.rows, stored[:, : span.row_bytes]))
+def damaged(span: RowSpan, stored_rows: Bytes) -> Ints:
+    """Return the numbers of rows with a wrong checksum in a whole span of stored rows, (rows, stored_bytes)."""
+    stored_checksums = np.ascontiguousarray(stored_rows[:, span.row_bytes :]).view("<u8")[:, 0]
+    return span.first_row + np.flatnonzero(
+        stored_checksums != checksums.row_digests(span, span.rows, stored_rows[:, : span.row_bytes])
+    )
 
 
 def verify(media: Media, layout: MediumLayout, table: int) -> None:
     """Read the whole table and raise CannotRun unless it has the digest `table`."""
     parts = _stored_table(media, layout)
-    bad = [row for part in parts for row in damaged(*part).tolist()] if layout.row_checksums else []
-    if bad:
-        what = f"{len(bad)} of {layout.num_rows} embedding rows fail their checksum, the first is row {bad[0]}"
+    damaged_rows = [row for part in parts for row in damaged(*part).tolist()] if layout.row_checksums else []
+    if damaged_rows:
+        finding = (
+            f"{len(damaged_rows)} of {layout.num_rows} embedding rows fail their checksum, the first is row {damaged_rows[0]}"
+        )
     elif checksums.table_digest(layout, plain(layout, parts)) != table:
-        what = "The embedding table is not the one that the newest log speaks of: rows are stale, torn or damaged"
+        finding = "The embedding table is not the one that the newest log speaks of: rows are stale, torn or damaged"
     else:
         return
-    raise CannotRun(f"{what}; restore a full checkpoint or start again at batch 0.")
+    raise CannotRun(f"{finding}; restore a full checkpoint or start again at batch 0.")
 
 
 def is_dirty(media: Media) -> bool:
-    """Say whether the medium counted a shutdown, after the last that was dealt with, that may have lost fenced lines.
+    """Return whether the medium has counted a dirty shutdown that recovery has not handled yet.
 
-    A count that cannot be read may be any.
+    A count that cannot be read counts as dirty.
     """
     return media.poisoned(HEALTH, WORD) or media.load(HEALTH, WORD) != media.load(SEEN, WORD)
 
 
 def accept_dirty(media: Media) -> None:
-    """Note that the dirty shutdowns so far have been dealt with; durable with the next fence, and until then harmlessly old."""
+    """Note that recovery has handled the dirty shutdowns so far.
+
+    The note is durable with the next fence, and harmless if lost before.
+    """
     put(media, SEEN, octets(media.load(HEALTH, WORD)))
 
 
@@ -205,20 +227,20 @@ def _sizes(layout: MediumLayout) -> tuple[int, int, int, int, int]:
     return layout.num_rows, layout.size_word, layout.mlp_bytes, layout.max_log_rows, int(layout.row_checksums)
 
 
-def _stored(layout: MediumLayout, span: RowSpan, rows: Ints, values: Bytes) -> Bytes:
-    """Return rows of a span as they are stored, (rows, stored_bytes), from their values, (rows, row_bytes)."""
+def _stored_rows(layout: MediumLayout, span: RowSpan, rows: Ints, values: Bytes) -> Bytes:
+    """Return stored rows of a span, (rows, stored_bytes), from their values, (rows, row_bytes)."""
     if not layout.row_checksums:
         return values
     return np.hstack([values, checksums.row_digests(span, rows, values).astype("<u8").view(np.uint8).reshape(rows.size, WORD)])
 
 
 def _homes(layout: MediumLayout, region: Bytes) -> list[tuple[RowSpan, Bytes]]:
-    """Return where each span's rows stand, (num_rows, stored_bytes), in the region of the table."""
+    """Return each span with a view of its rows, (num_rows, stored_bytes), in the region of the table."""
     homes = []
     for span in layout.spans:
         start = span.base + span.first_row * span.stride - DATA
-        whole = region[start : start + span.num_rows * span.stride].reshape(span.num_rows, span.stride)
-        homes.append((span, whole[:, : span.stored_bytes]))
+        span_region = region[start : start + span.num_rows * span.stride].reshape(span.num_rows, span.stride)
+        homes.append((span, span_region[:, : span.stored_bytes]))
     return homes
 
 

@@ -1,7 +1,7 @@
-"""A log record: a payload, made durable first, and one header line that says what it is and vouches for it.
+"""A log record: a payload, made durable first, and one header line with the record's kind and checksum.
 
-The header is the record's flag. Its last word is a checksum over payload and header, so that neither a torn
-header, nor a torn or stale payload, nor a region of zeros is ever taken for a record.
+The header is the record's flag. Its last word is a checksum over payload and header, so that neither a torn header, nor a torn
+or stale payload, nor a region of zeros is ever taken for a record.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from .layout import Slot
 from .media import LINE, Media, octets, put
 
 MAGIC = int.from_bytes(b"emberlog", "little")
-VEIL = 0xA5C35A3C96E169F0  # over each field: no word of a complete flag is zero, so that a torn one is told from a damaged one
+VEIL = 0xA5C35A3C96E169F0  # XORed with each field: a complete flag has no zero word, so a torn flag differs from a damaged one
 KIND_SHIFT = 56  # the kind shares a word with the payload's size
 FIELDS = struct.Struct("<7Q")
 CHECKSUM = struct.Struct("<Q")
@@ -27,7 +27,10 @@ FREE = np.zeros(LINE, np.uint8)
 
 
 class RecordKind(IntEnum):
-    """What a record holds; a checkpoint of the rows has no payload: the table itself is its content."""
+    """The kind of a record.
+
+    A checkpoint of the rows has no payload, since the table itself is its content.
+    """
 
     UNDO_ROWS = 1
     REDO_ROWS = 2
@@ -41,7 +44,7 @@ KINDS = frozenset(int(kind) for kind in RecordKind)
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Where training stands, as a flag says it: the reader's position, two seed words, and the table's digest."""
+    """The position of training in a flag: the reader's position, two seed words, and the table's digest."""
 
     reader: int
     seed: tuple[int, int]
@@ -50,7 +53,12 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A record whose payload is being written and whose flag is not set; `batch` is the one to resume at."""
+    """A record whose payload is being written and whose flag is not set.
+
+    slot, kind: the slot and the kind of the record.
+    batch: the batch to resume at.
+    nbytes, digest: the bytes of payload written so far, and their digest.
+    """
 
     slot: Slot
     kind: RecordKind
@@ -61,7 +69,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record that was found intact."""
+    """An intact record that was read from a slot."""
 
     slot: Slot
     kind: RecordKind
@@ -71,7 +79,10 @@ class Record:
 
 
 def begin(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int) -> Pending:
-    """Claim a free slot for a record, by turns; raises CannotRun rather than overwrite a live one."""
+    """Claim a free slot for a record, by turns.
+
+    Raises CannotRun if all slots are in use.
+    """
     turns = [slots[(batch + turn) % len(slots)] for turn in range(len(slots))]
     for slot in turns:
         if is_free(media, slot):
@@ -81,57 +92,68 @@ def begin(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int) -> 
     )
 
 
-def append(media: Media, pending: Pending, data: Bytes) -> Pending:
-    """Write the next piece of the payload; it is durable after the next fence."""
-    if pending.nbytes + data.size > pending.slot.capacity:
+def append(media: Media, pending: Pending, piece: Bytes) -> Pending:
+    """Write the next piece of the payload, which is durable after the next fence."""
+    if pending.nbytes + piece.size > pending.slot.capacity:
         raise CannotRun(
-            f"The {pending.kind.name.lower()} record of batch {pending.batch} needs {pending.nbytes + data.size} bytes, "
+            f"The {pending.kind.name.lower()} record of batch {pending.batch} needs {pending.nbytes + piece.size} bytes, "
             f"but its log slot holds {pending.slot.capacity}; lay the medium out for larger batches."
         )
-    put(media, pending.slot.payload + pending.nbytes, data)
+    put(media, pending.slot.payload + pending.nbytes, piece)
     digest = pending.digest.copy()
-    digest.update(data.data)
-    return replace(pending, nbytes=pending.nbytes + data.size, digest=digest)
+    digest.update(piece.data)
+    return replace(pending, nbytes=pending.nbytes + piece.size, digest=digest)
 
 
 def seal(media: Media, pending: Pending, stamp: Stamp) -> None:
-    """Set the record's flag, once its payload is durable; the flag is durable after the next fence."""
-    what = pending.kind << KIND_SHIFT | pending.nbytes
-    fields = FIELDS.pack(*(word ^ VEIL for word in (MAGIC, pending.batch, what, stamp.reader, *stamp.seed, stamp.digest)))
+    """Set the record's flag, once its payload is durable.
+
+    The flag is durable after the next fence.
+    """
+    kind_and_size = pending.kind << KIND_SHIFT | pending.nbytes
+    fields = FIELDS.pack(
+        *(word ^ VEIL for word in (MAGIC, pending.batch, kind_and_size, stamp.reader, *stamp.seed, stamp.digest))
+    )
     put(media, pending.slot.header, octets(fields + CHECKSUM.pack(checksum(pending.digest, fields))))
 
 
 def is_free(media: Media, slot: Slot) -> bool:
-    """Say whether nothing was ever flagged in the slot since it was released."""
+    """Return whether the slot has no flag: none was set since its last release."""
     return not media.poisoned(slot.header, LINE) and not any(media.load(slot.header, LINE))
 
 
 def drop(media: Media, slot: Slot) -> None:
-    """Release a slot that is in use, by clearing its flag; durable after the next fence."""
+    """Release a slot that is in use, by clearing its flag.
+
+    The release is durable after the next fence.
+    """
     if not is_free(media, slot):
         put(media, slot.header, FREE)
 
 
-def superseded(media: Media, slots: Sequence[Slot], by: Pending) -> list[Slot]:
-    """Return the slots in use whose record is of the same or an older batch, but not `by`'s own."""
-    return [slot for slot in slots if slot != by.slot and not is_free(media, slot) and _batch(media, slot) <= by.batch]
+def superseded(media: Media, slots: Sequence[Slot], successor: Pending) -> list[Slot]:
+    """Return the slots in use whose record is of the same or an older batch than `successor`, except its slot."""
+    return [
+        slot for slot in slots if slot != successor.slot and not is_free(media, slot) and _batch(media, slot) <= successor.batch
+    ]
 
 
 def is_complete(media: Media, slot: Slot) -> bool:
-    """Say whether the slot's flag was set whole, or is lost; a torn flag, while set or cleared, has words of zeros.
+    """Return whether the slot's flag is complete, or its line is lost.
 
-    A complete flag without an intact record is damage, and not a crash.
+    A torn flag has words of zeros.
+    A complete flag without an intact record is a sign of damage, not of a crash.
     """
     return media.poisoned(slot.header, LINE) or all(WORDS.unpack(media.load(slot.header, LINE)))
 
 
 def read(media: Media, slot: Slot) -> Record | None:
-    """Return the record in a slot, or None where no intact one is."""
+    """Return the record in a slot, or None without an intact record."""
     header = intact(media, slot.header, LINE)
     if header is None:
         return None
-    magic, batch, what, reader, first, second, table = (word ^ VEIL for word in FIELDS.unpack_from(header))
-    kind, nbytes = what >> KIND_SHIFT, what % (1 << KIND_SHIFT)
+    magic, batch, kind_and_size, reader, first_seed, second_seed, table = (word ^ VEIL for word in FIELDS.unpack_from(header))
+    kind, nbytes = kind_and_size >> KIND_SHIFT, kind_and_size % (1 << KIND_SHIFT)
     if magic != MAGIC or kind not in KINDS or nbytes > slot.capacity:
         return None
     payload = intact(media, slot.payload, nbytes)
@@ -141,7 +163,7 @@ def read(media: Media, slot: Slot) -> Record | None:
     digest.update(payload)
     if checksum(digest, header[: FIELDS.size]) != CHECKSUM.unpack_from(header, FIELDS.size)[0]:
         return None
-    return Record(slot, RecordKind(kind), batch, Stamp(reader, (first, second), table), payload)
+    return Record(slot, RecordKind(kind), batch, Stamp(reader, (first_seed, second_seed), table), payload)
 
 
 def _batch(media: Media, slot: Slot) -> int:
@@ -149,12 +171,12 @@ def _batch(media: Media, slot: Slot) -> int:
 
 
 def intact(media: Media, address: int, nbytes: int) -> bytes | None:
-    """Return the bytes, or None when a line of them is poisoned."""
+    """Return the bytes, or None if one of their lines is poisoned."""
     return None if media.poisoned(address, nbytes) else media.load(address, nbytes)
 
 
 def new_digest() -> hashlib.blake2b:
-    """Return an empty 64-bit BLAKE2b: one word wide, and unlike a CRC not linear in the torn words."""
+    """Return an empty 64-bit BLAKE2b digest: one word wide and, unlike a CRC, not linear in torn words."""
     return hashlib.blake2b(digest_size=CHECKSUM.size)
 
 

@@ -1,7 +1,7 @@
-"""Recovery: find the newest batch that can be restored, repair the table, make that state a checkpoint again.
+"""Recovery: find the newest batch that can be restored, repair the table, and make that state a checkpoint again.
 
-It may itself lose power anywhere and start over: repairs only write values that the log keeps, and the log is
-released only after the new checkpoint is durable.
+Recovery may lose power anywhere and start over: repairs only write values that the log keeps, and the log is released only
+after the new checkpoint is durable.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,10 +25,17 @@ Scan = Literal["dirty", "always"]
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The state to resume from: embeddings at the start of one batch, the MLP at that of the same or an older one.
+    """The restored state to resume from.
 
-    `table` is (num_rows, row_bytes) bytes, or row after row where they are unlike, `mlp` all MLP bytes. After a `dirty` shutdown,
-    and where log records were `damaged`, batches that had been acknowledged may be gone; what is returned is exact also then.
+    embedding_batch: the batch at whose start the embeddings are.
+    mlp_batch: the batch at whose start the MLP is, the same or an older one.
+    reader_position, seed: the reader's position and the two seed words.
+    table: (num_rows, row_bytes) bytes, or flat, row after row, if rows differ in size.
+    mlp: all MLP bytes.
+    dirty: True after a dirty shutdown.
+    damaged: the number of damaged log records.
+
+    If `dirty` or `damaged`, acknowledged batches may be lost; the restored state is exact also then.
     """
 
     embedding_batch: int
@@ -42,49 +49,50 @@ class Recovered:
 
 
 def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
-    """Repair the medium and read it back; the MLP may be `staleness_bound` batches older, 0 is strict.
+    """Repair the medium and read the state back.
 
-    The whole table is verified after a dirty shutdown, or always. Raises CannotRun when no valid checkpoint is left, when
-    lost lines of the table cannot be restored, or when the table is not the one that the log speaks of.
+    The MLP may be `staleness_bound` batches older, 0 is strict.
+    `scan` says if the whole table is verified only after a dirty shutdown, or always. Raises CannotRun if no valid checkpoint is
+    left, if lost lines of the table cannot be restored, or if the table does not have the digest in the log.
     """
-    found = repaired(media, layout, log, staleness_bound, scan)
-    return replace(found, table=protocol.read_table(media, layout))
+    repaired_state = repaired(media, layout, log, staleness_bound, scan)
+    return replace(repaired_state, table=protocol.read_table(media, layout))
 
 
 def repaired(media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
-    """Repair the medium as `recover` does, but leave the table there: its bytes are not read back."""
+    """Repair the medium as `recover` does, but do not read the table back."""
     protocol.check_superblock(media, layout)
     dirty = protocol.is_dirty(media)
-    found = {slot: records.read(media, slot) for slot in layout.slots}
-    damaged = [slot for slot, record in found.items() if record is None and records.is_complete(media, slot)]
-    lost = [slot for slot in damaged if slot in layout.row_slots and log == "redo"]
-    if lost:  # in an undo log its age tells
+    records_by_slot = {slot: records.read(media, slot) for slot in layout.slots}
+    damaged = [slot for slot, record in records_by_slot.items() if record is None and records.is_complete(media, slot)]
+    damaged_row_logs = [slot for slot in damaged if slot in layout.row_slots and log == "redo"]
+    if damaged_row_logs:  # with an undo log, the age of the other records shows the loss
         raise CannotRun(
-            f"The redo log at byte {lost[0].header} of the persistent memory is damaged, and its rows may not have "
+            f"The redo log at byte {damaged_row_logs[0].header} of the persistent memory is damaged, and its rows may not have "
             "reached the table; restore a full checkpoint or start again at batch 0."
         )
-    rows = survey(found.values(), (LOGS[log].kind, RecordKind.ROWS_CHECKPOINT))
-    mlps = survey(found.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
-    chosen, mlp = choose(rows, mlps, staleness_bound)
-    repair(media, layout, to_replay(rows, chosen.batch, log))
+    rows = survey(records_by_slot.values(), (LOGS[log].kind, RecordKind.ROWS_CHECKPOINT))
+    mlps = survey(records_by_slot.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
+    row_record, mlp = choose(rows, mlps, staleness_bound)
+    repair(media, layout, to_replay(rows, row_record.batch, log))
     report_losses(media, layout)
     if dirty or scan == "always":
-        protocol.verify(media, layout, chosen.stamp.digest)
-    settle(media, layout, chosen, mlp)
+        protocol.verify(media, layout, row_record.stamp.digest)
+    settle(media, layout, row_record, mlp)
     if dirty:
         protocol.accept_dirty(media)
-    at, parameters = chosen.stamp, octets(mlp.payload)
-    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, protocol.NO_BYTES, parameters, dirty, len(damaged))
+    stamp, parameters = row_record.stamp, octets(mlp.payload)
+    return Recovered(row_record.batch, mlp.batch, stamp.reader, stamp.seed, protocol.NO_BYTES, parameters, dirty, len(damaged))
 
 
-def survey(found: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:
+def survey(slot_records: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:
     """Return the intact records of some kinds, oldest first, a checkpoint after the log of the same batch."""
-    intact = [record for record in found if record and record.kind in kinds]
+    intact = [record for record in slot_records if record and record.kind in kinds]
     return tuple(sorted(intact, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
 
 
 def choose(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[Record, Record]:
-    """Return the newest row record that has an MLP record of its batch, or of one at most `bound` batches older."""
+    """Return the newest row record with an MLP record of its batch, or of one at most `bound` batches older."""
     for row in reversed(rows):
         for mlp in reversed(mlps):
             if 0 <= row.batch - mlp.batch <= bound:
@@ -96,7 +104,7 @@ def choose(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[
 
 
 def to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Record]:
-    """Return the row logs to write home: undo, from the newest back to `batch`; redo, from the oldest up to it."""
+    """Return the row logs to write home: undo from the newest back to `batch`, redo from the oldest up to `batch`."""
     if log == "undo":
         return [record for record in reversed(rows) if record.batch >= batch]
     return [record for record in rows if record.batch <= batch]
@@ -111,26 +119,28 @@ def repair(media: Media, layout: MediumLayout, logs: Sequence[Record]) -> None:
 
 
 def logged(layout: MediumLayout, record: Record) -> tuple[Ints, Bytes]:
-    """Return row numbers and values of a row log: (rows, row_bytes), or row after row where they are unlike."""
+    """Return row numbers and values of a row log: (rows, row_bytes), or flat, row after row, if rows differ in size."""
     numbers = layout.logged_rows(record.payload)
-    stored = np.frombuffer(record.payload, np.uint8, offset=numbers.size * ROW_ID)
-    return numbers, protocol.plain(layout, ((span, rows) for span, _, rows in layout.runs(numbers, stored, stored=True)))
+    stored_values = np.frombuffer(record.payload, np.uint8, offset=numbers.size * ROW_ID)
+    return numbers, protocol.plain(
+        layout, ((span, rows) for span, _, rows in layout.runs(numbers, stored_values, with_checksums=True))
+    )
 
 
 def report_losses(media: Media, layout: MediumLayout) -> None:
-    """Raise CannotRun if, after the repair, lines of the table are still lost."""
+    """Raise CannotRun if lines of the table are still lost after the repair."""
     if not media.poisoned(DATA, layout.table_end - DATA):
         return
     homes = ((span, row) for span in layout.spans for row in range(span.first_row, span.end_row))
-    lost = [row for span, row in homes if media.poisoned(span.base + row * span.stride, span.stored_bytes)]
+    lost_rows = [row for span, row in homes if media.poisoned(span.base + row * span.stride, span.stored_bytes)]
     raise CannotRun(
-        f"{len(lost)} of {layout.num_rows} embedding rows are lost to media errors, the first is row {lost[0]}, "
+        f"{len(lost_rows)} of {layout.num_rows} embedding rows are lost to media errors, the first is row {lost_rows[0]}, "
         "and no log holds them; restore a full checkpoint or start again at batch 0."
     )
 
 
 def settle(media: Media, layout: MediumLayout, rows: Record, mlp: Record) -> None:
-    """Make the repaired state a checkpoint of its own, so that the logs it came from can be reused."""
+    """Make the repaired state a checkpoint, so that the slots of its logs can be reused."""
     for slots, keep in ((layout.row_slots, rows.slot), (layout.mlp_slots, mlp.slot)):
         protocol.clear(media, [slot for slot in slots if slot != keep])
     media.fence()
@@ -139,5 +149,5 @@ def settle(media: Media, layout: MediumLayout, rows: Record, mlp: Record) -> Non
         protocol.checkpoint(media, layout, octets(mlp.payload), position, rows.stamp.digest)
 
 
-def _batches(found: Sequence[Record]) -> str:
-    return ", ".join(str(record.batch) for record in found) or "none"
+def _batches(log_records: Sequence[Record]) -> str:
+    return ", ".join(str(record.batch) for record in log_records) or "none"

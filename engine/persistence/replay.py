@@ -1,4 +1,4 @@
-"""The replay of a timeline's events: what the medium holds when power is lost among them."""
+"""The replay of a timeline's events on a medium, up to a power loss."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,10 +22,11 @@ from .records import Pending, Stamp
 
 @dataclass(frozen=True, slots=True)
 class PersistEvent:
-    """One operation of the log: `done` is 1 when it had ended, less when the fault met it under way.
+    """One operation of the log.
 
-    `op` is "embedding log", "mlp log", "commit", "embedding update" (undo) or "home write" (redo). The batch of
-    an MLP log is the one at whose start (undo) or after which (redo) the parameters were captured.
+    op: "embedding log", "mlp log", "commit", "embedding update" (undo) or "home write" (redo).
+    batch: its batch; an MLP log has the parameters at the start of the batch (undo) or after the batch (redo).
+    done: 1 if the operation had ended, else the share that was done at the fault.
     """
 
     op: str
@@ -35,10 +36,12 @@ class PersistEvent:
 
 @dataclass(frozen=True, slots=True)
 class BatchChange:
-    """What one batch changed: row numbers, their values before and after, and the MLP's.
+    """The changes of one batch.
 
-    Values are (rows, row_bytes) bytes, or row after row where they are unlike.
-    `reader_before` and `reader_after` are the reader's positions at the batch's start and end.
+    rows: the numbers of the changed rows.
+    before, after: the rows' values, (rows, row_bytes) bytes, or flat, row after row, if rows differ in size.
+    mlp_before, mlp_after: the MLP's bytes.
+    reader_before, reader_after: the reader's positions at the batch's start and end.
     """
 
     rows: Ints
@@ -52,9 +55,9 @@ class BatchChange:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A batch boundary whose checkpoint is complete: the state from which the events lead on.
+    """A batch boundary with a complete checkpoint: the state before the events.
 
-    `table` is (num_rows, row_bytes) bytes; where rows are unlike, it is one after another, of the sizes that `row_bytes` gives.
+    `table` is (num_rows, row_bytes) bytes, or flat, row after row, with the sizes in `row_bytes`.
     """
 
     table: NDArray[Any]
@@ -64,9 +67,10 @@ class Start:
 
 
 class LogWriter:
-    """What carries events out on a medium by the protocol's own operations, from `start` on.
+    """A writer that carries out events on a medium with the protocol's operations, from `start` on.
 
-    It knows the logs of rows by batch, the MLP log that waits for its flag and the last one flagged, and the table's digests.
+    The writer keeps the row logs by batch, the MLP log that waits for its flag, the last flagged MLP log, and the table's
+    digests.
     """
 
     def __init__(
@@ -79,7 +83,7 @@ class LogWriter:
         self.digests = [checksums.table_digest(layout, start.table)]
 
     def carry_out(self, event: PersistEvent) -> None:
-        """Carry out one event; raises BadInput for one that the protocol does not know."""
+        """Carry out one event; raises BadInput for an unknown operation."""
         place, steps, batch, change = (self.media, self.layout), self.steps, event.batch, self.changes[event.batch]
         match event.op:
             case "embedding log":
@@ -96,13 +100,15 @@ class LogWriter:
                 raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest(event.op, get_args(Persists)[1:])}")
 
     def _stamp(self, batch: int) -> Stamp:
-        """Return what the batch's flag says: of its start in an undo log, of its end in a redo log."""
-        position, change, ahead = self.start.position, self.changes[batch], self.steps.ahead
-        for n in range(position.batch + len(self.digests) - 1, batch + ahead):
-            one = self.changes[n]
-            self.digests.append(checksums.moved(self.layout, self.digests[-1], one.rows, one.before, one.after))
-        reader = change.reader_after if ahead else change.reader_before
-        return Stamp(reader, position.seed, self.digests[batch + ahead - position.batch])
+        """Return the stamp in the batch's flag: the state at its start (undo log) or at its end (redo log)."""
+        position, change, batches_ahead = self.start.position, self.changes[batch], self.steps.ahead
+        for n in range(position.batch + len(self.digests) - 1, batch + batches_ahead):
+            batch_change = self.changes[n]
+            self.digests.append(
+                checksums.moved(self.layout, self.digests[-1], batch_change.rows, batch_change.before, batch_change.after)
+            )
+        reader = change.reader_after if batches_ahead else change.reader_before
+        return Stamp(reader, position.seed, self.digests[batch + batches_ahead - position.batch])
 
 
 def survive(
@@ -115,12 +121,12 @@ def survive(
     model: str = "adr",
     granularity: int = WORD,
 ) -> CrashMedia:
-    """Return what is durable after power loss under a persistence model, for `recover` to work on.
+    """Return the medium after a power loss under a persistence model, for `recover`.
 
-    Events come in the order of the protocol. Those under way keep the first `done` of their lines and a random
-    word prefix of the next; each is torn on its own. An MLP log is flagged by the next commit after its end.
-    What a fence has left in the device's buffer keeps a random prefix line by line; the start is durable for good.
-    Nothing is torn within `granularity` bytes.
+    Events come in the order of the protocol. An event under way keeps the first `done` share of its lines and a random word
+    prefix of the next line; each event is torn independently. An MLP log is flagged by the next commit after its end. Lines
+    that a fence has left in the device's buffer keep a random prefix each; the start is durable. Nothing is torn within
+    `granularity` bytes.
     """
     media = CrashMedia(layout.nbytes, Power(model, granularity=granularity))
     protocol.format_media(media, layout, start.table, start.mlp, start.position)

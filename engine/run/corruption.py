@@ -27,9 +27,12 @@ Where = Literal["logged row", "other row", "row log", "mlp log"]
 
 @dataclass(frozen=True)
 class Damage:
-    """Where a line is lost, and in which turn of the log slots where it is a log's; the same at any size of the table.
+    """The place of a lost line or a flipped bit, the same at any size of the table.
 
-    Or where a bit of a row flips.
+    where: the region of the medium.
+    turn: for a log's line, a number that selects the log slot.
+    seed, stream: the random stream that selects one of several equal rows.
+    flip: True if a bit of a row flips, False if a line is lost.
     """
 
     where: Where
@@ -40,16 +43,17 @@ class Damage:
 
     @property
     def rng(self) -> np.random.Generator:
-        """The generator that chooses among equals."""
+        """The random generator that selects one of several equal rows."""
         return generator(self.seed, self.stream)
 
 
-def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
-    """Return which line a media error takes: as the knob says, anywhere by the sizes of the full tables and logs.
+def poisoned(scenario: Scenario, strike: Strike, outage: Outage) -> Damage:
+    """Return the line that a media error takes, at the place that the knob names.
 
-    A flipped bit that a row's checksum has noticed is in the table.
+    The place "anywhere" is drawn by the sizes of the full tables and logs. A flipped bit that a row's checksum has noticed is
+    in the table.
     """
-    recovery, stream = down.recovery, f"place of {strike.fault} at {strike.at!r}"
+    recovery, stream = outage.recovery, f"place of {strike.fault} at {strike.at!r}"
     rng = generator(scenario.faults.seed, stream)
     sizes = {
         "table": float(table_bytes(scenario)),
@@ -57,18 +61,21 @@ def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
         "mlp log": 3.0 * recovery.mlp_bytes,
     }
     shares = np.array(list(sizes.values())) / sum(sizes.values())
-    drawn = list(sizes)[int(np.searchsorted(np.cumsum(shares)[:-1], rng.random(), side="right"))]
-    asked = scenario.faults.media_error_where if "line" in strike.kind.destroys else "table"
-    where = drawn if asked == "anywhere" else asked
-    if where == "table":
-        where = "logged row" if rng.random() < recovery.rows * mean_bytes(recovery.row_bytes) / sizes["table"] else "other row"
-    if where == "logged row" and not recovery.rows:
-        where = "other row"
-    return Damage(where, int(rng.integers(6)), scenario.faults.seed, stream, "bits" in strike.kind.destroys)  # type: ignore[arg-type]
+    drawn_place = list(sizes)[int(np.searchsorted(np.cumsum(shares)[:-1], rng.random(), side="right"))]
+    knob_place = scenario.faults.media_error_where if "line" in strike.kind.destroys else "table"
+    place = drawn_place if knob_place == "anywhere" else knob_place
+    if place == "table":
+        place = "logged row" if rng.random() < recovery.rows * mean_bytes(recovery.row_bytes) / sizes["table"] else "other row"
+    if place == "logged row" and not recovery.rows:
+        place = "other row"
+    return Damage(place, int(rng.integers(6)), scenario.faults.seed, stream, "bits" in strike.kind.destroys)  # type: ignore[arg-type]
 
 
 def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints) -> None:
-    """Lose the line; a row of the newest log loses one that lies wholly in it, if any of them has such a line."""
+    """Lose the line.
+
+    In a logged row the line lies wholly in the row, if any logged row holds a whole line.
+    """
     if damage.where == "row log":
         return media.poison(layout.row_slots[damage.turn % len(layout.row_slots)].payload)
     if damage.where == "mlp log":
@@ -78,16 +85,18 @@ def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints
         return _flip(media, layout.row(int(damage.rng.choice(rows if len(rows) else [layout.num_rows - 1]))), 1)
     addresses, nbytes = layout.places(rows)
     ends = addresses + nbytes - WORD * layout.row_checksums  # of values
-    inside = rows[-(-addresses // LINE) * LINE + LINE <= ends]
-    address = layout.row(int(damage.rng.choice(inside if len(inside) else rows if len(rows) else [layout.num_rows - 1])))
-    media.poison(-(-address // LINE) * LINE if len(inside) else address)
+    rows_with_line = rows[-(-addresses // LINE) * LINE + LINE <= ends]
+    address = layout.row(
+        int(damage.rng.choice(rows_with_line if len(rows_with_line) else rows if len(rows) else [layout.num_rows - 1]))
+    )
+    media.poison(-(-address // LINE) * LINE if len(rows_with_line) else address)
 
 
 def flip_log(media: CrashMedia, layout: MediumLayout, log: str, flip: Flip, seed: int) -> None:
-    """Flip a bit in the newest row log, where one holds rows."""
-    found = [record for record in survey(map(partial(read, media), layout.row_slots), (LOGS[log].kind,)) if record.payload]
-    if found:
-        newest, rng = found[-1], generator(seed, f"bit of {flip.at!r}")
+    """Flip a bit in the newest row log that holds rows, if there is one."""
+    records = [record for record in survey(map(partial(read, media), layout.row_slots), (LOGS[log].kind,)) if record.payload]
+    if records:
+        newest, rng = records[-1], generator(seed, f"bit of {flip.at!r}")
         address = newest.slot.payload + int(rng.integers(len(newest.payload)))
         _flip(media, address, 1 << int(rng.integers(8)))
 
@@ -98,17 +107,19 @@ def _flip(media: CrashMedia, address: int, bit: int) -> None:
 
 
 def turned(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -> Bytes:
-    """Return the table with these bits the other way round: as it was written, if they have flipped."""
-    other = table.copy() if bits else table
+    """Return the table with these bits inverted: the table as written, if the bits have flipped."""
+    flipped_table = table.copy() if bits else table
     for row, byte, bit in bits:
-        other.reshape(-1)[layout.value_slice(row)][byte] ^= np.uint8(bit)
-    return other
+        flipped_table.reshape(-1)[layout.value_slice(row)][byte] ^= np.uint8(bit)
+    return flipped_table
 
 
-def keep_flipped(media: CrashMedia, layout: MediumLayout, written: Bytes, now: Bytes, bits: Iterable[Bit]) -> None:
-    """Let rows that nobody has written since be as they are `now`, behind the back of the table's digest."""
+def keep_flipped(
+    media: CrashMedia, layout: MediumLayout, written_table: Bytes, flipped_table: Bytes, bits: Iterable[Bit]
+) -> None:
+    """Give rows that were not written since the flip their flipped bits, without a change of the table's digest."""
     for row in {row for row, _, _ in bits}:
         values, address = layout.value_slice(row), layout.row(row)
         home = slice(address, address + values.stop - values.start)
-        if np.array_equal(media.durable[home], written.reshape(-1)[values]):
-            media.durable[home] = media.volatile[home] = now.reshape(-1)[values]
+        if np.array_equal(media.durable[home], written_table.reshape(-1)[values]):
+            media.durable[home] = media.volatile[home] = flipped_table.reshape(-1)[values]

@@ -1,4 +1,4 @@
-"""The forecast of a computation's time on this kind of computer: for buttons, never part of a result."""
+"""The forecast of a computation's time on a typical computer: for buttons, never part of a result."""
 
 from collections.abc import Sequence
 from operator import mul
@@ -9,12 +9,12 @@ from ..scenario.scenario import Scenario, per_table
 from ..training.shape import full, step_flop
 from .shared_training import functional_class
 
-# Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable ones.
+# Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable cores.
 STEP_FLOP_PER_SECOND = 300e9  # of a step, forward and backward
 ROWS_PER_SECOND = 20e6
 START_SECONDS = 1.0  # of a worker
 PREPARE_SECONDS = 1.0  # before a training's first batch: its rows, its teacher, held-out samples
-POINT_SECONDS = 0.02  # of a point whose training and counts are there: schedule, metrics, its row in the store
+POINT_SECONDS = 0.02  # of a point whose training and counts are known: schedule, metrics, its row in the store
 BATCH_SECONDS = 1e-3
 ESTIMATE_SECONDS = 0.5e-3  # of a point, kept in the store
 LAW_SECONDS = 4e-3  # more for the first point of a system, model, data and policy
@@ -27,14 +27,14 @@ def seconds(scenario: Scenario) -> float:
 
 
 def counting_seconds(scenario: Scenario) -> float:
-    """Return the seconds that all of a full run but training is likely to take on one core."""
+    """Return the seconds that a full run without its training is likely to take on one core."""
     samples = scenario.data.batch_size * scenario.run.batches
     lookups: int = sum(per_table(scenario.model, "pooling"))
     return POINT_SECONDS + scenario.run.batches * BATCH_SECONDS + samples * lookups / ROWS_PER_SECOND
 
 
 def training_seconds(scenario: Scenario) -> float:
-    """Return the seconds of a full run that training alone is likely to take on one core."""
+    """Return the seconds that the training of a full run is likely to take on one core."""
     if not scenario.run.training:
         return 0.0
     samples = scenario.data.batch_size * scenario.run.batches
@@ -46,36 +46,42 @@ def training_seconds(scenario: Scenario) -> float:
     return PREPARE_SECONDS + trained + (3 * samples + held_out) * elements / 16 / ROWS_PER_SECOND
 
 
-def sweep_seconds(scenarios: Sequence[Scenario], how: How, cores: int = 1) -> float:
-    """Return the seconds that many points are likely to take: each class trained once, the longest with a core to itself."""
-    if how == "estimate":
+def sweep_seconds(scenarios: Sequence[Scenario], mode: How, cores: int = 1) -> float:
+    """Return the likely seconds of many points: each class is trained once, the longest training on its own core."""
+    if mode == "estimate":
         return (len(scenarios) * ESTIMATE_SECONDS + _laws(scenarios) * LAW_SECONDS) / cores
-    first = apart(scenarios)
-    trained = [training_seconds(scenario) for scenario in first]
-    longest, rest = max(trained, default=0.0), POINT_SECONDS * (len(scenarios) - len(first))
-    return START_SECONDS + longest + (sum(trained) - longest + sum(map(counting_seconds, first)) + rest) / cores
+    representatives = apart(scenarios)
+    trained = [training_seconds(scenario) for scenario in representatives]
+    longest, rest = max(trained, default=0.0), POINT_SECONDS * (len(scenarios) - len(representatives))
+    return START_SECONDS + longest + (sum(trained) - longest + sum(map(counting_seconds, representatives)) + rest) / cores
 
 
 def apart(scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """Return the full runs that share neither training nor counts with one before: one of each class, and all without a class."""
-    found: dict[object, Scenario] = {}
+    """Return the full runs that share no training and no counts: one run of each class, and all without a class."""
+    runs_by_class: dict[object, Scenario] = {}
     for number, s in enumerate(scenarios):
         counted_by = None if s.run.training else (s.system, s.model, s.data, s.policy, s.run)
-        found.setdefault(functional_class(s) or counted_by or number, s)
-    return list(found.values())
+        runs_by_class.setdefault(functional_class(s) or counted_by or number, s)
+    return list(runs_by_class.values())
 
 
 def sharing(scenarios: Sequence[Scenario]) -> str:
-    """Return the sentence that says how many trainings these full runs share; "" where each needs its own."""
+    """Return the sentence with the number of trainings that these full runs share.
+
+    Return "" if each run needs its own.
+    """
     trained = [scenario for scenario in scenarios if scenario.run.training]
-    needed = len(apart(trained))
-    if needed == len(trained):
+    num_trainings = len(apart(trained))
+    if num_trainings == len(trained):
         return ""
-    return f"{count(len(trained), 'point')} share {count(needed, 'training')}."
+    return f"{count(len(trained), 'point')} share {count(num_trainings, 'training')}."
 
 
 def _laws(scenarios: Sequence[Scenario]) -> float:
-    """Return how many points share nothing with others, by a sample: a sweep of machines has few different laws."""
-    some = [scenarios[i] for i in range(0, len(scenarios), max(1, len(scenarios) // SAMPLE))]
-    different = len({(one.system, one.model, one.data, one.policy) for one in some})
-    return different if 2 * different <= len(some) else len(scenarios) * different / len(some)
+    """Return the number of different traffic laws among the points, from a sample.
+
+    A sweep of machines has few laws.
+    """
+    sample = [scenarios[i] for i in range(0, len(scenarios), max(1, len(scenarios) // SAMPLE))]
+    different = len({(scenario.system, scenario.model, scenario.data, scenario.policy) for scenario in sample})
+    return different if 2 * different <= len(sample) else len(scenarios) * different / len(sample)

@@ -1,4 +1,4 @@
-"""An outage, from a fault that stops the job until it goes on: detection, repair, restart, restore, and further faults."""
+"""An outage, from a fault that stops the job to its resumption: detection, repair, restart, restore, further faults."""
 
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -23,7 +23,10 @@ MOST_ATTEMPTS = 10_000
 
 @dataclass(frozen=True)
 class Attempt:
-    """Seconds spent in each phase of one attempt at recovery; an interrupted one got through part of them."""
+    """Seconds in each phase of one attempt at recovery.
+
+    An interrupted attempt has only the time before its end.
+    """
 
     detect: float
     repair: float
@@ -33,9 +36,13 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Outage:
-    """What stopped the job, and the attempts to go on, at `resumed` seconds.
+    """A stop of the job and the attempts at recovery.
 
-    The first of `strikes` stopped it, each other one ended an attempt; only the last attempt is whole.
+    strikes: the strike that stopped the job, then the strikes that each ended an attempt.
+    attempts: the attempts at recovery, of which only the last is complete.
+    recovery: the amounts that the recovery reads and writes.
+    restoring: the timeline of an undisturbed restore.
+    resumed: when the job goes on [s of the run].
     """
 
     strikes: tuple[Strike, ...]
@@ -46,7 +53,7 @@ class Outage:
 
     @property
     def at(self) -> float:
-        """When the job stopped."""
+        """The second of the run at which the job stopped."""
         return self.strikes[0].at
 
     @property
@@ -56,68 +63,79 @@ class Outage:
 
     @property
     def restored(self) -> Floats:
-        """Seconds of restore that each attempt got through."""
+        """Seconds of restore in each attempt."""
         return np.array([attempt.restore for attempt in self.attempts])
 
     @property
     def again(self) -> int:
-        """How often a further fault struck during the recovery."""
+        """The number of further faults during the recovery."""
         return len(self.attempts) - 1
 
     @property
     def interrupted(self) -> tuple[float, ...]:
-        """Return which share of the restore each interrupted attempt had done; only those that had begun it."""
+        """The share of the restore that each interrupted attempt had done.
+
+        Attempts before the restore are left out.
+        """
         return tuple(attempt.restore / self.restore for attempt in self.attempts[:-1] if attempt.restore)
 
 
-def outage(m: Machine, traffic: Traffic, segment: Segment, strike: Strike, ahead: UpcomingFaults, number: int) -> Outage:
-    """Recover from the strike that cut a segment; it is the `number`th outage of the run."""
+def outage(
+    m: Machine, traffic: Traffic, segment: Segment, strike: Strike, upcoming_faults: UpcomingFaults, number: int
+) -> Outage:
+    """Return the outage after the strike that cut a segment.
+
+    `number` counts the outages of the run from 0.
+    """
     recovery = _recovery(m, traffic, segment, strike)
     restoring = timeline(recover(m.settled, recovery), m.devices, 1)
     faults, strikes, attempts = m.scenario.faults, [strike], list[Attempt]()
-    further = _Further(m.scenario, strike.at, number)
+    recovery_faults = _RecoveryFaults(m.scenario, strike.at, number)
     while True:
         phases = (strike.detect, strike.repair, faults.restart_seconds, restoring.makespan)
         ends = tuple(accumulate(phases, initial=strike.at))
-        again = further.before(strike.at, ends[-1], ahead)
-        if again is None or len(attempts) >= MOST_ATTEMPTS:
+        further_strike = recovery_faults.interruption(strike.at, ends[-1], upcoming_faults)
+        if further_strike is None or len(attempts) >= MOST_ATTEMPTS:
             return Outage(tuple(strikes), (*attempts, Attempt(*phases)), recovery, restoring, ends[-1])
-        attempts.append(Attempt(*(max(min(end, again.at) - start, 0.0) for start, end in pairwise(ends))))
-        still = max(ends[2] - again.at - again.detect, 0.0)
-        strike = replace(again, repair=max(again.repair, still))
+        attempts.append(Attempt(*(max(min(end, further_strike.at) - start, 0.0) for start, end in pairwise(ends))))
+        remaining_repair = max(ends[2] - further_strike.at - further_strike.detect, 0.0)
+        strike = replace(further_strike, repair=max(further_strike.repair, remaining_repair))
         strikes.append(strike)
 
 
-class _Further:
-    """Faults in this recovery: those that come anyway, those listed from its start, and random ones."""
+class _RecoveryFaults:
+    """Faults in one recovery: upcoming faults of the run, faults listed by the knob, and random ones."""
 
-    def __init__(self, scenario: Scenario, at: float, number: int) -> None:
+    def __init__(self, scenario: Scenario, start_seconds: float, number: int) -> None:
         self.faults = scenario.faults
-        self.listed = sorted(at + seconds for seconds in self.faults.fault_in_recovery_at_seconds)
+        self.listed_seconds = sorted(start_seconds + seconds for seconds in self.faults.fault_in_recovery_at_seconds)
         self.rng = generator(self.faults.seed, "fault-in-recovery", number)
 
-    def before(self, start: float, end: float, ahead: UpcomingFaults) -> Strike | None:
-        """Return what interrupts an attempt that runs from `start` to `end`, if anything does."""
-        drawn = (
+    def interruption(self, start: float, end: float, upcoming_faults: UpcomingFaults) -> Strike | None:
+        """Return the strike that interrupts an attempt from `start` to `end` [s], None if there is none."""
+        drawn_seconds = (
             start + float(self.rng.random()) * (end - start) if self.rng.random() < self.faults.fault_in_recovery_share else end
         )
-        own = min([drawn, *self.listed[:1]])
-        strike = ahead.stop_before(min(own, end))
-        if strike is not None or own >= end:
+        strike_seconds = min([drawn_seconds, *self.listed_seconds[:1]])
+        strike = upcoming_faults.stop_before(min(strike_seconds, end))
+        if strike is not None or strike_seconds >= end:
             return strike
-        self.listed = [at for at in self.listed if at > own]
-        return Strike(max(own, start), "fault-in-recovery", 0, self.faults.detect_seconds, self.faults.repair_median_seconds)
+        self.listed_seconds = [seconds for seconds in self.listed_seconds if seconds > strike_seconds]
+        return Strike(
+            max(strike_seconds, start), "fault-in-recovery", 0, self.faults.detect_seconds, self.faults.repair_median_seconds
+        )
 
 
 def persistence_model(scenario: Scenario, strike: Strike) -> str:
-    """Return the persistence model in force at a strike: a flush that fails takes fenced writes too."""
+    """Return the persistence model at a strike; a flush that fails loses fenced writes too."""
     return "gpf_fail" if "fenced" in strike.kind.destroys else scenario.machine.persistence_model
 
 
 def _recovery(m: Machine, traffic: Traffic, segment: Segment, strike: Strike) -> RecoveryWork:
-    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log.
+    """Return the amounts of a recovery: the rows of the newest committed batch.
 
-    It verifies the tables where it always does, or where the device counts a dirty shutdown.
+    Without a log no rows are read.
+    The tables are verified if the policy always does so, or if the device counts a dirty shutdown.
     """
     committed = segment.cut.committed if segment.cut else -1
     scans = m.scenario.policy.recovery_scan == "always" or domain(persistence_model(m.scenario, strike)).announced

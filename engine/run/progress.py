@@ -11,7 +11,13 @@ from ..errors import Cancelled
 
 @dataclass(frozen=True)
 class Progress:
-    """Batches `done` of `total`, the training curve so far (thinned), simulated seconds, and a note."""
+    """The progress of a run, which can be stored and drawn.
+
+    done, total: the batches done, and all batches.
+    training: the training curve so far, thinned.
+    elapsed_simulated: the simulated seconds.
+    note: the present step in words.
+    """
 
     done: int
     total: int
@@ -29,7 +35,7 @@ class Progress:
         return asdict(self)
 
 
-# Told about progress; answering True asks the run to stop, which then raises Cancelled.
+# A function that receives the progress; if it returns True, the run stops and raises Cancelled.
 Watcher = Callable[[Progress], bool]
 
 
@@ -39,21 +45,24 @@ def from_json(content: Mapping[str, Any]) -> Progress:
 
 
 INTERVAL = 0.3
-READING = 1000  # parts of a file, as which its reading is told
+READING = 1000  # parts of a file, in which the progress of reading is counted
 SHOWN = 300
 
 
 class Meter:
-    """Counts batches done of `total` and collects the training curve so far; other steps only say what goes on."""
+    """A meter that counts batches done of `total` and collects the training curve.
+
+    Other steps only change the note.
+    """
 
     def __init__(self, watcher: Watcher | None, total: int) -> None:
         self.watcher, self.total, self.done = watcher, max(total, 1), 0
         self.rows: list[Row] = []
         self.next = monotonic() + INTERVAL
 
-    def resume(self, rows: Sequence[Row], done: int) -> None:
+    def resume(self, rows: Sequence[Row], batches_done: int) -> None:
         """Begin with the curve and the count of a run that was cancelled."""
-        self.rows, self.done = list(rows), done
+        self.rows, self.done = list(rows), batches_done
 
     def step(self, note: str, counts: bool = True) -> None:
         """Note one step; raises Cancelled when the watcher asks to stop."""
@@ -61,17 +70,22 @@ class Meter:
         if self.watcher is None or monotonic() < self.next:
             return
         elapsed = float(self.rows[-1]["Elapsed [s]"]) if self.rows else 0.0
-        every = max(1, len(self.rows) // SHOWN)
-        last = len(self.rows) - 1
-        shown = tuple(row for i, row in enumerate(self.rows) if i % every == 0 or i == last or row["AUC"] is not None)
+        stride = max(1, len(self.rows) // SHOWN)
+        last_index = len(self.rows) - 1
+        thinned_rows = tuple(
+            row for i, row in enumerate(self.rows) if i % stride == 0 or i == last_index or row["AUC"] is not None
+        )
         total = max(self.total, self.done)
-        if self.watcher(Progress(self.done, total, shown, elapsed, note)):
+        if self.watcher(Progress(self.done, total, thinned_rows, elapsed, note)):
             raise Cancelled(f"The run was stopped: {note}.")
         self.next = monotonic() + INTERVAL
 
 
 def reading(watcher: Watcher | None) -> Callable[[float, str], None]:
-    """Return what tells how far a file is read, as parts of READING; raises Cancelled when the watcher asks to stop."""
+    """Return a function that reports the share of a file that is read.
+
+    Raises Cancelled when the watcher asks to stop.
+    """
     meter = Meter(watcher, READING)
 
     def watch(share: float, words: str) -> None:

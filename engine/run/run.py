@@ -21,7 +21,7 @@ UNDISTURBED = "completed without a fault"
 
 @dataclass(frozen=True)
 class Resumption:
-    """What a recovery found: embeddings and MLPs at the start of these batches, or a `fatal` sentence."""
+    """The state after a recovery: embeddings and MLPs at the start of these batches, or a `fatal` sentence."""
 
     embedding_batch: int
     mlp_batch: int
@@ -30,9 +30,9 @@ class Resumption:
 
 @dataclass(frozen=True)
 class Crash:
-    """A fault that stopped the job in batch `batch`, the outage, and what was found afterwards.
+    """A fault that stopped the job in batch `batch`, its outage and its resumption.
 
-    `begun` batches of the run had begun; those after the recovered one are `lost` and run again.
+    `begun` is the number of batches that had begun; the `lost` batches after the recovered one are run again.
     """
 
     outage: Outage
@@ -42,16 +42,23 @@ class Crash:
 
     @property
     def lost(self) -> int:
-        """How many batches had begun and are run again."""
+        """The number of batches that had begun and are run again."""
         return self.begun - self.resumption.embedding_batch
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that happened: segments and the crashes that cut them, in `elapsed` simulated seconds.
+    """A run of all batches through its faults.
 
-    `planned` is the run without a fault; `strikes` are those that did not stop the job. `outcome` is a sentence.
-    The last segment is cut too where the fault came after the last commit.
+    machine: the machine.
+    planned: the timeline without a fault.
+    segments, crashes: the segments, and the crashes that cut them.
+    strikes: the strikes that did not stop the job.
+    elapsed: the simulated seconds.
+    completed: False if the run was given up.
+    outcome: the end of the run as a sentence.
+
+    The last segment is cut too if a fault came after the last commit.
     """
 
     machine: Machine
@@ -64,47 +71,57 @@ class Run:
     outcome: str
 
 
-# Follows a segment in training, recovers where an outage cut it, and returns the learner's state to go on with.
+# A function that follows a segment in training, recovers after an outage, and returns the resumption and the learner's state.
 Resolve = Callable[[Segment, Outage | None, State], tuple[Resumption, State]]
 
 
 def run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
-    """Run all batches of `traffic`; `resolve` recovers each cut segment and carries the learner's state on."""
-    planned, ahead = schedule(m, traffic), UpcomingFaults(m.scenario)
+    """Run all batches of `traffic`.
+
+    `resolve` recovers each cut segment and carries the learner's state on.
+    """
+    fault_free, upcoming_faults = schedule(m, traffic), UpcomingFaults(m.scenario)
     segments: list[Segment] = []
     crashes: list[Crash] = []
-    first, begin = 0, 0.0
-    while first < traffic.batches and not _hopeless(crashes):
-        segment, strike = follow(SegmentSchedule(m, traffic, planned, first, begin, ahead.slow > 0), ahead)
+    first_batch, begin_seconds = 0, 0.0
+    while first_batch < traffic.batches and not _hopeless(crashes):
+        segment, strike = follow(
+            SegmentSchedule(m, traffic, fault_free, first_batch, begin_seconds, upcoming_faults.slow > 0), upcoming_faults
+        )
         segments.append(segment)
-        down = outage(m, traffic, segment, strike, ahead, len(crashes)) if strike else None
-        found, state = resolve(segment, down, state)
-        if down:
-            begun = segment.first + (segment.cut.started if segment.cut else 0)
-            crashes.append(Crash(down, found, max(begun - 1, segment.first), begun))
-        first, begin = found.embedding_batch, down.resumed if down else begin + segment.length
+        interruption = outage(m, traffic, segment, strike, upcoming_faults, len(crashes)) if strike else None
+        resumption, state = resolve(segment, interruption, state)
+        if interruption:
+            batches_begun = segment.first + (segment.cut.started if segment.cut else 0)
+            crashes.append(Crash(interruption, resumption, max(batches_begun - 1, segment.first), batches_begun))
+        first_batch, begin_seconds = (
+            resumption.embedding_batch,
+            interruption.resumed if interruption else begin_seconds + segment.length,
+        )
     completed = not _hopeless(crashes)
-    passed = [strike for strike in ahead.passed if strike.fault != FULL_SPEED]
+    passed = [strike for strike in upcoming_faults.passed if strike.fault != FULL_SPEED]
     outcome = _completed(crashes, passed) if completed else _gave_up(crashes)
-    return Run(m, planned, tuple(segments), tuple(crashes), tuple(ahead.passed), begin, completed, outcome), state
+    return Run(
+        m, fault_free, tuple(segments), tuple(crashes), tuple(upcoming_faults.passed), begin_seconds, completed, outcome
+    ), state
 
 
 def _hopeless(crashes: list[Crash]) -> bool:
-    """Tell whether no progress is made: nothing is left, a recovery never ends, or the last many resumed at one batch."""
+    """Return whether the run makes no progress: a fatal recovery, too many crashes, or HOPELESS resumptions at one batch."""
     if not crashes:
         return False
-    last = crashes[-HOPELESS:]
-    stuck = len(last) == HOPELESS and len({crash.resumption.embedding_batch for crash in last}) == 1
-    many = len(crashes) + last[-1].outage.again >= MOST_CRASHES
-    return stuck or many or bool(last[-1].resumption.fatal)
+    recent_crashes = crashes[-HOPELESS:]
+    is_stuck = len(recent_crashes) == HOPELESS and len({crash.resumption.embedding_batch for crash in recent_crashes}) == 1
+    is_endless = len(crashes) + recent_crashes[-1].outage.again >= MOST_CRASHES
+    return is_stuck or is_endless or bool(recent_crashes[-1].resumption.fatal)
 
 
 def _struck(strikes: list[Strike]) -> str:
-    """Return which faults struck how often, such as '2 power losses' or '3 faults (2 GPU crash, 1 link down)'."""
-    counted = Counter(strike.kind.name for strike in strikes)
-    name, total = next(iter(counted)), counted.total()
-    if len(counted) > 1:
-        return f"{total} faults ({', '.join(f'{count} {name}' for name, count in counted.items())})"
+    """Return the faults and their numbers, such as '2 power losses' or '3 faults (2 GPU crash, 1 link down)'."""
+    counts_by_name = Counter(strike.kind.name for strike in strikes)
+    name, total = next(iter(counts_by_name)), counts_by_name.total()
+    if len(counts_by_name) > 1:
+        return f"{total} faults ({', '.join(f'{count} {name}' for name, count in counts_by_name.items())})"
     return f"{total} {name}" + ("" if total == 1 else "es" if name.endswith(("s", "sh")) else "s")
 
 
@@ -112,21 +129,23 @@ def _completed(crashes: list[Crash], passed: list[Strike]) -> str:
     strikes = [*(strike for crash in crashes for strike in crash.outage.strikes), *passed]
     if not strikes:
         return UNDISTURBED
-    lost = sum(crash.lost for crash in crashes)
-    again = f"; {'1 batch was' if lost == 1 else f'{lost} batches were'} run again" if crashes else ", without a stop"
-    return f"completed after {_struck(strikes)}{again}"
+    batches_lost = sum(crash.lost for crash in crashes)
+    rerun_text = (
+        f"; {'1 batch was' if batches_lost == 1 else f'{batches_lost} batches were'} run again" if crashes else ", without a stop"
+    )
+    return f"completed after {_struck(strikes)}{rerun_text}"
 
 
 def _gave_up(crashes: list[Crash]) -> str:
-    last, strikes = crashes[-1], [strike for crash in crashes for strike in crash.outage.strikes]
-    if last.resumption.fatal:
-        return f"unrecoverable: {last.resumption.fatal}"
-    if last.outage.again >= MOST_ATTEMPTS:
+    last_crash, strikes = crashes[-1], [strike for crash in crashes for strike in crash.outage.strikes]
+    if last_crash.resumption.fatal:
+        return f"unrecoverable: {last_crash.resumption.fatal}"
+    if last_crash.outage.again >= MOST_ATTEMPTS:
         return (
-            f"unrecoverable: {last.outage.again} faults struck during one recovery; make faults rarer, "
+            f"unrecoverable: {last_crash.outage.again} faults struck during one recovery; make faults rarer, "
             "or shorten faults.detect_seconds, faults.repair_median_seconds and faults.restart_seconds."
         )
     return (
-        f"unrecoverable: after {_struck(strikes)} training no longer got past batch {last.resumption.embedding_batch}; make "
-        "faults rarer, shorten the run, or choose a system that logs every batch."
+        f"unrecoverable: after {_struck(strikes)} training no longer got past batch {last_crash.resumption.embedding_batch}; "
+        "make faults rarer, shorten the run, or choose a system that logs every batch."
     )

@@ -1,9 +1,9 @@
-"""A run and what is learned in it: trained along, or one training shared by all points of a functional class.
+"""A run and its training: trained with the run, or one training shared by all points of a functional class.
 
 A functional class is all that a training reads: model, data, run, the lookup's order and the products' precision, nothing else
-of a machine. What a recovery gives back is that of the run without a fault, to the bit, where it is strict and only volatile
-state was lost; then faults do not part a class either. Where they can, a run belongs to its class as long as nothing strikes
-it, which its timing says before anything is trained.
+of a machine. A strict recovery from a loss of volatile state restores the weights of the run without a fault, to the bit; then
+runs with faults belong to the class too. Where faults can change the weights, a run belongs to its class if no fault strikes
+it, which its timing tells before any training.
 """
 
 from collections.abc import Iterator, Mapping
@@ -56,12 +56,12 @@ from .training_curve import (
 READ = ("model", "data", "run")  # the groups of knobs that training reads
 VOLATILE = frozenset({"gpu", "host", "device", "link"})
 NO_FAULTS = Faults()
-FEW_RUN_SO_LONG = 3600.0  # simulated seconds; only says whether it is worth a try: the run itself looks what struck it
+FEW_RUN_SO_LONG = 3600.0  # simulated seconds; an early filter only: the run itself checks which faults struck it
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionalClass:
-    """All that training reads: equal ones train the same weights, to the bit, on any machine."""
+    """All that a training reads: equal classes train the same weights, to the bit, on any machine."""
 
     model: Model
     data: Data
@@ -71,55 +71,60 @@ class FunctionalClass:
 
     @property
     def scenario(self) -> Scenario:
-        """A scenario of the class that nothing else is known of: who trains it cannot read more than the class says."""
+        """A scenario with the knobs of the class and defaults elsewhere, so that a training reads nothing else."""
         machine = MachineKnobs(matrix_precision=self.matrix_precision)
         return Scenario(model=self.model, data=self.data, run=self.run, machine=machine)
 
     @property
     def name(self) -> str:
-        """Its address, 32 hex digits: the same on every computer, another for another model version."""
+        """The digest of the class, 32 hex digits: the same on every computer, different for each model version."""
         return _name(self, version.MODEL)
 
 
 def functional_class(scenario: Scenario) -> FunctionalClass | None:
-    """Return the class of a scenario's full run; None where it trains nothing, or where faults may well decide that."""
+    """Return the class of a scenario's full run.
+
+    Return None without training, or if faults may change the weights.
+    """
     if not scenario.run.training:
         return None
     try:
-        chosen = log_policy(scenario, load("systems", scenario.system))
+        policy = log_policy(scenario, load("systems", scenario.system))
     except BadKnob:
         return None  # the run itself will say so
-    if strikes_matter(scenario, chosen) and next(strikes(scenario)).at < FEW_RUN_SO_LONG:
+    if strikes_matter(scenario, policy) and next(strikes(scenario)).at < FEW_RUN_SO_LONG:
         return None
     precision = scenario.machine.matrix_precision
-    return FunctionalClass(scenario.model, scenario.data, scenario.run, chosen.relaxed_lookup, precision)
+    return FunctionalClass(scenario.model, scenario.data, scenario.run, policy.relaxed_lookup, precision)
 
 
-def strikes_matter(scenario: Scenario, chosen: LogPolicy) -> bool:
-    """Tell whether faults can leave other weights than a run without them, or when is decided by the weights' own bytes."""
+def strikes_matter(scenario: Scenario, policy: LogPolicy) -> bool:
+    """Return whether faults can leave other weights than a run without them, or if the weights' bytes decide when."""
     struck = () if scenario.faults == NO_FAULTS else active(scenario)
     if not struck:
         return False
     model = domain(scenario.machine.persistence_model)
-    exact = (chosen.strict or not chosen.log) and not model.buffered_lines and model.stream is not by_word
+    exact = (policy.strict or not policy.log) and not model.buffered_lines and model.stream is not by_word
     return not exact or any(every("faults")[name].destroys - VOLATILE for name in struck)
 
 
 @lru_cache(maxsize=256)
-def _name(one: FunctionalClass, model_version: str) -> str:
-    read = [f"{path}={text}" for path, text in texts(one.scenario).items() if path.partition(".")[0] in READ]
-    other = (f"relaxed_lookup={one.relaxed_lookup}", f"matrix_precision={one.matrix_precision}")
-    return digest(["training", model_version, *other, *read])
+def _name(training_class: FunctionalClass, model_version: str) -> str:
+    read_knobs = [f"{path}={text}" for path, text in texts(training_class.scenario).items() if path.partition(".")[0] in READ]
+    machine_knobs = (f"relaxed_lookup={training_class.relaxed_lookup}", f"matrix_precision={training_class.matrix_precision}")
+    return digest(["training", model_version, *machine_knobs, *read_knobs])
 
 
 @dataclass(frozen=True)
 class Training:
-    """A training without a fault: `losses` by batch, held-out `aucs` by number of batches trained, and final scores.
+    """A training without a fault.
 
-    Each AUC has its standard error with it.
-
-    `note` says how what was trained differs from the model that is timed. Where it could not be trained `refusal` says
-    why, and nothing else is known. `arithmetic` names the kernels that it was computed with.
+    losses: the loss of each batch.
+    aucs: (held-out AUC, its standard error) by the number of batches trained.
+    scores: the final scores.
+    note: the difference between the trained model and the model that is timed.
+    refusal: the reason why the class cannot be trained, "" if it can; the other fields are then empty.
+    arithmetic: the kernels that computed the training.
     """
 
     losses: tuple[float, ...] = ()
@@ -131,7 +136,7 @@ class Training:
 
 
 class TrainingShelf(Protocol):
-    """Where trainings are found under the names of their classes; a dict is one."""
+    """A store of trainings by the names of their classes; a dict is one."""
 
     def get(self, name: str, /) -> Training | None:
         """Return the training of a class, or None."""
@@ -141,53 +146,59 @@ class TrainingShelf(Protocol):
 
 
 def trains(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
-    """Return whether a run trains by itself: training is on, and no shelf has it."""
-    one = functional_class(scenario) if shelf is not None else None
-    return scenario.run.training and not (shelf is not None and one and shelf.get(one.name))
+    """Return whether a run trains itself: training is on, and the shelf does not have the training."""
+    training_class = functional_class(scenario) if shelf is not None else None
+    return scenario.run.training and not (shelf is not None and training_class and shelf.get(training_class.name))
 
 
 def run_and_learn(
     m: Machine,
     traffic: Traffic,
-    given: Source,
+    batch_source: Source,
     file: Recording | None,
     meter: Meter,
     shelf: TrainingShelf | None,
     resume: StoppedRun | None = None,
 ) -> tuple[Run, TrainingOutcome]:
-    """Run all batches through their faults and train along, unless training is off; a `shelf` may have the training.
+    """Run all batches through their faults, and train with the run unless training is off or the `shelf` has it.
 
-    A cancelled run to `resume` ends with the bytes of one that was not cancelled. RunStopped brings it.
+    RunStopped carries a cancelled run; resumed with `resume`, the run ends with the bytes of an uninterrupted one.
     """
-    one = functional_class(m.scenario) if shelf is not None else None
-    done = _untrained_to_its_end(m, traffic) if one else None
-    if shelf is not None and one and done:
-        return done, shared_outcome(one, done, file, meter, shelf, resume)
+    training_class = functional_class(m.scenario) if shelf is not None else None
+    finished_run = _untrained_to_its_end(m, traffic) if training_class else None
+    if shelf is not None and training_class and finished_run:
+        return finished_run, shared_outcome(training_class, finished_run, file, meter, shelf, resume)
     if not m.scenario.run.training:
-        done, _ = run(m, traffic, None, untrained(m))
-        return done, TrainingOutcome()
-    done, state = run(m, traffic, initial_state(m, given, traffic.batches, meter, resume), follow)
-    return done, training_outcome(state)
+        finished_run, _ = run(m, traffic, None, untrained(m))
+        return finished_run, TrainingOutcome()
+    finished_run, state = run(m, traffic, initial_state(m, batch_source, traffic.batches, meter, resume), follow)
+    return finished_run, training_outcome(state)
 
 
 def _untrained_to_its_end(m: Machine, traffic: Traffic) -> Run | None:
-    """Return the run without training; None where it comes to no end, or what struck it may change what is trained."""
+    """Return the run without training.
+
+    Return None if the run does not complete, or if its faults may change the weights.
+    """
     try:
-        done, _ = run(m, traffic, None, untrained(m))
+        untrained_run, _ = run(m, traffic, None, untrained(m))
     except CannotRun:
         return None  # training may fail before
-    other = (done.crashes or done.strikes) and strikes_matter(m.scenario, m.log_policy)
-    return done if done.completed and not other else None
+    may_change = (untrained_run.crashes or untrained_run.strikes) and strikes_matter(m.scenario, m.log_policy)
+    return untrained_run if untrained_run.completed and not may_change else None
 
 
 def untrained(m: Machine) -> Resolve[None]:
-    """Return what follows and recovers segments without training; a system without a log starts again at batch 0."""
+    """Return a function that recovers segments without training.
 
-    def resolve(segment: Segment, down: Outage | None, state: None) -> tuple[Resumption, None]:
-        if down is None:
+    Without a log the run starts again at batch 0.
+    """
+
+    def resolve(segment: Segment, outage: Outage | None, state: None) -> tuple[Resumption, None]:
+        if outage is None:
             return Resumption(segment.last, segment.last), None
         try:
-            return Resumption(*recovered_batches(m, segment, down)) if m.log_policy.log else Resumption(0, 0), None
+            return Resumption(*recovered_batches(m, segment, outage)) if m.log_policy.log else Resumption(0, 0), None
         except CannotRun as error:
             return Resumption(0, 0, str(error)), None
 
@@ -195,31 +206,35 @@ def untrained(m: Machine) -> Resolve[None]:
 
 
 def shared_outcome(
-    one: FunctionalClass,
-    done: Run,
+    training_class: FunctionalClass,
+    finished_run: Run,
     file: Recording | None,
     meter: Meter,
     shelf: TrainingShelf,
     resume: StoppedRun | None = None,
 ) -> TrainingOutcome:
-    """Return what a completed run of the class has learned; raises CannotRun where the class cannot be trained."""
-    ends = tuple(_ends(done))
-    found = shelf.get(one.name)
-    if found is None:
-        found = shelf[one.name] = _trained(one, file, meter, dict(ends), resume)
-    if found.refusal:
-        raise CannotRun(found.refusal)
-    rows = tuple(curve_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
-    return TrainingOutcome(rows, found.scores, found.note, found.arithmetic)
+    """Return the training outcome of a completed run of the class.
 
-
-def _ends(done: Run) -> Iterator[tuple[int, float]]:
-    """Yield each batch that ended, and again those run again, with the second of the run at which it did.
-
-    A batch whose flags became durable just before a fault counts, though it had not ended.
+    Raises CannotRun if the class cannot be trained.
     """
-    crashes = iter(done.crashes)
-    for segment in done.segments:
+    ends = tuple(_ends(finished_run))
+    training = shelf.get(training_class.name)
+    if training is None:
+        training = shelf[training_class.name] = _trained(training_class, file, meter, dict(ends), resume)
+    if training.refusal:
+        raise CannotRun(training.refusal)
+    rows = tuple(curve_row(n, end, training.losses[n], training.aucs.get(n + 1)) for n, end in ends)
+    return TrainingOutcome(rows, training.scores, training.note, training.arithmetic)
+
+
+def _ends(finished_run: Run) -> Iterator[tuple[int, float]]:
+    """Yield (batch, its end [s of the run]) of all ended batches.
+
+    A batch that is run again comes again.
+    A batch whose flags became durable just before a fault counts, although the batch had not ended.
+    """
+    crashes = iter(finished_run.crashes)
+    for segment in finished_run.segments:
         ends = segment.timeline.batch_ends
         count = len(ends)
         if segment.cut:
@@ -229,28 +244,31 @@ def _ends(done: Run) -> Iterator[tuple[int, float]]:
 
 
 def _trained(
-    one: FunctionalClass, file: Recording | None, meter: Meter, ends: dict[int, float], resume: StoppedRun | None
+    training_class: FunctionalClass, file: Recording | None, meter: Meter, ends: dict[int, float], resume: StoppedRun | None
 ) -> Training:
-    """Train the class without a fault; `ends` are when batches end for good, for those who watch."""
-    alone = one.scenario
-    given, batches = source(alone, file), num_batches(alone, file)
-    since, predictions = last_pass(alone, given, batches), dict[int, Prediction]()
+    """Train the class without a fault.
+
+    `ends` are the final end of each batch [s], for the progress.
+    """
+    class_scenario = training_class.scenario
+    batch_source, batches = source(class_scenario, file), num_batches(class_scenario, file)
+    scored_from_batch, predictions = last_pass(class_scenario, batch_source, batches), dict[int, Prediction]()
 
     def on_batch(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
-        if n >= since:
+        if n >= scored_from_batch:
             predictions[n] = step.loss, batch.labels, step.logits
         meter.rows.append(curve_row(n, ends[n], step.loss, evaluation.auc_with_error if evaluation else None))
         meter.step(f"training batch {n}")
 
     try:
-        start = scaled_learner(alone, given, batches, meter, one.relaxed_lookup)
-        start = resumed(start, resume, meter, shared=True)
+        start = scaled_learner(class_scenario, batch_source, batches, meter, training_class.relaxed_lookup)
+        start = resumed(start, resume, meter, is_shared=True)
         predictions.update(resume.predictions if resume and start.resume else {})
-        done = straight(start, batches, on_batch)
+        stretch = straight(start, batches, on_batch)
     except TrainingStopped as stop:
         stopped = StoppedRun(stop.batch, meter.done, stop.trained, tuple(meter.rows), predictions, shared=True)
         raise RunStopped(str(stop), stopped) from stop
     except CannotRun as error:
         return Training(refusal=str(error))
-    aucs = {n: found.auc_with_error for n, found in done.evaluations.items()}
-    return Training(tuple(done.losses), aucs, scores(done.evaluations[batches], predictions), scale_note(start.shape))
+    aucs = {n: evaluation.auc_with_error for n, evaluation in stretch.evaluations.items()}
+    return Training(tuple(stretch.losses), aucs, scores(stretch.evaluations[batches], predictions), scale_note(start.shape))

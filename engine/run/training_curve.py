@@ -1,4 +1,4 @@
-"""The training curve of a run, and the state of training that is handed from segment to segment."""
+"""The training curve of a run, and the state of training that passes from segment to segment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ MOST_PREDICTIONS = 10_000
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """What the training of a run gave: its curve, the final scores, how it differs from what is timed, and with which kernels."""
+    """The training of a run: curve, final scores, difference from the timed model, and kernels."""
 
     rows: tuple[Row, ...] = ()
     scores: Scores = field(default_factory=Scores)
@@ -42,12 +42,14 @@ class TrainingOutcome:
 class StoppedRun:
     """A run that was cancelled while it trained: all that it needs to end with the bytes of an uninterrupted run.
 
-    batch: the next batch to train; done: how many batches were trained, those run again included
-    trained: the part of the segment under way, with the weights at the start of `batch`
-    rows, predictions: the training curve, and the predictions of the last pass by batch
-    unfinished: the same of batches that had not ended before the next fault
-    resumptions: recoveries and ends of the segments before; flipped: bits of the table that have flipped in them
-    shared: True for the training of a functional class, which no fault touches
+    batch: the next batch to train.
+    done: the number of trained batches, batches that were run again included.
+    trained: the part of the segment under way, with the weights at the start of `batch`.
+    rows, predictions: the training curve, and the predictions of the last pass by batch.
+    unfinished: rows and predictions of batches that had not ended before the next fault.
+    resumptions: the recoveries and ends of the segments before.
+    flipped: the bits of the table that have flipped in the segments before.
+    shared: True for the training of a functional class, which no fault touches.
     """
 
     batch: int
@@ -62,7 +64,7 @@ class StoppedRun:
 
 
 class RunStopped(Cancelled):
-    """A run was cancelled while it trained; `run` goes on from there."""
+    """Raised when a run is cancelled while it trains; `run` can be resumed."""
 
     def __init__(self, sentence: str, run: StoppedRun) -> None:
         super().__init__(sentence)
@@ -71,11 +73,14 @@ class RunStopped(Cancelled):
 
 @dataclass(frozen=True)
 class TrainingState:
-    """Training under way.
+    """The state of training between two segments.
 
-    rows: the training curve; predictions: of the last pass, from batch `last_pass` on, by batch
-    resumptions: one for each segment that is over
-    resume: a cancelled run to go on with, until the segment in which it was cancelled
+    machine, learner, meter: the machine, the trained model, and the progress meter.
+    last_pass: the batch with which the last pass over the data begins.
+    rows: the training curve.
+    predictions: the predictions of the last pass, by batch.
+    resumptions: one for each segment that has ended.
+    resume: a cancelled run to resume, until the segment in which it was cancelled.
     """
 
     machine: Machine
@@ -88,30 +93,34 @@ class TrainingState:
     resume: StoppedRun | None = None
 
 
-def curve_row(n: int, end: float, loss: float, measured: tuple[float | None, float | None] | None) -> Row:
-    """Return a row of the training curve: a batch, when it ended, its loss, and the AUC after it with its error, if known."""
-    area, error = measured or (None, None)
+def curve_row(n: int, end: float, loss: float, auc_with_error: tuple[float | None, float | None] | None) -> Row:
+    """Return a row of the training curve: batch, end [s], loss, and the AUC with its error if the model was evaluated."""
+    area, error = auc_with_error or (None, None)
     return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": area, "AUC error": error}
 
 
-def initial_state(m: Machine, given: Source, batches: int, meter: Meter, resume: StoppedRun | None = None) -> TrainingState:
+def initial_state(
+    m: Machine, batch_source: Source, batches: int, meter: Meter, resume: StoppedRun | None = None
+) -> TrainingState:
     """Return the state before the first batch, with an empty curve, or that of a cancelled run to `resume`."""
-    learner = scaled_learner(m.scenario, given, batches, meter, m.log_policy.relaxed_lookup)
-    state = TrainingState(m, learner, meter, last_pass(m.scenario, given, batches))
-    learner = resumed(learner, resume, meter, shared=False)
+    learner = scaled_learner(m.scenario, batch_source, batches, meter, m.log_policy.relaxed_lookup)
+    state = TrainingState(m, learner, meter, last_pass(m.scenario, batch_source, batches))
+    learner = resumed(learner, resume, meter, is_shared=False)
     if resume is None or learner.resume is None:
         return state
     return replace(state, learner=learner, rows=resume.rows, predictions=resume.predictions, resume=resume)
 
 
-def resumed(learner: Learner, run: StoppedRun | None, meter: Meter, shared: bool) -> Learner:
-    """Return an untrained learner with the weights of a cancelled run; as it is where the run does not fit."""
-    if run is None or run.shared != shared or _sizes(run.trained.weights) != _sizes(learner.weights):
+def resumed(learner: Learner, run: StoppedRun | None, meter: Meter, is_shared: bool) -> Learner:
+    """Return an untrained learner with the weights of a cancelled run, or unchanged if the run does not fit."""
+    if run is None or run.shared != is_shared or _sizes(run.trained.weights) != _sizes(learner.weights):
         meter.resume((), 0)
         return learner
     meter.resume(run.rows, run.done)
-    stored = run.trained.weights
-    weights = replace(learner.weights, blocks=stored.blocks, mlp=stored.mlp, mlp_state=stored.mlp_state)
+    stopped_weights = run.trained.weights
+    weights = replace(
+        learner.weights, blocks=stopped_weights.blocks, mlp=stopped_weights.mlp, mlp_state=stopped_weights.mlp_state
+    )
     return replace(learner, weights=weights, batch=run.batch, flipped=run.flipped, resume=run.trained)
 
 
@@ -119,49 +128,52 @@ def _sizes(weights: Weights) -> list[tuple[int, ...]]:
     return [array.shape for _, array in trained_arrays(weights)]
 
 
-def scaled_learner(scenario: Scenario, given: Source, batches: int, meter: Meter, relaxed: bool) -> Learner:
-    """Return an untrained twin of a scenario's model that has every row that the run touches; raises CannotRun without room."""
-    held_out = given.held_out()
+def scaled_learner(scenario: Scenario, batch_source: Source, batches: int, meter: Meter, relaxed: bool) -> Learner:
+    """Return an untrained learner with every row that the run touches.
+
+    Raises CannotRun without room in memory.
+    """
+    held_out = batch_source.held_out()
 
     def ids(n: int) -> Ints:
         meter.step(f"rows of batch {n}, to be trained", counts=False)
-        return given.ids(n)
+        return batch_source.ids(n)
 
-    touched = rows_of(chain(map(ids, range(batches)), [held_out.ids]))
-    shape = scaled(scenario, touched)
-    weights = initial(shape, touched, scenario.data.seed)
-    return Learner(shape, given, held_out, weights, weights, boundaries(batches, scenario.run.evaluations), relaxed)
+    touched_rows = rows_of(chain(map(ids, range(batches)), [held_out.ids]))
+    shape = scaled(scenario, touched_rows)
+    weights = initial(shape, touched_rows, scenario.data.seed)
+    return Learner(shape, batch_source, held_out, weights, weights, boundaries(batches, scenario.run.evaluations), relaxed)
 
 
-def last_pass(scenario: Scenario, given: Source, batches: int) -> int:
-    """Return the batch with which the last pass over the data begins, whose predictions are scored."""
-    one_pass = -(-given.training_samples // scenario.data.batch_size) if given.training_samples else batches
+def last_pass(scenario: Scenario, batch_source: Source, batches: int) -> int:
+    """Return the first batch of the last pass over the data, whose predictions are scored."""
+    one_pass = -(-batch_source.training_samples // scenario.data.batch_size) if batch_source.training_samples else batches
     return batches - min(one_pass, batches, MOST_PREDICTIONS)
 
 
-def follow(segment: Segment, down: Outage | None, state: TrainingState) -> tuple[Resumption, TrainingState]:
-    """Train what the segment had begun, and recover if a fault cut it: engine.run's Resolve.
+def follow(segment: Segment, outage: Outage | None, state: TrainingState) -> tuple[Resumption, TrainingState]:
+    """Train the batches that the segment had begun, and recover if a fault cut it: a `Resolve` of engine.run.
 
-    Of a resumed run, the segments before the one in which it was cancelled are not trained again.
+    In a resumed run, the segments before the cancelled one are not trained again.
     """
     number = len(state.resumptions)
     if state.resume and number < len(state.resume.resumptions):
-        found = state.resume.resumptions[number]
-        return found, replace(state, resumptions=(*state.resumptions, found))
+        resumption = state.resume.resumptions[number]
+        return resumption, replace(state, resumptions=(*state.resumptions, resumption))
     record = _SegmentRecord(state, segment)
     try:
-        if down is None:
+        if outage is None:
             learner, _ = advance(state.learner, state.machine, segment.last, record.on_batch, segment.flips)
-            found = Resumption(segment.last, segment.last)
+            resumption = Resumption(segment.last, segment.last)
         else:
-            learner, found, _ = crash(state.learner, state.machine, segment, down, record.on_batch)
+            learner, resumption, _ = crash(state.learner, state.machine, segment, outage, record.on_batch)
     except TrainingStopped as stop:
         raise RunStopped(str(stop), record.stopped(stop)) from stop
-    return found, record.after(learner, found)
+    return resumption, record.state_after(learner, resumption)
 
 
 def training_outcome(state: TrainingState) -> TrainingOutcome:
-    """Return what the model reached, on held-out samples and on the last pass of training."""
+    """Return the scores of the model on held-out samples and on the last pass of training."""
     shape, weights = state.learner.shape, state.learner.weights
     final = evaluate(shape, weights, localise(shape, weights, state.learner.held_out))
     return TrainingOutcome(state.rows, scores(final, state.predictions), scale_note(shape))
@@ -169,9 +181,12 @@ def training_outcome(state: TrainingState) -> TrainingOutcome:
 
 def scores(final: Evaluation, predictions: Mapping[int, Prediction]) -> Scores:
     """Return the scores of a model as evaluated, and of the predictions of the last pass, by batch."""
-    kept = [predictions[n] for n in sorted(predictions)]
-    losses = [loss for loss, _, _ in kept]
-    labels, logits = (np.concatenate([item[i] for item in kept]) if kept else np.zeros(0, np.float32) for i in (1, 2))
+    last_predictions = [predictions[n] for n in sorted(predictions)]
+    losses = [loss for loss, _, _ in last_predictions]
+    labels, logits = (
+        np.concatenate([prediction[i] for prediction in last_predictions]) if last_predictions else np.zeros(0, np.float32)
+        for i in (1, 2)
+    )
     area, mean = auc(labels, logits), float(np.mean(losses)) if losses else None
     return Scores(final.loss, final.auc, final.accuracy, mean, area, final.auc_error, auc_error(area, labels))
 
@@ -188,15 +203,15 @@ class _SegmentRecord:
         self.unfinished: list[tuple[Row, Prediction]] = list(state.resume.unfinished) if state.resume else []
 
     def on_batch(self, n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
-        """Note one trained batch, or put it aside if it had not ended before the cut; training's OnBatch."""
+        """Note one trained batch, or keep it apart if it had not ended before the cut; an OnBatch of training."""
         index = n - self.segment.first
         elapsed = self.segment.begin + min(float(self.ends[index]), self.segment.length)
         row = curve_row(n, elapsed, step.loss, evaluation.auc_with_error if evaluation else None)
-        kept = row, (step.loss, batch.labels, step.logits)
+        row_and_prediction = row, (step.loss, batch.labels, step.logits)
         if index < self.finished:
-            self._note(*kept)
+            self._note(*row_and_prediction)
         else:
-            self.unfinished.append(kept)
+            self.unfinished.append(row_and_prediction)
         self.state.meter.rows = self.rows
         self.state.meter.step(f"training batch {n}")
 
@@ -206,7 +221,7 @@ class _SegmentRecord:
             self.predictions[row["Batch"]] = prediction
 
     def stopped(self, stop: TrainingStopped) -> StoppedRun:
-        """Return the run as it was stopped in this segment."""
+        """Return the cancelled run, with the part of this segment that was trained."""
         return StoppedRun(
             stop.batch,
             self.state.meter.done,
@@ -218,10 +233,10 @@ class _SegmentRecord:
             self.state.learner.flipped,
         )
 
-    def after(self, learner: Learner, found: Resumption) -> TrainingState:
-        """Return the state after the segment, with the learner and the curve as they are now.
+    def state_after(self, learner: Learner, resumption: Resumption) -> TrainingState:
+        """Return the state after the segment, with its learner and curve.
 
-        A batch whose flags became durable just before the power loss counts, though it had not ended.
+        A batch whose flags became durable just before the power loss counts, although the batch had not ended.
         """
         for row, prediction in self.unfinished:
             if row["Batch"] < learner.batch:
@@ -231,6 +246,6 @@ class _SegmentRecord:
             learner=learner,
             rows=tuple(self.rows),
             predictions=self.predictions,
-            resumptions=(*self.state.resumptions, found),
+            resumptions=(*self.state.resumptions, resumption),
             resume=None,
         )

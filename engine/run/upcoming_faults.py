@@ -1,4 +1,4 @@
-"""The upcoming faults in order of time, and the moments at which slow devices are fast again."""
+"""The upcoming faults in order of time, and the ends of slow-downs."""
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
@@ -9,11 +9,11 @@ from ..faults.fault import Strike, strikes
 from ..scenario.scenario import Scenario
 
 MOST_PASSED, MOST_SLOW = 10_000, 1_000
-FULL_SPEED = "full speed"  # no fault: the end of one that slows down
+FULL_SPEED = "full speed"  # no fault: the end of a slow-down
 
 
 class UpcomingFaults:
-    """A look at the `next` strike, None if nothing will strike any more.
+    """The upcoming strikes, of which `next` is the first, None if there is none.
 
     `slow` counts the slow-downs under way, `flipped` the bits that flipped in outages; `passed` are the strikes so far that did
     not stop the job.
@@ -27,7 +27,7 @@ class UpcomingFaults:
         self.passed: list[Strike] = []
 
     def take(self, strike: Strike) -> None:
-        """Take the next `strike`, and count what it changes."""
+        """Take the next `strike`, and count its slow-down or flip."""
         self.next = next(self._coming, None)
         self.slow += slows(strike) - (strike.fault == FULL_SPEED)
         self.passed += [] if self.stops(strike) else [strike]
@@ -41,16 +41,19 @@ class UpcomingFaults:
             )
 
     def stops(self, strike: Strike) -> bool:
-        """Return whether the job ends with the strike; with a flipped bit, where rows have checksums."""
+        """Return whether the strike stops the job.
+
+        A flipped bit does so only if rows have checksums.
+        """
         return (strike.fault != FULL_SPEED and strike.kind.stops) or (self._checked and flips(strike))
 
     @property
     def all_flipped(self) -> int:
-        """How many bits have flipped so far."""
+        """The number of bits that have flipped so far."""
         return sum(flips(strike) for strike in self.passed)
 
     def stop_before(self, end: float) -> Strike | None:
-        """Take everything before `end` seconds up to a strike that stops the job, and return that one, if there is one."""
+        """Take all strikes before `end` seconds up to one that stops the job, and return that one, or None."""
         while (strike := self.next) is not None and strike.at < end:
             self.take(strike)
             if self.stops(strike):
@@ -70,7 +73,7 @@ def flips(strike: Strike) -> bool:
 
 
 def _timed(scenario: Scenario) -> Iterator[Strike]:
-    """Yield the strikes, and after each slow-down its end."""
+    """Yield the strikes and the ends of slow-downs, in order of time."""
     ends: list[float] = []
     for strike in strikes(scenario):
         while ends and ends[0] <= strike.at:

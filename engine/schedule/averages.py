@@ -1,4 +1,4 @@
-"""Averaging kernel: machines that share a plan are scheduled one after the other and averaged, one of them with its state."""
+"""Averaging kernel: schedule machines that share a plan one after the other, and average each schedule."""
 
 from typing import Any, NamedTuple
 
@@ -30,9 +30,9 @@ from .kernels.totals import Totals, average, empty_totals, enter, logged, sums_o
 
 
 class Inputs(NamedTuple):
-    """Inputs of P machines with one plan: the kind of each batch, the accounts of demands, and what these take.
+    """Inputs of P machines with one plan: the kind of each batch, the accounts of demands, and their costs.
 
-    The `stretch` is repeated in the run that the batches show.
+    The batches of `stretch` are repeated in the run that the scheduled batches represent.
     """
 
     kind: Ints
@@ -41,33 +41,35 @@ class Inputs(NamedTuple):
     stretch: Stretch
 
 
-def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, whole: Totals, stretch: Stretch = ONCE) -> Averages:
-    """Schedule and average P machines, and total `whole` runs if there is room for them."""
-    machines = np.arange(taken.busy_watts.shape[1])
-    return _averages(template, begin(template), machines, Inputs(kind, accounts, taken, stretch), whole)
+def observe(
+    template: Template, kind: Ints, accounts: Accounts, demand_costs: Taken, totals: Totals, stretch: Stretch = ONCE
+) -> Averages:
+    """Schedule and average P machines, and fill the `totals` of uncut runs if they have room."""
+    machines = np.arange(demand_costs.busy_watts.shape[1])
+    return _averages(template, begin(template), machines, Inputs(kind, accounts, demand_costs, stretch), totals)
 
 
 def schedule_alone(
-    template: Template, kind: Ints, accounts: Accounts, taken: Taken, stretch: Stretch = ONCE
+    template: Template, kind: Ints, accounts: Accounts, demand_costs: Taken, stretch: Stretch = ONCE
 ) -> tuple[ScheduleState, Averages]:
-    """Schedule and average the first of the machines, and keep its schedule."""
+    """Schedule and average the first machine, and return its schedule too."""
     state, no_totals = begin(template), empty_totals(0, (template.batches, len(template.tasks)), accounts.cells)
     machines = np.zeros(1, dtype=np.int64)
-    return state, _averages(template, state, machines, Inputs(kind, accounts, taken, stretch), no_totals)
+    return state, _averages(template, state, machines, Inputs(kind, accounts, demand_costs, stretch), no_totals)
 
 
 def _averages(template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, totals: Totals) -> Averages:
     """Schedule and average machines, by number; raises ValueError for a graph that cannot be scheduled."""
-    kind, accounts, taken, stretch = inputs
-    averages = empty_averages(len(machines), len(template.tasks), len(taken.busy_watts), accounts.cells)
-    log_share, wanted = np.ones(len(machines)), len(totals.makespan) > 0
-    sums = sums_of(taken, kind, wanted, stretch)
-    if wanted:
-        enter(accounts, taken, sums, totals, template.roll)
+    kind, accounts, demand_costs, stretch = inputs
+    averages = empty_averages(len(machines), len(template.tasks), len(demand_costs.busy_watts), accounts.cells)
+    log_share, with_totals = np.ones(len(machines)), len(totals.makespan) > 0
+    sums = sums_of(demand_costs, kind, with_totals, stretch)
+    if with_totals:
+        enter(accounts, demand_costs, sums, totals, template.roll)
     failure = _observe(template, state, machines, inputs, averages, totals, log_share)
     if failure:
         raise ValueError(refusal(failure))
-    average(accounts, taken, sums, template.roll, log_share, averages)
+    average(accounts, demand_costs, sums, template.roll, log_share, averages)
     return averages
 
 
@@ -93,21 +95,21 @@ def _observe(
 
 
 @inner
-def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int) -> None:
-    """Bring the state to where nothing has run, as far as it is looked at before it is written."""
+def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, demand_costs: Taken, p: int) -> None:
+    """Reset the state to the start of a run, as far as it is read before it is written."""
     width = len(graph.tasks)
     for n in range(len(kind)):
         state.stale[n] = 0
-        same, first = n > 0 and kind[n] == kind[n - 1], n * width
+        is_repeat, first_task = n > 0 and kind[n] == kind[n - 1], n * width
         for k in range(width):
-            run, task = state.tasks[first + k], graph.tasks[k]
-            run.start, run.end, run.left = np.nan, np.nan, state.tasks[first - width + k].left if same else 0.0
+            run, task = state.tasks[first_task + k], graph.tasks[k]
+            run.start, run.end, run.left = np.nan, np.nan, state.tasks[first_task - width + k].left if is_repeat else 0.0
             run.waits = task.needs if n else task.first_needs
-        for d in range(0 if same else len(accounts.task)):  # a task lasts as long as its slowest demand
-            run = state.tasks[first + accounts.task[d]]
-            run.left = max(run.left, taken.costs[kind[n], taken.column[SECONDS, d, p]])
+        for d in range(0 if is_repeat else len(accounts.task)):  # a task lasts as long as its slowest demand
+            run = state.tasks[first_task + accounts.task[d]]
+            run.left = max(run.left, demand_costs.costs[kind[n], demand_costs.column[SECONDS, d, p]])
         if graph.roll >= 0:
-            state.log_seconds[n] = state.tasks[first + graph.roll].left
+            state.log_seconds[n] = state.tasks[first_task + graph.roll].left
     for server in range(graph.servers):
         state.servers[server].running, state.servers[server].last = -1, -1
         state.queued[2 * server], state.queued[2 * server + 1] = 0, 0
@@ -118,40 +120,56 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
 
 @inner
 def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: int, averages: Averages) -> Any:
-    """Enter when a machine did what on average, after the first two batches; returns in which share of them a rolling log ran."""
+    """Enter a machine's averages over the batches after the first two.
+
+    Return the share of them in which a rolling log ran.
+    """
     batches, width, stale, log_batches = len(state.stale), len(graph.tasks), 0, 0.0
-    counted = batches - 2 if batches > 2 else batches
-    averaged = counted + stretch.times * (stretch.last - stretch.first)
-    last = _last(graph, state, batches - 1)
-    until, low = state.tasks[last].end, state.tasks[_last(graph, state, FIRST + 1)].end if batches > 2 else 0.0
-    averages.step[p] = (until - low) / averaged
-    last_repeated, repeated_from = _last(graph, state, stretch.last), state.tasks[_last(graph, state, stretch.first)].end
+    window_batches = batches - 2 if batches > 2 else batches
+    averaged = window_batches + stretch.times * (stretch.last - stretch.first)
+    last_task = _last_task(graph, state, batches - 1)
+    end_seconds, begin_seconds = (
+        state.tasks[last_task].end,
+        state.tasks[_last_task(graph, state, FIRST + 1)].end if batches > 2 else 0.0,
+    )
+    averages.step[p] = (end_seconds - begin_seconds) / averaged
+    last_repeated, repeated_from = (
+        _last_task(graph, state, stretch.last),
+        state.tasks[_last_task(graph, state, stretch.first)].end,
+    )
     repeated_until = state.tasks[last_repeated].end
     if stretch.times > 0.0:
         averages.step[p] += stretch.times * (repeated_until - repeated_from) / averaged
         expose(graph, state, last_repeated, repeated_from, averages.exposed[p])
         for k in range(width):
             averages.exposed[p, k] *= stretch.times
-    expose(graph, state, last, low, averages.exposed[p])
+    expose(graph, state, last_task, begin_seconds, averages.exposed[p])
     for k in range(width):
         averages.exposed[p, k] /= averaged
     for n in range(batches):
         stale = max(stale, state.stale[n])
         if graph.roll >= 0:
-            log_batches += n >= batches - counted and not np.isnan(state.tasks[n * width + graph.roll].end)
+            log_batches += n >= batches - window_batches and not np.isnan(state.tasks[n * width + graph.roll].end)
         if graph.roll >= 0 and stretch.times > 0.0:
-            log_batches += stretch.times * logged(graph, state, n, repeated_from, repeated_until, until)
+            log_batches += stretch.times * logged(graph, state, n, repeated_from, repeated_until, end_seconds)
     averages.stale[p] = stale
     return log_batches / averaged
 
 
 @shared
-def _last(graph: Template, state: ScheduleState, n: int) -> Any:
-    """Return the flat index of the foreground task of batch n that ends last, the first of several."""
-    last: Any = NOBODY
+def _last_task(graph: Template, state: ScheduleState, n: int) -> Any:
+    """Return the flat index of the foreground task of batch n that ends last.
+
+    Return the first one of several that end together.
+    """
+    last_task: Any = NOBODY
     width = len(graph.tasks)
     for k in range(width):
         flat = n * width + k
-        if k != graph.roll and not graph.tasks[k].background and (last < 0 or state.tasks[flat].end > state.tasks[last].end):
-            last = flat
-    return last
+        if (
+            k != graph.roll
+            and not graph.tasks[k].background
+            and (last_task < 0 or state.tasks[flat].end > state.tasks[last_task].end)
+        ):
+            last_task = flat
+    return last_task

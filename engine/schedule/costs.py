@@ -1,4 +1,7 @@
-"""What the devices of many machines take for a plan's demands: those of a kind are asked at once."""
+"""The costs of a plan's demands on the devices of many machines.
+
+Devices of one kind are computed at once.
+"""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -15,9 +18,10 @@ from .kernels.template import ENERGY, SECONDS, STORED
 
 
 class Costs(NamedTuple):
-    """What P devices take for d demands: `tables` (R, some) of columns, and which of all these is each one's, (3, d, P).
+    """Costs of d demands on P devices.
 
-    First are seconds, then joules by amounts, then bytes that media store, each by kind of batch.
+    tables: columns of costs by kind of batch, (R, some) each.
+    column: the column of each cost, (3, d, P): seconds, then joules by amounts, then bytes that media store.
     """
 
     tables: Sequence[Floats]
@@ -25,19 +29,23 @@ class Costs(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return sum([table.shape[1] for table in self.tables])
 
 
 def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, stores: bool) -> Costs:
-    """Ask devices of one kind, which `stores` on media or not; what all take alike is one column."""
+    """Return the costs of works on devices of one kind.
+
+    A cost that all devices share is one column.
+    `stores` is True for devices whose media store bytes.
+    """
     column, tables, width, groups = np.empty((3, len(works), len(devices)), dtype=np.int64), list[Floats](), 0, stacked(devices)
     works = [upright(work, kinds) for work in works]
-    for cost, function in ((SECONDS, _duration), (ENERGY, energy), (STORED, stored_bytes if stores else _nothing)):
+    for cost, function in ((SECONDS, _duration), (ENERGY, energy), (STORED, stored_bytes if stores else _no_bytes)):
         for d, work in enumerate(works):
             tables.append(together(groups, function, work, kinds))
-            alike = tables[-1].shape[1] == 1
-            column[cost, d] = width + (0 if alike else np.arange(len(devices)))
+            is_common = tables[-1].shape[1] == 1
+            column[cost, d] = width + (0 if is_common else np.arange(len(devices)))
             width += tables[-1].shape[1]
     return Costs(tables, column)
 
@@ -46,12 +54,12 @@ def _duration(device: Device, work: Work) -> Any:
     return duration(device, slowest(work)) if type(work) in device.seconds else 0.0
 
 
-def _nothing(device: Device, work: Work) -> float:
+def _no_bytes(device: Device, work: Work) -> float:
     return 0.0
 
 
 def different(devices: Sequence[Any]) -> tuple[list[Any], Ints]:
-    """Return what is different by identity, as it comes, and which of these each one is."""
+    """Return the distinct devices by identity, in their order, and the index of each device among them."""
     if all(map(is_, devices, repeat(devices[0]))):
         return [devices[0]], np.zeros(len(devices), dtype=np.int64)
     identities = [*map(id, devices)]
@@ -63,12 +71,15 @@ def different(devices: Sequence[Any]) -> tuple[list[Any], Ints]:
 
 
 def different_machines(parts: Sequence[tuple[list[Any], Ints]]) -> tuple[Ints, Ints]:
-    """Return of machines, given which device of each kind they have, one of those that are alike, and which each one is like."""
+    """Return the first of each set of equal machines, and the set of each machine.
+
+    `parts` has, for each kind of device, the distinct devices and the index of each machine's device, (P,).
+    """
     points = len(parts[0][1])
-    first, machine = np.zeros((2, points), dtype=np.int64)
+    representatives, machine = np.zeros((2, points), dtype=np.int64)
     for devices, device in parts:
         if len(devices) == points:
             return np.arange(points), np.arange(points)
         if len(devices) > 1:
-            _, first, machine = np.unique(machine * len(devices) + device, return_index=True, return_inverse=True)
-    return first[: machine.max() + 1], machine
+            _, representatives, machine = np.unique(machine * len(devices) + device, return_index=True, return_inverse=True)
+    return representatives[: machine.max() + 1], machine

@@ -1,4 +1,4 @@
-"""Evaluation of design points: those with the same plan are scheduled and averaged together, what they share is computed once."""
+"""Evaluation of design points: points with the same plan are scheduled together, and share their common work."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,12 +24,12 @@ from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steady_of
 from .timeline import Line, WorkDone
 
-MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
+MOST_AMOUNTS = 5_000_000  # amounts of different devices that are computed at once
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedBatches:
-    """What points with the same knobs of model, data and policy share: the batches' amounts, and the plan laid out."""
+    """The batches' amounts and the plan layout that points with equal model, data and policy share."""
 
     amounts: Traffic
     layout: PlanLayout
@@ -37,7 +37,7 @@ class PlannedBatches:
 
 @dataclass(frozen=True, eq=False)
 class NotScheduled:
-    """A scenario that does not fit its machine, and the sentences that say why; or that is refused, and the error."""
+    """A scenario that does not fit its machine, with the reasons, or that is refused, with the error."""
 
     scenario: Scenario
     problems: tuple[str, ...] = ()
@@ -54,9 +54,12 @@ class DesignPoint:
 
 
 class Whole(NamedTuple):
-    """Runs that nothing cuts: their seconds, work, of which checkpoints expose `waits` seconds and take `logs` joules.
+    """Uncut runs of P points, in columns.
 
-    All are columns, of work those of each device; `lines` are there if they were asked for.
+    elapsed: seconds of each run.
+    work: the work done, by device.
+    waits, logs: the seconds that checkpoints expose, and the joules that they take.
+    lines: the timelines if the caller asked for them, else None each.
     """
 
     elapsed: Floats
@@ -67,9 +70,12 @@ class Whole(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """Averages of points over their windows, their oldest logs at a commit in batches, and whole runs if these were asked for.
+    """Observations of P points, in columns.
 
-    All are columns; `idle_watts` (V, P) are by device.
+    average: averages over the windows.
+    stale: the age of the oldest log at a commit [batches].
+    idle_watts: idle power by device, (V, P).
+    whole: the uncut runs if the caller asked for them.
     """
 
     average: Steady
@@ -79,17 +85,20 @@ class Observed(NamedTuple):
 
 
 Rendered = TypeVar("Rendered")
-AVERAGES, RUNS, TIMELINES = range(3)  # how much to observe of each point
+AVERAGES, RUNS, TIMELINES = range(3)  # details to observe of each point
 
 
-def design_point(scenario: Scenario, planned: Callable[[Settled], PlannedBatches]) -> DesignPoint | NotScheduled:
-    """Settle a scenario, build its devices and plan its batches; or say why it cannot run, or what refuses it."""
+def design_point(scenario: Scenario, plan_batches: Callable[[Settled], PlannedBatches]) -> DesignPoint | NotScheduled:
+    """Settle a scenario, build its devices and plan its batches.
+
+    Return NotScheduled with the reasons if the scenario cannot run.
+    """
     try:
         settled = settle(scenario)
         m = machine_of(settled)
         if settled.problems:
             return NotScheduled(scenario, settled.problems)
-        return DesignPoint(scenario, m, planned(settled))
+        return DesignPoint(scenario, m, plan_batches(settled))
     except Cancelled:
         raise
     except EmberpoolError as error:
@@ -97,7 +106,7 @@ def design_point(scenario: Scenario, planned: Callable[[Settled], PlannedBatches
 
 
 def plan(settled: Settled, amounts: Traffic, batches: Traffic, stretch: Stretch = ONCE) -> PlannedBatches:
-    """Plan a system's `batches`, a `stretch` of which stands for more; a report looks at the `amounts`."""
+    """Plan a system's `batches`, of which a `stretch` is repeated; a report reads the `amounts`."""
     devices = named(settled.scenario.system, settled.scenario.machine)
     graph = settled.system.graph(settled, batches)
     check(graph, frozenset(devices), settled.log_policy.log)
@@ -107,66 +116,74 @@ def plan(settled: Settled, amounts: Traffic, batches: Traffic, stretch: Stretch 
 def evaluate(
     points: Iterable[DesignPoint | Rendered | NotScheduled],
     render: Callable[[Sequence[DesignPoint], Observed], Iterable[Rendered]],
-    what: int = AVERAGES,
+    detail: int = AVERAGES,
     on_progress: Callable[[], None] = lambda: None,
 ) -> list[Rendered | NotScheduled]:
-    """Schedule all points and return what `render` makes of some, or what was already known; `on_progress` may end it."""
-    found: list[Any] = list(points)
+    """Group points by plan, observe each group, and map `render` over the observations.
+
+    Points that are rendered already, or not scheduled, stay as they are. `on_progress` is called for each group, and may raise.
+    """
+    answers: list[Any] = list(points)
     groups: dict[PlannedBatches, list[int]] = defaultdict(list)
-    for i, point in enumerate(found):
+    for i, point in enumerate(answers):
         if isinstance(point, DesignPoint):
             groups[point.plan].append(i)
     for plan, numbers in groups.items():
-        batches = plan.layout.kinds if what == AVERAGES else len(plan.layout.kind)
+        batches = plan.layout.kinds if detail == AVERAGES else len(plan.layout.kind)
         step = max(1, MOST_AMOUNTS // (len(plan.layout.demands) * batches))
-        for first in range(0, len(numbers), step):
+        for offset in range(0, len(numbers), step):
             on_progress()
-            some = [found[i] for i in numbers[first : first + step]]
-            for mine, seen in _observed(plan.layout, [point.machine.devices for point in some], what):
-                for i, one in zip(mine, render([some[i] for i in mine], seen), strict=True):
-                    found[numbers[first + i]] = one
-    return found
+            chunk = [answers[i] for i in numbers[offset : offset + step]]
+            for members, observed in _observed(plan.layout, [point.machine.devices for point in chunk], detail):
+                for i, rendering in zip(members, render([chunk[i] for i in members], observed), strict=True):
+                    answers[numbers[offset + i]] = rendering
+    return answers
 
 
-def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what: int) -> Iterator[tuple[list[int], Observed]]:
-    """Yield some of the machines, by number, and what was observed of them; those with the very same devices are one."""
-    taken, same = layout.taken(machines)
-    queued = layout.log_queues_at(taken)
+def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], detail: int) -> Iterator[tuple[list[int], Observed]]:
+    """Yield (numbers of some machines, their observations).
+
+    Machines with the very same devices are scheduled once.
+    """
+    demand_costs, machine_index = layout.taken(machines)
+    queued = layout.log_queues_at(demand_costs)
     for demand in np.unique(queued):
-        some, mine = np.flatnonzero(queued == demand), np.flatnonzero(queued[same] == demand)
+        representatives, members = np.flatnonzero(queued == demand), np.flatnonzero(queued[machine_index] == demand)
         shape = len(layout.kind), len(layout.graph.tasks)
         graph, template = layout.queued_at(int(demand))
-        room = empty_totals(len(some) if what else 0, shape, len(layout.cells), what == TIMELINES)
-        part = taken if len(some) == len(queued) else taken.of(some)
-        back: Any = np.searchsorted(some, same[mine])
-        back = slice(None) if np.array_equal(back, np.arange(len(some))) else back
-        seen = Averages._make(each[back] for each in observe(template, layout.kind, layout.accounts, part, room, layout.stretch))
-        whole = None
-        if what:
-            room = room.of(back)
-            whole = _whole(layout, seen, room, map(partial(Line, graph, template), room.start, room.end))
-        average = steady_of(seen, layout.devices, layout.cells)
-        yield mine.tolist(), Observed(average, seen.stale, part.idle_watts[:, back], whole)
+        room = empty_totals(len(representatives) if detail else 0, shape, len(layout.cells), detail == TIMELINES)
+        part = demand_costs if len(representatives) == len(queued) else demand_costs.of(representatives)
+        member_index: Any = np.searchsorted(representatives, machine_index[members])
+        member_index = slice(None) if np.array_equal(member_index, np.arange(len(representatives))) else member_index
+        averages = Averages._make(
+            column[member_index] for column in observe(template, layout.kind, layout.accounts, part, room, layout.stretch)
+        )
+        uncut_runs = None
+        if detail:
+            room = room.of(member_index)
+            uncut_runs = _uncut_runs(layout, averages, room, map(partial(Line, graph, template), room.start, room.end))
+        average = steady_of(averages, layout.devices, layout.cells)
+        yield members.tolist(), Observed(average, averages.stale, part.idle_watts[:, member_index], uncut_runs)
 
 
-def _whole(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Line]) -> Whole:
-    """Return whole runs by what was entered of them."""
+def _uncut_runs(layout: PlanLayout, averages: Averages, room: Totals, lines: Iterable[Line]) -> Whole:
+    """Return the uncut runs of machines from their totals."""
     busy, joules = np.zeros((2, len(layout.devices), len(room.makespan)))
-    kept = np.zeros(len(room.makespan))
+    log_joules = np.zeros(len(room.makespan))
     for c, (stage, name) in enumerate(layout.cells):
         busy[layout.devices.index(name)] += room.cells[:, c, 0]
         joules[layout.devices.index(name)] += room.cells[:, c, 1]
-        kept += room.cells[:, c, 1] if stage == "Checkpoint" else 0.0
+        log_joules += room.cells[:, c, 1] if stage == "Checkpoint" else 0.0
     work = WorkDone(busy, joules, room.written, room.media)
-    return Whole(room.makespan, work, _waits(layout, seen, room), kept, lines if len(room.start) else repeat(None))
+    return Whole(room.makespan, work, _waits(layout, averages, room), log_joules, lines if len(room.start) else repeat(None))
 
 
-def _waits(layout: PlanLayout, seen: Averages, room: Totals) -> Floats:
-    """Return what checkpoints expose of each run: of each batch's time as much as of a mean one, if it is that long."""
+def _waits(layout: PlanLayout, averages: Averages, room: Totals) -> Floats:
+    """Return the seconds that checkpoints expose of each run: for each batch those of a mean batch, at most its time."""
     logs = [c for c, (stage, _) in enumerate(layout.cells) if stage == "Checkpoint"]
     if not logs:
         return np.zeros(len(room.makespan))
-    exposed, ends = seen.cells[:, logs, EXPOSED].sum(axis=1), np.array(room.ends.T, order="C")
+    exposed, ends = averages.cells[:, logs, EXPOSED].sum(axis=1), np.array(room.ends.T, order="C")
     ends[:, -1] = room.makespan - layout.stretch.times * (ends[:, layout.stretch.last] - ends[:, layout.stretch.first])
     often = np.ones(len(layout.kind))
     often[layout.stretch.first + 1 : layout.stretch.last + 1] += layout.stretch.times

@@ -8,10 +8,13 @@ from .machine import Machine
 
 
 def slow_devices(m: Machine) -> Mapping[str, Device]:
-    """Return the devices that `faults.fail_slow_device` names, at their slow speed; none if the system has no such part."""
+    """Return the device that `faults.fail_slow_device` names at its slow speed.
+
+    The mapping is empty if the system lacks the device.
+    """
     faults = m.scenario.faults
     memory = {"hbm": "gpu", "servers": "remote"}.get(m.system.memory, m.system.memory)
-    named = {"memory": (memory,), "link": ("cxl", "pcie", "network"), "gpu": ("gpu",)}[faults.fail_slow_device]
-    used = [name for name in named if name in m.system.devices][:1]
+    candidates = {"memory": (memory,), "link": ("cxl", "pcie", "network"), "gpu": ("gpu",)}[faults.fail_slow_device]
+    present_names = [name for name in candidates if name in m.system.devices][:1]
     slowdown = Slowdown(faults.fail_slow_bandwidth, faults.fail_slow_latency)
-    return {name: replace(m.devices[name], slowdown=slowdown) for name in used}
+    return {name: replace(m.devices[name], slowdown=slowdown) for name in present_names}

@@ -1,7 +1,7 @@
-"""A plan laid out as arrays: what every design point with the same plan shares, and what each device takes for its part.
+"""A plan laid out as arrays, which all design points with the same plan share, and the costs of each device.
 
-D demands of K tasks ask V devices for work in N batches. Few batches differ from each other: `kind` says which of R each is
-like, and costs are computed for these alone.
+D demands of K tasks ask V devices for work in N batches. Few batches differ from each other: `kind` has the kind of each batch,
+0 to R-1, and costs are computed for the R kinds alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,23 @@ from ..hardware.device import Device
 from .costs import Costs, costs_of, different, different_machines
 from .kernels.template import ONCE, SECONDS, TASK, Accounts, Stretch, Taken, Template
 
-MOST_COSTS, FEW = 1024, 8  # sets of devices whose costs are remembered, and the most devices in one
-FEW_KINDS, FEW_COLUMNS = 16, 256  # so few kinds of batches are found one by one, and so few batches sorted at once
+MOST_COSTS, FEW = 1024, 8  # limits: sets of devices whose costs are remembered, and devices in a set
+FEW_KINDS, FEW_COLUMNS = 16, 256  # limits: kinds of batches that are found one by one, and batches that are sorted at once
 
 
 @dataclass(frozen=True, eq=False)
 class PlanLayout:
-    """The arrays of a plan; `cells` are the (stage, device) of the breakdown's rows, `demands_of` each device its demands.
+    """The arrays of a plan.
 
-    `written` (R, D) are bytes stored into persistent memory. The batches of `stretch` stand for more of them.
-    `costs` remembers what devices took, by identity, and `queued` the graph's arrays by the demand in whose lane its log waits.
+    graph, devices, demands: the task graph, the names of V devices, and the D demands.
+    kind, kinds: the kind of each batch, (N,), and the number R of kinds.
+    accounts: the accounts of the demands.
+    cells: (stage, device) of the breakdown's rows.
+    demands_of: the demands of each device, by number.
+    written: bytes stored into persistent memory, (R, D).
+    stretch: the batches that the represented run repeats.
+    costs: a memo of the costs of devices, by identity.
+    queued: a memo of the graph and its arrays, by the demand in whose lane the rolling log waits.
     """
 
     graph: TaskGraph
@@ -44,16 +51,16 @@ class PlanLayout:
     queued: dict[int, tuple[TaskGraph, Template]] = field(default_factory=dict)
 
     def taken(self, machines: Sequence[Mapping[str, Device]]) -> tuple[Taken, Ints]:
-        """Gather what different machines take, of a demand side by side, and say which of these each machine is.
+        """Return the costs of the distinct machines, and the index of each machine among them.
 
-        A device that several have is asked once; machines with the very same devices are one.
+        Machines with the very same devices are one. The costs of a device that several machines have are computed once.
         """
         parts = {name: different([*map(itemgetter(name), machines)]) for name in self.demands_of}
-        first, machine = different_machines([*parts.values()])
-        column = np.empty((3, len(self.demands), len(first)), dtype=np.int64)
-        watts, tables, width = np.empty((2, len(parts), len(first))), list[Floats](), 0
+        representatives, machine = different_machines([*parts.values()])
+        column = np.empty((3, len(self.demands), len(representatives)), dtype=np.int64)
+        watts, tables, width = np.empty((2, len(parts), len(representatives))), list[Floats](), 0
         for v, (name, (devices, device_of)) in enumerate(parts.items()):
-            column_of = device_of[first] if len(devices) > 1 else device_of[:1]
+            column_of = device_of[representatives] if len(devices) > 1 else device_of[:1]
             swing = [[*map(attrgetter(watts_of), devices)] for watts_of in ("busy_watts", "idle_watts")]
             watts[:, v] = np.array(swing, dtype=np.float64)[:, column_of]
             if len(self.demands_of[name]) > 0:
@@ -63,18 +70,18 @@ class PlanLayout:
                 width += costs.width
         return Taken(column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written, *watts), machine
 
-    def log_queues_at(self, taken: Taken) -> Ints:
-        """Return for each machine the demand of the rolling log, by number, in whose lane it waits: the slowest, (P,).
+    def log_queues_at(self, demand_costs: Taken) -> Ints:
+        """Return for each machine the slowest demand of the rolling log, by number, in whose lane the log waits, (P,).
 
-        So a slow medium is never asked for more than it has.
+        So the log never uses more of a slow medium than there is.
         """
         logs = [k for k, task in enumerate(self.graph.tasks) if task.during]
         if not logs:
-            return np.zeros(taken.column.shape[2], dtype=np.int64)
-        columns, column = np.unique(taken.column[SECONDS, self.accounts.task == logs[0]], return_inverse=True)
-        seconds = np.ascontiguousarray(taken.costs[:, columns].T)
+            return np.zeros(demand_costs.column.shape[2], dtype=np.int64)
+        columns, column = np.unique(demand_costs.column[SECONDS, self.accounts.task == logs[0]], return_inverse=True)
+        seconds = np.ascontiguousarray(demand_costs.costs[:, columns].T)
         totals = (seconds * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
-        slowest: Ints = np.argmax(totals[column].reshape(-1, taken.column.shape[2]), axis=0)
+        slowest: Ints = np.argmax(totals[column].reshape(-1, demand_costs.column.shape[2]), axis=0)
         return slowest
 
     def queued_at(self, demand: int) -> tuple[TaskGraph, Template]:
@@ -85,7 +92,10 @@ class PlanLayout:
         return self.queued[demand]
 
     def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
-        """Return what devices take, each demand's side by side; of a few it is remembered."""
+        """Return the costs of devices, each demand's side by side.
+
+        Costs of few devices are remembered.
+        """
         identities = tuple(map(id, devices))
         if identities in self.costs:
             return self.costs[identities][1]
@@ -98,9 +108,14 @@ class PlanLayout:
 
 
 def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: Stretch = ONCE) -> PlanLayout:
-    """Lay out a plan of so many batches on the named devices; a `stretch` of them stands for more."""
+    """Lay out a plan of `batches` batches on the named devices.
+
+    The batches of `stretch` are repeated.
+    """
     kind, example = _kinds(graph, batches)
-    tasks = tuple(replace(task, demands=tuple(_of(example, batches, demand) for demand in task.demands)) for task in graph.tasks)
+    tasks = tuple(
+        replace(task, demands=tuple(_demand_by_kind(example, batches, demand) for demand in task.demands)) for task in graph.tasks
+    )
     accounts, cells = accounts_of(tasks, devices)
     demands = tuple(demand for task in tasks for demand in task.demands)
     stores = [written(demand.work) if demand.device == "pmem" else 0.0 for demand in demands]
@@ -119,72 +134,77 @@ def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: 
 
 
 def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Accounts, tuple[tuple[str, str], ...]]:
-    """Return where each demand is entered, and the stage and device of each cell, in the order of the breakdown's rows."""
+    """Return the accounts of all demands, and (stage, device) of each cell in the order of the breakdown's rows."""
     entries = [(k, task.stage, demand.device, demand.beside) for k, task in enumerate(tasks) for demand in task.demands]
     pairs = {(stage, device) for _, stage, device, _ in entries} | {("Other", device) for device in devices}
     cells = tuple(sorted(pairs, key=lambda pair: (STAGES.index(pair[0]), devices.index(pair[1]))))
-    rows = [(k, devices.index(device), cells.index((stage, device)), beside) for k, stage, device, beside in entries]
-    task, device, cell, beside = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
-    other = np.array([cells.index(("Other", device)) for device in devices], dtype=np.int64)
-    return Accounts(task, device, cell, beside.astype(np.bool_), other, len(cells)), cells
+    rows = [(k, devices.index(device), cells.index((stage, device)), is_parallel) for k, stage, device, is_parallel in entries]
+    task, device, cell, parallel_flags = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    idle_cells = np.array([cells.index(("Other", device)) for device in devices], dtype=np.int64)
+    return Accounts(task, device, cell, parallel_flags.astype(np.bool_), idle_cells, len(cells)), cells
 
 
 def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
-    """Return which kind each batch is of, (N,), and a batch of each kind, (R,)."""
+    """Return the kind of each batch, (N,), and one batch of each kind, (R,)."""
     fields = (amount for task in graph.tasks for demand in task.demands for amount in vars(demand.work).values())
     amounts = {id(amount): amount for amount in fields if _varies(amount, batches)}
     changes = np.zeros(batches, dtype=np.bool_)
     for amount in amounts.values():
         changes[1:] |= amount[1:] != amount[:-1]
-    changed = np.flatnonzero(changes)  # where a batch differs from the one before; most runs have few such places
-    if len(changed) == 0:
+    change_batches = np.flatnonzero(changes)  # where a batch differs from the one before; most runs have few such places
+    if len(change_batches) == 0:
         return np.zeros(batches, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    changed = np.concatenate(([0], changed))
-    example, kind = _distinct(np.stack([amount[changed] for amount in amounts.values()]))
-    return np.repeat(kind, np.diff(changed, append=batches)), changed[example]
+    change_batches = np.concatenate(([0], change_batches))
+    example, kind = _distinct(np.stack([amount[change_batches] for amount in amounts.values()]))
+    return np.repeat(kind, np.diff(change_batches, append=batches)), change_batches[example]
 
 
 def _distinct(rows: Floats) -> tuple[Ints, Ints]:
-    """Return the first of each kind of columns, in the order of their values, (R,), and of which kind each column is, (N,)."""
+    """Return the first column of each kind, in the order of their values, (R,), and the kind of each column, (N,)."""
     firsts: list[int] = []
-    kind, left = np.zeros(rows.shape[1], dtype=np.int64), np.arange(rows.shape[1])
-    while len(left) > 0 and len(firsts) < FEW_KINDS and rows.shape[1] > FEW_COLUMNS:
-        alike = (rows[:, left] == rows[:, left[:1]]).all(axis=0)
-        kind[left[alike]] = len(firsts)
-        firsts.append(int(left[0]))
-        left = left[~alike]
-    if len(left) > 0:  # there are more kinds: all columns are sorted
+    kind, remaining_columns = np.zeros(rows.shape[1], dtype=np.int64), np.arange(rows.shape[1])
+    while len(remaining_columns) > 0 and len(firsts) < FEW_KINDS and rows.shape[1] > FEW_COLUMNS:
+        is_equal = (rows[:, remaining_columns] == rows[:, remaining_columns[:1]]).all(axis=0)
+        kind[remaining_columns[is_equal]] = len(firsts)
+        firsts.append(int(remaining_columns[0]))
+        remaining_columns = remaining_columns[~is_equal]
+    if len(remaining_columns) > 0:  # there are more kinds: all columns are sorted
         firsts, kind = [*range(rows.shape[1])], np.arange(rows.shape[1])
     _, example, order = np.unique(rows[:, firsts], axis=1, return_index=True, return_inverse=True)
     return np.array(firsts)[example], order.reshape(-1)[kind]
 
 
 def _varies(amount: Any, batches: int) -> bool:
-    """Return whether there is a value for each batch; a tuple describes the work, such as the widths of layers."""
+    """Return whether an amount has a value for each batch.
+
+    A tuple describes the work, such as the widths of layers.
+    """
     return isinstance(amount, np.ndarray) and amount.shape == (batches,)
 
 
-def _of(example: Ints, batches: int, demand: Demand) -> Demand:
-    """Return the demand in a batch of each kind alone."""
-    short = {name: amount[example] for name, amount in vars(demand.work).items() if _varies(amount, batches)}
-    if not short:
+def _demand_by_kind(example: Ints, batches: int, demand: Demand) -> Demand:
+    """Return the demand with one amount for each kind of batch instead of each batch."""
+    kind_amounts = {name: amount[example] for name, amount in vars(demand.work).items() if _varies(amount, batches)}
+    if not kind_amounts:
         return demand
-    work: Work = replace(demand.work, **short)
+    work: Work = replace(demand.work, **kind_amounts)
     return replace(demand, work=work)
 
 
 def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
-    """Let the rolling log wait in the lane of one of its demands, by number."""
+    """Return the graph with its rolling log waiting in the lane of one of the log's demands, by number."""
 
     def queued(task: Task) -> Task:
-        chosen = task.demands[demand]
-        return replace(task, demands=(chosen, *(other for other in task.demands if other is not chosen)))
+        log_demand = task.demands[demand]
+        return replace(
+            task, demands=(log_demand, *(other_demand for other_demand in task.demands if other_demand is not log_demand))
+        )
 
     return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))
 
 
 def template_of(graph: TaskGraph, batches: int) -> Template:
-    """Return a graph as the arrays that the schedule works on, for so many batches."""
+    """Return a graph as the arrays of the event loop, for `batches` batches."""
     tasks = graph.tasks
     servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
     rolls = [k for k, task in enumerate(tasks) if task.during]
@@ -192,11 +212,21 @@ def template_of(graph: TaskGraph, batches: int) -> Template:
         raise ValueError("a graph can have one rolling log.")
     rows: list[tuple[int, ...]] = []
     followers: list[int] = []
-    for task, same, later in zip(tasks, _followers(graph, "after"), _followers(graph, "after_previous"), strict=True):
-        first, needs, apart = len(followers), len(set(task.after)), _apart(task, tasks)
-        followers += same + later
+    for task, same_batch, next_batch in zip(tasks, _followers(graph, "after"), _followers(graph, "after_previous"), strict=True):
+        first_follower, needs, is_apart = len(followers), len(set(task.after)), _is_apart(task, tasks)
+        followers += same_batch + next_batch
         waits = needs, needs + len(set(task.after_previous))
-        rows.append((servers[task.server], task.background, apart, *waits, first, first + len(same), len(followers)))
+        rows.append(
+            (
+                servers[task.server],
+                task.background,
+                is_apart,
+                *waits,
+                first_follower,
+                first_follower + len(same_batch),
+                len(followers),
+            )
+        )
     return Template(
         batches=batches,
         tasks=np.array(rows, TASK),
@@ -208,12 +238,16 @@ def template_of(graph: TaskGraph, batches: int) -> Template:
     )
 
 
-def _apart(task: Task, tasks: tuple[Task, ...]) -> bool:
-    """Return whether a task waits for itself alone, nobody else for it, and its server is its own: it may run far ahead."""
+def _is_apart(task: Task, tasks: tuple[Task, ...]) -> bool:
+    """Return whether a task may run far ahead: it waits only for itself, no other task waits for it or shares its server."""
     if (task.after, task.after_previous, task.background) != ((), (task.name,), False):
         return False
-    near = [other.name for other in tasks if other.server == task.server or task.name in (*other.after, *other.after_previous)]
-    return near == [task.name]
+    related_names = [
+        other_task.name
+        for other_task in tasks
+        if other_task.server == task.server or task.name in (*other_task.after, *other_task.after_previous)
+    ]
+    return related_names == [task.name]
 
 
 def _followers(graph: TaskGraph, needs: str) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""A machine: a scenario settled, on as many nodes as it needs, with its devices built and its batches scheduled on them."""
+"""A machine: a settled scenario on as many nodes as it needs, with built devices and scheduled batches."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ from .timeline import Slow, Timeline, timeline
 from .window import run_window, steady_window
 
 MOST_NODES = 128
-PATIENCE = 2  # nodes are added until this many times the best count has brought no more
+PATIENCE = 2  # node counts are tried up to this multiple of the best count
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def machine_of(settled: Settled) -> Machine:
     if machine.assume:
         check_assumptions(machine, parts.values(), _catalogue)
     factor = prod([device.drawn_per_joule for device in parts.values()])
-    same = factor == 1 and not machine.constant_power
-    devices = {name: part if same else _powered(machine, name, factor) for name, part in parts.items()}
+    is_unchanged = factor == 1 and not machine.constant_power
+    devices = {name: part if is_unchanged else _powered(machine, name, factor) for name, part in parts.items()}
     return Machine(settled, devices)
 
 
 def ready(scenario: Scenario) -> Machine:
-    """Settle a scenario and build its machine; raises CannotRun where it does not fit."""
+    """Settle a scenario and build its machine; raises CannotRun if the scenario does not fit."""
     m = machine_of(settle(scenario))
     if m.settled.problems:
         raise CannotRun(" ".join(m.settled.problems))
@@ -79,17 +79,22 @@ def _powered(machine: MachineKnobs, name: str, factor: float) -> Device:
 
 @cache
 def _catalogue() -> tuple[str, ...]:
-    """Return the names of all constants of all devices, as `machine.assume` knows them."""
+    """Return the names of all constants of all devices, as `machine.assume` spells them."""
     kinds = every("devices").items()
-    return tuple(sorted({name_of(device, one) for device, kind in kinds for part in kind.parts().values() for one in part}))
+    return tuple(
+        sorted({name_of(device, constant) for device, kind in kinds for part in kind.parts().values() for constant in part})
+    )
 
 
-def schedule(m: Machine, traffic: Traffic, like: Timeline | None = None, slow: Slow | None = None) -> Timeline:
-    """Plan the batches of `traffic` and schedule them, some perhaps slowly; queues are as in the timeline `like`."""
+def schedule(m: Machine, traffic: Traffic, reference: Timeline | None = None, slow: Slow | None = None) -> Timeline:
+    """Plan and schedule the batches of `traffic`, some perhaps slow.
+
+    The log queues as in the timeline `reference`.
+    """
     graph = m.system.graph(m.settled, traffic)
-    if like is None:
+    if reference is None:
         check(graph, frozenset(m.devices), m.log_policy.log)
-    return timeline(graph, m.devices, traffic.batches, like, slow)
+    return timeline(graph, m.devices, traffic.batches, reference, slow)
 
 
 def settle(scenario: Scenario) -> Settled:
@@ -102,21 +107,27 @@ def settle(scenario: Scenario) -> Settled:
 
 
 def sized_scenario(scenario: Scenario) -> Scenario:
-    """Return a scenario with its automatic nodes and capacity chosen, whatever its policies are."""
+    """Return a scenario with its automatic nodes and capacity chosen; its policies are not checked."""
     knobs = _size(scenario, system_in_force(scenario))[1].knobs
     return with_checked(scenario, knobs) if knobs else scenario
 
 
 def expected_line(m: Machine, batches: int | None = None) -> Timeline:
-    """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
+    """Schedule batches of expected accesses, as many as the steady state needs.
+
+    The scenario must fit its machine.
+    """
     return schedule(m, expected_traffic(m.settled, batches or steady_window(m.log_policy)))
 
 
 def run_line(m: Machine) -> Timeline:
-    """Schedule what shows the scenario's run by expected accesses: its averages are those of an estimate."""
-    s, one = m.scenario, expected_amounts(m.settled)
-    batches, stretch = run_window(m.log_policy, s.run.batches, unlike(one, s.data.batch_size))
-    traffic = dealt(one, s.data.batch_size, batches)
+    """Schedule the window of a scenario's run with expected accesses.
+
+    Its averages are those of an estimate.
+    """
+    s, amounts = m.scenario, expected_amounts(m.settled)
+    batches, stretch = run_window(m.log_policy, s.run.batches, unlike(amounts, s.data.batch_size))
+    traffic = dealt(amounts, s.data.batch_size, batches)
     return timeline(m.system.graph(m.settled, traffic), m.devices, batches, stretch=stretch)
 
 
@@ -130,14 +141,15 @@ def _node_knobs(scenario: Scenario, count: int) -> dict[str, Any]:
 
 
 @remembered()
-def fewest_nodes(scenario: Scenario, system: System, most: int = MOST_NODES) -> int | None:
-    """Return the fewest nodes whose memories hold the model; None if it takes more than `most`.
+def fewest_nodes(scenario: Scenario, system: System, max_nodes: int = MOST_NODES) -> int | None:
+    """Return the fewest nodes whose memories hold the model.
 
-    No plan needs less of its fullest part than an even share, which takes no planner to tell: plans are made from there on.
+    Return None if the model needs more than `max_nodes`.
+    The fullest part of any plan holds at least an even share, so the search begins with even shares, which need no planner.
     """
     evenly = with_values(scenario, {"policy.sharding": EVEN, "policy.plan": ""})
-    low = bisect_left(range(1, most + 1), True, key=lambda count: _holds(evenly, system, count))
-    for high in _doubling(low + 1, most):
+    low = bisect_left(range(1, max_nodes + 1), True, key=lambda count: _holds(evenly, system, count))
+    for high in _doubling(low + 1, max_nodes):
         if _holds(scenario, system, high):
             return low + 1 + bisect_left(range(low + 1, high), True, key=lambda count: _holds(scenario, system, count))
         low = high
@@ -148,45 +160,45 @@ def _holds(scenario: Scenario, system: System, count: int) -> bool:
     return not place_and_size(with_nodes(scenario, count), system)[1].problems
 
 
-def _doubling(first: int, most: int) -> Iterator[int]:
-    """Yield counts from `first` to `most`, in steps that double."""
+def _doubling(first_count: int, max_count: int) -> Iterator[int]:
+    """Yield counts from `first_count` to `max_count`, in steps that double."""
     step = 1
-    while first <= most:
-        yield first
-        first, step = first + step if first == most else min(first + step, most), 2 * step
+    while first_count <= max_count:
+        yield first_count
+        first_count, step = first_count + step if first_count == max_count else min(first_count + step, max_count), 2 * step
 
 
 @remembered()
 def _size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
-    """Fit a scenario on the fewest nodes that hold it and reach its target.
+    """Fit a scenario on the fewest nodes that hold the model and reach the target throughput.
 
-    A second node can be slower than one alone, because the two have to talk: so counts are tried upwards, one by one
-    at first, later in steps of a quarter, within which more nodes are taken to be faster.
+    Two nodes can be slower than one, because they communicate. So counts are tried upwards, one by one at first, later in
+    steps of a quarter; within a step more nodes are assumed to be faster.
     """
     target = scenario.machine.target_throughput
     if target is None or not system.scales:
         return place_and_size(scenario, system)
-    most = max(1, min(MOST_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
-    first = fewest_nodes(scenario, system, most)
-    if first is None:
-        return _size_on(scenario, system, most)
+    max_nodes = max(1, min(MOST_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
+    min_nodes = fewest_nodes(scenario, system, max_nodes)
+    if min_nodes is None:
+        return _size_on(scenario, system, max_nodes)
 
     def reached(count: int) -> float:
         m = machine_of(fit(with_nodes(scenario, count)))
         return float(scenario.data.batch_size / run_line(m).steady.step)
 
-    low, high, best, fastest = first - 1, first, first, 0.0
-    while high <= min(most, PATIENCE * best + 1):
+    low, high, best_count, fastest = min_nodes - 1, min_nodes, min_nodes, 0.0
+    while high <= min(max_nodes, PATIENCE * best_count + 1):
         rate = reached(high)
         if rate >= target:
-            least = low + 1 + bisect_left(range(low + 1, high), target, key=reached)
-            return _size_on(scenario, system, least)
-        best, fastest = (high, rate) if rate > fastest else (best, fastest)
-        if high == most:
+            num_nodes = low + 1 + bisect_left(range(low + 1, high), target, key=reached)
+            return _size_on(scenario, system, num_nodes)
+        best_count, fastest = (high, rate) if rate > fastest else (best_count, fastest)
+        if high == max_nodes:
             break
-        low, high = high, min(high + max(1, high // 4), most)
-    placement, sizes = _size_on(scenario, system, best)
-    return placement, replace(sizes, problems=(_too_much(scenario, best, fastest),))
+        low, high = high, min(high + max(1, high // 4), max_nodes)
+    placement, sizes = _size_on(scenario, system, best_count)
+    return placement, replace(sizes, problems=(_too_much(scenario, best_count, fastest),))
 
 
 def _size_on(scenario: Scenario, system: System, count: int) -> tuple[TablePlacement, Sizes]:

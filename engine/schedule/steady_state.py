@@ -11,11 +11,14 @@ Cell = tuple[str, str, Number, Number, Number]
 
 @dataclass(frozen=True)
 class Steady(InColumns):
-    """Averages over the batches after the first two, in seconds, joules and bytes per batch.
+    """Averages over the batches after the first two, per batch.
 
-    `exposed` is by task, `busy`, `dynamic` (amounts and power swing) and `static` by device; `written` is what
-    is stored into persistent memory, `media_written` what its media stores for that. `cells` are the rows of the breakdown:
-    stage, device, busy seconds, exposed seconds, joules.
+    step: seconds of a step.
+    exposed: exposed seconds by task.
+    busy: busy seconds by device.
+    dynamic, static: joules by device, of amounts and power swing, and of static power.
+    written, media_written: bytes stored into persistent memory, and bytes that its media store for them.
+    cells: the rows of the breakdown: stage, device, busy seconds, exposed seconds, joules.
     """
 
     step: Number
@@ -29,7 +32,7 @@ class Steady(InColumns):
 
     @property
     def energy(self) -> Number:
-        """Joules of a batch, all powered devices."""
+        """Joules of a batch, over all powered devices."""
         return sum(self.dynamic.values()) + sum(self.static.values())
 
     @property
@@ -45,8 +48,10 @@ class Steady(InColumns):
         return sum([cell[3] for cell in self.cells if cell[0] == name])
 
 
-def steady_of(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> Steady:
+def steady_of(averages: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> Steady:
     """Return the averages of machines, in columns, by the names of their devices and cells."""
-    busy, dynamic, static = (dict(zip(devices, each.T, strict=True)) for each in (found.busy, found.dynamic, found.static))
-    rows = tuple([(*cell, *each.T) for cell, each in zip(cells, found.cells.swapaxes(0, 1), strict=True)])
-    return Steady(found.step, tuple(found.exposed.T), busy, dynamic, static, found.written, found.media, rows)
+    busy, dynamic, static = (
+        dict(zip(devices, column.T, strict=True)) for column in (averages.busy, averages.dynamic, averages.static)
+    )
+    rows = tuple([(*cell, *column.T) for cell, column in zip(cells, averages.cells.swapaxes(0, 1), strict=True)])
+    return Steady(averages.step, tuple(averages.exposed.T), busy, dynamic, static, averages.written, averages.media, rows)

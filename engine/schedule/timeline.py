@@ -1,4 +1,4 @@
-"""A timeline: when each task of each batch starts and ends, what it costs, and what was durable at an instant."""
+"""A timeline: when each task of each batch starts and ends, and its costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from .kernels.template import ENERGY, ONCE, SECONDS, STORED, Averages, ScheduleS
 from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
 from .steady_state import Steady, steady_of
 
-Until = float | Floats  # an instant of a timeline in seconds, or those at which several runs of it ended
+Until = float | Floats  # an instant of a timeline [s], or the instants at which several runs of the timeline ended
 
 
 @dataclass(frozen=True)
 class Line:
-    """When N batches of the K tasks of a graph start and end, (N, K), in seconds from the line's own start.
+    """The start and end of each task of N batches, (N, K), in seconds from the first batch's start.
 
-    `start` is NaN for a rolling log that was skipped, `end` also for one that had not ended.
+    `start` is NaN for a rolling log that was skipped, `end` also for a log that had not ended.
     """
 
     graph: TaskGraph
@@ -32,23 +32,23 @@ class Line:
 
     @property
     def batch_ends(self) -> Floats:
-        """When the last foreground task of each batch ends, (N,)."""
+        """The end of the last foreground task of each batch [s], (N,)."""
         ends: Floats = self.end[:, self.foreground].max(axis=1)
         return ends
 
     @property
     def foreground(self) -> Flags:
-        """Which tasks are neither background work nor a rolling log, (K,)."""
+        """True for tasks that are neither background work nor a rolling log, (K,)."""
         return ~self.template.tasks["background"] & self._not_rolling
 
     @property
     def makespan(self) -> float:
-        """When everything but an unfinished rolling log has ended."""
+        """The end of all tasks except rolling logs [s]."""
         return float(self.end[:, self._not_rolling].max())
 
     @property
     def ran(self) -> Floats:
-        """Share of the batches after the first two in which each task ran, (K,): 1, but less for a log that spans batches."""
+        """The share of the batches after the first two in which each task ran, (K,): 1, less for logs that span batches."""
         shares: Floats = np.mean(~np.isnan(self.end[2 if len(self.end) > 2 else 0 :]), axis=0)
         return shares
 
@@ -59,11 +59,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Timeline(Line):
-    """A line with what it costs: the arrays of one machine.
+    """A line with its costs, on one machine.
 
-    kind: the column of `taken` that each batch is like, (N,).
+    layout: the arrays of the plan.
+    taken: the costs of the demands.
+    kind: the row of `taken` for each batch, (N,).
     durations: seconds that each task takes alone, (N, K).
     log_queue: the demand, by number, in whose lane a rolling log waits.
+    state, averages: the state of the event loop at the end, and the averages.
     """
 
     layout: PlanLayout
@@ -76,12 +79,12 @@ class Timeline(Line):
 
     @cached_property
     def steady(self) -> Steady:
-        """Its averages over the batches after the first two."""
+        """The averages over the batches after the first two."""
         return steady_of(self.averages, self.layout.devices, self.layout.cells).at(0)
 
     @cached_property
     def busy(self) -> Floats:
-        """Seconds that each demand keeps its device working, by kind of batch, (D, R): 0 for work beside the device's own."""
+        """Busy seconds of each demand by kind of batch, (D, R): 0 for work that does not count as busy time."""
         spent: Floats = np.where(self.layout.accounts.beside[:, None], 0.0, by_demand(self.taken, SECONDS))
         return spent
 
@@ -94,7 +97,7 @@ class Timeline(Line):
 
 
 class WorkDone(NamedTuple):
-    """Work done of a timeline: seconds and joules by device, (V,), bytes stored into persistent memory and its media."""
+    """The work done in a timeline: busy seconds and joules by device, (V,), bytes into persistent memory and its media."""
 
     busy: Number
     joules: Number
@@ -103,7 +106,7 @@ class WorkDone(NamedTuple):
 
 
 class Slow(NamedTuple):
-    """Which batches, (N,), meet slower `devices`."""
+    """The batches that meet slower `devices`: `batches` is True for these, (N,)."""
 
     batches: Flags
     devices: Mapping[str, Device]
@@ -113,62 +116,68 @@ def timeline(
     graph: TaskGraph,
     devices: Mapping[str, Device],
     batches: int,
-    like: Timeline | None = None,
+    reference: Timeline | None = None,
     slow: Slow | None = None,
     stretch: Stretch = ONCE,
 ) -> Timeline:
     """Schedule `batches` batches of `graph`; amounts are scalars or one value per batch.
 
-    A rolling log queues at its slowest device, in part of a run where it does in the whole one, `like`. In its averages, a
-    `stretch` of batches stands for more.
+    A rolling log queues at its slowest device; in a part of a run, at the same device as in the whole run, `reference`. In the
+    averages the batches of `stretch` are repeated.
     """
     layout = laid_out(graph, tuple(devices), batches, stretch)
-    (taken, _), kind = layout.taken([devices]), layout.kind
-    queue = like.log_queue if like else int(layout.log_queues_at(taken)[0])
+    (demand_costs, _), kind = layout.taken([devices]), layout.kind
+    queue = reference.log_queue if reference else int(layout.log_queues_at(demand_costs)[0])
     if slow:
-        late, _ = layout.taken([{**devices, **slow.devices}])
-        costs, written = (np.concatenate([getattr(one, name) for one in (taken, late)]) for name in ("costs", "written"))
-        taken, kind = taken._replace(costs=costs, written=written), kind + layout.kinds * slow.batches
-    lasting = np.zeros((len(graph.tasks), len(taken.costs)))
-    np.maximum.at(lasting, layout.accounts.task, by_demand(taken, SECONDS))
+        slow_costs, _ = layout.taken([{**devices, **slow.devices}])
+        costs, bytes_written = (
+            np.concatenate([getattr(device_costs, name) for device_costs in (demand_costs, slow_costs)])
+            for name in ("costs", "written")
+        )
+        demand_costs, kind = demand_costs._replace(costs=costs, written=bytes_written), kind + layout.kinds * slow.batches
+    lasting = np.zeros((len(graph.tasks), len(demand_costs.costs)))
+    np.maximum.at(lasting, layout.accounts.task, by_demand(demand_costs, SECONDS))
     graph = with_log_queued_at(layout.graph, queue)
     template, durations = template_of(graph, batches), np.ascontiguousarray(lasting.T[kind])
-    state, averages = schedule_alone(template, kind, layout.accounts, taken, stretch)
-    start, end = (state.tasks[what].reshape(durations.shape) for what in ("start", "end"))
-    return Timeline(graph, template, start, end, layout, taken, kind, durations, queue, state, averages)
+    state, averages = schedule_alone(template, kind, layout.accounts, demand_costs, stretch)
+    start, end = (state.tasks[field_name].reshape(durations.shape) for field_name in ("start", "end"))
+    return Timeline(graph, template, start, end, layout, demand_costs, kind, durations, queue, state, averages)
 
 
-def by_demand(taken: Taken, what: int) -> Floats:
-    """Return what one machine takes by demand and kind of batch, (D, R); sums over it go along its rows."""
-    return np.ascontiguousarray(taken.costs[:, taken.column[what, :, 0]].T)
+def by_demand(demand_costs: Taken, quantity: int) -> Floats:
+    """Return a cost (SECONDS, ENERGY or STORED) of one machine by demand and kind of batch, (D, R), contiguous by demand."""
+    return np.ascontiguousarray(demand_costs.costs[:, demand_costs.column[quantity, :, 0]].T)
 
 
-def work_done(line: Timeline, until: Until) -> WorkDone:
-    """Return the work done in the first `until` seconds."""
+def work_done(line: Timeline, end_seconds: Until) -> WorkDone:
+    """Return the work done in the first `end_seconds`."""
     accounts = line.layout.accounts
     share = np.zeros((len(line.taken.costs), len(line.graph.tasks)))
-    np.add.at(share, line.kind, fraction_done(line, until))
-    done = share.T[accounts.task]
+    np.add.at(share, line.kind, fraction_done(line, end_seconds))
+    done_share = share.T[accounts.task]
     busy, joules = np.zeros((2, len(line.layout.devices)))
-    np.add.at(busy, accounts.device, (done * line.busy).sum(axis=1))
-    np.add.at(joules, accounts.device, (done * line.joules).sum(axis=1))
+    np.add.at(busy, accounts.device, (done_share * line.busy).sum(axis=1))
+    np.add.at(joules, accounts.device, (done_share * line.joules).sum(axis=1))
     return WorkDone(
         busy,
         joules,
-        float((done * np.ascontiguousarray(line.taken.written.T)).sum()),
-        float((done * by_demand(line.taken, STORED)).sum()),
+        float((done_share * np.ascontiguousarray(line.taken.written.T)).sum()),
+        float((done_share * by_demand(line.taken, STORED)).sum()),
     )
 
 
-def fraction_done(timeline: Timeline, until: Until) -> Floats:
-    """Return for each task, (N, K), the share of its work done by `until`, summed over several; skipped logs did nothing."""
-    instant, start, end, durations = np.reshape(until, (-1, 1, 1)), timeline.start, timeline.end, timeline.durations
+def fraction_done(timeline: Timeline, end_seconds: Until) -> Floats:
+    """Return the share of each task's work done by `end_seconds`, (N, K), summed over instants.
+
+    Return 0 for skipped logs.
+    """
+    instant, start, end, durations = np.reshape(end_seconds, (-1, 1, 1)), timeline.start, timeline.end, timeline.durations
     spent = np.where(
         np.isnan(end),
         np.minimum(instant - start, durations - timeline.state.tasks["left"].reshape(durations.shape)),
         instant - start,
     )
     share: Floats = np.divide(spent, durations, out=np.zeros_like(spent), where=(start < instant) & (durations > 0))
-    done: Floats = np.where(end <= instant, 1.0, np.minimum(share, 1.0))
-    total: Floats = done[0] if len(done) == 1 else done.sum(axis=0)
+    done_share: Floats = np.where(end <= instant, 1.0, np.minimum(share, 1.0))
+    total: Floats = done_share[0] if len(done_share) == 1 else done_share.sum(axis=0)
     return total

@@ -1,7 +1,7 @@
 """Functional training: a real DLRM, forward, backward and sparse update, over only the rows that a run touches.
 
-Read in this order: `shape` (what is trained), `weights` (the state), `lookup` and `layers` (the pieces), `step`
-(one batch, on one screen, and the optimizers), and `loop` (many batches, and evaluation).
+Read in this order: `shape` (the model's shape), `weights` (the state), `lookup` and `layers` (the parts), `step` and
+`optimizers` (one batch), and `loop` (many batches, and evaluation).
 
     seen = rows_of([*ids_of_batches, held_out.ids])
     shape = scaled(scenario, seen)

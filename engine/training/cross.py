@@ -1,4 +1,4 @@
-"""DCNv2's cross network: each layer multiplies its linear output with the network's own input, and adds what it was given.
+"""DCNv2's cross network: each layer multiplies its linear output by the network's input, and adds the layer's input.
 
 With x0 the features, x' = x0 · (W x + b) + x, element by element; of low rank W is a product of two narrow matrices.
 Source: Wang et al., DCN V2, arXiv 2008.13535; MLPerf's DLRM-DCNv2 has three layers of rank 512.
@@ -14,7 +14,7 @@ from .products import LOSS_SCALE, operand
 
 
 class CrossLayer(NamedTuple):
-    """One layer on F features: (F, rank) weights, (F,) biases and, of low rank, what narrows features before, (rank, F)."""
+    """One layer on F features: (F, rank) weights, (F,) biases and, for low rank, the (rank, F) weights before them."""
 
     weight: Singles
     bias: Singles
@@ -22,7 +22,7 @@ class CrossLayer(NamedTuple):
 
 
 class Crossed(NamedTuple):
-    """What a layer was given (B, F), what that was narrowed to (B, rank), and its linear output (B, F)."""
+    """A layer's input (B, F), that input narrowed to (B, rank), and the linear output (B, F)."""
 
     given: Singles
     narrowed: Singles
@@ -30,33 +30,36 @@ class Crossed(NamedTuple):
 
 
 def forward_cross(layers: Sequence[CrossLayer], features: Singles, precision: str) -> tuple[Singles, list[Crossed]]:
-    """Return (B, F) output and what each layer did; operands of products are rounded to a precision."""
-    x, done = features, list[Crossed]()
+    """Return (B, F) output and the values of each layer.
+
+    Operands of products are rounded to a precision.
+    """
+    x, layer_outputs = features, list[Crossed]()
     for layer in layers:
         narrowed = x if layer.narrow is None else operand(x, precision) @ operand(layer.narrow, precision).T
         linear = operand(narrowed, precision) @ operand(layer.weight, precision).T + layer.bias
-        done.append(Crossed(x, narrowed, linear))
+        layer_outputs.append(Crossed(x, narrowed, linear))
         x = features * linear + x
-    return x, done
+    return x, layer_outputs
 
 
 def backward_cross(
-    layers: Sequence[CrossLayer], gradients: Sequence[CrossLayer], done: list[Crossed], gradient: Singles, precision: str
+    layers: Sequence[CrossLayer], gradients: Sequence[CrossLayer], layer_outputs: list[Crossed], gradient: Singles, precision: str
 ) -> Singles:
-    """Fill `gradients` from that of the output, and return that of the features."""
-    if not done:
+    """Fill `gradients` from the gradient of the output, and return the gradient of the features."""
+    if not layer_outputs:
         return gradient
-    features, of_features, scale = done[0].given, np.zeros_like(gradient), LOSS_SCALE * len(gradient)
-    for layer, slopes, step in zip(reversed(layers), reversed(gradients), reversed(done), strict=True):
+    features, of_features, scale = layer_outputs[0].given, np.zeros_like(gradient), LOSS_SCALE * len(gradient)
+    for layer, slopes, step in zip(reversed(layers), reversed(gradients), reversed(layer_outputs), strict=True):
         linear = gradient * features
         of_features += gradient * step.linear
         slopes.bias[:] = linear.sum(axis=0)
         linear = operand(linear, precision, scale)
         np.matmul(linear.T, operand(step.narrowed, precision), out=slopes.weight)
-        back = linear @ operand(layer.weight, precision)
+        input_gradient = linear @ operand(layer.weight, precision)
         if layer.narrow is not None and slopes.narrow is not None:
-            back = operand(back, precision, scale)
-            np.matmul(back.T, operand(step.given, precision), out=slopes.narrow)
-            back = back @ operand(layer.narrow, precision)
-        gradient = gradient + back
+            input_gradient = operand(input_gradient, precision, scale)
+            np.matmul(input_gradient.T, operand(step.given, precision), out=slopes.narrow)
+            input_gradient = input_gradient @ operand(layer.narrow, precision)
+        gradient = gradient + input_gradient
     return np.asarray(gradient + of_features)

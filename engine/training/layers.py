@@ -12,9 +12,10 @@ from .weights import Layer
 
 
 def forward(layers: Sequence[Layer], x: Singles, last_relu: bool, precision: str) -> list[Singles]:
-    """Return the input and every layer's (B, out) output; each goes through a ReLU, the last only if `last_relu`.
+    """Return the input and every layer's (B, out) output, after a ReLU.
 
-    Here and below operands of products are rounded to a precision.
+    The last layer has one only if `last_relu`.
+    Here and below, operands of products are rounded to a precision.
     """
     outputs = [x]
     for layer in layers:
@@ -32,9 +33,10 @@ def backward(
     last_relu: bool,
     precision: str,
 ) -> Singles:
-    """Fill `gradients` from that of the last output, which is overwritten, and return that of the first layer's output.
+    """Fill the layers' `gradients`, and return the gradient of the first layer's linear output.
 
-    The gradient of the MLP's own input, which the bottom MLP has no use for, is `through(layers[0], gradient, precision)`.
+    `gradient` is that of the last output, and is overwritten. The gradient of the MLP's input, which the bottom MLP does not
+    need, is `through(layers[0], gradient, precision)`.
     """
     for k in range(len(layers) - 1, -1, -1):
         _start_back(gradient, outputs[k + 1], gradients[k].bias, last_relu or k < len(layers) - 1)
@@ -46,7 +48,7 @@ def backward(
 
 
 def through(layer: Layer, gradient: Singles, precision: str) -> Singles:
-    """Return the gradient of a layer's input from that of its linear output."""
+    """Return the gradient of a layer's input from the gradient of its linear output."""
     return operand(gradient, precision, LOSS_SCALE * len(gradient)) @ operand(layer.weight, precision)
 
 
@@ -56,40 +58,40 @@ def _finish(y: Singles, bias: Singles, relu: bool) -> None:
     zero = np.float32(0.0)
     for sample in range(y.shape[0]):
         for n in range(y.shape[1]):
-            value = y[sample, n] + bias[n]
-            y[sample, n] = zero if relu and value < zero else value
+            activation = y[sample, n] + bias[n]
+            y[sample, n] = zero if relu and activation < zero else activation
 
 
 @entry
 def _start_back(gradient: Singles, y: Singles, bias_gradient: Singles, relu: bool) -> None:
-    """Stop the gradient where the ReLU did, in place, and sum the biases' over samples."""
+    """Set the gradient to 0 where the ReLU's output is 0, in place, and sum the biases' gradient over samples."""
     zero = np.float32(0.0)
     for n in range(bias_gradient.size):
         bias_gradient[n] = zero
     for sample in range(y.shape[0]):
         for n in range(y.shape[1]):
-            value = zero if relu and not y[sample, n] > zero else gradient[sample, n]
-            gradient[sample, n] = value
-            bias_gradient[n] += value
+            slope = zero if relu and not y[sample, n] > zero else gradient[sample, n]
+            gradient[sample, n] = slope
+            bias_gradient[n] += slope
 
 
 def project(shape: Shape, matrices: Sequence[Singles], features: Singles, precision: str) -> Singles:
-    """Return (B, V) vectors for the interaction: the (B, features), of projected tables times their matrices.
+    """Return (B, V) vectors for the interaction: the (B, features), multiplied by the matrices of projected tables.
 
     Source: Ginart et al., Mixed Dimension Embeddings, arXiv 1909.11810.
     """
     if not matrices:
         return features
-    width, ahead = shape.bottom[-1], iter(matrices)
+    width, projections = shape.bottom[-1], iter(matrices)
     vectors = np.empty((len(features), 1 + shape.num_vectors, width), np.float32)
     vectors[:, 0] = features[:, :width]
     for span, _, columns, numbers, _, _ in placed(shape):
-        pooled, into = _by_table(features[:, columns], span), _vectors(vectors, numbers)
+        pooled, target = _by_table(features[:, columns], span), _vectors(vectors, numbers)
         if span.dim == width:
-            into[:] = pooled
+            target[:] = pooled
         else:
-            matrix = np.repeat(operand(next(ahead), precision), span.features, axis=0)
-            np.matmul(operand(pooled, precision), matrix.transpose(0, 2, 1), out=into)
+            matrix = np.repeat(operand(next(projections), precision), span.features, axis=0)
+            np.matmul(operand(pooled, precision), matrix.transpose(0, 2, 1), out=target)
     return vectors.reshape(len(features), -1)
 
 
@@ -101,22 +103,22 @@ def project_back(
     gradient: Singles,
     precision: str,
 ) -> Singles:
-    """Fill `gradients` of the matrices from that of the (B, V) vectors, and return that of the (B, features)."""
+    """Fill the matrices' `gradients` from the (B, V) vectors' gradient, and return the gradient of the (B, features)."""
     if not matrices:
         return gradient
-    width, scale, ahead = shape.bottom[-1], LOSS_SCALE * len(gradient), zip(matrices, gradients, strict=True)
+    width, scale, projections = shape.bottom[-1], LOSS_SCALE * len(gradient), zip(matrices, gradients, strict=True)
     of_vectors, of_features = gradient.reshape(len(gradient), -1, width), np.empty_like(features)
     of_features[:, :width] = of_vectors[:, 0]
     for span, _, columns, numbers, _, _ in placed(shape):
-        slope, into = _vectors(of_vectors, numbers), _by_table(of_features[:, columns], span)
+        slope, target = _vectors(of_vectors, numbers), _by_table(of_features[:, columns], span)
         if span.dim == width:
-            into[:] = slope
+            target[:] = slope
             continue
-        matrix, of_matrix = next(ahead)
+        matrix, of_matrix = next(projections)
         slope, pooled = operand(slope, precision, scale), operand(_by_table(features[:, columns], span), precision)
         of_vector = np.matmul(slope.transpose(0, 2, 1), pooled)
         np.sum(of_vector.reshape(span.tables, span.features, *of_vector.shape[1:]), axis=1, out=of_matrix)
-        np.matmul(slope, np.repeat(operand(matrix, precision), span.features, axis=0), out=into)
+        np.matmul(slope, np.repeat(operand(matrix, precision), span.features, axis=0), out=target)
     return of_features
 
 
@@ -126,21 +128,21 @@ def _by_table(columns: Singles, span: TableSpan) -> Singles:
 
 
 def _vectors(vectors: Singles, numbers: slice) -> Singles:
-    """Return (vectors, B, D) as a view of those of a sample, by number."""
+    """Return (vectors, B, D) as a view of the vectors with these numbers in each sample."""
     return vectors[:, numbers].transpose(1, 0, 2)
 
 
 def _averaged(features: Singles, stride: int) -> Singles:
-    """Return the means of neighbours, so many at a time; the last ones may be fewer."""
-    first = np.arange(0, features.shape[1], stride)
-    sums = np.add.reduceat(features, first, axis=1)
-    return np.asarray(sums / np.diff(first, append=features.shape[1]).astype(np.float32), dtype=np.float32)
+    """Return the means of groups of `stride` neighbouring features; the last group may be smaller."""
+    starts = np.arange(0, features.shape[1], stride)
+    sums = np.add.reduceat(features, starts, axis=1)
+    return np.asarray(sums / np.diff(starts, append=features.shape[1]).astype(np.float32), dtype=np.float32)
 
 
 def _averaged_back(gradient: Singles, width: int, stride: int) -> Singles:
-    """Return the gradient of so many features from that of their means."""
-    each = np.diff(np.arange(0, width, stride), append=width)
-    return np.repeat(gradient / each.astype(np.float32), each, axis=1)
+    """Return the gradient of `width` features from the gradient of their means."""
+    group_sizes = np.diff(np.arange(0, width, stride), append=width)
+    return np.repeat(gradient / group_sizes.astype(np.float32), group_sizes, axis=1)
 
 
 def interact(shape: Shape, vectors: Singles) -> Singles:
@@ -153,7 +155,7 @@ def interact(shape: Shape, vectors: Singles) -> Singles:
 
 
 def interact_back(shape: Shape, vectors: Singles, gradient: Singles) -> Singles:
-    """Return the gradient of (B, V) vectors from that of the interaction's output."""
+    """Return the gradient of (B, V) vectors from the gradient of the interaction's output."""
     if shape.interaction != "dot":
         return gradient if shape.stride == 1 else _averaged_back(gradient, vectors.shape[1], shape.stride)
     output = np.empty_like(vectors)
@@ -164,7 +166,10 @@ def interact_back(shape: Shape, vectors: Singles, gradient: Singles) -> Singles:
 
 @entry
 def _products(vectors: Singles, output: Singles) -> None:
-    """Write dense vectors and products; a row of products is summed over columns, so that it vectorises in order."""
+    """Write dense vectors and products.
+
+    A row of products is summed column by column, so it vectorises in a fixed order.
+    """
     count, dim = vectors.shape[1:]
     columns = np.empty((dim, count), np.float32)
     row = np.empty(count, np.float32)
@@ -173,7 +178,7 @@ def _products(vectors: Singles, output: Singles) -> None:
             output[sample, d] = vectors[sample, 0, d]
             for i in range(count):
                 columns[d, i] = vectors[sample, i, d]
-        at = dim
+        offset = dim
         for i in range(1, count):
             for j in range(i):
                 row[j] = np.float32(0.0)
@@ -182,30 +187,30 @@ def _products(vectors: Singles, output: Singles) -> None:
                 for j in range(i):
                     row[j] += factor * columns[d, j]
             for j in range(i):
-                output[sample, at + j] = row[j]
-            at += i
+                output[sample, offset + j] = row[j]
+            offset += i
 
 
 @entry
 def _products_back(vectors: Singles, gradient: Singles, output: Singles) -> None:
-    """Each product's gradient goes to both of its vectors, times the other."""
+    """Add each product's gradient, times one of its vectors, to the gradient of the other vector."""
     count, dim = vectors.shape[1:]
     for sample in range(vectors.shape[0]):
         for i in range(count):
             for d in range(dim):
                 output[sample, i, d] = np.float32(0.0) if i else gradient[sample, d]
-        at = dim
+        offset = dim
         for i in range(1, count):
             for j in range(i):
-                factor = gradient[sample, at + j]
+                factor = gradient[sample, offset + j]
                 for d in range(dim):
                     output[sample, i, d] += factor * vectors[sample, j, d]
                     output[sample, j, d] += factor * vectors[sample, i, d]
-            at += i
+            offset += i
 
 
 def losses(logits: Singles, labels: Singles) -> Singles:
-    """Return each sample's loss, in nats, without overflow for any logit."""
+    """Return each sample's loss [nats], without overflow for any logit."""
     zero = np.float32(0.0)
     positive = np.maximum(logits, zero)
     return np.asarray(positive - logits * labels + np.log1p(np.exp(-np.abs(logits))), dtype=np.float32)

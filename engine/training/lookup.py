@@ -1,4 +1,4 @@
-"""The embedding lookup: pooled vectors of a batch, and its inverse, which samples use each row."""
+"""The embedding lookup: pooled vectors of a batch, and the inverse, the samples that use each row."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,11 +13,11 @@ from .shape import PlacedSpan, Shape, TableSpan, placed
 from .weights import Weights, first_places, local
 
 NARROW, WIDE = 8, 11  # bits of a digit
-WIDE_SORT = 2048  # lookups of a table from which wider digits pay for their larger histogram
+WIDE_SORT = 2048  # lookups of a table, from which wider digits are faster despite their larger histogram
 
 
 class SpanLookups(NamedTuple):
-    """A batch's lookups in a span of tables: places in its block of rows, laid out as `Batch.ids`; `starts` are a Batch's."""
+    """A batch's lookups in a span of tables: places in its block of rows, laid out as `Batch.ids`, and bag `starts`."""
 
     places: Places
     starts: Ints | None = None
@@ -33,11 +33,14 @@ class LocalBatch:
 
 
 class Uses(NamedTuple):
-    """Which samples use each row of a block, so that the gradients of duplicate rows are summed in a fixed order.
+    """The samples that use each row of a block, so that the gradients of duplicate rows are summed in a fixed order.
 
-    `unique` (U,) are the places used, ascending; the samples that use `unique[u]`, in their order in the batch, are
-    `samples[first[u]:first[u + 1]]`; the span's table t owns `unique[table[t]:table[t + 1]]`. Of tables that features share, a
-    sample is one of a feature, as `by_feature` has them.
+    unique: the places used, (U,), ascending.
+    first: `samples[first[u]:first[u + 1]]` use `unique[u]`, (U + 1,).
+    samples: samples by row, in their order in the batch.
+    table: the span's table t owns `unique[table[t]:table[t + 1]]`.
+
+    In tables that features share, each feature of a sample counts as a sample, as in `by_feature`.
     """
 
     unique: Places
@@ -47,14 +50,14 @@ class Uses(NamedTuple):
 
 
 class Early(NamedTuple):
-    """The next batch's lookup, done before an update and corrected after it, with the uses of each block's rows."""
+    """The next batch's lookup, done before an update and corrected after the update, with the uses of each block's rows."""
 
     features: Singles
     uses: tuple[Uses, ...]
 
 
 class Room(NamedTuple):
-    """Where a table's lookups are sorted: keys and samples, twice, and as many counts as there can be digits."""
+    """Buffers to sort a table's lookups: keys, spare keys, spare samples, and the ends of the digits' buckets."""
 
     keys: Places
     spare_keys: Places
@@ -63,41 +66,45 @@ class Room(NamedTuple):
 
 
 def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
-    """Return `batch` with the places of its rows; raises CannotRun for a row that does not exist."""
-    places, size, begin = local(shape, weights, batch.ids), len(batch.labels), 0
+    """Return `batch` with the places of its rows.
+
+    Raises CannotRun for a row that does not exist.
+    """
+    places, size, lookup_start = local(shape, weights, batch.ids), len(batch.labels), 0
     lookups = []
-    for first, place in zip(first_places(weights.blocks)[:-1], placed(shape), strict=True):
+    for first_row, place in zip(first_places(weights.blocks)[:-1], placed(shape), strict=True):
         bags = slice(place.tables.start * size, place.tables.stop * size + 1)
-        starts = None if batch.starts is None else batch.starts[bags] - begin
+        starts = None if batch.starts is None else batch.starts[bags] - lookup_start
         count = size * place.lookups if starts is None else int(starts[-1])
-        mine = places[begin : begin + count]
-        if first:
-            mine -= np.uint32(first)
-        lookups.append(SpanLookups(mine, starts if place.span.features == 1 else _feature_starts(place, starts, size)))
-        begin += count
+        span_places = places[lookup_start : lookup_start + count]
+        if first_row:
+            span_places -= np.uint32(first_row)
+        lookups.append(SpanLookups(span_places, starts if place.span.features == 1 else _feature_starts(place, starts, size)))
+        lookup_start += count
     return LocalBatch(batch.dense, batch.labels, tuple(lookups))
 
 
 def _feature_starts(place: PlacedSpan, starts: Ints | None, size: int) -> Ints:
-    """Return where the bags of features begin that share the tables of a span: a sample's lookups are divided among them.
+    """Return the bag starts of features that share the tables of a span.
 
-    They are bags of a batch of `features` times as many samples.
+    They divide a sample's lookups among them.
+    The bags are those of a batch of `features` times as many samples.
     """
     if starts is None:
         starts = np.concatenate(([0], np.cumsum(np.repeat(place.pooling, size))))
     features = place.span.features
-    first = starts[:-1, None] + np.diff(starts)[:, None] * np.arange(features) // features
-    return np.append(first.reshape(-1), starts[-1])
+    bag_starts = starts[:-1, None] + np.diff(starts)[:, None] * np.arange(features) // features
+    return np.append(bag_starts.reshape(-1), starts[-1])
 
 
 def by_feature(columns: Singles, span: TableSpan) -> Singles:
-    """Return a span's columns as (B * features, tables * dim): a sample for each feature that shares a table."""
+    """Return a span's columns as (B * features, tables * dim): one sample for each feature that shares a table."""
     cut = columns.reshape(len(columns), span.tables, span.features, span.dim).transpose(0, 2, 1, 3)
     return np.ascontiguousarray(cut).reshape(len(columns) * span.features, span.tables * span.dim)
 
 
 def by_sample(vectors: Singles, span: TableSpan) -> Singles:
-    """Return (B, width) columns of a span from those of `by_feature`."""
+    """Return (B, width) columns of a span, the inverse of `by_feature`."""
     cut = vectors.reshape(-1, span.features, span.tables, span.dim).transpose(0, 2, 1, 3)
     return cut.reshape(len(cut), span.width)
 
@@ -105,18 +112,18 @@ def by_sample(vectors: Singles, span: TableSpan) -> Singles:
 def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, stop: int | None = None) -> Singles:
     """Return (B, features) of samples start..stop-1: room for the dense vector, then a sum-pooled vector per table.
 
-    An empty bag's is zero.
+    The vector of an empty bag is zero.
     """
     size = len(batch.labels)
     stop = size if stop is None else min(stop, size)
     features = np.empty((stop - start, shape.features_width), np.float32)
     for block, (places, starts), place in zip(weights.blocks, batch.lookups, placed(shape), strict=True):
-        many = place.span.features
-        if many == 1:
+        num_features = place.span.features
+        if num_features == 1:
             _pool(block.vectors, places, place.pooling, starts, size, start, place.columns.start, features)
             continue
-        vectors = np.empty(((stop - start) * many, place.span.tables * place.span.dim), np.float32)
-        _pool(block.vectors, places, place.pooling, starts, size * many, start * many, 0, vectors)
+        vectors = np.empty(((stop - start) * num_features, place.span.tables * place.span.dim), np.float32)
+        _pool(block.vectors, places, place.pooling, starts, size * num_features, start * num_features, 0, vectors)
         features[:, place.columns] = by_sample(vectors, place.span)
     return features
 
@@ -131,12 +138,12 @@ def _span_uses(lookups: SpanLookups, pooling: Ints, size: int) -> Uses:
     places, starts = lookups
     count = places.size
     unique, samples = np.empty(count, np.uint32), np.empty(count, np.int32)
-    used = Uses(unique, np.empty(count + 1, np.int64), samples, np.zeros(pooling.size + 1, np.int64))
-    most = max(1, size * int(pooling.max()) if starts is None else int(np.diff(starts[::size]).max()))
-    keys, spare = np.empty((2, most), np.uint32)
-    room = Room(keys, spare, np.empty(most, np.int32), np.empty(1 << WIDE, np.int64))
-    found = _turn_round(places, pooling, starts, size, used, room)
-    return used._replace(unique=unique[:found], first=used.first[: found + 1])
+    row_uses = Uses(unique, np.empty(count + 1, np.int64), samples, np.zeros(pooling.size + 1, np.int64))
+    max_lookups = max(1, size * int(pooling.max()) if starts is None else int(np.diff(starts[::size]).max()))
+    keys, spare = np.empty((2, max_lookups), np.uint32)
+    room = Room(keys, spare, np.empty(max_lookups, np.int32), np.empty(1 << WIDE, np.int64))
+    num_rows = _sort_by_row(places, pooling, starts, size, row_uses, room)
+    return row_uses._replace(unique=unique[:num_rows], first=row_uses.first[: num_rows + 1])
 
 
 @entry
@@ -152,58 +159,61 @@ def _pool(
 ) -> None:
     """Write each bag's sum into its columns of `features`, table by table."""
     dim = vectors.shape[1]
-    begin = 0
+    table_start = 0
     for table in range(pooling.size):
         length = pooling[table]
         for sample in range(features.shape[0]):
             pooled = features[sample, column : column + dim]
-            at = begin + (start + sample) * length
-            end = at + length
+            bag_start = table_start + (start + sample) * length
+            bag_end = bag_start + length
             if starts is not None:
                 bag = table * batch_size + start + sample
-                at, end = starts[bag], starts[bag + 1]
+                bag_start, bag_end = starts[bag], starts[bag + 1]
             for d in range(dim):
                 pooled[d] = np.float32(0.0)
-            for lookup in range(at, end):
+            for lookup in range(bag_start, bag_end):
                 fetch(vectors, places, lookup)
                 vector = vectors[places[lookup]]
                 for d in range(dim):
                     pooled[d] += vector[d]
-        begin += batch_size * length
+        table_start += batch_size * length
         column += dim
 
 
 @entry
-def _turn_round(places: Places, pooling: Ints, starts: Ints | None, batch_size: int, used: Uses, room: Room) -> int:
-    """Sort each table's lookups by place, stably, and mark where a new place begins; return their number."""
-    begin, found, keys = 0, 0, room.keys
+def _sort_by_row(places: Places, pooling: Ints, starts: Ints | None, batch_size: int, row_uses: Uses, room: Room) -> int:
+    """Sort each table's lookups by place, stably, and mark the start of each place.
+
+    Return the number of places.
+    """
+    table_start, num_rows, keys = 0, 0, room.keys
     for t in range(pooling.size):
-        count = batch_size * pooling[t] if starts is None else starts[(t + 1) * batch_size] - begin
-        mine = used.samples[begin : begin + count]
+        count = batch_size * pooling[t] if starts is None else starts[(t + 1) * batch_size] - table_start
+        table_samples = row_uses.samples[table_start : table_start + count]
         for k in range(count):
-            keys[k] = places[begin + k]
-            mine[k] = k // pooling[t]
+            keys[k] = places[table_start + k]
+            table_samples[k] = k // pooling[t]
         if starts is not None:
             for bag in range(t * batch_size, (t + 1) * batch_size):
-                mine[starts[bag] - begin : starts[bag + 1] - begin] = bag - t * batch_size
-        _sort(keys[:count], mine, room)
+                table_samples[starts[bag] - table_start : starts[bag + 1] - table_start] = bag - t * batch_size
+        _sort(keys[:count], table_samples, room)
         for k in range(count):
             if k == 0 or keys[k] != keys[k - 1]:
-                used.unique[found] = keys[k]
-                used.first[found] = begin + k
-                found += 1
-        begin += count
-        used.table[t + 1] = found
-    used.first[found] = begin
-    return found
+                row_uses.unique[num_rows] = keys[k]
+                row_uses.first[num_rows] = table_start + k
+                num_rows += 1
+        table_start += count
+        row_uses.table[t + 1] = num_rows
+    row_uses.first[num_rows] = table_start
+    return num_rows
 
 
 @inner
 def _sort(keys: Places, values: Slots, room: Room) -> None:
-    """Sort keys and the values beside them in place: radix sort, the lowest digit first, over the bits that differ."""
+    """Sort keys and their values in place: radix sort, the lowest digit first, over the bits that differ."""
     bits = WIDE if keys.size >= WIDE_SORT else NARROW
     mask, ends = np.uint32((1 << bits) - 1), room.ends
-    low, high = keys[0], keys[0]  # where there is none, what stands there is of no use and of no harm
+    low, high = keys[0], keys[0]  # without keys the value read here does not matter
     for key in keys:
         low, high = min(low, key), max(high, key)
     for shift in range(0, 32, bits):

@@ -1,4 +1,4 @@
-"""The training loop, a fold over batches: the same weights and batches give the same bytes, wherever it is cut.
+"""The training loop, a fold over batches: the same weights and batches give the same bytes, wherever the loop is cut.
 
 Evaluation on held-out samples is here too: loss, AUC and accuracy.
 """
@@ -23,7 +23,13 @@ CHUNK = 2048  # samples at a time: their activations stay near the processor
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Mean loss in nats, AUC (None when all labels are the same), the share classified rightly, and the AUC's standard error."""
+    """Scores on held-out samples.
+
+    loss: mean loss [nats].
+    auc: area under the ROC curve, None if all labels are the same.
+    accuracy: the share of correct predictions.
+    auc_error: the AUC's standard error.
+    """
 
     loss: float
     auc: float | None
@@ -38,9 +44,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Scores:
-    """What the functional training reached; None where it was off or cannot be said.
+    """Scores of the functional training; None if training was off or the score is undefined.
 
-    `auc_error` and `training_auc_error` are the standard errors of both AUCs, of their samples alone.
+    loss, auc, accuracy: on held-out samples.
+    training_loss, training_auc: of the predictions in the last pass of training.
+    auc_error, training_auc_error: the standard errors of both AUCs, from the sampling alone.
     """
 
     loss: float | None = None
@@ -57,7 +65,7 @@ OnBatch = Callable[[int, StepResult, LocalBatch, Evaluation | None], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptMlp:
-    """Both MLPs as they were when a batch began, with their optimizer state."""
+    """Both MLPs at the start of a batch, with their optimizer state."""
 
     mlp: Singles
     mlp_state: Singles
@@ -65,7 +73,7 @@ class KeptMlp:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """The rows that one batch updated, block by block: their places in each, and what they were before and after."""
+    """The rows that one batch updated, block by block: their places, and their values before and after."""
 
     places: tuple[Places, ...]
     before: tuple[RowBlock, ...]
@@ -74,11 +82,14 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """What training batches first..last-1 gave.
+    """The results of training batches first..last-1.
 
-    `losses` has one mean loss per batch; `evaluations[n]` is the model after n batches, for n in first+1..last;
-    `kept[n]` are the MLPs as batch n began, for n in first..last-1, `recorded[n]` the rows that batch n updated;
-    `weights` are as batch `last` would find them; `early` is that batch's relaxed lookup, of a training that was stopped.
+    losses: one mean loss per batch.
+    evaluations: the scores after n batches, by n in first+1..last.
+    kept: the MLPs at the start of batch n, by n in first..last-1.
+    recorded: the rows that batch n updated, by n.
+    weights: the weights at the start of batch `last`.
+    early: the relaxed lookup of batch `last`, for a training that was stopped.
     """
 
     losses: list[float]
@@ -90,7 +101,7 @@ class Trained:
 
 
 class TrainingStopped(Cancelled):
-    """Training was cancelled before batch `batch`; `trained` is everything that it had given."""
+    """Raised when training is cancelled before batch `batch`; `trained` has its results so far."""
 
     def __init__(self, sentence: str, batch: int, trained: Trained) -> None:
         super().__init__(sentence)
@@ -101,8 +112,8 @@ def train(
     shape: Shape,
     weights: Weights,
     source_batch: Callable[[int], Batch],
-    first: int,
-    last: int,
+    first_batch: int,
+    end_batch: int,
     *,
     keep: frozenset[int] = frozenset(),
     record: frozenset[int] = frozenset(),
@@ -112,44 +123,49 @@ def train(
     resume: Trained | None = None,
     on_batch: OnBatch = lambda number, step, batch, evaluation: None,
 ) -> Trained:
-    """Train batches first..last-1 on a copy of `weights`.
+    """Train batches first_batch..end_batch-1 on a copy of `weights`.
 
-    `on_batch(n, step, batch, evaluation)` follows each batch, and may raise; Cancelled leaves as TrainingStopped, whose
-    `trained` a later call takes as `resume` to go on, to the byte. Other calls of a relaxed lookup
-    start strictly, because early vectors are volatile, so they join up to float tolerance only (bit by bit
-    with pooling 1). Raises CannotRun when training diverges.
+    keep, record: the batches at whose start the MLPs are kept, and whose updated rows are recorded.
+    held_out, evaluations: the samples to evaluate on, and the numbers of trained batches after which to do so.
+    relaxed: True to look up the next batch before an update.
+    resume: the `trained` of a TrainingStopped, to go on with the same bytes.
+    on_batch: called as `on_batch(n, step, batch, evaluation)` after each batch; may raise.
+
+    Cancelled from `on_batch` becomes TrainingStopped. Without `resume`, a relaxed lookup starts strictly, because early vectors
+    are volatile; such stretches join up to float tolerance only (bit by bit with pooling 1). Raises CannotRun when training
+    diverges.
     """
-    mine, test = copy(weights), localise(shape, weights, held_out) if held_out else None
-    given = resume or Trained([], {}, {}, {}, mine)
-    done = Trained([*given.losses], {**given.evaluations}, {**given.kept}, {**given.recorded}, mine)
-    early, following = given.early, None
-    for n in range(first, last):
-        batch = following or localise(shape, mine, source_batch(n))
-        following = localise(shape, mine, source_batch(n + 1)) if n + 1 < last else None
+    trained_weights, test = copy(weights), localise(shape, weights, held_out) if held_out else None
+    start = resume or Trained([], {}, {}, {}, trained_weights)
+    stretch = Trained([*start.losses], {**start.evaluations}, {**start.kept}, {**start.recorded}, trained_weights)
+    early_lookup, next_batch = start.early, None
+    for n in range(first_batch, end_batch):
+        batch = next_batch or localise(shape, trained_weights, source_batch(n))
+        next_batch = localise(shape, trained_weights, source_batch(n + 1)) if n + 1 < end_batch else None
         if n in keep:
-            done.kept[n] = KeptMlp(mine.mlp.copy(), mine.mlp_state.copy())
-        touched = tuple(np.unique(lookups.places) for lookups in batch.lookups) if n in record else None
-        before = rows_at(mine, touched) if touched else ()
-        stepped = step(shape, mine, batch, early, following if relaxed else None, n)
-        early = stepped.early
-        done.losses.append(_finite(shape, n, stepped.loss))
-        if touched:
-            done.recorded[n] = Recorded(touched, before, rows_at(mine, touched))
+            stretch.kept[n] = KeptMlp(trained_weights.mlp.copy(), trained_weights.mlp_state.copy())
+        touched_places = tuple(np.unique(lookups.places) for lookups in batch.lookups) if n in record else None
+        rows_before = rows_at(trained_weights, touched_places) if touched_places else ()
+        stepped = step(shape, trained_weights, batch, early_lookup, next_batch if relaxed else None, n)
+        early_lookup = stepped.early
+        stretch.losses.append(_finite(shape, n, stepped.loss))
+        if touched_places:
+            stretch.recorded[n] = Recorded(touched_places, rows_before, rows_at(trained_weights, touched_places))
         if test and n + 1 in evaluations:
-            done.evaluations[n + 1] = evaluate(shape, mine, test)
-            _finite(shape, n, done.evaluations[n + 1].loss)
+            stretch.evaluations[n + 1] = evaluate(shape, trained_weights, test)
+            _finite(shape, n, stretch.evaluations[n + 1].loss)
         try:
-            on_batch(n, stepped, batch, done.evaluations.get(n + 1))
+            on_batch(n, stepped, batch, stretch.evaluations.get(n + 1))
         except Cancelled as error:
-            raise TrainingStopped(str(error), n + 1, replace(done, early=early)) from error
-    return done
+            raise TrainingStopped(str(error), n + 1, replace(stretch, early=early_lookup)) from error
+    return stretch
 
 
 def joined(parts: Sequence[Trained]) -> Trained:
-    """Put stretches of training that follow each other together."""
+    """Join consecutive stretches of training into one."""
     return Trained(
         losses=[loss for part in parts for loss in part.losses],
-        evaluations={n: found for part in parts for n, found in part.evaluations.items()},
+        evaluations={n: evaluation for part in parts for n, evaluation in part.evaluations.items()},
         kept={n: mlp for part in parts for n, mlp in part.kept.items()},
         recorded={n: rows for part in parts for n, rows in part.recorded.items()},
         weights=parts[-1].weights,
@@ -164,53 +180,61 @@ def boundaries(batches: int, count: int) -> frozenset[int]:
 
 def _finite(shape: Shape, batch: int, loss: float) -> float:
     if not isfinite(loss):
-        own = "" if shape.row_rate is None else f" or model.embedding_learning_rate={shape.row_rate:g}"
+        row_rate_text = "" if shape.row_rate is None else f" or model.embedding_learning_rate={shape.row_rate:g}"
         raise CannotRun(
-            f"Training diverged at batch {batch}: its loss is {loss}; lower model.learning_rate={shape.learning_rate:g}{own}."
+            f"Training diverged at batch {batch}: its loss is {loss}; lower model.learning_rate={shape.learning_rate:g}"
+            f"{row_rate_text}."
         )
     return loss
 
 
 def evaluate(shape: Shape, weights: Weights, batch: LocalBatch, chunk: int = CHUNK) -> Evaluation:
-    """Return how well `weights` predict `batch`, `chunk` samples at a time."""
+    """Return the scores of `weights` on `batch`, computed `chunk` samples at a time."""
     size = len(batch.labels)
     logits = np.concatenate([_logits(shape, weights, batch, start, start + chunk) for start in range(0, size, chunk)])
     with np.errstate(all="ignore"):
         loss = float(np.mean(losses(logits, batch.labels), dtype=np.float64))
-    right = float(np.mean((logits > 0) == (batch.labels > 0.5)))
+    accuracy = float(np.mean((logits > 0) == (batch.labels > 0.5)))
     area = auc(batch.labels, logits)
-    return Evaluation(loss, area, right, auc_error(area, batch.labels))
+    return Evaluation(loss, area, accuracy, auc_error(area, batch.labels))
 
 
 def auc(labels: Singles, logits: Singles | Floats) -> float | None:
-    """Return the chance that a click's logit exceeds a non-click's, ties counting half; None without both.
+    """Return the chance that a click's logit exceeds a non-click's, ties counting half.
+
+    Return None without both.
 
     Exact: pairs are counted in integers (Mann and Whitney, 1947).
     """
-    clicks, others = logits[labels > 0.5], np.sort(logits[labels <= 0.5])
-    if not clicks.size or not others.size:
+    clicks, non_clicks = logits[labels > 0.5], np.sort(logits[labels <= 0.5])
+    if not clicks.size or not non_clicks.size:
         return None
-    below, not_above = (np.searchsorted(others, clicks, side=side).astype(np.int64).sum() for side in ("left", "right"))
-    return float(int(below) + int(not_above)) / (2 * clicks.size * others.size)
+    pairs_below, pairs_not_above = (
+        np.searchsorted(non_clicks, clicks, side=side).astype(np.int64).sum() for side in ("left", "right")
+    )
+    return float(int(pairs_below) + int(pairs_not_above)) / (2 * clicks.size * non_clicks.size)
 
 
 def auc_error(area: float | None, labels: Singles) -> float | None:
-    """Return the standard error of an AUC over samples with these labels; None where `sampling_error` has none."""
+    """Return the standard error of an AUC over samples with these labels.
+
+    Return None if `sampling_error` gives None.
+    """
     clicks = int(np.count_nonzero(labels > 0.5))
     return None if area is None else sampling_error(area, clicks, len(labels) - clicks)
 
 
-def sampling_error(area: float, clicks: int, others: int) -> float | None:
-    """Return by how much an AUC scatters, one standard deviation, as other samples of so many clicks and others are drawn.
+def sampling_error(area: float, clicks: int, non_clicks: int) -> float | None:
+    """Return the standard deviation of an AUC over random samples with `clicks` clicks and `non_clicks` others.
 
-    None without both, and at an AUC of 0 or 1, where the formula gives 0 however few the samples are. The model is fixed: what
-    seeds and training add is not in it. Hanley and McNeil, Radiology 143(1), 1982, with Q1 and Q2 of exponential scores.
+    None without both, and at an AUC of 0 or 1, where the formula gives 0 for any number of samples. The model is fixed: the
+    scatter of seeds and training is not included. Hanley and McNeil, Radiology 143(1), 1982, Q1 and Q2 of exponential scores.
     """
-    if not clicks or not others or not 0 < area < 1:
+    if not clicks or not non_clicks or not 0 < area < 1:
         return None
     two_clicks, two_others = area / (2 - area), 2 * area**2 / (1 + area)  # Q1, Q2
-    spread = (clicks - 1) * (two_clicks - area**2) + (others - 1) * (two_others - area**2)
-    return sqrt((area * (1 - area) + spread) / (clicks * others))
+    spread = (clicks - 1) * (two_clicks - area**2) + (non_clicks - 1) * (two_others - area**2)
+    return sqrt((area * (1 - area) + spread) / (clicks * non_clicks))
 
 
 def _logits(shape: Shape, weights: Weights, batch: LocalBatch, start: int, stop: int) -> Singles:

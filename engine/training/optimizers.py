@@ -1,6 +1,6 @@
-"""The optimizers: SGD, Adagrad by row or by element, and Adam, which leaves rows alone that a batch does not use (lazy).
+"""The optimizers: SGD, Adagrad by row or by element, and lazy Adam, which skips rows that a batch does not use.
 
-A step is worked out from a summed gradient and what the optimizer keeps, then subtracted; a narrow row is rounded. Adam's
+A step is computed from a summed gradient and the optimizer's state, then subtracted; a narrow row is rounded. Adam's
 correction of its first means counts the batches of the run, as PyTorch's `SparseAdam` counts a table's.
 """
 
@@ -21,11 +21,17 @@ from .weights import Weights, first_places
 
 SGD, ROWWISE, ADAGRAD, ADAM = range(len(OPTIMIZERS))
 EPSILON = 1e-8
-FIRST, SECOND = 0.9, 0.999  # what Adam's means keep of themselves (Kingma and Ba, arXiv 1412.6980)
+FIRST, SECOND = 0.9, 0.999  # decay of Adam's two means (Kingma and Ba, arXiv 1412.6980)
 
 
 class Rule(NamedTuple):
-    """An optimizer in one batch: which, its rate, what keeps its divisor from 0, and what enters Adam's means."""
+    """An optimizer in one batch.
+
+    kind: SGD, ROWWISE, ADAGRAD or ADAM.
+    rate: the learning rate.
+    epsilon: the term that keeps the divisor above 0.
+    first, second: the shares of a new gradient in Adam's two means.
+    """
 
     kind: int
     rate: np.float32
@@ -35,8 +41,9 @@ class Rule(NamedTuple):
 
 
 def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
-    """Return the rule of the run's batch `batch`; Adam's correction is PyTorch's: of rows, `epsilon` is not corrected.
+    """Return the rule of the run's batch `batch`.
 
+    Adam's correction is PyTorch's, with `epsilon` uncorrected for rows.
     Dense layers have no rows: row-wise Adagrad is Adagrad there.
     """
     kind, epsilon = OPTIMIZERS.index(optimizer), EPSILON
@@ -47,70 +54,79 @@ def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
     return Rule(kind, np.float32(rate), np.float32(epsilon), np.float32(1 - FIRST), np.float32(1 - SECOND))
 
 
-def update_rows(shape: Shape, weights: Weights, used: Sequence[Uses], gradient: Singles, early: Early | None, batch: int) -> None:
-    """Update the rows in `used` from the (B, features) gradient, in place; what was looked up `early` is corrected in place."""
+def update_rows(
+    shape: Shape, weights: Weights, row_uses: Sequence[Uses], gradient: Singles, early_lookup: Early | None, batch: int
+) -> None:
+    """Update the rows in `row_uses` from the (B, features) gradient, and correct the `early_lookup`, both in place."""
     rate = shape.learning_rate if shape.row_rate is None else shape.row_rate
-    first = first_places(weights.blocks)
+    first_rows = first_places(weights.blocks)
     for k, place in enumerate(placed(shape)):
-        how = rule(place.span.optimizer, rate, batch, True)
-        narrow = rounding(place.span.precision, weights.seed, batch)
-        rows, here = weights.rows[first[k] : first[k + 1]], used[k]
-        pooled, later = (early.features, early.uses[k]) if early else (gradient[:0], _no_uses(here))
+        block_rule = rule(place.span.optimizer, rate, batch, True)
+        block_rounding = rounding(place.span.precision, weights.seed, batch)
+        rows, block_uses = weights.rows[first_rows[k] : first_rows[k + 1]], row_uses[k]
+        pooled, next_uses = (
+            (early_lookup.features, early_lookup.uses[k]) if early_lookup else (gradient[:0], _no_uses(block_uses))
+        )
         if place.span.features == 1:
-            _step_rows(*weights.blocks[k], rows, here, gradient, place.columns.start, how, narrow, pooled, later)
+            _step_rows(
+                *weights.blocks[k], rows, block_uses, gradient, place.columns.start, block_rule, block_rounding, pooled, next_uses
+            )
             continue
-        slopes, corrected = (by_feature(every[:, place.columns], place.span) for every in (gradient, pooled))
-        _step_rows(*weights.blocks[k], rows, here, slopes, 0, how, narrow, corrected, later)
-        pooled[:, place.columns] = by_sample(corrected, place.span)
+        slopes, early_vectors = (by_feature(vectors[:, place.columns], place.span) for vectors in (gradient, pooled))
+        _step_rows(*weights.blocks[k], rows, block_uses, slopes, 0, block_rule, block_rounding, early_vectors, next_uses)
+        pooled[:, place.columns] = by_sample(early_vectors, place.span)
 
 
-def _no_uses(used: Uses) -> Uses:
-    return Uses(used.unique[:0], used.first[:1], used.samples[:0], used.table[:1])
+def _no_uses(row_uses: Uses) -> Uses:
+    return Uses(row_uses.unique[:0], row_uses.first[:1], row_uses.samples[:0], row_uses.table[:1])
 
 
 def update_mlp(shape: Shape, weights: Weights, gradient: Singles, batch: int) -> None:
     """Update all dense layers from the flat gradient, in place."""
-    how = rule(shape.dense_optimizer, shape.learning_rate, batch, False)
-    _step_mlp(weights.mlp, weights.mlp_state, gradient, how)
+    mlp_rule = rule(shape.dense_optimizer, shape.learning_rate, batch, False)
+    _step_mlp(weights.mlp, weights.mlp_state, gradient, mlp_rule)
 
 
 @inner
-def _sum(total: Any, samples: Slots, first: Index, last: Index, gradient: Singles, column: int) -> None:
+def _sum(total: Any, samples: Slots, first_sample: Index, end_sample: Index, gradient: Singles, column: int) -> None:
     """Sum the gradients of one row over its samples."""
     dim = total.size
     for d in range(dim):
         total[d] = np.float32(0.0)
-    for k in range(first, last):
+    for k in range(first_sample, end_sample):
         part = gradient[samples[k], column : column + dim]
         for d in range(dim):
             total[d] += part[d]
 
 
 @inner
-def _scale(state: Any, step: Any, how: Rule) -> None:
-    """Make a row's gradient its step by one factor; row-wise Adagrad's state gains the mean of its elements' squares."""
-    factor = how.rate
-    if how.kind == ROWWISE:
+def _scale(state: Any, step: Any, rule: Rule) -> None:
+    """Scale a row's gradient to its step, in place.
+
+    Row-wise Adagrad adds the mean of the squared elements to its state.
+    """
+    factor = rule.rate
+    if rule.kind == ROWWISE:
         square = np.float32(0.0)
-        for element in step:
-            square += element * element
+        for slope in step:
+            square += slope * slope
         state[0] += square / np.float32(step.size)
-        factor = how.rate / (np.sqrt(state[0]) + how.epsilon)
+        factor = rule.rate / (np.sqrt(state[0]) + rule.epsilon)
     for d in range(step.size):
         step[d] *= factor
 
 
 @inner
-def _own_step(state: Any, k: int, size: int, slope: Any, how: Rule) -> Any:
-    """Return the step of an element with a state of its own: Adagrad's is sums of squares, Adam's two rows of means."""
-    if how.kind == SGD:
-        return how.rate * slope
-    if how.kind == ADAGRAD:
+def _element_step(state: Any, k: int, size: int, slope: Any, rule: Rule) -> Any:
+    """Return the step of one element by its own state: Adagrad's sums of squares, or Adam's two rows of means."""
+    if rule.kind == SGD:
+        return rule.rate * slope
+    if rule.kind == ADAGRAD:
         state[k] += slope * slope
-        return how.rate * slope / (np.sqrt(state[k]) + how.epsilon)
-    state[k] += how.first * (slope - state[k])
-    state[size + k] += how.second * (slope * slope - state[size + k])
-    return how.rate * state[k] / (np.sqrt(state[size + k]) + how.epsilon)
+        return rule.rate * slope / (np.sqrt(state[k]) + rule.epsilon)
+    state[k] += rule.first * (slope - state[k])
+    state[size + k] += rule.second * (slope * slope - state[size + k])
+    return rule.rate * state[k] / (np.sqrt(state[size + k]) + rule.epsilon)
 
 
 @by_zero
@@ -118,40 +134,40 @@ def _step_rows(
     vectors: Singles,
     states: Singles,
     rows: Ints,
-    used: Uses,
+    row_uses: Uses,
     gradient: Singles,
     column: int,
-    how: Rule,
-    narrow: Rounding,
-    early: Singles,
-    later: Uses,
+    rule: Rule,
+    row_rounding: Rounding,
+    early_vectors: Singles,
+    next_uses: Uses,
 ) -> None:
-    """Step each row against its summed gradient, and take what it lost from every early lookup of that row."""
+    """Step each row against its summed gradient, and subtract the same step from every early lookup of that row."""
     dim = vectors.shape[1]
     step = np.empty(dim, np.float32)
-    meet = 0
-    for t in range(used.table.size - 1):
-        for u in range(used.table[t], used.table[t + 1]):
-            row = used.unique[u]
-            fetch(vectors, used.unique, u)
-            _sum(step, used.samples, used.first[u], used.first[u + 1], gradient, column)
-            if how.kind <= ROWWISE:
-                _scale(states[row], step, how)
+    next_row = 0
+    for t in range(row_uses.table.size - 1):
+        for u in range(row_uses.table[t], row_uses.table[t + 1]):
+            row = row_uses.unique[u]
+            fetch(vectors, row_uses.unique, u)
+            _sum(step, row_uses.samples, row_uses.first[u], row_uses.first[u + 1], gradient, column)
+            if rule.kind <= ROWWISE:
+                _scale(states[row], step, rule)
             else:
                 for d in range(dim):
-                    step[d] = _own_step(states[row], d, dim, step[d], how)
-            descend(vectors[row], step, states[row], rows[row], narrow)
-            while meet < later.unique.size and later.unique[meet] < row:
-                meet += 1
-            if meet < later.unique.size and later.unique[meet] == row:
-                for k in range(later.first[meet], later.first[meet + 1]):
-                    pooled = early[later.samples[k], column : column + dim]
+                    step[d] = _element_step(states[row], d, dim, step[d], rule)
+            descend(vectors[row], step, states[row], rows[row], row_rounding)
+            while next_row < next_uses.unique.size and next_uses.unique[next_row] < row:
+                next_row += 1
+            if next_row < next_uses.unique.size and next_uses.unique[next_row] == row:
+                for k in range(next_uses.first[next_row], next_uses.first[next_row + 1]):
+                    pooled = early_vectors[next_uses.samples[k], column : column + dim]
                     for d in range(dim):
                         pooled[d] -= step[d]
         column += dim
 
 
 @by_zero
-def _step_mlp(mlp: Singles, state: Singles, gradient: Singles, how: Rule) -> None:
+def _step_mlp(mlp: Singles, state: Singles, gradient: Singles, rule: Rule) -> None:
     for k in range(mlp.size):
-        mlp[k] -= _own_step(state, k, mlp.size, gradient[k], how)
+        mlp[k] -= _element_step(state, k, mlp.size, gradient[k], rule)

@@ -1,8 +1,8 @@
-"""Rows narrower than fp32: what their precision can hold, in fp32 arrays, and the bytes they take where they are stored.
+"""Rows narrower than fp32: values of their precision in fp32 arrays, and their stored bytes.
 
-A row is worked with in fp32 and holds only values of its precision. Its first values are rounded to the nearest; an update is
-rounded up or down at random, as likely as it is near, so that small steps are not lost (Gupta et al., arXiv 1502.02551). The
-random bits are a hash of seed, batch, row and element. An int8 row has its own scale, its largest element over 127.
+A row is computed in fp32 and holds only values of its precision. Its first values are rounded to the nearest; an update is
+rounded up or down at random, with a probability by distance, so that small steps are not lost (Gupta et al., arXiv 1502.02551).
+The random bits are a hash of seed, batch, row and element. An int8 row has its own scale, its largest element over 127.
 """
 
 from typing import Any, NamedTuple
@@ -16,39 +16,39 @@ from ..scenario.storage import ELEMENT_BYTES, PRECISIONS
 from .products import operand
 
 FP32, FP16, BF16, INT8 = range(len(PRECISIONS))
-MOST = np.float32(127.0)  # of an int8 element, either way
+MOST = np.float32(127.0)  # largest absolute value of an int8 element
 SIGN, INFINITE = np.uint32(1 << 31), np.uint32(0x7F800000)
-NORMAL16, BEYOND16 = np.uint32(0x38800000), np.uint32(0x47800000)  # 2^-14, from where on fp16 is normal, and 2^16
+NORMAL16, BEYOND16 = np.uint32(0x38800000), np.uint32(0x47800000)  # 2^-14, the smallest normal fp16, and 2^16
 CUT16, CUTB = np.uint32(13), np.uint32(16)  # bits of an fp32 fraction that fp16 and bf16 lack
 LEAST16 = 2.0**-24  # the step of fp16 below its normal numbers
 
 
 class Rounding(NamedTuple):
-    """How rows are rounded in one batch: to which precision, and with which random bits."""
+    """The rounding of rows in one batch: the precision's number, and the stream of random bits."""
 
     kind: int
     stream: np.uint64
 
 
 def rounding(precision: str, seed: int, batch: int) -> Rounding:
-    """Return how rows of a precision are rounded in batch `batch`."""
+    """Return the rounding of rows of a precision in batch `batch`."""
     kind = PRECISIONS.index(precision)
     return Rounding(kind, key(seed, Purpose.ROUNDING, batch) if kind else np.uint64(0))
 
 
 def nearest(table: Singles, precision: str) -> tuple[Singles, Singles]:
     """Return (R, dim) vectors rounded to the nearest values of a precision, ties to even, and (R, 0 or 1) scales."""
-    none = np.empty((len(table), 0), np.float32)
+    no_scales = np.empty((len(table), 0), np.float32)
     if precision == "int8":
         scale = np.abs(table).max(axis=1, keepdims=True) / MOST
-        return _whole(table, scale) * scale, scale
-    return operand(table, precision), none
+        return _whole_scales(table, scale) * scale, scale
+    return operand(table, precision), no_scales
 
 
 def packed(precision: str, table: Singles, state: Singles) -> Bytes:
-    """Return (R, row bytes): each vector as it is stored, followed by its optimizer state and scale."""
+    """Return (R, row bytes): each vector as stored, followed by its optimizer state and scale."""
     if precision == "int8":
-        elements: Any = _whole(table, state[:, -1:]).astype(np.int8)
+        elements: Any = _whole_scales(table, state[:, -1:]).astype(np.int8)
     elif precision == "bf16":
         elements = (table.view(np.uint32) >> CUTB).astype(np.uint16)
     else:
@@ -57,7 +57,7 @@ def packed(precision: str, table: Singles, state: Singles) -> Bytes:
 
 
 def unpacked(precision: str, dim: int, rows: Bytes) -> tuple[Singles, Singles]:
-    """Return the vectors and the state with the scale of rows as bytes."""
+    """Return the vectors, and the states with scales, of rows as stored, the inverse of `packed`."""
     width = dim * ELEMENT_BYTES[precision]
     elements, state = np.ascontiguousarray(rows[:, :width]), np.ascontiguousarray(rows[:, width:]).view(np.float32)
     if precision == "int8":
@@ -67,14 +67,20 @@ def unpacked(precision: str, dim: int, rows: Bytes) -> tuple[Singles, Singles]:
     return elements.view(np.float16 if precision == "fp16" else np.float32).astype(np.float32), state
 
 
-def _whole(table: Singles, scale: Singles) -> Singles:
-    """Return (R, dim) whole numbers of scales, 0 where the scale is."""
+def _whole_scales(table: Singles, scale: Singles) -> Singles:
+    """Return (R, dim) elements divided by their row's scale and rounded.
+
+    Return 0 where the scale is 0.
+    """
     return np.rint(np.divide(table, scale, out=np.zeros_like(table), where=scale > 0))
 
 
 @inner
 def _round_bits(vector: Any, word: np.uint64, cut: np.uint32) -> None:
-    """Round each element to a fraction `cut` bits shorter; one beyond the largest becomes infinite."""
+    """Round each element at random to a fraction `cut` bits shorter.
+
+    An element beyond the largest becomes infinite.
+    """
     low = (np.uint32(1) << cut) - np.uint32(1)
     for d in range(vector.size):
         word += GOLDEN
@@ -85,7 +91,7 @@ def _round_bits(vector: Any, word: np.uint64, cut: np.uint32) -> None:
 
 @inner
 def _round_half(vector: Any, word: np.uint64) -> None:
-    """Round each element to fp16, of which numbers below 2^-14 are multiples of 2^-24."""
+    """Round each element at random to fp16, whose numbers below 2^-14 are multiples of 2^-24."""
     low = (np.uint32(1) << CUT16) - np.uint32(1)
     for d in range(vector.size):
         word += GOLDEN
@@ -101,7 +107,10 @@ def _round_half(vector: Any, word: np.uint64) -> None:
 
 @inner
 def _round_scaled(vector: Any, state: Any, word: np.uint64) -> None:
-    """Round each element to a whole number of scales from -127 to 127; the scale, the last word of the state, follows the row."""
+    """Round each element at random to -127..127 scales.
+
+    The scale, the last word of the state, is set from the row.
+    """
     largest = np.float32(0.0)
     for d in range(vector.size):
         largest = max(largest, np.abs(vector[d]))
@@ -114,22 +123,22 @@ def _round_scaled(vector: Any, state: Any, word: np.uint64) -> None:
 
 
 @inner
-def descend(vector: Any, step: Any, state: Any, row: Index, how: Rounding) -> None:
-    """Take `step` from a row's vector, round it at random, and leave in `step` what the vector has really lost."""
-    if how.kind == FP32:
+def descend(vector: Any, step: Any, state: Any, row: Index, row_rounding: Rounding) -> None:
+    """Subtract `step` from a row's vector, round the vector at random, and write the real difference into `step`."""
+    if row_rounding.kind == FP32:
         for d in range(step.size):
             vector[d] -= step[d]
         return
     for d in range(step.size):
-        old = vector[d]
-        vector[d] = old - step[d]
-        step[d] = old
-    word = mix(how.stream ^ (np.uint64(row) * GOLDEN))
-    if how.kind == INT8:
+        element_before = vector[d]
+        vector[d] = element_before - step[d]
+        step[d] = element_before
+    word = mix(row_rounding.stream ^ (np.uint64(row) * GOLDEN))
+    if row_rounding.kind == INT8:
         _round_scaled(vector, state, word)
-    elif how.kind == BF16:
+    elif row_rounding.kind == BF16:
         _round_bits(vector, word, CUTB)
-    elif how.kind == FP16:
+    elif row_rounding.kind == FP16:
         _round_half(vector, word)
     for d in range(step.size):
         step[d] -= vector[d]

@@ -1,4 +1,4 @@
-"""Matrix products as a GPU in tf32, bf16 or fp16 takes them: operands rounded to the nearest, sums in fp32, weights' masters too.
+"""Matrix products of a GPU in tf32, bf16 or fp16: operands are rounded to the nearest; sums and weights stay fp32.
 
 Gradients in fp16 are scaled before they are rounded, as loss scaling does, so that small ones are not lost.
 """
@@ -8,12 +8,12 @@ import numpy as np
 from ..core.arrays import Singles
 from ..core.jit import entry
 
-FRACTION = {"tf32": 10, "bf16": 7}  # bits, of fp32's 23; the exponent is fp32's own
+FRACTION = {"tf32": 10, "bf16": 7}  # bits of the fraction, of fp32's 23; the exponent is the same as fp32's
 LOSS_SCALE = 128.0  # of a sample's loss: its gradients by logits are at most this, far from fp16's 65504
 
 
 def operand(values: Singles, precision: str, scale: float = 1.0) -> Singles:
-    """Return contiguous `values` rounded to what a product of that precision takes; fp16 rounds them times `scale`."""
+    """Return contiguous `values` rounded to a precision; fp16 rounds them times `scale`."""
     if precision == "fp32":
         return values
     if precision == "fp16":
@@ -27,7 +27,7 @@ def operand(values: Singles, precision: str, scale: float = 1.0) -> Singles:
 
 @entry
 def _shorten(values: Singles, rounded: Singles, cut: int) -> None:
-    """Round to a fraction `cut` bits shorter, ties to even."""
+    """Round values to a fraction `cut` bits shorter, ties to even."""
     low = np.uint32((1 << cut) - 1)
     for k in range(values.size):
         bits = np.float32(values[k]).view(np.uint32)

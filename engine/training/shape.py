@@ -1,6 +1,6 @@
-"""The shape of the model that is trained: the scenario's own, or its functional twin, scaled to this computer's budgets.
+"""The shape of the trained model: the scenario's model, or its functional twin, scaled to this computer's budgets.
 
-Timing always uses the full model; the twin sees the same ids, in the same order and the same batches.
+Timing always uses the full model; the twin gets the same ids, in the same order and the same batches.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,12 @@ PARTS: tuple[Part, Part] = ("bottom", "top")
 
 
 class TableSpan(NamedTuple):
-    """Neighbouring tables, `tables` of them, of one width, precision and optimizer; so many `features` share each."""
+    """Neighbouring tables of one width, precision and optimizer.
+
+    dim, precision, optimizer: the width, the precision and the optimizer of all rows.
+    tables: the number of tables.
+    features: the number of features that share each table.
+    """
 
     dim: int
     precision: str
@@ -35,7 +40,7 @@ class TableSpan(NamedTuple):
 
     @property
     def vectors(self) -> int:
-        """How many pooled vectors a sample has of them: one of each feature."""
+        """The number of a sample's pooled vectors: one of each feature."""
         return self.tables * self.features
 
     @property
@@ -45,34 +50,39 @@ class TableSpan(NamedTuple):
 
     @property
     def row_state(self) -> int:
-        """Words beside a row: the optimizer's state, and a scale if it has one."""
+        """Words of state of a row: the optimizer's state, and a scale if the row has one."""
         return row_state(self.optimizer, self.dim) + scales(self.precision)
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row as it is stored, with its optimizer state."""
+        """Bytes of a stored row, with its optimizer state."""
         return stored_bytes(self.precision, self.dim) + FLOAT32 * row_state(self.optimizer, self.dim)
 
 
 def table_spans(
     dims: Iterable[int], precisions: Iterable[str], optimizers: Iterable[str], features: Iterable[int]
 ) -> tuple[TableSpan, ...]:
-    """Return the spans of tables with these widths, precisions, optimizers and numbers of features, one of each a table."""
+    """Return the spans of tables, given the width, precision, optimizer and number of features of each table."""
     runs = groupby(zip(dims, precisions, optimizers, features, strict=True))
-    return tuple(TableSpan(dim, word, rule, sum(1 for _ in run), shared) for (dim, word, rule, shared), run in runs)
+    return tuple(TableSpan(dim, word, rule, sum(1 for _ in run), num_features) for (dim, word, rule, num_features), run in runs)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A DLRM to train: equal shapes train the same function.
 
-    `rows` are the rows of the full model's tables; of table t, `folded[t]` exist once rows are taken modulo them. `spans` are
-    runs of tables alike, in the order of the tables.
-    `bottom` runs from dense features to its output; `top` starts after the interaction and ends in 1. Dot products are made of
-    vectors as wide as the bottom's output; a table of another width has a projection to it. So many neighbours of
-    concatenated features as the `stride` are averaged into one. `ranks` are those of the layers of a cross network, 0 for a full
-    matrix. `row_rate` is the learning rate of rows, None that of the MLPs. Widths
-    are already divided by `width_divisor`, a power of two like `table_divisor`; 1 is the full model.
+    rows, pooling: rows of each table of the full model, and lookups of a sample in each table.
+    spans: runs of equal tables, in the order of the tables.
+    bottom, top: widths of the MLPs: from dense features to the bottom's output, and after the interaction to 1.
+    interaction: "dot" for products of all pairs of vectors as wide as the bottom's output, else concatenation.
+    dense_optimizer, learning_rate: the optimizer and the learning rate of the MLPs.
+    matrix_precision: the precision of matrix products.
+    stride: the neighbours of concatenated features that are averaged into one.
+    ranks: the ranks of a cross network's layers, 0 for a full matrix.
+    row_rate: the learning rate of rows; None is the MLPs'.
+    initial_accumulator: the first value of Adagrad's sums.
+    width_divisor: the power of two by which widths are already divided; 1 is the full model.
+    table_divisor: the power of two by which tables are folded; table t then has `folded[t]` rows.
     """
 
     rows: tuple[int, ...]
@@ -93,27 +103,27 @@ class Shape:
 
     @property
     def num_tables(self) -> int:
-        """How many embedding tables there are."""
+        """The number of embedding tables."""
         return len(self.rows)
 
     @property
     def num_vectors(self) -> int:
-        """How many pooled vectors a sample has: one of each feature."""
+        """The number of pooled vectors of a sample: one of each feature."""
         return sum(span.vectors for span in self.spans)
 
     @property
     def folded(self) -> tuple[int, ...]:
-        """Rows of each table that can exist."""
+        """The rows of each table after folding."""
         return tuple(-(-rows // self.table_divisor) for rows in self.rows)
 
     @property
     def mlp_state(self) -> int:
-        """Words of optimizer state beside each weight of the dense layers."""
+        """Words of optimizer state for each weight of the dense layers."""
         return mlp_state(self.dense_optimizer)
 
     @property
     def features_width(self) -> int:
-        """Elements of a sample's features: the bottom MLP's output, then one pooled vector per table, of its own width."""
+        """Elements of a sample's features: the bottom MLP's output, then one pooled vector per table of its width."""
         return self.bottom[-1] + sum(span.width for span in self.spans)
 
     @property
@@ -123,22 +133,25 @@ class Shape:
 
     @property
     def top_input(self) -> int:
-        """Width of what the interaction hands to the top MLP."""
+        """Width of the interaction's output, the input of the top MLP."""
         if self.interaction == "dot":
             return self.bottom[-1] + pairs(self.num_vectors)
         return ceil(self.features_width / self.stride)
 
     def widths(self, part: Part) -> tuple[int, ...]:
-        """Return the widths of one MLP, its input first."""
+        """Return the widths of one MLP, input first."""
         return self.bottom if part == "bottom" else (self.top_input, *self.top)
 
 
 class PlacedSpan(NamedTuple):
-    """A span where it stands among the tables.
+    """A span of tables with its positions.
 
-    span: its tables' kind; tables: their numbers
-    columns: of their pooled vectors in the features; vectors: these vectors' numbers, behind the dense one
-    pooling: (tables,) lookups of a sample; lookups: their sum
+    span: the span.
+    tables: the numbers of its tables.
+    columns: the columns of its pooled vectors in the features.
+    vectors: the numbers of its pooled vectors, after the dense vector.
+    pooling: lookups of a sample in each table, (tables,).
+    lookups: the sum of `pooling`.
     """
 
     span: TableSpan
@@ -150,12 +163,12 @@ class PlacedSpan(NamedTuple):
 
 
 def placed(shape: Shape) -> tuple[PlacedSpan, ...]:
-    """Return each span of a shape where it stands."""
-    return _placed(shape.spans, shape.pooling, shape.bottom[-1])
+    """Return each span of a shape with its positions."""
+    return _placed_spans(shape.spans, shape.pooling, shape.bottom[-1])
 
 
 @lru_cache(maxsize=32)
-def _placed(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column: int) -> tuple[PlacedSpan, ...]:
+def _placed_spans(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column: int) -> tuple[PlacedSpan, ...]:
     table, vector, places = 0, 1, list[PlacedSpan]()
     for span in spans:
         tables, columns = slice(table, table + span.tables), slice(column, column + span.width)
@@ -166,49 +179,49 @@ def _placed(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column: int)
 
 
 def pairs(vectors: int) -> int:
-    """Return how many pairwise products the dense vector and so many pooled `vectors` have."""
+    """Return the number of pairwise products of the dense vector and `vectors` pooled vectors."""
     return vectors * (vectors + 1) // 2
 
 
 def offsets(shape: Shape) -> Ints:
-    """Return (T+1,) global numbers of each full table's first row, then the number of all rows."""
+    """Return the global number of each full table's first row, then the number of all rows, (T+1,)."""
     return np.concatenate(([0], np.cumsum(shape.rows, dtype=np.int64)))
 
 
 def fold(shape: Shape, ids: Ints) -> Ints:
-    """Return the global rows that stand for `ids` once tables are folded; `ids` themselves when they are not."""
+    """Return the global rows of `ids` in folded tables; `ids` themselves without folding."""
     if shape.table_divisor == 1:
         return ids
     starts = offsets(shape)
     table = np.searchsorted(starts, ids, side="right") - 1
-    first = starts[table]
-    rows: Ints = first + (ids - first) % np.array(shape.folded)[table]
+    first_row = starts[table]
+    rows: Ints = first_row + (ids - first_row) % np.array(shape.folded)[table]
     return rows
 
 
 def by_span(shape: Shape, rows: Ints) -> list[Ints]:
-    """Return sorted global `rows` cut into those of each span."""
+    """Return sorted global `rows` split by span."""
     ends = [place.tables.stop for place in placed(shape)]
     return np.split(rows, np.searchsorted(rows, offsets(shape)[ends[:-1]]))
 
 
 def row_nbytes(span: TableSpan) -> int:
-    """Return the bytes that training a row takes here: its vector, in fp32 whatever its precision, and its state."""
+    """Return the bytes of a row in this process: its vector, in fp32 at any precision, and its state."""
     return FLOAT32 * (span.dim + span.row_state)
 
 
 def mlp_size(shape: Shape, *parts: Part) -> int:
-    """Return the number of weights and biases of the named MLPs, or of both."""
+    """Return the number of weights and biases of the named MLPs, of both without a name."""
     return sum(n * m + n for part in parts or PARTS for m, n in pairwise(shape.widths(part)))
 
 
 def cross_size(shape: Shape) -> int:
-    """Return the number of weights and biases of the cross network; they lie behind those of the MLPs."""
+    """Return the number of weights and biases of the cross network, which lie after those of the MLPs."""
     return cross_parameters(shape.features_width, shape.ranks)
 
 
 def projection_size(shape: Shape) -> int:
-    """Return the number of weights of the projections; they lie behind all other dense layers."""
+    """Return the number of weights of the projections, which lie after all other dense layers."""
     return sum(span.tables * span.dim * shape.bottom[-1] for span in shape.projected)
 
 
@@ -218,7 +231,7 @@ def dense_size(shape: Shape) -> int:
 
 
 def step_flop(shape: Shape, batch_size: int) -> float:
-    """Return the floating-point operations of a step: forward, and twice that backward, without the embeddings."""
+    """Return the floating-point operations of a step, forward and twice as many backward, without the embeddings."""
     weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
     weights += sum(span.width * shape.bottom[-1] for span in shape.projected)
     products = shape.bottom[-1] * pairs(shape.num_vectors) if shape.interaction == "dot" else cross_size(shape)
@@ -226,7 +239,7 @@ def step_flop(shape: Shape, batch_size: int) -> float:
 
 
 def full(scenario: Scenario) -> Shape:
-    """Return the shape of the model itself."""
+    """Return the shape of the scenario's full model."""
     model = scenario.model
     return Shape(
         rows=per_table(model, "num_embeddings"),
@@ -245,16 +258,19 @@ def full(scenario: Scenario) -> Shape:
     )
 
 
-def scaled(scenario: Scenario, touched: Ints) -> Shape:
-    """Return what to train of `scenario`, given the sorted global rows that the run and its held-out samples touch.
+def scaled(scenario: Scenario, touched_rows: Ints) -> Shape:
+    """Return the shape to train, given the sorted global rows that the run and its held-out samples touch.
 
-    Raises CannotRun where not even the smallest twin fits the budgets.
+    Raises CannotRun if not even the smallest twin fits the budgets.
     """
-    return _folded(_narrowed(full(scenario), scenario), scenario, touched)
+    return _folded(_narrowed(full(scenario), scenario), scenario, touched_rows)
 
 
 def scale_note(shape: Shape) -> str:
-    """Return the sentence that says how the trained model differs from the timed one; '' when it does not."""
+    """Return the sentence on the difference between the trained and the timed model.
+
+    Return '' if there is none.
+    """
     parts = []
     if shape.width_divisor > 1:
         parts.append(f"hidden MLP widths{' and cross ranks' if any(shape.ranks) else ''} divided by {shape.width_divisor}")
@@ -265,10 +281,10 @@ def scale_note(shape: Shape) -> str:
 
 def _narrowed(shape: Shape, scenario: Scenario) -> Shape:
     budget, batch_size = scenario.run.step_budget_GFLOP, scenario.data.batch_size
-    for narrow in _divided(shape):
-        flop = step_flop(narrow, batch_size)
+    for narrow_shape in _divided(shape):
+        flop = step_flop(narrow_shape, batch_size)
         if flop <= budget * 1e9:
-            return narrow
+            return narrow_shape
     raise CannotRun(
         f"run.step_budget_GFLOP={budget:g} cannot hold a training step of {figures.figure(flop / 1e9, 'GFLOP')}, "
         f"even with hidden widths of 1; raise it to {figures.exact(_ample(flop))}, lower data.batch_size={batch_size}, "
@@ -277,20 +293,23 @@ def _narrowed(shape: Shape, scenario: Scenario) -> Shape:
 
 
 def larger_budget(scenario: Scenario) -> float | None:
-    """Return the step budget [GFLOP] that training needs where the scenario's holds not even the narrowest twin, else None."""
+    """Return the step budget [GFLOP] that training needs, if the scenario's budget is too small for any twin, else None."""
     *_, narrowest = _divided(full(scenario))
     flop = step_flop(narrowest, scenario.data.batch_size)
     return _ample(flop) if scenario.run.training and flop > scenario.run.step_budget_GFLOP * 1e9 else None
 
 
 def with_larger_budget(scenario: Scenario) -> Scenario:
-    """Return a scenario with the step budget that its training needs, itself where its own is enough."""
-    needed = larger_budget(scenario)
-    return with_values(scenario, {"run.step_budget_GFLOP": needed}) if needed else scenario
+    """Return a scenario with the step budget that its training needs.
+
+    Return the scenario itself if its budget is enough.
+    """
+    budget = larger_budget(scenario)
+    return with_values(scenario, {"run.step_budget_GFLOP": budget}) if budget else scenario
 
 
 def _ample(flop: float) -> float:
-    """Return whole GFLOP for a step whose hidden widths need not be 1."""
+    """Return a step budget in whole GFLOP, a quarter above the narrowest twin's, so that hidden widths can exceed 1."""
     return float(ceil(1.25 * flop / 1e9))
 
 
@@ -299,29 +318,29 @@ def _divided(shape: Shape) -> Iterator[Shape]:
     hidden = (*shape.bottom[1:-1], *shape.top[:-1])
     for power in range(max((*hidden, *shape.ranks), default=1).bit_length()):
         divisor = 2**power
-        narrow = [max(1, width // divisor) for width in hidden]
+        narrow_widths = [max(1, width // divisor) for width in hidden]
         cut = len(shape.bottom) - 2
         yield replace(
             shape,
-            bottom=(shape.bottom[0], *narrow[:cut], shape.bottom[-1]),
-            top=(*narrow[cut:], shape.top[-1]),
+            bottom=(shape.bottom[0], *narrow_widths[:cut], shape.bottom[-1]),
+            top=(*narrow_widths[cut:], shape.top[-1]),
             ranks=tuple(rank and max(1, rank // divisor) for rank in shape.ranks),
             width_divisor=divisor,
         )
 
 
-def _folded(shape: Shape, scenario: Scenario, touched: Ints) -> Shape:
+def _folded(shape: Shape, scenario: Scenario, touched_rows: Ints) -> Shape:
     budget = scenario.run.memory_budget_GiB * GiB
     fixed = FLOAT32 * dense_size(shape) * (1 + shape.mlp_state)
     for power in range(max(shape.rows).bit_length() + 1):
         smaller = replace(shape, table_divisor=2**power)
-        rows = by_span(shape, touched if power == 0 else distinct(fold(smaller, touched)))
-        needed = fixed + sum(len(some) * row_nbytes(span) for some, span in zip(rows, shape.spans, strict=True))
-        if needed <= budget:
+        rows = by_span(shape, touched_rows if power == 0 else distinct(fold(smaller, touched_rows)))
+        needed_bytes = fixed + sum(len(span_rows) * row_nbytes(span) for span_rows, span in zip(rows, shape.spans, strict=True))
+        if needed_bytes <= budget:
             return smaller
     raise CannotRun(
-        f"run.memory_budget_GiB={scenario.run.memory_budget_GiB:g} cannot hold {figures.figure(needed / GiB, 'GiB')} of weights, "
-        "even with every table folded to one row; raise it, or set run.training=off."
+        f"run.memory_budget_GiB={scenario.run.memory_budget_GiB:g} cannot hold {figures.figure(needed_bytes / GiB, 'GiB')} of "
+        "weights, even with every table folded to one row; raise it, or set run.training=off."
     )
 
 

@@ -1,4 +1,4 @@
-"""One training step, on one screen: look up, forward, loss, backward, update.
+"""One training step: look up, forward, loss, backward, update.
 
 A row that several samples use gets the sum of their gradients once, in the order of the samples.
 """
@@ -18,9 +18,11 @@ from .weights import DenseLayers, Weights, dense_layers
 
 
 class Outputs(NamedTuple):
-    """The input of each MLP, then what each of its layers gives, the last the logits.
+    """The outputs of all layers.
 
-    Between them: what goes into the interaction, and what a cross network's layers did.
+    bottom, top: the input of each MLP, then the output of each of its layers; the top's last output is the logits.
+    vectors: the input of the interaction.
+    crossed: the values of the cross network's layers.
     """
 
     bottom: list[Singles]
@@ -31,7 +33,7 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepResult:
-    """What a step gives: mean loss in nats, (B,) logits, and the next batch's early lookup."""
+    """The result of a step: mean loss [nats], (B,) logits, and the next batch's early lookup."""
 
     loss: float
     logits: Singles
@@ -42,34 +44,34 @@ def step(
     shape: Shape,
     weights: Weights,
     batch: LocalBatch,
-    early: Early | None = None,
+    early_lookup: Early | None = None,
     next_batch: LocalBatch | None = None,
     number: int = 0,
 ) -> StepResult:
-    """Train on `batch`, the run's batch `number`, changing `weights` in place.
+    """Train on `batch`, the run's batch `number`, and change `weights` in place.
 
-    Relaxed lookup: given `next_batch`, its rows are read before this update, and its pooled vectors corrected by the
-    same steps as the rows they share with `batch`; hand the result's `early` to the next step, which overwrites it.
+    Relaxed lookup: with `next_batch`, the rows of that batch are read before this update, and its pooled vectors are corrected
+    by the same steps as the rows that they share with `batch`. Pass the result's `early` to the next step, which overwrites it.
     """
-    used = early.uses if early else uses(shape, batch)
-    features = early.features if early else look_up(shape, weights, batch)
-    later = Early(look_up(shape, weights, next_batch), uses(shape, next_batch)) if next_batch else None
+    row_uses = early_lookup.uses if early_lookup else uses(shape, batch)
+    features = early_lookup.features if early_lookup else look_up(shape, weights, batch)
+    next_lookup = Early(look_up(shape, weights, next_batch), uses(shape, next_batch)) if next_batch else None
 
-    with np.errstate(all="ignore"):  # a run that diverges says so by its loss
+    with np.errstate(all="ignore"):  # the caller checks the loss for divergence
         layers = dense_layers(shape, weights.mlp)
-        given = forward_pass(shape, layers, batch.dense, features)
-        logits = given.top[-1].ravel()
+        outputs = forward_pass(shape, layers, batch.dense, features)
+        logits = outputs.top[-1].ravel()
         loss = float(np.mean(losses(logits, batch.labels), dtype=np.float64))
         mlp_gradient = np.empty_like(weights.mlp)
         slopes = dense_layers(shape, mlp_gradient)
-        gradient = _backward_pass(shape, layers, slopes, features, given, loss_gradient(logits, batch.labels))
-        update_rows(shape, weights, used, gradient, later, number)
+        gradient = _backward_pass(shape, layers, slopes, features, outputs, loss_gradient(logits, batch.labels))
+        update_rows(shape, weights, row_uses, gradient, next_lookup, number)
         update_mlp(shape, weights, mlp_gradient, number)
-    return StepResult(loss, logits, later)
+    return StepResult(loss, logits, next_lookup)
 
 
 def forward_pass(shape: Shape, layers: DenseLayers, dense: Singles, features: Singles) -> Outputs:
-    """Return what all layers give; `features` gets its dense vector."""
+    """Return the outputs of all layers, and write the dense vector into `features`."""
     precision = shape.matrix_precision
     bottom = forward(layers.bottom, dense, True, precision)
     features[:, : shape.bottom[-1]] = bottom[-1]
@@ -79,15 +81,15 @@ def forward_pass(shape: Shape, layers: DenseLayers, dense: Singles, features: Si
 
 
 def _backward_pass(
-    shape: Shape, layers: DenseLayers, slopes: DenseLayers, features: Singles, given: Outputs, gradient: Singles
+    shape: Shape, layers: DenseLayers, slopes: DenseLayers, features: Singles, outputs: Outputs, gradient: Singles
 ) -> Singles:
-    """Fill the dense layers' gradients, `slopes`, and return that of the features, given that of the logits."""
+    """Fill the dense layers' gradients, `slopes`, and return the features' gradient, given the logits' `gradient`."""
     precision = shape.matrix_precision
-    back = backward(layers.top, slopes.top, given.top, gradient[:, None], False, precision)
-    back = through(layers.top[0], back, precision)
-    back = backward_cross(layers.cross, slopes.cross, given.crossed, back, precision)
-    back = interact_back(shape, given.vectors, back)
-    of_features = project_back(shape, layers.projections, slopes.projections, features, back, precision)
-    back = of_features[:, : shape.bottom[-1]].copy()
-    backward(layers.bottom, slopes.bottom, given.bottom, back, True, precision)
+    input_gradient = backward(layers.top, slopes.top, outputs.top, gradient[:, None], False, precision)
+    input_gradient = through(layers.top[0], input_gradient, precision)
+    input_gradient = backward_cross(layers.cross, slopes.cross, outputs.crossed, input_gradient, precision)
+    input_gradient = interact_back(shape, outputs.vectors, input_gradient)
+    of_features = project_back(shape, layers.projections, slopes.projections, features, input_gradient, precision)
+    input_gradient = of_features[:, : shape.bottom[-1]].copy()
+    backward(layers.bottom, slopes.bottom, outputs.bottom, input_gradient, True, precision)
     return of_features

@@ -1,9 +1,9 @@
-"""The state that training changes: the rows that exist and how they are found, and one flat vector of all dense layers.
+"""The state that training changes: the existing rows with their index, and one flat vector of all dense layers.
 
-Only rows that a run touches exist; the first value of each is a stateless hash, so none depends on the others. Rows of tables
-alike lie in one block, so none is padded. `mlp` holds the bottom MLP's layers, then the top's, then a cross network's, then
-the projections; each layer is its (out, in) weights row by row, then its biases. A checkpoint, a log or a copy of the MLPs is
-thus one contiguous piece of memory.
+Only rows that a run touches exist; the first value of each row is a stateless hash, so no row depends on the others. Rows of
+equal tables lie in one block, so no row is padded. `mlp` holds the bottom MLP's layers, then the top's, then a cross network's,
+then the projections; each layer is its (out, in) weights row by row, then its biases. A checkpoint, a log or a copy of the MLPs
+is thus one contiguous piece of memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,12 +36,15 @@ from .shape import (
 )
 
 LEAST_BUCKETS = 1024
-PENDING = 1 << 22  # ids gathered before they are merged: 32 MiB
+PENDING = 1 << 22  # limit of ids that are gathered before they are merged: 32 MiB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guide:
-    """Bucket b begins at place `first[b]` of the sorted rows; an id is in bucket `id >> shift`."""
+    """An index of sorted rows: bucket b begins at place `first[b]`.
+
+    An id is in bucket `id >> shift`.
+    """
 
     first: Places
     shift: int
@@ -56,22 +59,25 @@ def guide(rows: Ints) -> Guide:
 
 
 @entry
-def find(rows: Ints, first: Places, shift: int, ids: Ints, places: Places) -> int:
-    """Write the place of each id into `places`; return the position of the first id that is not there, or -1."""
-    last_bucket = np.uint64(first.size - 1)
+def find(rows: Ints, bucket_starts: Places, shift: int, ids: Ints, places: Places) -> int:
+    """Write the place of each id into `places`.
+
+    Return the position of the first id that is not in `rows`, or -1.
+    """
+    last_bucket = np.uint64(bucket_starts.size - 1)
     for position in range(ids.size):
-        wanted = ids[position]
-        bucket = np.uint64(wanted) >> np.uint64(shift)
+        row_id = ids[position]
+        bucket = np.uint64(row_id) >> np.uint64(shift)
         if bucket >= last_bucket:
             return position
-        low, high = np.uint64(first[bucket]), np.uint64(first[bucket + np.uint64(1)])
+        low, high = np.uint64(bucket_starts[bucket]), np.uint64(bucket_starts[bucket + np.uint64(1)])
         while low < high:
             middle = (low + high) >> np.uint64(1)
-            if rows[middle] < wanted:
+            if rows[middle] < row_id:
                 low = middle + np.uint64(1)
             else:
                 high = middle
-        if low >= np.uint64(rows.size) or rows[low] != wanted:
+        if low >= np.uint64(rows.size) or rows[low] != row_id:
             return position
         places[position] = low
     return -1
@@ -92,7 +98,10 @@ MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engin
 
 
 class RowBlock(NamedTuple):
-    """Rows of a span of tables: (R, dim) vectors, and (R, words) optimizer state and last, of int8 rows, their scale."""
+    """Rows of a span of tables: (R, dim) vectors, and (R, words) optimizer states.
+
+    Int8 rows have their scale as last word.
+    """
 
     vectors: Singles
     states: Singles
@@ -100,11 +109,16 @@ class RowBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """All that a step reads and changes in place; whoever makes one owns it.
+    """All that a step reads and changes in place.
 
-    `rows` (R,) are the sorted global rows that exist; they lie in `blocks`, in this order, a block for each span of the shape.
-    `mlp` (P,) has its own state in `mlp_state` (words * P,), one word of all weights after the other. `seed` is what first
-    values and the rounding of narrow rows hang on.
+    The caller that makes the weights owns them.
+
+    rows: the sorted global rows that exist, (R,).
+    guide: the index of `rows`.
+    blocks: the rows' vectors and states in the order of `rows`, a block for each span of the shape.
+    mlp: all dense layers, (P,).
+    mlp_state: their optimizer state, (words * P,), one word of all weights after the other.
+    seed: the seed of first values and of the rounding of narrow rows.
     """
 
     rows: Ints
@@ -123,7 +137,7 @@ class Layer(NamedTuple):
 
 
 class DenseLayers(NamedTuple):
-    """All dense layers: of both MLPs, of the cross network, and (tables, D, dim) matrices for each projected span."""
+    """All dense layers: both MLPs, the cross network, and (tables, D, dim) matrices for each projected span."""
 
     bottom: tuple[Layer, ...]
     top: tuple[Layer, ...]
@@ -131,13 +145,16 @@ class DenseLayers(NamedTuple):
     projections: tuple[Singles, ...]
 
 
-def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
-    """Return the weights before the first batch; any order of `touched` global rows, with or without duplicates."""
+def initial(shape: Shape, touched_rows: Ints, seed: int) -> Weights:
+    """Return the weights before the first batch.
+
+    `touched_rows` are global rows in any order, perhaps with duplicates.
+    """
     end = int(offsets(shape)[-1])
-    if touched.size and not 0 <= int(touched.min()) <= int(touched.max()) < end:
-        reach = f"from {touched.min()} to {touched.max()}"
+    if touched_rows.size and not 0 <= int(touched_rows.min()) <= int(touched_rows.max()) < end:
+        reach = f"from {touched_rows.min()} to {touched_rows.max()}"
         raise CannotRun(f"The rows to train reach {reach}, but the tables hold rows 0 to {end - 1}.")
-    rows = distinct(fold(shape, touched))
+    rows = distinct(fold(shape, touched_rows))
     mlp = first_mlp(shape, seed)
     return Weights(
         rows=rows,
@@ -160,10 +177,10 @@ def _first_state(shape: Shape, optimizer: str) -> float:
 
 
 def first_mlp(shape: Shape, seed: int) -> Singles:
-    """Return (P,) initial dense layers: normal, of standard deviation sqrt(2/(in+out)) and sqrt(1/out) for biases.
+    """Return (P,) initial dense layers: normal, with standard deviation sqrt(2/(in+out)), for biases sqrt(1/out).
 
-    Source: the reference DLRM (Naumov et al., arXiv 1906.00091, `create_mlp`, and of projections `PrEmbeddingBag`, whose
-    distribution of the same spread is uniform); of a cross network TorchRec's, without biases.
+    Source: the reference DLRM (Naumov et al., arXiv 1906.00091, `create_mlp`, and for projections `PrEmbeddingBag`, whose
+    distribution of the same spread is uniform); for a cross network TorchRec, with biases of 0.
     """
     random = np.random.default_rng([seed, MLP_STREAM])
     mlp = np.empty(dense_size(shape), np.float32)
@@ -172,8 +189,8 @@ def first_mlp(shape: Shape, seed: int) -> Singles:
         n, m = weight.shape
         weight[:] = random.normal(0.0, np.sqrt(2.0 / (m + n)), (n, m))
         bias[:] = random.normal(0.0, np.sqrt(1.0 / n), n)
-    for weight, bias, narrow in dense.cross:
-        for matrix in (weight,) if narrow is None else (weight, narrow):
+    for weight, bias, down_weight in dense.cross:
+        for matrix in (weight,) if down_weight is None else (weight, down_weight):
             matrix[:] = random.normal(0.0, np.sqrt(2.0 / sum(matrix.shape)), matrix.shape)
         bias[:] = 0.0
     for matrices in dense.projections:
@@ -207,83 +224,91 @@ def _draw(values: Singles, rows: Ints, starts: Ints, bounds: Singles, seed: np.u
 
 
 def copy(weights: Weights) -> Weights:
-    """Return weights that share nothing that a step changes."""
+    """Return a copy of the weights that shares no array that a step changes."""
     blocks = tuple(RowBlock(vectors.copy(), states.copy()) for vectors, states in weights.blocks)
     return replace(weights, blocks=blocks, mlp=weights.mlp.copy(), mlp_state=weights.mlp_state.copy())
 
 
 def trained_arrays(weights: Weights) -> list[tuple[str, Singles]]:
     """Return the name and content of each array that a step changes."""
-    blocks = [named for block in weights.blocks for named in zip(RowBlock._fields, block, strict=True)]
+    blocks = [named_array for block in weights.blocks for named_array in zip(RowBlock._fields, block, strict=True)]
     return [*blocks, ("mlp", weights.mlp), ("mlp_state", weights.mlp_state)]
 
 
 def first_places(blocks: Sequence[RowBlock]) -> list[int]:
-    """Return the place of each block's first row among all rows, and last how many rows there are."""
+    """Return the place of each block's first row among all rows, then the number of all rows."""
     return list(accumulate((len(block.vectors) for block in blocks), initial=0))
 
 
 def local(shape: Shape, weights: Weights, ids: Ints) -> Places:
-    """Return the places of global `ids` in `weights.rows`; raises CannotRun for a row that does not exist."""
+    """Return the places of global `ids` in `weights.rows`.
+
+    Raises CannotRun for a row that does not exist.
+    """
     rows = fold(shape, ids)
     places = np.empty(rows.size, np.uint32)
-    missing = find(weights.rows, weights.guide.first, weights.guide.shift, rows, places)
-    if missing >= 0:
+    missing_position = find(weights.rows, weights.guide.first, weights.guide.shift, rows, places)
+    if missing_position >= 0:
         raise CannotRun(
-            f"Row {ids[missing]} is not among the {len(weights.rows)} rows of these weights; "
+            f"Row {ids[missing_position]} is not among the {len(weights.rows)} rows of these weights; "
             "make them with the rows of every batch, the held-out samples included."
         )
     return places
 
 
 def dense_layers(shape: Shape, mlp: Singles) -> DenseLayers:
-    """Return all dense layers as views of the flat vector `mlp`, or of one that is like it."""
+    """Return all dense layers as views of the flat vector `mlp`, or of a vector of the same layout."""
     bottom, top = (layers(shape, mlp, part) for part in PARTS)
     return DenseLayers(bottom, top, crosses(shape, mlp) if shape.ranks else (), _projections(shape, mlp))
 
 
 def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
-    """Return the layers of one MLP as views of the flat vector `mlp`, or of one that is like it."""
-    at = mlp_size(shape, "bottom") if part == "top" else 0
+    """Return the layers of one MLP as views of the flat vector `mlp`, or of a vector of the same layout."""
+    offset = mlp_size(shape, "bottom") if part == "top" else 0
     views = []
     for m, n in pairwise(shape.widths(part)):
-        views.append(Layer(mlp[at : at + n * m].reshape(n, m), mlp[at + n * m : at + n * m + n]))
-        at += n * m + n
+        views.append(Layer(mlp[offset : offset + n * m].reshape(n, m), mlp[offset + n * m : offset + n * m + n]))
+        offset += n * m + n
     return tuple(views)
 
 
 def crosses(shape: Shape, mlp: Singles) -> tuple[CrossLayer, ...]:
-    """Return the layers of the cross network as views of the flat vector `mlp`, or of one that is like it."""
-    at, width, views = mlp_size(shape), shape.features_width, list[CrossLayer]()
+    """Return the layers of the cross network as views of the flat vector `mlp`, or of a vector of the same layout."""
+    offset, width, views = mlp_size(shape), shape.features_width, list[CrossLayer]()
     for rank in shape.ranks:
         inner = rank or width
-        weight, bias, narrow = np.split(mlp[at : at + cross_parameters(width, (rank,))], [width * inner, width * (inner + 1)])
-        views.append(CrossLayer(weight.reshape(width, inner), bias, narrow.reshape(inner, width) if rank else None))
-        at += cross_parameters(width, (rank,))
+        weight, bias, down_weight = np.split(
+            mlp[offset : offset + cross_parameters(width, (rank,))], [width * inner, width * (inner + 1)]
+        )
+        views.append(CrossLayer(weight.reshape(width, inner), bias, down_weight.reshape(inner, width) if rank else None))
+        offset += cross_parameters(width, (rank,))
     return tuple(views)
 
 
 def _projections(shape: Shape, mlp: Singles) -> tuple[Singles, ...]:
     spans, views = shape.projected, list[Singles]()
-    at = mlp.size - projection_size(shape) if spans else 0
+    offset = mlp.size - projection_size(shape) if spans else 0
     for span in spans:
-        stop = at + span.tables * span.dim * shape.bottom[-1]
-        views.append(mlp[at:stop].reshape(span.tables, shape.bottom[-1], span.dim))
-        at = stop
+        stop = offset + span.tables * span.dim * shape.bottom[-1]
+        views.append(mlp[offset:stop].reshape(span.tables, shape.bottom[-1], span.dim))
+        offset = stop
     return tuple(views)
 
 
 def rows_at(weights: Weights, places: Sequence[Places]) -> tuple[RowBlock, ...]:
     """Return copies of the rows at some places of each block."""
-    return tuple(RowBlock(block.vectors[at], block.states[at]) for block, at in zip(weights.blocks, places, strict=True))
+    return tuple(
+        RowBlock(block.vectors[block_places], block.states[block_places])
+        for block, block_places in zip(weights.blocks, places, strict=True)
+    )
 
 
 def revert(weights: Weights, places: Sequence[Places], rows: Sequence[RowBlock]) -> None:
-    """Put old rows back at their places of each block, in place."""
-    for block, at, old in zip(weights.blocks, places, rows, strict=True):
-        block.vectors[at], block.states[at] = old
+    """Restore old rows at their places of each block, in place."""
+    for block, block_places, old_rows in zip(weights.blocks, places, rows, strict=True):
+        block.vectors[block_places], block.states[block_places] = old_rows
 
 
 def revert_mlp(weights: Weights, mlp: Singles, state: Singles) -> None:
-    """Put old MLPs (P,) and their old state (words * P,) back in place."""
+    """Restore old MLPs (P,) and their old state (words * P,), in place."""
     weights.mlp[:], weights.mlp_state[:] = mlp, state

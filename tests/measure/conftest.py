@@ -52,7 +52,7 @@ def figures(values: Mapping[str, float]) -> dict[str, MeasuredFigure]:
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[Path]]]:
     """Write the made-up machine's parts and take them; return what does so."""
     monkeypatch.setattr(catalog, "FOLDERS", catalog.FOLDERS[:1])
-    monkeypatch.setattr(known, "_known", OrderedDict())
+    monkeypatch.setattr(known, "_parts_by_key", OrderedDict())
 
     def write(
         curves: Mapping[str, LatencyPoints] = NO_CURVES,

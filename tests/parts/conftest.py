@@ -21,7 +21,7 @@ def shipped(name: str) -> str:
 def folder(tmp_path, monkeypatch):
     """A folder of parts that is not taken yet; `elsewhere()` is as a computer that knows none of them."""
     monkeypatch.setattr(catalog, "FOLDERS", (BUILT_IN,))
-    monkeypatch.setattr(known, "_known", OrderedDict())
+    monkeypatch.setattr(known, "_parts_by_key", OrderedDict())
 
     def put(name, text):
         path = tmp_path / "own" / f"{name}.toml"
@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
 
     def elsewhere(other: Path | None = None):
         catalog.FOLDERS = (BUILT_IN, *((other,) if other else ()))
-        known._known.clear()
+        known._parts_by_key.clear()
         memo.forget()
         catalog.look_again()
 

@@ -174,7 +174,7 @@ def test_a_hostile_part_is_refused_in_a_sentence_and_in_little_memory(text, sent
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8e6 and len(str(refused.value)) < 600
-    assert not known._known
+    assert not known._parts_by_key
 
 
 KNOB = {
@@ -277,4 +277,4 @@ def test_no_more_parts_are_known_than_some_thousands(folder, monkeypatch):
     gpu = loads(shipped("gpu/v100"))
     for number in range(5):
         read(f"part={text_of(gpu | {'title': f'GPU {number}'})}")
-    assert len(known._known) == 3
+    assert len(known._parts_by_key) == 3

@@ -88,7 +88,7 @@ def row_numbers_are_read_as_signed_32_bits(layout, record):
 @bug("protocol.write_rows", on="redo-checked-far", evidence="I2")
 def addresses_have_32_bits(media, layout, rows, values):
     span = layout.spans[0]
-    stored = protocol._stored(layout, span, rows, octets(values).reshape(rows.size, span.row_bytes))
+    stored = protocol._stored_rows(layout, span, rows, octets(values).reshape(rows.size, span.row_bytes))
     for row, value in zip(rows.tolist(), stored, strict=True):
         put(media, low(DATA + row * span.stride, 32), value)
 

@@ -1,4 +1,4 @@
-"""Files of parts: their `tables`, and those of one's own, known by their content, carried by links, stores and pickles.
+"""Files of parts: their `tables`, and the user's own parts, which links, stores and pickles carry by their content.
 
-A scenario names such a part as NAME~DIGEST, so that nothing that is remembered or kept by a scenario can be of another content.
+A scenario names an own part as NAME~DIGEST, so that a result that is kept for a scenario always belongs to this content.
 """

@@ -1,4 +1,4 @@
-"""The canonical text of a part's file: one TOML text for all files that say the same, and the digest of it."""
+"""The canonical text of a part's file, one TOML text for all files of equal content, and its digest."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,20 +7,24 @@ from typing import Any
 
 FIRST = ("title", "summary", "value", "low", "high", "unit", "confidence", "source", "note")
 BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-EXACT = 2.0**53  # below which a float says every whole number
+EXACT = 2.0**53  # below this a float holds every whole number
 
 
 def canonical(content: Mapping[str, Any]) -> str:
-    """Return the content of a part's file as TOML: keys in a fixed order, 48.0 as 48, nothing of layout or comments."""
-    lines = [f"{_key(key)} = {_value(content[key])}" for key in _ordered(content) if not isinstance(content[key], dict)]
+    """Return the content of a part's file as TOML: keys in a fixed order, 48.0 as 48, no layout, no comments."""
+    lines = [f"{_key(key)} = {_toml_text(content[key])}" for key in _ordered(content) if not isinstance(content[key], dict)]
     for key in _ordered(content):
         if isinstance(content[key], dict):
-            lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {_value(content[key][name])}" for name in _ordered(content[key]))]
+            lines += [
+                "",
+                f"[{_key(key)}]",
+                *(f"{_key(name)} = {_toml_text(content[key][name])}" for name in _ordered(content[key])),
+            ]
     return "\n".join(lines) + "\n"
 
 
 def digest(text: str) -> str:
-    """Return the 16 hex digits by which a canonical text is known."""
+    """Return the digest of a canonical text, 16 hex digits."""
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -36,16 +40,18 @@ def _string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
-    """Return a value as TOML writes it: tables within tables and lists on one line."""
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return str(int(value)) if abs(value) < EXACT and value == int(value) else repr(value)
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(value[key])}" for key in _ordered(value)) + " }" if value else "{}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+def _toml_text(content: Any) -> str:
+    """Return one TOML value as text, with tables within tables and lists on one line."""
+    if isinstance(content, str):
+        return _string(content)
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    if isinstance(content, float):
+        return str(int(content)) if abs(content) < EXACT and content == int(content) else repr(content)
+    if isinstance(content, dict):
+        return (
+            "{ " + ", ".join(f"{_key(key)} = {_toml_text(content[key])}" for key in _ordered(content)) + " }" if content else "{}"
+        )
+    if isinstance(content, list):
+        return "[" + ", ".join(map(_toml_text, content)) + "]"
+    return content.isoformat() if hasattr(content, "isoformat") else str(content)

@@ -1,7 +1,7 @@
-"""A part of one's own as text for links, stores and other processes: KIND:NAME:DIGEST:VALUES.
+"""A user's own part as text for links, stores and other processes: KIND:NAME:DIGEST:VALUES.
 
-VALUES are the canonical text, zlib and base64url. Text from outside is taken only as far as its digest proves it, in bounded
-memory, and no path is made of it.
+VALUES are the canonical text under zlib and base64url. Text from outside is accepted only if its digest is right, in bounded
+memory, and never becomes a path.
 """
 
 import re
@@ -25,53 +25,54 @@ AGAIN = "copy the link again, or ask its sender for the part's file."
 
 @lru_cache(maxsize=256)
 def written(part: OwnPart) -> str:
-    """Return a part as text; those that it uses are texts of their own."""
+    """Return a part as text; the parts that it uses have texts of their own."""
     packed = urlsafe_b64encode(zlib.compress(part.text.encode(), 9)).decode().rstrip("=")
     return f"{part.kind}:{part.name}:{part.digest}:{packed}"
 
 
 def read(text: str, kinds: Collection[str]) -> tuple[OwnPart, dict[str, Any]]:
-    """Return the part that a text carries, and its content, whose meaning is not checked; raises BadInput.
+    """Return the part that a text carries, and its parsed content, not yet checked.
 
-    Parts that it uses must be known already.
+    Raises BadInput.
+    Parts that this part uses must be known already.
     """
     match = WRITTEN.fullmatch(text)
     if not match or match[1] not in kinds:
         raise BadInput(f"part={text[:60]!r} is no part, which is KIND:NAME:DIGEST:VALUES; {AGAIN}")
-    kind, name, given, packed = match.groups()
-    where = f"The part {kind} {name}"
-    plain = _unpacked(where, packed)
-    if digest(plain) != given:
-        raise BadInput(f"{where} has the digest {digest(plain)} and says {given}; {AGAIN}")
+    kind, name, stated_digest, packed = match.groups()
+    part_label = f"The part {kind} {name}"
+    canonical_text = _unpacked(part_label, packed)
+    if digest(canonical_text) != stated_digest:
+        raise BadInput(f"{part_label} has the digest {digest(canonical_text)} and says {stated_digest}; {AGAIN}")
     try:
-        content = loads(plain)
-        same = canonical(content) == plain
+        content = loads(canonical_text)
+        is_canonical = canonical(content) == canonical_text
     except (ValueError, RecursionError):
-        raise BadInput(f"{where} is not valid TOML; {AGAIN}") from None
-    if not same:
-        raise BadInput(f"{where} is not written as links write parts; {AGAIN}")
-    return OwnPart(kind, name, given, plain, where, _used(where, content, kinds)), content
+        raise BadInput(f"{part_label} is not valid TOML; {AGAIN}") from None
+    if not is_canonical:
+        raise BadInput(f"{part_label} is not written as links write parts; {AGAIN}")
+    return OwnPart(kind, name, stated_digest, canonical_text, part_label, _named_parts(part_label, content, kinds)), content
 
 
-def _unpacked(where: str, packed: str) -> str:
+def _unpacked(part_label: str, packed: str) -> str:
     """Return the text under zlib and base64url, of at most MOST_TEXT bytes; raises BadInput."""
     unpacking = zlib.decompressobj()
     try:
-        plain = unpacking.decompress(urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), MOST_TEXT + 1)
-        if len(plain) > MOST_TEXT:
-            raise BadInput(f"{where} is longer than {count(MOST_TEXT)} bytes, and a part takes a few thousand; {AGAIN}")
+        text_bytes = unpacking.decompress(urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), MOST_TEXT + 1)
+        if len(text_bytes) > MOST_TEXT:
+            raise BadInput(f"{part_label} is longer than {count(MOST_TEXT)} bytes, and a part takes a few thousand; {AGAIN}")
         if not unpacking.eof or unpacking.unused_data:
             raise ValueError("cut off, or with more behind it")
-        return plain.decode()
+        return text_bytes.decode()
     except (ValueError, zlib.error):
-        raise BadInput(f"{where} is damaged; {AGAIN}") from None
+        raise BadInput(f"{part_label} is damaged; {AGAIN}") from None
 
 
-def _used(where: str, content: dict[str, Any], kinds: Collection[str]) -> tuple[OwnPart, ...]:
-    """Return the parts of one's own that a content names; raises BadInput where one is not known."""
-    named = [(kind, name) for kind, name in content.items() if kind in kinds and isinstance(name, str) and BETWEEN in name]
-    found = [(kind, name, known.find((kind,), name)) for kind, name in named]
-    for kind, name, part in found:
+def _named_parts(part_label: str, content: dict[str, Any], kinds: Collection[str]) -> tuple[OwnPart, ...]:
+    """Return the own parts that a content names; raises BadInput if one is not known."""
+    references = [(kind, name) for kind, name in content.items() if kind in kinds and isinstance(name, str) and BETWEEN in name]
+    named_parts = [(kind, name, known.find((kind,), name)) for kind, name in references]
+    for kind, name, part in named_parts:
         if part is None:
-            raise BadInput(f"{where} uses the {kind} {name[:60]!r}, which does not come before it; {AGAIN}")
-    return tuple(part for _, _, part in found if part)
+            raise BadInput(f"{part_label} uses the {kind} {name[:60]!r}, which does not come before it; {AGAIN}")
+    return tuple(part for _, _, part in named_parts if part)

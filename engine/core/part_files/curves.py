@@ -1,4 +1,4 @@
-"""A curve in a part's file: its latency at shares of its bandwidth, as somebody measured it."""
+"""A curve in a part's file: the measured latency at shares of the part's bandwidth."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,7 +14,10 @@ NEEDED = ("loads", "latencies", "unit", "confidence", "source")
 
 
 class LatencyPoints(NamedTuple):
-    """Latencies in ns at so many loads, shares of the bandwidth that rise; between them they are joined by lines."""
+    """Latencies [ns] at rising loads, which are shares of the bandwidth.
+
+    Straight lines join the points.
+    """
 
     loads: tuple[float, ...]
     latencies: tuple[float, ...]
@@ -23,7 +26,7 @@ class LatencyPoints(NamedTuple):
 
     @property
     def times(self) -> tuple[tuple[float, float], ...]:
-        """The loads, each with how many times the first one's latency it has."""
+        """The loads, each with its latency as a multiple of the first latency."""
         return tuple((load, latency / self.latencies[0]) for load, latency in zip(self.loads, self.latencies, strict=True))
 
 
@@ -32,23 +35,23 @@ def curve(path: Path | str, table: Any) -> LatencyPoints:
     known_keys(path, CURVE, table, (*NEEDED, "note"), NEEDED)
     if table["unit"] != "ns":
         refuse(path, f"gives {CURVE} in {table['unit']!r:.40}, but it is taken in 'ns'; convert it.")
-    loads, latencies = (_numbers(path, key, table[key], most) for key, most in (("loads", 1.0), ("latencies", MOST)))
+    loads, latencies = (_numbers(path, key, table[key], limit) for key, limit in (("loads", 1.0), ("latencies", MOST)))
     if len(loads) != len(latencies):
         refuse(path, f"gives {len(loads)} loads and {len(latencies)} latencies of {CURVE}; give one latency for each load.")
-    if any(after <= before for before, after in pairwise(loads)):
+    if any(next_load <= load for load, next_load in pairwise(loads)):
         refuse(path, f"gives {CURVE}.loads that do not rise; sort them, and give each once.")
     if not latencies[0]:
         refuse(path, f"gives {CURVE}.latencies that begin at 0; write what an access takes at the first load.")
     in_flight = [load * latency for load, latency in zip(loads, latencies, strict=True)]
-    if any(after <= before for before, after in pairwise(in_flight)):
+    if any(next_accesses <= accesses for accesses, next_accesses in pairwise(in_flight)):
         refuse(path, f"gives {CURVE} where a higher load has fewer accesses under way; leave that point out.")
     return LatencyPoints(loads, latencies, *confidence_and_source(path, CURVE, table))
 
 
-def _numbers(path: Path | str, key: str, listed: Any, most: float) -> tuple[float, ...]:
-    """Return a list of two numbers or more, from 0 to `most`."""
-    numbers: Sequence[Any] = listed if isinstance(listed, list) else ()
-    valid = [isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one <= most for one in numbers]
+def _numbers(path: Path | str, key: str, number_list: Any, limit: float) -> tuple[float, ...]:
+    """Return a list of two numbers or more, from 0 to `limit`; raises BadFile."""
+    numbers: Sequence[Any] = number_list if isinstance(number_list, list) else ()
+    valid = [isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= limit for number in numbers]
     if len(valid) < 2 or not all(valid):
-        refuse(path, f"gives {CURVE}.{key} = {listed!r:.60}; write two numbers or more, each from 0 to {exact(most)}.")
-    return tuple(float(one) for one in numbers)
+        refuse(path, f"gives {CURVE}.{key} = {number_list!r:.60}; write two numbers or more, each from 0 to {exact(limit)}.")
+    return tuple(float(number) for number in numbers)

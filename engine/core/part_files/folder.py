@@ -1,6 +1,6 @@
-"""A folder of one's own parts, DIR/KIND/NAME.toml, as it was when it was last looked at.
+"""A user's folder of own parts, DIR/KIND/NAME.toml, as of the last look at its files.
 
-A look reads the files that are new or changed. A file that cannot be used is left out, and its refusal kept.
+A look reads the folder anew if a file has changed. A file that cannot be used is left out, and its refusal is kept.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,12 +26,12 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shelf:
-    """What the package has itself.
+    """The parts that the package ships.
 
-    kinds: its kinds of parts.
-    together: those that one knob chooses among, by any of them.
-    files: the file of each part by name, of all kinds that stand together with one.
-    check: raises BadFile where a content is no part of a kind; where the part stands is for its sentence.
+    kinds: the kinds of parts.
+    together: the kinds that the same knob chooses among, by any of these kinds.
+    files: the file of each part by name, of all kinds that share the knob of a kind.
+    check: raises BadFile if a content is no part of a kind; the path is for the sentence.
     """
 
     kinds: tuple[str, ...]
@@ -42,9 +42,13 @@ class Shelf:
 
 @dataclass(frozen=True, eq=False)
 class PartsFolder:
-    """The parts of a folder by kind and name, its files with their states, and what is left out.
+    """The parts of a folder, and the refusals of its other files.
 
-    `refused` are the refusals of files that can be no part, `misplaced` those of what lies where no part can.
+    path: the folder, None for no folder.
+    states: its files with their states at the last look.
+    parts: the parts by kind and name.
+    refused: the refusals of files that are no valid part, by kind and name.
+    misplaced: the refusals of files that lie where no part can.
     """
 
     path: Path | None = None
@@ -55,35 +59,40 @@ class PartsFolder:
 
     @property
     def refusals(self) -> tuple[BadFile, ...]:
-        """All that is left out, and why."""
+        """The refusals of all files that are left out."""
         return (*self.misplaced, *self.refused.values())
 
     @cached_property
     def by_kind(self) -> Mapping[str, tuple[str, ...]]:
         """The names of the parts of each kind, sorted."""
         kinds = {kind for kind, _ in self.parts}
-        return {kind: tuple(sorted(name for of, name in self.parts if of == kind)) for kind in kinds}
+        return {kind: tuple(sorted(name for part_kind, name in self.parts if part_kind == kind)) for kind in kinds}
 
 
 NO_FOLDER = PartsFolder()
 
 
-def look(path: Path, shelf: Shelf, before: PartsFolder = NO_FOLDER) -> PartsFolder:
-    """Return the folder as it is now: the very one that it was before, if no file has changed; its parts become known."""
+def look(path: Path, shelf: Shelf, last_look: PartsFolder = NO_FOLDER) -> PartsFolder:
+    """Return the folder as it is now, or `last_look` itself if no file has changed.
+
+    Its parts become known.
+    """
     files, misplaced = _files(path, shelf.kinds)
     states: dict[Path, FileState] = {}
     for file in files.values():
-        with suppress(OSError):  # it has just gone
+        with suppress(OSError):  # the file has just been removed
             states[file] = file_state(file)
-    same = before.path == path and before.states == states and list(map(str, before.misplaced)) == list(map(str, misplaced))
-    found = before if same else _Reading(files, shelf).folder(path, states, tuple(misplaced))
-    known.add(found.parts.values())
-    return found
+    is_unchanged = (
+        last_look.path == path and last_look.states == states and list(map(str, last_look.misplaced)) == list(map(str, misplaced))
+    )
+    folder = last_look if is_unchanged else _Reading(files, shelf).folder(path, states, tuple(misplaced))
+    known.add(folder.parts.values())
+    return folder
 
 
 def _files(path: Path, kinds: tuple[str, ...]) -> tuple[dict[Key, Path], list[BadFile]]:
-    """Return the files of a folder by kind and name, and the refusals of what lies where no part can."""
-    found: dict[Key, Path] = {}
+    """Return the files of a folder by kind and name, and the refusals of files where no part can lie."""
+    files_by_key: dict[Key, Path] = {}
     misplaced = []
     try:
         for folder in sorted(path.iterdir()):
@@ -95,16 +104,18 @@ def _files(path: Path, kinds: tuple[str, ...]) -> tuple[dict[Key, Path], list[Ba
             if files and folder.name not in kinds:
                 misplaced.append(BadFile(f"{folder} is no kind of part; {nearest(folder.name, kinds)}"))
             else:
-                found |= {(folder.name, file.stem): file for file in files}
+                files_by_key |= {(folder.name, file.stem): file for file in files}
     except OSError as error:
         misplaced = [BadFile(f"{path} cannot be read as a folder of parts: {error.strerror}; give a folder that you may read.")]
-    if len(found) > MOST_FILES:
-        return {}, [BadFile(f"{path} has {count(len(found))} parts; at most {MOST_FILES} can be used: move some elsewhere.")]
-    return found, misplaced
+    if len(files_by_key) > MOST_FILES:
+        return {}, [
+            BadFile(f"{path} has {count(len(files_by_key))} parts; at most {MOST_FILES} can be used: move some elsewhere.")
+        ]
+    return files_by_key, misplaced
 
 
 class _Reading:
-    """One reading of all files: a part is read after those that it names."""
+    """One reading of all files: a part is read after the parts that it names."""
 
     def __init__(self, files: Mapping[Key, Path], shelf: Shelf) -> None:
         self.files, self.shelf = files, shelf
@@ -119,7 +130,7 @@ class _Reading:
         return PartsFolder(path, states, self.parts, self.refused, misplaced)
 
     def _part(self, key: Key) -> OwnPart | None:
-        """Return a part, None where its file is refused."""
+        """Return a part, None if its file is refused."""
         if key not in self.parts and key not in self.refused:
             self.open.append(key)
             try:
@@ -134,19 +145,21 @@ class _Reading:
         path = self.files[kind, name]
         if not NAME.fullmatch(name):
             raise BadFile(f"{path} cannot name a part; a name is of at most 40 small letters, digits, '.' and '-'.")
-        together = self.shelf.together(kind)
-        twins = [self.files[of, name] for of in together if of != kind and (of, name) in self.files]
-        if ours := self.shelf.files(kind).get(name, *twins[:1]):
-            raise BadFile(f"{path} has the name of a part in {ours}; give the file another name.")
+        knob_kinds = self.shelf.together(kind)
+        twins = [self.files[knob_kind, name] for knob_kind in knob_kinds if knob_kind != kind and (knob_kind, name) in self.files]
+        if shipped_path := self.shelf.files(kind).get(name, *twins[:1]):
+            raise BadFile(f"{path} has the name of a part in {shipped_path}; give the file another name.")
         content = parsed(path)
         uses = []
-        for used, wanted in content.items():
-            if used in self.shelf.kinds and isinstance(wanted, str):
-                if BETWEEN in wanted:
-                    raise BadFile(f"{path} names the {used} {wanted!r}; write the name alone, without what follows {BETWEEN}.")
-                if (used, wanted) in self.files:
-                    uses.append(self._used(path, (used, wanted)))
-                    content[used] = uses[-1].reference
+        for used_kind, used_name in content.items():
+            if used_kind in self.shelf.kinds and isinstance(used_name, str):
+                if BETWEEN in used_name:
+                    raise BadFile(
+                        f"{path} names the {used_kind} {used_name!r}; write the name alone, without what follows {BETWEEN}."
+                    )
+                if (used_kind, used_name) in self.files:
+                    uses.append(self._used(path, (used_kind, used_name)))
+                    content[used_kind] = uses[-1].reference
         self.shelf.check(kind, path, content)
         text = canonical(content)
         if len(text.encode()) > MOST_TEXT:
@@ -156,13 +169,13 @@ class _Reading:
     def _used(self, path: Path, key: Key) -> OwnPart:
         if key in self.open:
             raise BadFile(f"{path} names the {key[0]} {key[1]!r}, which names it in turn; leave one of them out.")
-        if (found := self._part(key)) is None:
+        if (part := self._part(key)) is None:
             raise BadFile(f"{path} names the {key[0]} {key[1]!r}, whose own file cannot be used; correct {self.files[key]}.")
-        return found
+        return part
 
 
 def parsed(path: Path) -> Table:
-    """Return what a file of one's own says; raises BadFile."""
+    """Return the content of a user's file; raises BadFile."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadFile(f"{path} is longer than {count(MOST_BYTES)} bytes; a part takes a few thousand.")

@@ -1,4 +1,4 @@
-"""The use of a folder of one's own, and of the parts that a text carries, with all checks of the catalogue."""
+"""The use of a user's folder of parts, and of the parts that texts carry, with all checks of the catalogue."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,33 +13,36 @@ MOST_CARRIED = 32
 
 
 def use(path: Path | None) -> None:
-    """Take the parts of a folder from now on, of none with None; raises BadFile where one of its files cannot be used."""
-    before = catalog.FOLDERS
+    """Use the parts of a folder from now on, or of none with None.
+
+    Raises BadFile if one of its files cannot be used.
+    """
+    folders = catalog.FOLDERS
     catalog.FOLDERS = (catalog.FOLDERS[0], *((path.absolute(),) if path else ()))
     try:
         look()
     except BadFile:
-        catalog.FOLDERS = before
+        catalog.FOLDERS = folders
         raise
 
 
 def follow(path: Path | None) -> None:
-    """Take the parts of a folder as another process does, but for files that cannot be used."""
+    """Use the parts of a folder as another process does, without the files that cannot be used."""
     catalog.FOLDERS = (catalog.FOLDERS[0], *((path,) if path else ()))
     catalog.look_again()
 
 
 def look() -> None:
-    """Notice which files have changed; raises BadFile where one cannot be used."""
+    """Read changed files of the folder; raises BadFile if a file cannot be used."""
     for refusal in catalog.look_again().refusals:
         raise refusal
 
 
 def changed(parts: Iterable[OwnPart]) -> Iterator[str]:
-    """Yield a sentence for each part that was read from a file which now says something else."""
+    """Yield a sentence for each part whose file has changed since it was read."""
     for part in parts:
-        now = catalog.own_folder().parts.get((part.kind, part.name))
-        if now and now.where == part.where and now.digest != part.digest:
+        folder_part = catalog.own_folder().parts.get((part.kind, part.name))
+        if folder_part and folder_part.where == part.where and folder_part.digest != part.digest:
             yield (
                 f"This scenario has the {part.kind} {part.name} as it was when it was chosen; {part.where} has changed since. "
                 f"Choose {part.name} again to take the file as it is now."
@@ -48,8 +51,11 @@ def changed(parts: Iterable[OwnPart]) -> Iterator[str]:
 
 @contextmanager
 def used(path: Path | None) -> Iterator[None]:
-    """Take the parts of a folder in the block; with None what was taken before, looked at anew. Raises BadFile."""
-    before = catalog.FOLDERS
+    """Use the parts of a folder in the block.
+
+    With None the present folder is read anew. Raises BadFile.
+    """
+    folders = catalog.FOLDERS
     try:
         if path:
             use(path)
@@ -57,26 +63,29 @@ def used(path: Path | None) -> Iterator[None]:
             look()
         yield
     finally:
-        catalog.FOLDERS = before
+        catalog.FOLDERS = folders
 
 
-def accept(texts: Iterable[str], most: int = MOST_CARRIED) -> tuple[OwnPart, ...]:
-    """Make the parts that texts carry known, and return them; raises BadInput where one is not what it says, or no part."""
-    found: list[OwnPart] = []
+def accept(texts: Iterable[str], limit: int = MOST_CARRIED) -> tuple[OwnPart, ...]:
+    """Make the parts that texts carry known, and return the parts.
+
+    Raises BadInput if a text is no valid part.
+    """
+    parts: list[OwnPart] = []
     for text in texts:
-        if len(found) == most:
-            raise BadInput(f"More than {most} parts are carried (part=); leave some out.")
+        if len(parts) == limit:
+            raise BadInput(f"More than {limit} parts are carried (part=); leave some out.")
         part, content = carried.read(text, catalog.kinds())
         try:
             catalog.check_part(part.kind, part.where, content)
         except BadFile as error:
             raise BadInput(str(error)) from None
         known.add((part,))
-        found.append(part)
-    return tuple(found)
+        parts.append(part)
+    return tuple(parts)
 
 
 def carry(parts: Iterable[OwnPart]) -> list[str]:
-    """Return parts as texts, each behind those that it uses, none twice."""
-    every = dict.fromkeys(one for part in parts for one in part.whole)
-    return [carried.written(part) for part in every]
+    """Return parts as texts, each after the parts that it uses, none twice."""
+    ordered_parts = dict.fromkeys(carried_part for part in parts for carried_part in part.whole)
+    return [carried.written(part) for part in ordered_parts]

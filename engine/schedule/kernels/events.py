@@ -1,8 +1,8 @@
 """The event-driven schedule of a repeated task graph, with one pending completion per server.
 
-Foreground tasks are served by (ready time, batch, position) and never interrupted. Background tasks use
-what is left and yield at once. A rolling log comes last, and only while its gate task runs or somebody waits.
-At any instant everything that ends does so first, then every server chooses what it serves next.
+Foreground tasks are served by (ready time, batch, position) and never interrupted. Background tasks use the remaining time
+and yield at once. A rolling log comes last, and only while its gate task runs or a task waits for the log. At any instant all
+completions come first; then every server selects its next task.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from ...core.jit import inner, shared
 from .template import ACTIVE, ASKED, FIRST, GATE_ON, NEWEST, NOBODY, OVERFLOW, READY, WAITING, ScheduleState, Template
 
-BITS = 62  # servers that ASKED tells apart; of more, one may be asked in vain
+BITS = 62  # servers with a bit of their own in ASKED; with more servers some are dispatched in vain
 
 
 @inner
@@ -28,35 +28,41 @@ def _push(state: ScheduleState, line: int, flat: int) -> None:
 
 @inner
 def _pop(state: ScheduleState, line: int) -> Any:
-    """Take the queue's task that was ready first; ties go to the earlier batch, then position."""
-    best = 0
+    """Take the task of the queue that was ready first.
+
+    Ties go to the earlier batch, then to the earlier position.
+    """
+    earliest = 0
     for i in range(1, state.queued[line]):
-        a, b = state.queue[line, i], state.queue[line, best]
+        a, b = state.queue[line, i], state.queue[line, earliest]
         ready_a, ready_b = state.tasks[a].ready, state.tasks[b].ready
         if ready_a < ready_b or (ready_a == ready_b and a < b):
-            best = i
-    flat = state.queue[line, best]
+            earliest = i
+    flat = state.queue[line, earliest]
     state.queued[line] -= 1
-    state.queue[line, best] = state.queue[line, state.queued[line]]
+    state.queue[line, earliest] = state.queue[line, state.queued[line]]
     return flat
 
 
 @inner
-def _release(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, now: float) -> None:
-    """Let the tasks go on that wait for task k of a batch; `cause` is what they will name as theirs."""
+def _release(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, clock: float) -> None:
+    """Release the followers of task k of a batch.
+
+    `cause` is the flat index of the task after which they start.
+    """
     task = graph.tasks[k]
     for i in range(task.same, task.stop if batch + 1 < len(state.stale) else task.next):
-        after, follower = batch + (i >= task.next), graph.followers[i]
-        run = state.tasks[after * len(graph.tasks) + follower]
+        follower_batch, follower = batch + (i >= task.next), graph.followers[i]
+        run = state.tasks[follower_batch * len(graph.tasks) + follower]
         run.waits -= 1
         if run.waits == 0:
-            _make_ready(graph, state, after, follower, cause, now)
+            _make_ready(graph, state, follower_batch, follower, cause, clock)
 
 
 @inner
-def _make_ready(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, now: float) -> None:
+def _make_ready(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, clock: float) -> None:
     flat, task = batch * len(graph.tasks) + k, graph.tasks[k]
-    state.tasks[flat].ready, state.tasks[flat].cause = now, cause
+    state.tasks[flat].ready, state.tasks[flat].cause = clock, cause
     if k == graph.roll:
         state.roll[READY], state.roll[WAITING] = batch, batch
         if state.roll[ACTIVE] < 0:
@@ -66,55 +72,55 @@ def _make_ready(graph: Template, state: ScheduleState, batch: int, k: int, cause
 
 
 @shared
-def _let_waiting_go(graph: Template, state: ScheduleState, now: float) -> bool:
-    """Release the batch that waits for the rolling log, once the newest complete log is young enough."""
+def _let_waiting_go(graph: Template, state: ScheduleState, clock: float) -> bool:
+    """Release the batch that waits for the rolling log if the newest complete log is recent enough; return if it did."""
     batch, newest, width = state.roll[WAITING], state.roll[NEWEST], len(graph.tasks)
     if batch < 0 or newest < batch - graph.bound:
         return False
     state.roll[WAITING] = -1
     state.stale[batch] = batch - newest
     run = state.tasks[batch * width + graph.roll]
-    _release(graph, state, batch, graph.roll, newest * width + graph.roll if run.ready < now else run.cause, now)
+    _release(graph, state, batch, graph.roll, newest * width + graph.roll if run.ready < clock else run.cause, clock)
     return True
 
 
 @inner
-def _complete_log(graph: Template, state: ScheduleState, now: float) -> None:
+def _complete_log(graph: Template, state: ScheduleState, clock: float) -> None:
     batch, newest, width = state.roll[ACTIVE], state.roll[READY], len(graph.tasks)
-    state.tasks[batch * width + graph.roll].end = now
+    state.tasks[batch * width + graph.roll].end = clock
     state.roll[NEWEST], state.roll[ACTIVE] = batch, -1
     if newest > batch and (state.roll[WAITING] >= 0 or np.isnan(state.tasks[newest * width + graph.gate].end)):
         state.roll[ACTIVE] = newest
 
 
 @inner
-def _suspend(graph: Template, state: ScheduleState, server: int, now: float) -> None:
+def _suspend(graph: Template, state: ScheduleState, server: int, clock: float) -> None:
     lane = state.servers[server]
     flat, lane.running = lane.running, -1
-    state.tasks[flat].left -= now - lane.since
+    state.tasks[flat].left -= clock - lane.since
     if flat % len(graph.tasks) != graph.roll:
         _push(state, server * 2 + 1, flat)
 
 
 @inner
-def _begin(graph: Template, state: ScheduleState, server: int, flat: int, now: float) -> None:
+def _start_task(graph: Template, state: ScheduleState, server: int, flat: int, clock: float) -> None:
     k, run, lane = flat % len(graph.tasks), state.tasks[flat], state.servers[server]
     if np.isnan(run.start):
-        run.start = now
-        if run.ready < now and lane.last >= 0 and k != graph.roll:
+        run.start = clock
+        if run.ready < clock and lane.last >= 0 and k != graph.roll:
             run.cause = lane.last
     if k == graph.gate:
         state.roll[GATE_ON] = 1
-    lane.running, lane.since, lane.finish = flat, now, now + run.left
+    lane.running, lane.since, lane.finish = flat, clock, clock + run.left
 
 
 @inner
-def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) -> None:
-    """Choose what the server does next."""
+def _dispatch(graph: Template, state: ScheduleState, server: int, clock: float) -> None:
+    """Select the server's next task, and suspend a background task that must yield."""
     width, flat = len(graph.tasks), state.servers[server].running
-    others = state.queued[server * 2] + (state.queued[server * 2 + 1] if flat < 0 else 0)
-    if others == 0 and (graph.roll < 0 or graph.tasks[graph.roll].server != server):
-        return  # nobody asks for the server who could have it
+    num_waiting = state.queued[server * 2] + (state.queued[server * 2 + 1] if flat < 0 else 0)
+    if num_waiting == 0 and (graph.roll < 0 or graph.tasks[graph.roll].server != server):
+        return  # no task that may run waits for the server
     rolling = flat >= 0 and flat % width == graph.roll
     if flat >= 0 and not rolling and not graph.tasks[flat % width].background:
         return
@@ -125,38 +131,41 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) ->
     goes_on = graph.roll >= 0 and graph.tasks[graph.roll].server == server and state.roll[ACTIVE] >= 0
     goes_on = goes_on and (state.roll[GATE_ON] == 1 or state.roll[WAITING] >= 0)
     if flat >= 0 and (line >= 0 or (rolling and not goes_on)):
-        _suspend(graph, state, server, now)
+        _suspend(graph, state, server, clock)
     if line >= 0 or (flat < 0 and goes_on):
-        chosen = _pop(state, line) if line >= 0 else state.roll[ACTIVE] * width + graph.roll
-        _begin(graph, state, server, chosen, now)
+        next_task = _pop(state, line) if line >= 0 else state.roll[ACTIVE] * width + graph.roll
+        _start_task(graph, state, server, next_task, clock)
 
 
 @inner
-def _settle(graph: Template, state: ScheduleState, now: float) -> None:
-    while graph.roll >= 0 and _let_waiting_go(graph, state, now):
+def _settle(graph: Template, state: ScheduleState, clock: float) -> None:
+    while graph.roll >= 0 and _let_waiting_go(graph, state, clock):
         pass
     servers_to_choose, state.roll[ASKED] = state.roll[ASKED], 0
     for server in range(graph.servers):
         if servers_to_choose >> server % BITS & 1:
-            _dispatch(graph, state, server, now)
-    if graph.roll >= 0:  # of all choices of a server only whether the gate task runs opens another's, the log's
-        _dispatch(graph, state, graph.tasks[graph.roll].server, now)
+            _dispatch(graph, state, server, clock)
+    if graph.roll >= 0:  # a started or ended gate task changes what the log's server may run
+        _dispatch(graph, state, graph.tasks[graph.roll].server, clock)
 
 
 @inner
-def _finish(graph: Template, state: ScheduleState, server: int, now: float) -> int:
-    """Complete what runs on the server; returns how many of the counted tasks that was."""
+def _finish(graph: Template, state: ScheduleState, server: int, clock: float) -> int:
+    """Complete the server's task.
+
+    Return 1, or 0 for a rolling log, which is not counted.
+    """
     lane, width = state.servers[server], len(graph.tasks)
     flat, lane.running = lane.running, -1
     lane.last = flat
     state.roll[ASKED] |= 1 << server % BITS
     if flat % width == graph.roll:
-        _complete_log(graph, state, now)
+        _complete_log(graph, state, clock)
         return 0
-    state.tasks[flat].end = now
+    state.tasks[flat].end = clock
     if flat % width == graph.gate:
         state.roll[GATE_ON] = 0
-    _release(graph, state, flat // width, flat % width, flat, now)
+    _release(graph, state, flat // width, flat % width, flat, clock)
     return 1
 
 
@@ -181,33 +190,36 @@ def _open(graph: Template, state: ScheduleState) -> None:
 
 @inner
 def _run_apart(graph: Template, state: ScheduleState, k: int) -> None:
-    """Run a task of all batches one after the other: it may be any number of batches ahead of the others."""
-    before: Any = NOBODY
-    now = 0.0
+    """Run the task of all batches in a row: it may be any number of batches ahead of other tasks."""
+    predecessor: Any = NOBODY
+    clock = 0.0
     for flat in range(k, len(state.tasks), len(graph.tasks)):
         run = state.tasks[flat]
-        run.start, run.ready, run.end, run.cause, run.waits = now, now, now + run.left, before, 0
-        before, now = flat, run.end
+        run.start, run.ready, run.end, run.cause, run.waits = clock, clock, clock + run.left, predecessor, 0
+        predecessor, clock = flat, run.end
 
 
 @inner
 def advance(graph: Template, state: ScheduleState) -> int:
-    """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
-    batches, counted = len(state.stale), len(graph.tasks) - (graph.roll >= 0)
+    """Run the schedule to its end.
+
+    Returns 0, 1 for a deadlock or 2 for too many ready tasks.
+    """
+    batches, counted_tasks = len(state.stale), len(graph.tasks) - (graph.roll >= 0)
     for k in range(len(graph.tasks)):
-        counted -= graph.tasks[k].apart
-    unfinished, now = batches * counted, 0.0
+        counted_tasks -= graph.tasks[k].apart
+    unfinished, clock = batches * counted_tasks, 0.0
     _open(graph, state)
     while True:
-        _settle(graph, state, now)
+        _settle(graph, state, clock)
         if state.roll[OVERFLOW]:
             return 2
         if unfinished == 0:
             return 0
-        now = _next_completion(state)
-        if now == np.inf:
+        clock = _next_completion(state)
+        if clock == np.inf:
             return 1
         for server in range(graph.servers):
             lane = state.servers[server]
-            if lane.running >= 0 and lane.finish == now:
-                unfinished -= _finish(graph, state, server, now)
+            if lane.running >= 0 and lane.finish == clock:
+                unfinished -= _finish(graph, state, server, clock)

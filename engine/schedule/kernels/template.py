@@ -1,4 +1,4 @@
-"""The arrays of the schedule: a batch's tasks, the state that changes while it advances, and the critical path through it."""
+"""The arrays of the schedule: a batch's tasks, the state of the event loop, and the critical path."""
 
 from typing import NamedTuple
 
@@ -9,10 +9,10 @@ from ...core.jit import inner
 
 QUEUE = 256
 # Slots of ScheduleState.roll: the log being written, the newest complete one, the newest batch whose log could start,
-# whether the gate task runs, the batch that waits for a log, whether a queue has overflown, and servers that have to choose.
+# whether the gate task runs, the batch that waits for a log, whether a queue has overflown, and servers to dispatch, as bits.
 ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW, ASKED = range(7)
-FIRST, NOBODY = np.int64(0), np.int64(-1)  # a batch and a cause: as bare numbers they would be types of their own
-SECONDS, ENERGY, STORED = range(3)  # of what is taken
+FIRST, NOBODY = np.int64(0), np.int64(-1)  # the first batch, and no cause; typed, since kernels compile literals apart
+SECONDS, ENERGY, STORED = range(3)  # kinds of costs
 
 
 def dtype(fields: str) -> np.dtype[np.void]:
@@ -20,16 +20,23 @@ def dtype(fields: str) -> np.dtype[np.void]:
     return np.dtype([(name, kind) for name, kind in (field.split() for field in fields.split(", "))], align=True)
 
 
-# A task in every batch: its server, whether it is background work, or `apart`; for how many tasks it waits in the first batch and
-# in others; of the `followers`, those from `same` to `next` wait for it in its own batch, those up to `stop` in the next one.
+# A task of every batch: server, background or `apart` (runs ahead alone), numbers of predecessors in the first and other batches.
+# Its followers of the same batch are `followers[same:next]`, those of the next batch `followers[next:stop]`.
 TASK = dtype("server i8, background ?, apart ?, first_needs i8, needs i8, same i8, next i8, stop i8")
-# A task of one batch: its seconds, the flat index (batch * K + task) of what it started after, and for how many it waits.
+# A task of one batch: its seconds, the flat index (batch * K + task) of its cause, and its open predecessors.
 RUN = dtype("start f8, end f8, ready f8, left f8, cause i4, waits i4")
 SERVER = dtype("running i8, last i8, finish f8, since f8")  # the first two are flat indices
 
 
 class Template(NamedTuple):
-    """A batch's tasks as arrays, `tasks` (K,) of dtype TASK, for so many `batches`."""
+    """A batch's K tasks as arrays.
+
+    batches: the number of batches.
+    tasks: (K,) of dtype TASK.
+    followers: the tasks that wait for each task, in the ranges that TASK names.
+    roll, gate, bound: the rolling log's task, its gate task, and its bound in batches; -1, -1 and 0 without a rolling log.
+    servers: the number of servers.
+    """
 
     batches: int
     tasks: Records
@@ -41,7 +48,7 @@ class Template(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """The batches after number `first` up to `last`: in the run that they are to show there are so many `times` more of them."""
+    """The batches after number `first` up to `last`, which the represented run repeats `times` more."""
 
     first: int
     last: int
@@ -52,10 +59,14 @@ ONCE = Stretch(0, 0, 0.0)
 
 
 class ScheduleState(NamedTuple):
-    """Everything that changes while the schedule advances: `tasks` (N * K,) of dtype RUN, `servers` (S,) of SERVER.
+    """The state of the event loop.
 
-    Two queues a server, foreground and background, hold flat indices; `stale` (N,) is the log's age at a commit, in batches,
-    `log_seconds` (N,) what the rolling log of each batch takes.
+    tasks: (N * K,) of dtype RUN.
+    servers: (S,) of dtype SERVER.
+    stale: the log's age at the commit of each batch [batches], (N,).
+    log_seconds: the seconds of each batch's rolling log, (N,).
+    queue, queued: the flat indices in two queues a server, foreground and background, and the length of each queue.
+    roll: the slots of the rolling log, see above.
     """
 
     tasks: Records
@@ -68,9 +79,12 @@ class ScheduleState(NamedTuple):
 
 
 class Accounts(NamedTuple):
-    """Where what each of D demands takes is entered: its task, device and cell of the breakdown.
+    """The accounts of D demands.
 
-    Work `beside` keeps its device no busier; `other` is the cell of each device's idle power, and there are so many `cells`.
+    task, device, cell: the task, the device and the breakdown's cell of each demand, (D,).
+    beside: True for work that does not count as its device's busy time, (D,).
+    other: the cell of each device's idle power, (V,).
+    cells: the number of cells.
     """
 
     task: Ints
@@ -82,10 +96,12 @@ class Accounts(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What P machines take for D demands: `column` (3, D, P) says in which column of `costs` (R, C) it stands, by kind of batch.
+    """The costs of D demands on P machines.
 
-    First are seconds, then joules by amounts, then bytes stored by persistent memory's media. `written` (R, D) are the bytes
-    that training stores; watts are (V, P).
+    column: the column in `costs` of each cost, (3, D, P): seconds, joules by amounts, bytes stored by persistent memory's media.
+    costs: (R, C), by kind of batch.
+    written: the bytes that training stores, (R, D).
+    busy_watts, idle_watts: power by device, (V, P).
     """
 
     column: Ints
@@ -94,16 +110,24 @@ class Taken(NamedTuple):
     busy_watts: Floats
     idle_watts: Floats
 
-    def of(self, some: Ints) -> "Taken":
-        """Return what some of the machines take; `take` keeps the layout that kernels are compiled for."""
-        column, watts = self.column.take(some, axis=2), (each.take(some, axis=1) for each in self[3:])
+    def of(self, machines: Ints) -> "Taken":
+        """Return the costs on some of the machines.
+
+        `take` keeps the layout that kernels are compiled for.
+        """
+        column, watts = self.column.take(machines, axis=2), (device_watts.take(machines, axis=1) for device_watts in self[3:])
         return Taken(column, self.costs, self.written, *watts)
 
 
 class Averages(NamedTuple):
-    """Averages of P machines over their windows, per batch: seconds (P,), of tasks (P, K), by device (P, V), bytes (P,).
+    """Averages of P machines over their windows, per batch.
 
-    `cells` (P, C, 3) are busy seconds, exposed seconds and joules; `stale` is the oldest log at a commit, in batches.
+    step: seconds of a step, (P,).
+    exposed: exposed seconds of each task, (P, K).
+    busy, dynamic, static: busy seconds, dynamic joules and static joules by device, (P, V).
+    cells: busy seconds, exposed seconds and joules of each cell, (P, C, 3).
+    written, media: bytes stored into persistent memory, and by its media, (P,).
+    stale: the age of the oldest log at a commit [batches], (P,).
     """
 
     step: Floats
@@ -118,16 +142,19 @@ class Averages(NamedTuple):
 
 
 def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
-    """Return room for so many machines."""
-    step, written, media = np.zeros((3, points))
+    """Return averages of zero for so many machines."""
+    step, bytes_written, media = np.zeros((3, points))
     busy, dynamic, static = np.zeros((3, points, devices))
     stale = np.zeros(points, dtype=np.int64)
     by_cell = np.zeros((points, cells, 3))
-    return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, written, media, stale)
+    return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, bytes_written, media, stale)
 
 
 def begin(template: Template) -> ScheduleState:
-    """Return the state before anything has run; a relaxed log counts the first checkpoint as its newest."""
+    """Return the state before the first task.
+
+    A relaxed log counts the first checkpoint as its newest.
+    """
     tasks, servers = np.zeros(template.batches * len(template.tasks), RUN), np.zeros(template.servers, SERVER)
     queue, queued = np.zeros((2 * template.servers, QUEUE), dtype=np.int64), np.zeros(2 * template.servers, dtype=np.int64)
     stale, log_seconds = np.zeros(template.batches, dtype=np.int64), np.zeros(template.batches)
@@ -135,27 +162,27 @@ def begin(template: Template) -> ScheduleState:
 
 
 def refusal(failed: int) -> str:
-    """Return why a schedule could not be made, by what `advance` returned."""
+    """Return why a schedule failed, by the number that `advance` returned."""
     return f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."
 
 
 @inner
-def expose(graph: Template, state: ScheduleState, last: int, until: float, share: Floats) -> None:
-    """Add up in `share` (K,) the seconds of each task on the critical path from `until` to the end of task `last`.
+def expose(graph: Template, state: ScheduleState, last_task: int, begin_seconds: float, share: Floats) -> None:
+    """Add to `share` (K,) the seconds of each task on the critical path from `begin_seconds` to the end of `last_task`.
 
-    `last` is a flat index (batch * K + position), and the sum is the whole span. Background work counts only from the end
-    of the last foreground task that ran beside it in the batch that waited for it.
+    `last_task` is a flat index (batch * K + position), and the sum is the whole span. Background work counts only from the end
+    of the last foreground task that ran parallel to it in the batch that waited for it.
     """
-    width, flat, batch, now = len(graph.tasks), last, last // len(graph.tasks), state.tasks[last].end
-    while flat >= 0 and now > until:
-        task, begin, beside = flat % width, state.tasks[flat].start, -1
+    width, flat, batch, clock = len(graph.tasks), last_task, last_task // len(graph.tasks), state.tasks[last_task].end
+    while flat >= 0 and clock > begin_seconds:
+        task, task_begin, parallel_task = flat % width, state.tasks[flat].start, -1
         if graph.tasks[task].background or task == graph.roll:
-            for other in range(width):
-                ended = state.tasks[batch * width + other].end
-                if other != graph.roll and not graph.tasks[other].background and begin < ended < now:
-                    beside, begin = other, ended
-        share[task] += now - max(begin, until)
-        now = begin
-        flat = batch * width + beside if beside >= 0 else state.tasks[flat].cause
+            for other_task in range(width):
+                other_end = state.tasks[batch * width + other_task].end
+                if other_task != graph.roll and not graph.tasks[other_task].background and task_begin < other_end < clock:
+                    parallel_task, task_begin = other_task, other_end
+        share[task] += clock - max(task_begin, begin_seconds)
+        clock = task_begin
+        flat = batch * width + parallel_task if parallel_task >= 0 else state.tasks[flat].cause
         if flat >= 0 and flat % width != graph.roll and not graph.tasks[flat % width].background:
             batch = flat // width

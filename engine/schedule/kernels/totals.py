@@ -1,4 +1,4 @@
-"""Mean batches and whole runs that nothing cuts in accounts: sums of costs, what demands take on average, and totals."""
+"""Accounts of mean batches and of uncut runs: sums of costs, averages and totals."""
 
 from typing import Any, NamedTuple
 
@@ -9,11 +9,11 @@ from ...core.jit import entry, inner
 from .template import ENERGY, FIRST, SECONDS, STORED, Accounts, Averages, ScheduleState, Stretch, Taken, Template
 
 BUSY, EXPOSED, JOULES = range(3)
-BLOCK = 128  # machines whose accounts are near at once
+BLOCK = 128  # machines whose accounts fit the processor's cache at once
 
 
 class Sums(NamedTuple):
-    """Costs of each column, (C,), and bytes written of each demand, (D,): by mean batch, in all."""
+    """Sums over batches: costs of each column, (C,), and bytes written of each demand, (D,), of a mean batch and in total."""
 
     mean: Floats
     total: Floats
@@ -21,76 +21,83 @@ class Sums(NamedTuple):
     total_written: Floats
 
 
-def sums_of(taken: Taken, kind: Ints, whole: bool, stretch: Stretch) -> Sums:
-    """Average what is taken over the batches after the first two and, if `whole`, total it over all of them."""
-    averaged, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(taken.costs)
+def sums_of(demand_costs: Taken, kind: Ints, with_totals: bool, stretch: Stretch) -> Sums:
+    """Return mean costs over the batches after the first two and, if `with_totals`, total costs over all batches."""
+    averaged, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(demand_costs.costs)
     repeated = stretch.times * np.bincount(kind[stretch.first + 1 : stretch.last + 1], minlength=kinds)
     weight = (np.bincount(kind[len(kind) - averaged :], minlength=kinds) + repeated) / (averaged + repeated.sum())
-    sums = Sums(*np.zeros((2, taken.costs.shape[1])), *np.zeros((2, taken.written.shape[1])))
-    _sum(taken.costs, weight, kind, whole, repeated, sums.mean, sums.total)
-    _sum(taken.written, weight, kind, whole, repeated, sums.mean_written, sums.total_written)
+    sums = Sums(*np.zeros((2, demand_costs.costs.shape[1])), *np.zeros((2, demand_costs.written.shape[1])))
+    _sum(demand_costs.costs, weight, kind, with_totals, repeated, sums.mean, sums.total)
+    _sum(demand_costs.written, weight, kind, with_totals, repeated, sums.mean_written, sums.total_written)
     return sums
 
 
 @entry
-def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, repeated: Floats, mean: Floats, total: Floats) -> None:
+def _sum(table: Floats, weight: Floats, kind: Ints, with_totals: bool, repeated: Floats, mean: Floats, total: Floats) -> None:
     for r in range(len(weight)):
         for column in range(len(mean)):
             mean[column] += weight[r] * table[r, column]
-    for n in range(len(kind) if whole else 0):
+    for n in range(len(kind) if with_totals else 0):
         for column in range(len(total)):
             total[column] += table[kind[n], column]
-    for r in range(len(repeated) if whole else 0):
+    for r in range(len(repeated) if with_totals else 0):
         for column in range(len(total)):
             total[column] += repeated[r] * table[r, column]
 
 
 @entry
-def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: Floats, averages: Averages) -> None:
-    """Enter what demands take on average in the accounts of machines; a rolling log, task `roll`, `ran` in a share, (P,).
+def average(accounts: Accounts, demand_costs: Taken, sums: Sums, roll: int, log_share: Floats, averages: Averages) -> None:
+    """Enter the mean costs of demands in the accounts of P machines.
 
-    Static power goes to Other. A task's demands follow each other, and what a task takes of many machines stands side by side.
+    A rolling log, task `roll`, ran in `log_share` (P,) of the batches. Static power goes to Other. A task's demands are
+    neighbours, and the costs of a demand on many machines lie side by side.
     """
     for low in range(0, len(averages.step), BLOCK):
         machines, stop = range(low, min(low + BLOCK, len(averages.step))), FIRST
         while stop < len(accounts.task):
-            first, task = stop, accounts.task[stop]
+            first_demand, task = stop, accounts.task[stop]
             while stop < len(accounts.task) and accounts.task[stop] == task:
                 stop += 1
             for p in machines:
-                _average_task(accounts, taken, sums, first, stop, ran[p] if task == roll else 1.0, p, averages)
+                _average_task(
+                    accounts, demand_costs, sums, first_demand, stop, log_share[p] if task == roll else 1.0, p, averages
+                )
         for p in machines:
             for v in range(averages.static.shape[1]):
-                averages.static[p, v] = taken.idle_watts[v, p] * averages.step[p]
+                averages.static[p, v] = demand_costs.idle_watts[v, p] * averages.step[p]
                 averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]
 
 
 @inner
 def _average_task(
-    accounts: Accounts, taken: Taken, sums: Sums, first: int, stop: int, share: float, p: int, averages: Averages
+    accounts: Accounts, demand_costs: Taken, sums: Sums, first_demand: int, stop: int, share: float, p: int, averages: Averages
 ) -> None:
     """Enter a task's demands; its exposed seconds go to the device that sets its pace."""
     pace, pacing = -1.0, 0
-    for d in range(first, stop):
+    for d in range(first_demand, stop):
         v, cell = accounts.device[d], accounts.cell[d]
-        busy = 0.0 if accounts.beside[d] else sums.mean[taken.column[SECONDS, d, p]]
+        busy = 0.0 if accounts.beside[d] else sums.mean[demand_costs.column[SECONDS, d, p]]
         seconds = busy * share
-        joules = sums.mean[taken.column[ENERGY, d, p]] * share + seconds * taken.busy_watts[v, p]
+        joules = sums.mean[demand_costs.column[ENERGY, d, p]] * share + seconds * demand_costs.busy_watts[v, p]
         averages.busy[p, v] += seconds
         averages.dynamic[p, v] += joules
         averages.cells[p, cell, BUSY] += seconds
         averages.cells[p, cell, JOULES] += joules
         averages.written[p] += share * sums.mean_written[d]
-        averages.media[p] += share * sums.mean[taken.column[STORED, d, p]]
+        averages.media[p] += share * sums.mean[demand_costs.column[STORED, d, p]]
         if busy > pace:
             pace, pacing = busy, cell
-    averages.cells[p, pacing, EXPOSED] += averages.exposed[p, accounts.task[first]]
+    averages.cells[p, pacing, EXPOSED] += averages.exposed[p, accounts.task[first_demand]]
 
 
 class Totals(NamedTuple):
-    """Whole runs of P machines, of N batches: when all had ended, when each batch had, (N, P), bytes, (P,).
+    """Uncut runs of N batches on P machines.
 
-    `cells` (P, C, 2) are busy seconds and joules by amounts and watts. `start` and `end` (P, N, K) are kept if there is room.
+    makespan: when all tasks had ended [s], (P,).
+    ends: when each batch had ended [s], (N, P).
+    cells: busy seconds, and joules by amounts and watts, (P, C, 2).
+    written, media: bytes stored into persistent memory, and by its media, (P,).
+    start, end: start and end of each task [s], (P, N, K); (0, N, K) if they are not wanted.
     """
 
     makespan: Floats
@@ -101,16 +108,18 @@ class Totals(NamedTuple):
     start: Floats
     end: Floats
 
-    def of(self, some: Ints) -> "Totals":
-        """Return those of some of the machines."""
-        return Totals(self.makespan[some], self.ends[:, some], *[each[some] if len(each) else each for each in self[2:]])
+    def of(self, machines: Ints) -> "Totals":
+        """Return the totals of some of the machines."""
+        return Totals(
+            self.makespan[machines], self.ends[:, machines], *[column[machines] if len(column) else column for column in self[2:]]
+        )
 
 
 def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False) -> Totals:
-    """Return room for so many runs of (N, K) tasks, with their timelines if these are wanted; for none, nothing is totalled."""
-    makespan, written, media = np.zeros((3, points))
+    """Return empty totals of `points` runs of (N, K) tasks, with room for timelines if `lines`; 0 points switch totals off."""
+    makespan, bytes_written, media = np.zeros((3, points))
     start, end = np.empty((2, points if lines else 0, *shape))
-    return Totals(makespan, np.zeros((shape[0], points)), np.zeros((points, cells, 2)), written, media, start, end)
+    return Totals(makespan, np.zeros((shape[0], points)), np.zeros((points, cells, 2)), bytes_written, media, start, end)
 
 
 @inner
@@ -119,12 +128,12 @@ def total(
     state: ScheduleState,
     kind: Ints,
     accounts: Accounts,
-    taken: Taken,
+    demand_costs: Taken,
     stretch: Stretch,
     p: int,
     totals: Totals,
 ) -> None:
-    """Total when a run did what that nothing cuts, and a rolling log, which its end may leave undone; all else is done whole."""
+    """Enter the times of an uncut run, and the costs of its rolling log, which may be unfinished at the end."""
     reached, lines, width = 0.0, len(totals.start) > 0, len(graph.tasks)
     for n in range(len(kind)):
         for k in range(width):
@@ -137,22 +146,22 @@ def total(
         totals.ends[n, p] = reached
     for d in range(len(accounts.task)):
         if accounts.task[d] == graph.roll:
-            _enter_log(graph, state, kind, accounts, taken, stretch, p, d, totals)
+            _enter_log(graph, state, kind, accounts, demand_costs, stretch, p, d, totals)
     totals.makespan[p] += stretch.times * (totals.ends[stretch.last, p] - totals.ends[stretch.first, p])
 
 
 @entry
-def enter(accounts: Accounts, taken: Taken, sums: Sums, totals: Totals, roll: int) -> None:
-    """Enter what all demands of machines' runs take, but those of a rolling log, whenever they are done."""
+def enter(accounts: Accounts, demand_costs: Taken, sums: Sums, totals: Totals, roll: int) -> None:
+    """Enter the total costs of all demands of P runs, except a rolling log's."""
     for d in range(len(accounts.task)):
         cell, v = accounts.cell[d], accounts.device[d]
         for p in range(0 if accounts.task[d] == roll else len(totals.makespan)):
-            busy = 0.0 if accounts.beside[d] else sums.total[taken.column[SECONDS, d, p]]
-            joules = sums.total[taken.column[ENERGY, d, p]]
+            busy = 0.0 if accounts.beside[d] else sums.total[demand_costs.column[SECONDS, d, p]]
+            joules = sums.total[demand_costs.column[ENERGY, d, p]]
             totals.cells[p, cell, 0] += busy
-            totals.cells[p, cell, 1] += joules + busy * taken.busy_watts[v, p]
+            totals.cells[p, cell, 1] += joules + busy * demand_costs.busy_watts[v, p]
             totals.written[p] += sums.total_written[d]
-            totals.media[p] += sums.total[taken.column[STORED, d, p]]
+            totals.media[p] += sums.total[demand_costs.column[STORED, d, p]]
 
 
 @inner
@@ -161,43 +170,43 @@ def _enter_log(
     state: ScheduleState,
     kind: Ints,
     accounts: Accounts,
-    taken: Taken,
+    demand_costs: Taken,
     stretch: Stretch,
     p: int,
     d: int,
     totals: Totals,
 ) -> None:
-    busy, joules, column = 0.0, 0.0, taken.column[:, d, p]
+    busy, joules, column = 0.0, 0.0, demand_costs.column[:, d, p]
     for n in range(len(kind)):
-        r, share = kind[n], _done(graph, state, n, totals.makespan[p])
+        r, share = kind[n], _done_share(graph, state, n, totals.makespan[p])
         if stretch.times > 0.0:
             low, high = totals.ends[stretch.first, p], totals.ends[stretch.last, p]
             share += stretch.times * logged(graph, state, n, low, high, totals.makespan[p])
-        busy += 0.0 if accounts.beside[d] else share * taken.costs[r, column[SECONDS]]
-        joules += share * taken.costs[r, column[ENERGY]]
-        totals.written[p] += share * taken.written[r, d]
-        totals.media[p] += share * taken.costs[r, column[STORED]]
+        busy += 0.0 if accounts.beside[d] else share * demand_costs.costs[r, column[SECONDS]]
+        joules += share * demand_costs.costs[r, column[ENERGY]]
+        totals.written[p] += share * demand_costs.written[r, d]
+        totals.media[p] += share * demand_costs.costs[r, column[STORED]]
     totals.cells[p, accounts.cell[d], 0] += busy
-    totals.cells[p, accounts.cell[d], 1] += joules + busy * taken.busy_watts[accounts.device[d], p]
+    totals.cells[p, accounts.cell[d], 1] += joules + busy * demand_costs.busy_watts[accounts.device[d], p]
 
 
 @inner
-def logged(graph: Template, state: ScheduleState, n: int, low: float, high: float, at: float) -> Any:
-    """Return the share of batch n's log that falls between two instants, as if written evenly until its end, or until `at`."""
+def logged(graph: Template, state: ScheduleState, n: int, low: float, high: float, end_seconds: float) -> Any:
+    """Return the share of batch n's log written between `low` and `high` [s], at an even rate up to `end_seconds`."""
     run = state.tasks[n * len(graph.tasks) + graph.roll]
-    end = run.end if run.end <= at else at
+    end = run.end if run.end <= end_seconds else end_seconds
     if not run.start < min(high, end) or end <= low:
         return 0.0
     share = (min(end, high) - max(run.start, low)) / (end - run.start)
-    return share * _done(graph, state, n, at)
+    return share * _done_share(graph, state, n, end_seconds)
 
 
 @inner
-def _done(graph: Template, state: ScheduleState, n: int, at: float) -> Any:
-    """Return the share of batch n's log that is done `at` the end of the run."""
+def _done_share(graph: Template, state: ScheduleState, n: int, end_seconds: float) -> Any:
+    """Return the share of batch n's log that is done at `end_seconds`, the end of the run."""
     run, seconds = state.tasks[n * len(graph.tasks) + graph.roll], state.log_seconds[n]
-    if run.end <= at:
+    if run.end <= end_seconds:
         return 1.0
-    if not run.start < at or seconds <= 0:
+    if not run.start < end_seconds or seconds <= 0:
         return 0.0
-    return min(min(at - run.start, seconds - run.left) / seconds, 1.0)
+    return min(min(end_seconds - run.start, seconds - run.left) / seconds, 1.0)
