@@ -182,14 +182,14 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
     Others are zero, but for each row that misses one goes, and one lookup misses; popular samples have their share of lookups.
     """
     samples, rows = s.data.batch_size, amounts["rows"]
-    nothing: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
-    nothing |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(s.model, "pooling")))}
-    come = amounts.get("misses", nothing["misses"])
-    nothing |= {"popular_lookups": amounts.get("popular", nothing["popular"])}
+    defaults: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
+    defaults |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(s.model, "pooling")))}
+    come = amounts.get("misses", defaults["misses"])
+    defaults |= {"popular_lookups": amounts.get("popular", defaults["popular"])}
     tables = min(amounts.pop("tables", np.inf), tables_apart(s))
     sizes = amounts.pop("sizes", None) or row_sizes(s)
     return Traffic(
-        **{**nothing, "tables": tables, "evicted": come, "missed": come, **amounts},
+        **{**defaults, "tables": tables, "evicted": come, "missed": come, **amounts},
         length_bytes=float(samples * uneven_bags(s) * LENGTH_BYTES),
         sizes=sizes,
         pooled_bytes=pooled_bytes(s),
@@ -203,9 +203,9 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
 
 def sort_nbytes(s: Scenario) -> float:
     """Return the bytes that a GPU moves to sort the id of a lookup, and more where its software makes ids unique apart."""
-    more = FRAMEWORKS[s.machine.framework].sparse_lookup
+    update_bytes = FRAMEWORKS[s.machine.framework].sparse_lookup
     share = stateful_lookups(s)
-    return SORT_PASSES * INDEX_BYTES + (share * assumed_value(s.machine, "host", more) if share else 0.0)
+    return SORT_PASSES * INDEX_BYTES + (share * assumed_value(s.machine, "host", update_bytes) if share else 0.0)
 
 
 def stateful_lookups(s: Scenario, tables: Flags | None = None) -> float:
@@ -261,13 +261,13 @@ def vector_nbytes(s: Scenario) -> float | Floats:
     """Return the bytes of a table's pooled vectors for a batch's samples as they are sent: a number, or each table's, (T,)."""
     model = s.model
     if isinstance(model.embedding_dim, tuple) or isinstance(model.features, tuple):
-        return np.array([vectors * _sent(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])
-    return model.features * _sent(s, model.embedding_dim)
+        return np.array([vectors * _sent_nbytes(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])
+    return model.features * _sent_nbytes(s, model.embedding_dim)
 
 
-def _sent(s: Scenario, dim: int) -> float:
-    element, vector = SENT[s.machine.exchange_precision]
-    return float(s.data.batch_size * (element * dim + vector))
+def _sent_nbytes(s: Scenario, dim: int) -> float:
+    element_bytes, vector_overhead = SENT[s.machine.exchange_precision]
+    return float(s.data.batch_size * (element_bytes * dim + vector_overhead))
 
 
 def index_bytes(s: Scenario) -> float:
@@ -311,8 +311,8 @@ def rows_within(s: Scenario, nbytes: float) -> float:
         return float(min(num_rows(s), nbytes // row_bytes(s)))
     if nbytes >= table_bytes(s):  # classes of rows add up to all but a few
         return num_rows(s)
-    rows, filled = _by_popularity(s)
-    return float(np.floor(np.interp(nbytes, filled, rows)))
+    rows, cumulative_bytes = _by_popularity(s)
+    return float(np.floor(np.interp(nbytes, cumulative_bytes, rows)))
 
 
 def hottest_bytes(s: Scenario, rows: float) -> float:
@@ -356,10 +356,10 @@ def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ..
 
 def log_bytes(s: Scenario) -> float:
     """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
-    entry = [int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
+    entry_nbytes = [int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
     rows, pooling = (per_table(s.model, name) for name in ("num_embeddings", "pooling"))
-    batch = s.data.batch_size * sum(bags * nbytes for bags, nbytes in zip(pooling, entry, strict=True))
-    tables = sum(many * nbytes for many, nbytes in zip(rows, entry, strict=True))
+    batch = s.data.batch_size * sum(bags * nbytes for bags, nbytes in zip(pooling, entry_nbytes, strict=True))
+    tables = sum(row_count * nbytes for row_count, nbytes in zip(rows, entry_nbytes, strict=True))
     return EMBEDDING_LOGS * float(min(batch, tables)) + MLP_LOGS * mlp_bytes(s)
 
 
@@ -381,18 +381,18 @@ def top_widths(scenario: Scenario) -> tuple[int, ...]:
     return (inputs, *model.top_mlp)
 
 
-def part(amounts: Traffic, first: int, last: int) -> Traffic:
+def part(amounts: Traffic, start: int, end: int) -> Traffic:
     """Return the traffic of batches `first` to `last` - 1."""
-    return _each(amounts, lambda values: values[first:last])
+    return _map_batches(amounts, lambda values: values[start:end])
 
 
 def steady(amounts: Traffic, batches: int) -> Traffic:
     """Return `batches` batches of the expected amounts given as arrays of one value."""
-    return _each(amounts, lambda values: np.repeat(values, batches, axis=0))
+    return _map_batches(amounts, lambda values: np.repeat(values, batches, axis=0))
 
 
-def _each(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
-    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in BY_BATCH}
+def _map_batches(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
+    mapped: dict[str, Any] = {name: change(getattr(amounts, name)) for name in BY_BATCH}
     lookups = amounts.lookups if isinstance(amounts.lookups, float) else change(amounts.lookups)
-    groups = tuple((name, _each(part, change)) for name, part in amounts.groups)
-    return replace(amounts, lookups=lookups, groups=groups, **changed)
+    groups = tuple((name, _map_batches(part, change)) for name, part in amounts.groups)
+    return replace(amounts, lookups=lookups, groups=groups, **mapped)

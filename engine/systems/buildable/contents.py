@@ -35,8 +35,8 @@ class Piece(NamedTuple):
     @property
     def label(self) -> str:
         """What the part is called: its name, behind its size; what has no knob to choose it, its kind."""
-        own = self.kind if self.kind in (remote.KIND, gatherer.KIND) else short(self.name)
-        return f"{self.size} {own}".lstrip()
+        part_name = self.kind if self.kind in (remote.KIND, gatherer.KIND) else short(self.name)
+        return f"{self.size} {part_name}".lstrip()
 
 
 def short(name: str) -> str:
@@ -53,9 +53,11 @@ class Dimms(NamedTuple):
 
 def like_dimms(channels: int, gib: float) -> Dimms:
     """Return the fewest like DIMMs in so many channels that hold so many GiB, or the most that there can be."""
-    every = (Dimms(each * channels, size) for each in range(1, PER_CHANNEL + 1) for size in DIMMS_GiB)
-    most = Dimms(PER_CHANNEL * channels, DIMMS_GiB[-1])
-    return next((one for one in every if one.number * one.gib >= gib * (1 - 1e-9)), most)
+    candidates = (
+        Dimms(dimms_per_channel * channels, size) for dimms_per_channel in range(1, PER_CHANNEL + 1) for size in DIMMS_GiB
+    )
+    largest = Dimms(PER_CHANNEL * channels, DIMMS_GiB[-1])
+    return next((dimms for dimms in candidates if dimms.number * dimms.gib >= gib * (1 - 1e-9)), largest)
 
 
 def host_dimms(machine: MachineKnobs) -> Dimms:
@@ -68,10 +70,10 @@ def parts_of(settled: Settled) -> Mapping[str, int]:
 
     A name that parts of several kinds have here stands behind its kind.
     """
-    found: Counter[str] = Counter()
+    part_counts: Counter[str] = Counter()
     for label, piece in _labelled(settled):
-        found[label] += piece.number
-    return dict(found)
+        part_counts[label] += piece.number
+    return dict(part_counts)
 
 
 def states_of(settled: Settled) -> Mapping[str, str]:
@@ -88,10 +90,10 @@ def states_of(settled: Settled) -> Mapping[str, str]:
 
 def _labelled(settled: Settled) -> Iterator[tuple[str, Piece]]:
     """Yield each piece with its label, behind its kind where another kind has a part of that label."""
-    found = [one for one in _pieces(settled) if one.number]
-    kinds = {one.label: {other.kind for other in found if other.label == one.label} for one in found}
-    for one in found:
-        yield one.label if len(kinds[one.label]) == 1 else f"{one.kind} {one.label}", one
+    pieces = [piece for piece in _pieces(settled) if piece.number]
+    kinds = {piece.label: {namesake.kind for namesake in pieces if namesake.label == piece.label} for piece in pieces}
+    for piece in pieces:
+        yield piece.label if len(kinds[piece.label]) == 1 else f"{piece.kind} {piece.label}", piece
 
 
 def _pieces(settled: Settled) -> Iterator[Piece]:
@@ -114,13 +116,13 @@ def _expander_dram(machine: MachineKnobs) -> Piece:
     """Return the cards of expander DRAM, or its DIMMs where there are none."""
     if machine.expander:
         return Piece("expander", machine.expander, expanders(machine))
-    own = like_dimms(dram_controllers(machine), machine.expander_dram_GiB or 0.0)
-    return Piece("dram", machine.expander_dram, own.number, f"{own.gib} GiB")
+    dimms = like_dimms(dram_controllers(machine), machine.expander_dram_GiB or 0.0)
+    return Piece("dram", machine.expander_dram, dimms.number, f"{dimms.gib} GiB")
 
 
 def _host_dram(machine: MachineKnobs) -> Piece:
-    own = host_dimms(machine)
-    return Piece("dram", grade_name(machine), nodes(machine) * own.number, f"{own.gib} GiB")
+    dimms = host_dimms(machine)
+    return Piece("dram", grade_name(machine), nodes(machine) * dimms.number, f"{dimms.gib} GiB")
 
 
 def _chassis(machine: MachineKnobs) -> Piece:

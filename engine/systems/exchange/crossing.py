@@ -36,9 +36,13 @@ NO_CROSSING = Crossing(0.0, 0.0, 0.0)
 
 def even(parts: Parts, nbytes: float) -> Crossing:
     """Return what crosses when each part has an even share of `nbytes` for each part, itself included."""
-    each, beside = nbytes / parts.number, parts.beside
-    near, far = (beside - 1) / parts.number, (parts.number - beside) / parts.number
-    return Crossing(each * float((near + far).sum()), each * float(near.max()), each * float(far.max()))
+    part_bytes, group_sizes = nbytes / parts.number, parts.beside
+    fabric_share, network_share = (group_sizes - 1) / parts.number, (parts.number - group_sizes) / parts.number
+    return Crossing(
+        part_bytes * float((fabric_share + network_share).sum()),
+        part_bytes * float(fabric_share.max()),
+        part_bytes * float(network_share.max()),
+    )
 
 
 def vectors(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Crossing:
@@ -46,32 +50,39 @@ def vectors(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Crossing:
     return busiest(*vector_routes(parts, pieces, nbytes))
 
 
-def indices(parts: Parts, asked: Floats) -> Crossing:
+def indices(parts: Parts, index_nbytes: Floats) -> Crossing:
     """Return what crosses when part p is `asked`, (P,), for so many bytes of indices, evenly by the samples of all parts."""
-    return busiest(*index_routes(parts, asked))
+    return busiest(*index_routes(parts, index_nbytes))
 
 
-def busiest(sent: Floats, received: Floats) -> Crossing:
+def busiest(sent_bytes: Floats, received: Floats) -> Crossing:
     """Return what crosses where parts send and receive so much, (2, P), over the fabric and over the network."""
-    fabric, network = np.maximum(sent, received).max(axis=1).tolist()
-    return Crossing(float(sent.sum()), fabric, network)
+    fabric, network = np.maximum(sent_bytes, received).max(axis=1).tolist()
+    return Crossing(float(sent_bytes.sum()), fabric, network)
 
 
 def vector_routes(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> tuple[Floats, Floats]:
     """Return what each part sends and receives of `vectors`, (2, P) each, over the fabric and over the network."""
-    sent, received = np.zeros((2, 2, parts.number))
+    sent_bytes, received = np.zeros((2, 2, parts.number))
     if not isinstance(nbytes, float):
         pieces, nbytes = weighed(pieces, nbytes)
     widths, place = alike(pieces)
-    of = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)
-    has, members = np.zeros(parts.number, dtype=np.bool_), np.zeros(parts.groups, dtype=np.int64)
-    _cross(widths * nbytes, of, parts.group, parts.beside, has, members, sent, received)
-    return sent, received
+    piece_shares = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)
+    owns, members = np.zeros(parts.number, dtype=np.bool_), np.zeros(parts.groups, dtype=np.int64)
+    _cross(widths * nbytes, piece_shares, parts.group, parts.beside, owns, members, sent_bytes, received)
+    return sent_bytes, received
 
 
 @entry
 def _cross(
-    nbytes: Floats, of: Shares, group: Ints, beside: Ints, has: Flags, members: Ints, sent: Floats, received: Floats
+    nbytes: Floats,
+    piece_shares: Shares,
+    group: Ints,
+    group_sizes: Ints,
+    owns: Flags,
+    members: Ints,
+    sent_bytes: Floats,
+    received: Floats,
 ) -> None:
     """Enter what the vectors of each piece have every part send and receive.
 
@@ -79,30 +90,30 @@ def _cross(
     """
     parts = len(group)
     for piece in range(len(nbytes)):
-        each, groups = nbytes[piece] / parts, 0
-        mine = of.owner[of.first[piece] : of.first[piece] + of.many[piece]]
-        for part in mine:
-            has[part] = True
+        sample_bytes, groups = nbytes[piece] / parts, 0
+        owners = piece_shares.owner[piece_shares.first[piece] : piece_shares.first[piece] + piece_shares.many[piece]]
+        for part in owners:
+            owns[part] = True
             groups += members[group[part]] == 0
             members[group[part]] += 1
-        for part in mine:
-            inside, among = members[group[part]], beside[part]
-            summed = (inside - 1) / inside * nbytes[piece]
-            sent[0, part] += summed + (among - inside) / inside * each
-            sent[1, part] += (parts - among) / inside * each
+        for part in owners:
+            co_owners, group_size = members[group[part]], group_sizes[part]
+            summed = (co_owners - 1) / co_owners * nbytes[piece]
+            sent_bytes[0, part] += summed + (group_size - co_owners) / co_owners * sample_bytes
+            sent_bytes[1, part] += (parts - group_size) / co_owners * sample_bytes
             received[0, part] += summed
         for part in range(parts):
-            here = members[group[part]] > 0
-            if here and not has[part]:
-                received[0, part] += each
-            received[1, part] += (groups - here) * each
-        for part in mine:
-            has[part], members[group[part]] = False, 0
+            in_group = members[group[part]] > 0
+            if in_group and not owns[part]:
+                received[0, part] += sample_bytes
+            received[1, part] += (groups - in_group) * sample_bytes
+        for part in owners:
+            owns[part], members[group[part]] = False, 0
 
 
-def index_routes(parts: Parts, asked: Floats) -> tuple[Floats, Floats]:
+def index_routes(parts: Parts, index_nbytes: Floats) -> tuple[Floats, Floats]:
     """Return what each part sends and receives of `indices`, (2, P) each, over the fabric and over the network."""
-    each, beside, group = asked / parts.number, parts.beside, parts.group
-    within = np.bincount(group, weights=each)[group]
-    sent = np.array([within - each, each.sum() - within])
-    return sent, np.array([(beside - 1) * each, (parts.number - beside) * each])
+    part_bytes, group_sizes, group = index_nbytes / parts.number, parts.beside, parts.group
+    group_bytes = np.bincount(group, weights=part_bytes)[group]
+    sent_bytes = np.array([group_bytes - part_bytes, part_bytes.sum() - group_bytes])
+    return sent_bytes, np.array([(group_sizes - 1) * part_bytes, (parts.number - group_sizes) * part_bytes])

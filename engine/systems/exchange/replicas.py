@@ -75,15 +75,15 @@ def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Repli
     if not planned(s):
         return NO_REPLICAS
     room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - most_bytes(s, table_nbytes)
-    best, least = NO_REPLICAS, _seconds(s, NO_REPLICAS, pooled)[0] * WORTHWHILE
+    best_replicas, best_seconds = NO_REPLICAS, _seconds(s, NO_REPLICAS, pooled)[0] * WORTHWHILE
     for rows in dict.fromkeys(rows_within(s, size) for size in SIZES if size <= room):
         candidate = replicas(s, rows)
         total_seconds, copy_seconds = _seconds(s, candidate, pooled)
-        if rows and total_seconds < least:
-            best, least = candidate, total_seconds
-        if copy_seconds >= least:  # more rows cost no less
+        if rows and total_seconds < best_seconds:
+            best_replicas, best_seconds = candidate, total_seconds
+        if copy_seconds >= best_seconds:  # more rows cost no less
             break
-    return best
+    return best_replicas
 
 
 def planned(s: Scenario) -> bool:
@@ -93,8 +93,8 @@ def planned(s: Scenario) -> bool:
 
 def vector_sent(s: Scenario, gradient: RowBytes) -> float:
     """Return the bytes of a row's gradient as it is sent, given its bytes in fp32: of unlike rows the mean."""
-    element, vector = SENT[s.machine.exchange_precision]
-    return float(over_rows(gradient, lambda nbytes: element * nbytes / FLOAT32 + vector))
+    element_bytes, vector_overhead = SENT[s.machine.exchange_precision]
+    return float(over_rows(gradient, lambda nbytes: element_bytes * nbytes / FLOAT32 + vector_overhead))
 
 
 def _replicated_row(s: Scenario, rows: float) -> RowKind:

@@ -39,10 +39,13 @@ def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
         ("Missing rows to GPU", "Transfer", Demand("pcie", Copy(come), gpu.UP)),
         ("Scatter missing rows", "Embedding", Demand("gpu", Stream(come))),
     )
-    before = ("Find misses", *(name for name, _, _ in steps))
+    predecessors = ("Find misses", *(name for name, _, _ in steps))
     return (
         Task("Find misses", "Embedding", (Demand("gpu", find),), ("Sparse features",), loop),
-        *(Task(name, stage, (demand,), (last,)) for last, (name, stage, demand) in zip(before, steps, strict=False)),
+        *(
+            Task(name, stage, (demand,), (predecessor,))
+            for predecessor, (name, stage, demand) in zip(predecessors, steps, strict=False)
+        ),
     )
 
 

@@ -29,7 +29,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     indices, arrived = gpu.index_exchange(settled)
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    find, found = _find(s, t, arrived)
+    find, rows_ready = _find(s, t, arrived)
     in_hbm = t.rows - t.refused if _hashed(s) else t.rows
     spread, rewrite = gpu.update(t, in_hbm, backward, skew=t.lookup_skew, row_skew=t.row_skew)
     return (
@@ -37,7 +37,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         gpu.features(t, "Unique ids"),
         *indices,
         *find,
-        gpu.lookup(t, found, skew=t.lookup_skew),
+        gpu.lookup(t, rows_ready, skew=t.lookup_skew),
         *pooled,
         shared.bottom_forward(s, gpu.mlp_done(s)),
         shared.top(s, ("Bottom MLP forward", *forward)),
@@ -52,17 +52,17 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 def _find(s: Scenario, t: Traffic, arrived: Names) -> tuple[tuple[Task, ...], Names]:
     """Bring a batch's unique rows into a buffer in HBM; return the tasks, and after which of them it is full."""
     row = mean_bytes(t.vector_bytes)
-    far = t.refused * mean_bytes(t.sizes.moved.vector) if _hashed(s) else np.zeros_like(t.rows)
+    host_bytes = t.refused * mean_bytes(t.sizes.moved.vector) if _hashed(s) else np.zeros_like(t.rows)
     unique = Task(
         "Unique ids", "Embedding", (Demand("gpu", Pool(t.sort_bytes, skew=t.lookup_skew)),), arrived, ("Embedding update",)
     )
-    probe = Pool(t.rows * (PROBED + 2 * row) - far, skew=t.row_skew)
+    probe = Pool(t.rows * (PROBED + 2 * row) - host_bytes, skew=t.row_skew)
     if _hashed(s):
         find = Task("Find rows", "Embedding", (Demand("gpu", probe),), ("Unique ids",))
-        return (unique, uvm_cache.reading(find, far, t.row_skew)), ("Find rows",)
-    moves = uvm_cache.moves(t, ("Unique ids",), t.row_skew)
-    find = Task("Find rows", "Embedding", (Demand("gpu", probe),), tuple(task.name for task in moves))
-    return (unique, *moves, find), ("Find rows",)
+        return (unique, uvm_cache.reading(find, host_bytes, t.row_skew)), ("Find rows",)
+    cache_traffic = uvm_cache.moves(t, ("Unique ids",), t.row_skew)
+    find = Task("Find rows", "Embedding", (Demand("gpu", probe),), tuple(task.name for task in cache_traffic))
+    return (unique, *cache_traffic, find), ("Find rows",)
 
 
 def _hashed(s: Scenario) -> bool:

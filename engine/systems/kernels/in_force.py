@@ -21,11 +21,11 @@ def system_in_force(s: Scenario) -> System:
 
 
 @lru_cache(maxsize=8)
-def mixed(name: str, cached: bool) -> System:
+def mixed(name: str, with_cache: bool) -> System:
     """Return the named system with kernels by table, of which some are `cached`."""
-    own: System = load("systems", name)
-    named = {field: getattr(own, field) for field in ("title", "summary", "family", "baseline", "kernel", "cites")}
-    return replace(MIXED, **named, cache=MIXED.cache if cached else None)
+    base_system: System = load("systems", name)
+    labels = {field: getattr(base_system, field) for field in ("title", "summary", "family", "baseline", "kernel", "cites")}
+    return replace(MIXED, **labels, cache=MIXED.cache if with_cache else None)
 
 
 def title_of(s: Scenario) -> str:
@@ -37,11 +37,15 @@ def title_of(s: Scenario) -> str:
 
 def kernel_words(s: Scenario) -> str:
     """Return how many tables have which kernel, as "hbm 21, host 5"; "" where all have the system's own."""
-    own = load("systems", s.system).kernel
-    if s.policy.kernel == "auto" or not own:
+    system_kernel = load("systems", s.system).kernel
+    if s.policy.kernel == "auto" or not system_kernel:
         return ""
     tables = Counter(chosen_kernels(s))
-    return "" if set(tables) == {own} else ", ".join(f"{kernel} {tables[kernel]}" for kernel in (*TITLES, HOST) if tables[kernel])
+    return (
+        ""
+        if set(tables) == {system_kernel}
+        else ", ".join(f"{kernel} {tables[kernel]}" for kernel in (*TITLES, HOST) if tables[kernel])
+    )
 
 
 def refuse_kernels(s: Scenario, system: System) -> None:

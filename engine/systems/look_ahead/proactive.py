@@ -20,9 +20,9 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     split, ends = hot_split(s, cached_rows(s)), far_memory.end_of_batch(s)
     cold = t.rows * (1 - split.hot)
     arrived = gpu.index_exchange(settled)[1]
-    ahead = far_memory.read(settled, t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
-    again = far_memory.read(settled, t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
-    return (again, *far_memory.step(settled, t, cold, (AGAIN,)), ahead)
+    read_ahead = far_memory.read(settled, t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
+    reread = far_memory.read(settled, t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
+    return (reread, *far_memory.step(settled, t, cold, (AGAIN,)), read_ahead)
 
 
 SYSTEM = replace(

@@ -3,7 +3,7 @@
 from ..sharding import Sharding, Wanted
 
 
-def pieces(wanted: Wanted) -> None:
+def pieces(request: Wanted) -> None:
     """Return no pieces: nothing is uneven."""
 
 

@@ -24,8 +24,8 @@ def _with_stash(settled: Settled, batch: tuple[Task, ...]) -> tuple[Task, ...]:
     nbytes, balance = stashed_bytes(settled.scenario), settled.placement.balance
     uneven = skew(balance.held) if balance else 1.0
 
-    def copy(name: str, lane: str, after: str) -> Task:
-        return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1, skew=uneven), lane),), (after,))
+    def copy(name: str, lane: str, predecessor: str) -> Task:
+        return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1, skew=uneven), lane),), (predecessor,))
 
     waiting = (replace(task, after=(*task.after, BACK)) if task.name == "Embedding update" else task for task in batch)
     return (*waiting, copy(OUT, gpu.DOWN, "Embedding lookup"), copy(BACK, gpu.UP, OUT))

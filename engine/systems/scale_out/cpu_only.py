@@ -17,13 +17,13 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     indices, arrived = gpu.index_exchange(settled, ("Training loop",))
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    summed, done = gpu.exchange("All-reduce", _ring(s), ("Bottom MLP backward",))
+    summed, reduced = gpu.exchange("All-reduce", _ring(s), ("Bottom MLP backward",))
     return (
         training_loop(after_previous=("Embedding update",), lane=host.CPU),
         *indices,
-        host.lookup(t, after=arrived),
+        host.lookup(t, predecessors=arrived),
         *pooled,
-        on_host(shared.bottom_forward(s, done)),
+        on_host(shared.bottom_forward(s, reduced)),
         on_host(shared.top(s, ("Bottom MLP forward", *forward))),
         *gradients,
         on_host(shared.bottom_backward(s, ("Top MLP",))),

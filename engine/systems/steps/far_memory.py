@@ -24,33 +24,41 @@ def next_batch(amount: Amount) -> Amount:
 
 
 def read(
-    settled: Settled, t: Traffic, name: str, rows: Amount, after: Names = (), after_previous: Names = (), background: bool = False
+    settled: Settled,
+    t: Traffic,
+    name: str,
+    rows: Amount,
+    predecessors: Names = (),
+    after_previous: Names = (),
+    background: bool = False,
 ) -> Task:
     """GPUs gather `rows` rows with their state from DRAM through PCIe; in the background they do it only while they are idle."""
-    far, row = settled.placement.far, t.sizes.far
+    skews, row = settled.placement.far, t.sizes.far
     demands = (
-        Demand("gpu", Pool(rows * mean_bytes(row), skew=far.gpu)),
-        Demand("dram", RowReads(rows, row, by="gpu", skew=far.node)),
-        Demand("pcie", Copy(rows * mean_bytes(row), skew=far.gpu), gpu.UP),
+        Demand("gpu", Pool(rows * mean_bytes(row), skew=skews.gpu)),
+        Demand("dram", RowReads(rows, row, by="gpu", skew=skews.node)),
+        Demand("pcie", Copy(rows * mean_bytes(row), skew=skews.gpu), gpu.UP),
     )
-    return Task(name, "Embedding", demands, after, after_previous, background)
+    return Task(name, "Embedding", demands, predecessors, after_previous, background)
 
 
-def step_in_the_open(settled: Settled, t: Traffic, name: str, far: Amount) -> tuple[Task, ...]:
+def step_in_the_open(settled: Settled, t: Traffic, name: str, far_rows: Amount) -> tuple[Task, ...]:
     """One batch whose `far` rows are read between the exchange of indices and the lookup; nothing else runs meanwhile."""
-    fetch = read(settled, t, name, far, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
-    return (fetch, *step(settled, t, far, (fetch.name,)))
+    fetch = read(settled, t, name, far_rows, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
+    return (fetch, *step(settled, t, far_rows, (fetch.name,)))
 
 
-def step(settled: Settled, t: Traffic, far: Amount, looked_up_after: Names = (), updated_after: Names = ()) -> tuple[Task, ...]:
+def step(
+    settled: Settled, t: Traffic, far_rows: Amount, looked_up_after: Names = (), updated_after: Names = ()
+) -> tuple[Task, ...]:
     """One synchronous batch over all GPUs, whose `far` rows are written back to DRAM with the update.
 
     The update's kernel writes each row where it lives, at the pace of the slowest memory or link.
     """
-    last, uneven = end_of_batch(settled.scenario), settled.placement.far
-    *before, update = gpu.step_over_all(settled, t, last, last, looked_up_after, updated_after)
+    batch_end, skews = end_of_batch(settled.scenario), settled.placement.far
+    *earlier_tasks, update = gpu.step_over_all(settled, t, batch_end, batch_end, looked_up_after, updated_after)
     write = (
-        Demand("dram", RowUpdates(far, t.sizes.far, "gpu", skew=uneven.node)),
-        Demand("pcie", Copy(far * mean_bytes(t.sizes.far), skew=uneven.gpu), gpu.DOWN),
+        Demand("dram", RowUpdates(far_rows, t.sizes.far, "gpu", skew=skews.node)),
+        Demand("pcie", Copy(far_rows * mean_bytes(t.sizes.far), skew=skews.gpu), gpu.DOWN),
     )
-    return (*before, replace(update, demands=(*update.demands, *write)))
+    return (*earlier_tasks, replace(update, demands=(*update.demands, *write)))

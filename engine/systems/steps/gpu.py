@@ -27,15 +27,17 @@ def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
     return Task("Sparse features", "Transfer", work, after_previous=(used_by,))
 
 
-def lookup(t: Traffic, after: Names, after_previous: Names = (), skew: Amount = 1.0) -> Task:
+def lookup(t: Traffic, predecessors: Names, after_previous: Names = (), skew: Amount = 1.0) -> Task:
     """Read and pool the batch's lookups from GPU memory; one GPU may have more of them than its even share."""
-    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes, skew=skew)),), after, after_previous)
+    return Task(
+        "Embedding lookup", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes, skew=skew)),), predecessors, after_previous
+    )
 
 
 def update(
     t: Traffic,
     rows: Amount,
-    after: Names,
+    predecessors: Names,
     after_previous: Names = (),
     skew: Amount = 1.0,
     row_skew: Amount = 1.0,
@@ -50,7 +52,7 @@ def update(
     spread = Pool(share * t.gpu_spread_bytes, tables=t.tables, skew=skew)
     rewrite = RowUpdates(rows, t.row_bytes if row_bytes is None else row_bytes, skew=row_skew)
     return (
-        Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), after, after_previous),
+        Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), predecessors, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading", *updated_after)),
     )
 
@@ -59,7 +61,7 @@ def step(
     s: Scenario,
     t: Traffic,
     rows: Amount,
-    after: Names,
+    predecessors: Names,
     after_previous: Names = (),
     reduced: bool = False,
     spread_after: Names = (),
@@ -72,7 +74,7 @@ def step(
     """
     summed = all_reduce(s, t) if reduced else ()
     return (
-        lookup(t, after, after_previous),
+        lookup(t, predecessors, after_previous),
         shared.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in summed))),
         shared.top(s, ("Bottom MLP forward", "Embedding lookup")),
         shared.bottom_backward(s, ("Top MLP",)),
@@ -81,28 +83,30 @@ def step(
     )
 
 
-def behind(of: str, batches: int) -> tuple[Task, ...]:
+def behind(task_name: str, batches: int) -> tuple[Task, ...]:
     """Tasks without work: "{n} behind" ends when task `of` has, n batches before; what waits for it runs no further ahead."""
-    names = [of, *(f"{n} behind" for n in range(1, batches + 1))]
+    names = [task_name, *(f"{n} behind" for n in range(1, batches + 1))]
     idle = (Demand("gpu", Pool(0.0), "order"),)
-    return tuple(Task(name, "Other", idle, after_previous=(before,)) for before, name in pairwise(names))
+    return tuple(Task(name, "Other", idle, after_previous=(predecessor,)) for predecessor, name in pairwise(names))
 
 
-def exchange(name: str, sent: Crossing, after: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+def exchange(name: str, crossing: Crossing, predecessors: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
     """Return an all-to-all, of a `share` of the batch, and what to wait for after it; one part alone has nothing to exchange."""
-    if not sent.nbytes:
-        return (), after
-    return (Task(name, "Transfer", (Demand("network", sent.work(share)),), after),), (name,)
+    if not crossing.nbytes:
+        return (), predecessors
+    return (Task(name, "Transfer", (Demand("network", crossing.work(share)),), predecessors),), (name,)
 
 
-def index_exchange(settled: Settled, after: Names = ("Sparse features",), share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+def index_exchange(
+    settled: Settled, predecessors: Names = ("Sparse features",), share: Amount = 1.0
+) -> tuple[tuple[Task, ...], Names]:
     """Send each row's index to the part that has the row; return the task, and what to wait for."""
-    return exchange("Index all-to-all", settled.placement.indices, after, share)
+    return exchange("Index all-to-all", settled.placement.indices, predecessors, share)
 
 
-def vector_exchange(settled: Settled, name: str, after: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+def vector_exchange(settled: Settled, name: str, predecessors: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
     """Send pooled vectors to the parts that have their samples, or their gradients the same way back."""
-    return exchange(name, settled.placement.pooled, after, share)
+    return exchange(name, settled.placement.pooled, predecessors, share)
 
 
 def mlp_done(s: Scenario) -> Names:
@@ -146,7 +150,7 @@ def step_over_all(
     )
 
 
-def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Names) -> tuple[Task, ...]:
+def _update_replicated(s: Scenario, t: Traffic, predecessors: Names, updated_after: Names) -> tuple[Task, ...]:
     """Update partitioned rows where they lie; sum the gradients of replicated rows over all GPUs, then update every copy."""
     gpus, partitioned = s.machine.num_gpus, t.rows - t.replicated_rows
     updated = partitioned + gpus * t.replicated_rows
@@ -159,7 +163,7 @@ def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Nam
         *update(
             t,
             updated,
-            after,
+            predecessors,
             skew=t.lookup_skew,
             row_skew=row_skew,
             updated_after=("Replicated all-reduce", *updated_after),
@@ -184,14 +188,15 @@ def by_popularity(amounts: Traffic, samples: Floats, lookups: Floats) -> tuple[T
     if np.array_equal(samples, lookups):
         return amounts, amounts
     ratios = (
-        np.divide(mine, of, out=np.ones_like(of), where=of > 0) for mine, of in ((lookups, samples), (1 - lookups, 1 - samples))
+        np.divide(popular_share, sample_share, out=np.ones_like(sample_share), where=sample_share > 0)
+        for popular_share, sample_share in ((lookups, samples), (1 - lookups, 1 - samples))
     )
-    few, many = (replace(amounts, lookups=amounts.lookups * ratio) for ratio in ratios)
-    return few, many
+    popular, ordinary = (replace(amounts, lookups=amounts.lookups * ratio) for ratio in ratios)
+    return popular, ordinary
 
 
 def micro_batch(
-    s: Scenario, t: Traffic, name: str, share: Amount, after: Names, after_previous: Names = (), tables: float = 0.0
+    s: Scenario, t: Traffic, name: str, share: Amount, predecessors: Names, after_previous: Names = (), tables: float = 0.0
 ) -> tuple[Task, ...]:
     """A `share` of the batch's samples from lookup to gradients, one step after the other; it updates `tables` one by one."""
     model, samples, state = s.model, share * s.data.batch_size, mlp_state(dense_optimizer(s.model))
@@ -204,6 +209,6 @@ def micro_batch(
     )
     tasks: list[Task] = []
     for step, stage, work in steps:
-        before = (tasks[-1].name,) if tasks else after
-        tasks.append(Task(f"{name} {step}", stage, (Demand("gpu", work),), before, () if tasks else after_previous))
+        step_predecessors = (tasks[-1].name,) if tasks else predecessors
+        tasks.append(Task(f"{name} {step}", stage, (Demand("gpu", work),), step_predecessors, () if tasks else after_previous))
     return tuple(tasks)

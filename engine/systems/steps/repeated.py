@@ -56,8 +56,8 @@ def carried_out(settled: Settled, t: Traffic, memory: str, times: Amount = 1.0) 
     """Return what a lookup sends over the links of all expanders to the GPU, so many `times`."""
     s, links = settled.scenario, settled.placement.links
     if s.machine.near_data_compute:
-        more, skew = links.vectors
-        return Move(times * (more * crossing(s, t)), skew=skew)
+        vector_factor, skew = links.vectors
+        return Move(times * (vector_factor * crossing(s, t)), skew=skew)
     _, skew = links.rows if s.policy.row_dedup == "memory" else links.lookups
     return Move(times * crossing(s, t), memory, skew=skew)
 
@@ -66,8 +66,8 @@ def carried_in(settled: Settled, t: Traffic) -> Move:
     """Return what comes back for the update."""
     s, links = settled.scenario, settled.placement.links
     of_rows = links.lookups if s.policy.row_dedup == "off" else links.rows
-    more, skew = of_rows if spread_by_gpu(s) else links.vectors
-    return Move(more * returning(s, t), skew=skew)
+    link_factor, skew = of_rows if spread_by_gpu(s) else links.vectors
+    return Move(link_factor * returning(s, t), skew=skew)
 
 
 def crossing(s: Scenario, t: Traffic) -> Amount:
@@ -86,8 +86,8 @@ def returning(s: Scenario, t: Traffic) -> Amount:
         return t.pooled_bytes
     by_lookup = s.policy.row_dedup == "off"
     rows = t.sizes.by_lookup if by_lookup else t.sizes.unique
-    each = mean_bytes(rows.gradient if s.machine.near_data_compute else rows.row)
-    return t.lookups * each if by_lookup else t.rows * each
+    row_nbytes = mean_bytes(rows.gradient if s.machine.near_data_compute else rows.row)
+    return t.lookups * row_nbytes if by_lookup else t.rows * row_nbytes
 
 
 def accumulated(s: Scenario, t: Traffic) -> Amount:

@@ -54,10 +54,10 @@ def bottom_forward(scenario: Scenario, after_previous: Names) -> Task:
     return Task("Bottom MLP forward", "Bottom MLP", (Demand("gpu", work),), after_previous=after_previous)
 
 
-def bottom_backward(scenario: Scenario, after: Names) -> Task:
+def bottom_backward(scenario: Scenario, predecessors: Names) -> Task:
     """Bottom MLP, backward, and its update."""
     work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "backward", mlp_state(dense_optimizer(scenario.model)))
-    return Task("Bottom MLP backward", "Bottom MLP", (Demand("gpu", work),), after)
+    return Task("Bottom MLP backward", "Bottom MLP", (Demand("gpu", work),), predecessors)
 
 
 def top_part(scenario: Scenario, samples: Amount) -> TopPart:
@@ -67,14 +67,14 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
     dims = per_table(model, "embedding_dim")
     vectors = (vector_count(scenario) + 1) * projection_dim(model) if pairs else elements(scenario) + max(dims)
     state = mlp_state(dense_optimizer(model))
-    many = vector_count(scenario) + 1 if pairs else 0
-    return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projection_layers(scenario), many)
+    interacting_vectors = vector_count(scenario) + 1 if pairs else 0
+    return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projection_layers(scenario), interacting_vectors)
 
 
-def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
+def top(scenario: Scenario, predecessors: Names, after_previous: Names = ()) -> Task:
     """Feature interaction and top MLP, forward and backward."""
     work = top_part(scenario, scenario.data.batch_size)
-    return Task("Top MLP", "Top MLP", (Demand("gpu", work),), after, after_previous)
+    return Task("Top MLP", "Top MLP", (Demand("gpu", work),), predecessors, after_previous)
 
 
 def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
@@ -85,7 +85,7 @@ def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
 
 
 def near_lookup(
-    settled: Settled, t: Traffic, memory: str, link: str, name: str, after: Names, after_previous: Names = ()
+    settled: Settled, t: Traffic, memory: str, link: str, name: str, predecessors: Names, after_previous: Names = ()
 ) -> Task:
     """Look rows up and pool all lookups beside the memory while the pooled vectors flow to the GPU.
 
@@ -97,27 +97,32 @@ def near_lookup(
         flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew)),)
     if link == "cxl":
         flow += (Demand("cxl", carried_out(settled, t, memory, has_rows), OUT),)
-    by: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
+    requester: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
     lines = has_rows * t.fetched, has_rows * t.returned
     rows = has_rows * accesses(s, t)
-    reads = RowReads(rows, accessed(s, t).vector, t.raw_share, by, *lines, skew=read_skew(s, t))
-    return Task(name, "Embedding", (Demand(memory, reads), *flow), after, after_previous)
+    reads = RowReads(rows, accessed(s, t).vector, t.raw_share, requester, *lines, skew=read_skew(s, t))
+    return Task(name, "Embedding", (Demand(memory, reads), *flow), predecessors, after_previous)
 
 
-def near_update(settled: Settled, t: Traffic, memory: str, link: str, after: Names, persists: Persists = "") -> Task:
+def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecessors: Names, persists: Persists = "") -> Task:
     """Accumulate each lookup's gradient and update rows while the pooled gradients flow in; without near-data compute, rows do.
 
     With an undo log the update itself is durable; with a redo log it waits in a volatile buffer.
     """
     s, rows, flow = settled.scenario, updated(settled.scenario, t), tuple[Demand, ...]()
     if s.machine.near_data_compute:
-        added, changed = accumulated(s, t), updates(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
-        most = added * t.lookup_skew + changed * update_skew(s, t)  # as if one part had most of both
-        flow += (Demand("near-data", Pool(added + changed, memory, skew=most / np.maximum(added + changed, 1.0))),)
+        added_bytes, updated_bytes = accumulated(s, t), updates(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
+        max_part_bytes = added_bytes * t.lookup_skew + updated_bytes * update_skew(s, t)  # as if one part had most of both
+        flow += (
+            Demand(
+                "near-data",
+                Pool(added_bytes + updated_bytes, memory, skew=max_part_bytes / np.maximum(added_bytes + updated_bytes, 1.0)),
+            ),
+        )
     if link == "cxl":
         flow += (Demand("cxl", carried_in(settled, t), IN),)
     update = RowUpdates(updates(s, t), rows.row, "near-data", t.refetched, t.clean, skew=update_skew(s, t))
-    return Task("Embedding update", "Embedding", (Demand(memory, update), *flow), after, persists=persists)
+    return Task("Embedding update", "Embedding", (Demand(memory, update), *flow), predecessors, persists=persists)
 
 
 @dataclass(frozen=True)
@@ -144,35 +149,35 @@ def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = 
     return GpuSide((pooling,), spreading, pooling.name, trained)
 
 
-def handoff(name: str, nbytes: Amount, after: Names) -> Task:
+def handoff(name: str, nbytes: Amount, predecessors: Names) -> Task:
     """One software hand-off: synchronise, copy `nbytes`, dispatch."""
-    return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1)),), after)
+    return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1)),), predecessors)
 
 
 def host_embedding(
     t: Traffic,
     name: str,
     memory: tuple[Demand, ...],
-    after: Names = (),
+    predecessors: Names = (),
     after_previous: Names = (),
     share: Amount = 1.0,
     skew: Amount = 1.0,
     updates: bool = False,
 ) -> Task:
     """Half of the host's embedding path for a `share` of the batch, at the pace of CPU or memory; `skew` is that over hosts."""
-    new = t.rows * (1 + mean_bytes(t.vector_bytes) / LINE)  # a row begins anywhere in a line
-    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, t.whole_tables, updates, t.stateful, new, skew=skew)
-    return Task(name, "Embedding", (Demand("host", work), *memory), after, after_previous)
+    new_lines = t.rows * (1 + mean_bytes(t.vector_bytes) / LINE)  # a row begins anywhere in a line
+    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, t.whole_tables, updates, t.stateful, new_lines, skew=skew)
+    return Task(name, "Embedding", (Demand("host", work), *memory), predecessors, after_previous)
 
 
-def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names, by: By = "near-data") -> tuple[Task, ...]:
+def redo_checkpoint(t: Traffic, memory: str, link: str, predecessors: Names, requester: By = "near-data") -> tuple[Task, ...]:
     """Log new rows and the MLP at batch end, set both flags; then the rows go home in the background."""
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
     home = Demand(memory, HomeWrites(t.rows, t.row_bytes, skew=t.row_skew), DRAIN, beside=True)
-    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, by, t.refetched, skew=t.row_skew)),)
+    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, requester, t.refetched, skew=t.row_skew)),)
     return (
-        Task("Embedding log", "Checkpoint", row_log, after, ("Home write",), persists="embedding log"),
+        Task("Embedding log", "Checkpoint", row_log, predecessors, ("Home write",), persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), persists="mlp log"),
         Task("Commit", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("MLP log",), persists="commit"),
         Task("Home write", "Checkpoint", (home,), ("Commit",), background=True, persists="home write"),
@@ -228,19 +233,19 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
 def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Log during the top part, update after the commit; the log policy says how far log and lookup are relaxed."""
     s, bound = settled.scenario, settled.log_policy.mlp_staleness_bound
-    now, early = (t, ()) if not settled.log_policy.relaxed_lookup else _split(settled, t)
-    gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early[:1]))
+    batch_traffic, early_tasks = (t, ()) if not settled.log_policy.relaxed_lookup else _split(settled, t)
+    gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early_tasks[:1]))
     copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True),)  # which a log that spans batches reads
     shadow = (Task("Shadow copy", "Checkpoint", copy, FORWARD_DONE, background=True),) if bound > 0 else ()
-    before_update = (*gpu.trained, "Commit", *(task.name for task in early[:1]))
+    before_update = (*gpu.trained, "Commit", *(task.name for task in early_tasks[:1]))
     return (
         sparse_features(settled, t, "cxl"),
         bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
-        near_lookup(settled, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
+        near_lookup(settled, batch_traffic, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
         *gpu.pooling,
-        top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early[1:])),
+        top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early_tasks[1:])),
         *gpu.spreading,
-        *early,
+        *early_tasks,
         *shadow,
         *undo_log(t, bound),
         bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
@@ -250,15 +255,15 @@ def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     """Only the first batch looks up after the update; every other one is looked up a batch early, then corrected."""
-    first = np.zeros_like(t.rows)
-    first[0] = t.rows[0]
+    first_batch = np.zeros_like(t.rows)
+    first_batch[0] = t.rows[0]
     later: dict[str, Any] = {name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "again", "fetched", "returned")}
     later |= {name: np.append(getattr(t, name)[1:], 1.0) for name in SKEWS}
-    ahead, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
+    early_traffic, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
     corrected = np.append(t.raw_share[1:], 0.0) * (t.lookup_bytes + t.lookups * t.wider)
-    lookup = near_lookup(settled, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
-    where = "near-data" if settled.scenario.machine.near_data_compute else "gpu"
-    flow = (Demand("cxl", carried_out(settled, ahead, "", np.sign(following)), OUT),) if where == "near-data" else ()
-    adds = Demand(where, Pool(corrected, "pmem", skew=ahead.lookup_skew) if where == "near-data" else Pool(corrected))
+    lookup = near_lookup(settled, early_traffic, "pmem", "cxl", "Early lookup", FORWARD_DONE)
+    device = "near-data" if settled.scenario.machine.near_data_compute else "gpu"
+    flow = (Demand("cxl", carried_out(settled, early_traffic, "", np.sign(following)), OUT),) if device == "near-data" else ()
+    adds = Demand(device, Pool(corrected, "pmem", skew=early_traffic.lookup_skew) if device == "near-data" else Pool(corrected))
     correct = Task("Correct pooled", "Embedding", (adds, *flow), ("Top MLP", "Early lookup"), background=True)
-    return replace(t, rows=first, raw_share=np.zeros_like(t.rows)), (lookup, correct)
+    return replace(t, rows=first_batch, raw_share=np.zeros_like(t.rows)), (lookup, correct)

@@ -18,8 +18,8 @@ def stashed_bytes(s: Scenario) -> float:
 
 def _of_rows(s: Scenario) -> Floats:
     """Return the bytes of each table's rows that are stashed, (T,): their state with any checksum, their weights, or all."""
-    rows, beside = kind_bytes(s, "row"), kind_bytes(s, "beside")
-    return {"both": rows, "weights": rows - beside, "state": beside}[s.policy.stashing]
+    rows, beside_bytes = kind_bytes(s, "row"), kind_bytes(s, "beside")
+    return {"both": rows, "weights": rows - beside_bytes, "state": beside_bytes}[s.policy.stashing]
 
 
 def alike_shares(s: Scenario) -> bool:
@@ -41,11 +41,11 @@ def most_bytes(s: Scenario, tables: float) -> float:
 
 def room_for_tables(s: Scenario, room: float) -> float:
     """Return how many bytes of tables fit `room` bytes of a GPU, beside what comes and goes with a batch."""
-    share, left = stashed_bytes(s) / table_bytes(s), room - activation_bytes(s)
-    if not share or left < 0:
-        return left
-    whole = room - _beside_tables(s)
-    return min(whole, left / (1 - share)) if share < 1 else whole
+    share, remaining = stashed_bytes(s) / table_bytes(s), room - activation_bytes(s)
+    if not share or remaining < 0:
+        return remaining
+    unstashed_room = room - _beside_tables(s)
+    return min(unstashed_room, remaining / (1 - share)) if share < 1 else unstashed_room
 
 
 def _beside_tables(s: Scenario) -> float:

@@ -17,20 +17,20 @@ TABLE = 4  # bytes for each row: the table that it belongs to
 FILLED = ("Evicted rows to host", "Missing rows to GPU")
 
 
-def fill(t: Traffic, sort_bytes: Amount, after: Names, lookups: Names, skew: Amount) -> tuple[Task, ...]:
+def fill(t: Traffic, sort_bytes: Amount, predecessors: Names, lookups: Names, skew: Amount) -> tuple[Task, ...]:
     """Bring in the missing rows of a batch after the `lookups` of the one before it: a few threads evict and load row by row.
 
     Rows that find their set locked stay where they are. The cache's own lookups sort `sort_bytes`.
     """
     find = Demand("gpu", Pool(sort_bytes), "prefetch")
-    return (Task("Find misses", "Embedding", (find,), after, lookups), *moves(t, ("Find misses",), skew))
+    return (Task("Find misses", "Embedding", (find,), predecessors, lookups), *moves(t, ("Find misses",), skew))
 
 
-def moves(t: Traffic, after: Names, skew: Amount) -> tuple[Task, ...]:
+def moves(t: Traffic, predecessors: Names, skew: Amount) -> tuple[Task, ...]:
     """GPU threads send home the rows that go and bring those that come, both ways at once; refused rows do neither."""
     ways = (("Evicted rows to host", t.evicted, gpu.DOWN), ("Missing rows to GPU", t.misses, gpu.UP))
     return tuple(
-        Task(name, "Transfer", (Demand("pcie", Direct(t.moved_nbytes * (rows - t.refused), skew=skew), lane),), after)
+        Task(name, "Transfer", (Demand("pcie", Direct(t.moved_nbytes * (rows - t.refused), skew=skew), lane),), predecessors)
         for name, rows, lane in ways
     )
 
@@ -48,12 +48,14 @@ def rewriting(task: Task, nbytes: Amount, skew: Amount) -> Task:
 
 def with_refused(lookup: Task, update: Task, t: Traffic, skew: Amount) -> tuple[Task, Task]:
     """Return lookup and update of rows behind a cache: a row that it refused is read for each lookup, and once for its update."""
-    each = np.divide(t.missed, t.misses, out=np.ones_like(t.misses), where=t.misses > 0)  # lookups of a row that it misses
-    read = t.refused * each * mean_bytes(t.sizes.moved.vector)
-    return reading(lookup, read, skew), rewriting(update, t.refused * t.moved_nbytes, skew)
+    lookups_per_row = np.divide(
+        t.missed, t.misses, out=np.ones_like(t.misses), where=t.misses > 0
+    )  # lookups of a row that it misses
+    read_bytes = t.refused * lookups_per_row * mean_bytes(t.sizes.moved.vector)
+    return reading(lookup, read_bytes, skew), rewriting(update, t.refused * t.moved_nbytes, skew)
 
 
-def kept_bytes(s: Scenario, rows: Any, cached_bytes: Any, every: Any) -> Any:
+def kept_bytes(s: Scenario, rows: Any, cached_bytes: Any, all_rows: Any) -> Any:
     """Return the bytes in HBM of a cache: of its `rows` cached rows with their tags, and of what it keeps of `every` row."""
-    counted = s.policy.cache_policy == "lfu"
-    return cached_bytes + rows * (TAG + (0 if counted else STAMP)) + every * (TABLE + (COUNT if counted else 0))
+    has_counts = s.policy.cache_policy == "lfu"
+    return cached_bytes + rows * (TAG + (0 if has_counts else STAMP)) + all_rows * (TABLE + (COUNT if has_counts else 0))
