@@ -1,4 +1,4 @@
-"""Balance: the load of each part of a machine under the plan in force, and the traffic between parts.
+"""Balance: each part's load under the plan in force, and traffic between parts.
 
 The slowest part decides how long a task takes; energy, bytes and wear follow the sum over all parts.
 """
@@ -56,7 +56,7 @@ def _most_pieces(pieces: Pieces, parts: int, counted_tables: Flags) -> int:
 
 
 def _balance_in_force(s: Scenario, system: System) -> Balance | None:
-    """Return the plan in force with each part's load; None if all parts have equal loads."""
+    """Return the plan in force with each part's load; None for equal loads."""
     kind = kind_of(system)
     way = s.policy.sharding or (kind.default if kind else EVEN)
     if kind is None or (way == EVEN and not s.policy.plan):  # equal loads on any kind of part

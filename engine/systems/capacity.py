@@ -70,7 +70,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
 
 
 def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
-    """Return the tables placed by the plan in force, and a refusal, "" for a possible plan."""
+    """Return the placed tables, and a refusal of the plan in force or ""."""
     kind, plan, sharding = kind_of(system), s.policy.plan, s.policy.sharding
     plan_setting = f"policy.plan={plan[:40]}" if plan else f"policy.sharding={sharding}"
     try:
@@ -90,7 +90,7 @@ def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
 
 
 def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, plan_setting: str) -> str:
-    """Return a sentence about the part whose memory is too full, if an even division would fit."""
+    """Return a sentence about the fullest part if only an even division would fit."""
     for place, need, capacity, size in memories(s, system):
         part_bytes = balance.kept[place] if balance.kept else balance.held * need / table_bytes(s)
         room_bytes = filled(part_bytes, size)
@@ -141,7 +141,7 @@ def _even_tables(s: Scenario, system: System) -> float:
 
 
 def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
-    """Return a refusal if replicated rows do not fit the fullest GPU beside tables, else ""."""
+    """Return a refusal of replicated rows that do not fit the fullest GPU, else ""."""
     reserved = 2 * mlp_bytes(s) + most_bytes(s, _fullest_tables(s, system, placement.balance))
     free_bytes = max(memory_bytes(s.machine) - reserved, 0.0)
     if s.policy.replicated_rows is None or hottest_bytes(s, placement.replicas.rows) <= free_bytes:
@@ -236,7 +236,7 @@ def _expander(s: Scenario, need: float) -> tuple[float, str]:
 
 
 def _stash(s: Scenario) -> str:
-    """Return a refusal if a stash does not fit host DRAM, or its shares differ by table, else ""."""
+    """Return a refusal of a stash that does not fit, or differs by table, else ""."""
     need, capacity = stashed_bytes(s), _size(s, HOST) * GiB * nodes(s.machine)
     if need and not alike_shares(s):
         return (
@@ -330,7 +330,7 @@ def _too_few(s: Scenario, dram: bool, available: int) -> str:
 
 
 def _window(s: Scenario, system: System) -> str:
-    """Return a refusal if the rows of batches that must be cached together do not fit, else ""."""
+    """Return a refusal if rows of batches to be cached together do not fit, else ""."""
     batches = system.cache.window(s) if system.cache else 0
     if not system.cache or not batches:
         return ""
@@ -371,7 +371,7 @@ def _all_stashed(s: Scenario) -> Scenario:
 
 
 def _crowded(s: Scenario) -> str:
-    """Return a refusal of more GPUs in a node than its chassis has places for, else "".
+    """Return a refusal of more GPUs in a node than its chassis has places, else "".
 
     A node can have several of the largest chassis.
     """

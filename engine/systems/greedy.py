@@ -74,7 +74,7 @@ def deal(
 
 @inner
 def _freest(rooms: Rooms, nbytes: Floats, table: Index, count: Index, busy: Floats, queue: Ints, waiting: int) -> int:
-    """Return the queue index of the least busy part with room for a share; ALL for none.
+    """Return the queue index of the least busy part with room, or ALL.
 
     The first of equal parts is chosen. The queue is a binary heap of the waiting parts: its first part is chosen unless it has
     no room.
@@ -108,7 +108,7 @@ def _requeue(queue: Ints, waiting: int, busy: Floats, queue_index: int, leaves: 
 
 @inner
 def _sooner(busy: Floats, left_part: Index, right_part: Index) -> bool:
-    """Return whether the left part is less busy, or has the lower number of equally busy parts."""
+    """Return whether the left part is less busy, or equally busy and lower in number."""
     return bool(busy[left_part] < busy[right_part] or (busy[left_part] == busy[right_part] and left_part < right_part))
 
 

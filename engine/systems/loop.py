@@ -65,7 +65,7 @@ def _loop_work(s: Scenario, plan: tuple[Task, ...], for_all: bool) -> DriveBatch
 
 
 def _is_done(work: Work) -> Amount:
-    """Return 1 for work that is done and 0 for none, by the first of its amounts."""
+    """Return 1 for work and 0 for none, by the first of its amounts."""
     sign: Amount = np.sign(next(amount for name, amount in amounts(work).items() if name != "skew"))
     return sign
 

@@ -1,4 +1,7 @@
-"""Parts: the GPUs, nodes, servers or memory modules that share a system's tables, their pace and room."""
+"""Parts: GPUs, nodes, servers or memory modules that share a system's tables.
+
+Each kind has a pace and a room.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -50,10 +53,10 @@ class Units(NamedTuple):
 
 
 class TableUnits(NamedTuple):
-    """Seconds of one part by table: the units of the first table's rows, and ratios to them, (T,).
+    """Seconds of one part by table.
 
     units: seconds of the first table's rows.
-    lookups, rows, far: ratios of lookups, of unique rows, and of rows outside HBM.
+    lookups, rows, far: ratios to them of each table's lookups, unique rows, and rows outside HBM, (T,).
     pieces: True for tables that are updated one by one.
     """
 
@@ -137,7 +140,10 @@ def _gpu_units(s: Scenario, system: System, kind: RowKind) -> Units:
 
 @remembered(most=256)
 def _missed(s: Scenario, system: System) -> float:
-    """Return the seconds on the host link, both ways, of a unique row's byte: of cache misses."""
+    """Return the seconds on the host link, both ways, of a unique row's byte.
+
+    It counts the share of rows that a cache misses.
+    """
     cache = system.cache
     if not cache:
         return 0.0
@@ -152,7 +158,7 @@ def _tiered_units(s: Scenario, system: System, kind: RowKind) -> Units:
 
 
 def _kernel_units(s: Scenario, system: System, kind: RowKind) -> Units:
-    """Return the units of a GPU whose threads read and write rows outside HBM over its link."""
+    """Return the units of a GPU whose threads access rows outside HBM over its link."""
     gpu_units = _gpu_units(s, replace(system, cache=None), kind)
     return gpu_units._replace(far=2 * mean_bytes(kind.row) * _marginal_seconds(_build_device(s, "pcie"), Direct))
 

@@ -1,4 +1,4 @@
-"""Placement of tables in a scale-out system: by bandwidth density into HBM, then DRAM, the rest below.
+"""Placement of tables by bandwidth density: into HBM, then DRAM, the rest below.
 
 Bandwidth density is lookups per sample and row: a row of a small table is looked up more often than one of a large table.
 """

@@ -80,7 +80,10 @@ def _row_kind(dim: int, precision: str, optimizer: str, checked: bool) -> RowKin
 
 
 def mean_kind(s: Scenario, weights: Floats | Sequence[float]) -> RowKind:
-    """Return the bytes of rows of which each table has so many, (T,); numbers if all are alike."""
+    """Return the mean bytes of rows, of which each table has so many, (T,).
+
+    They are numbers if all rows are alike.
+    """
     kinds, kind = row_kinds(s)
     if len(kinds) == 1:
         return kinds[0]

@@ -112,7 +112,11 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True)
 class Sharding:
-    """A way to make plans; `pieces` returns None if all parts have an even share of everything."""
+    """A way to make plans.
+
+    title, summary: texts for readers.
+    pieces: returns the pieces of a plan, None if all parts have an even share of everything.
+    """
 
     title: str
     summary: str

@@ -147,7 +147,10 @@ def most_dimms(channels: int) -> float:
 
 
 def least_host_dram(s: Scenario, system: System) -> float:
-    """Return the GiB of a host's DRAM without tables: enough to feed its GPUs, in all channels."""
+    """Return the GiB of a host's DRAM without tables: to feed its GPUs.
+
+    DIMMs are in all channels.
+    """
     gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
     return dimms(host_channels(s.machine), STAGING.value * gpus * memory_bytes(s.machine))
 
@@ -171,7 +174,7 @@ def _capacity(s: Scenario, system: System) -> float:
 
 
 def _drives(s: Scenario, system: System) -> int:
-    """Return the drives of a node that hold what the system keeps on drives; at least one."""
+    """Return the drives of a node for what the system keeps there; at least one."""
     logs = 0.0 if system.places else log_bytes(s)
     drive_bytes_held = _held_bytes(s, system, "ssd")
     need = (drive_bytes_held + logs) / nodes(s.machine) if drive_bytes_held else 0.0

@@ -199,7 +199,10 @@ class Settled:
 
 
 def system_of(settled: Settled) -> System:
-    """Return the system of a settled scenario, which decides most of the knobs that a stage reads."""
+    """Return the system of a settled scenario.
+
+    The system decides most of the knobs that a stage reads.
+    """
     return settled.system
 
 
@@ -253,7 +256,10 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
 
 
 def chassis_of(system: System, machine: MachineKnobs) -> str:
-    """Return the chassis of a node: by default the smallest of two sockets with places for its GPUs."""
+    """Return the chassis of a node.
+
+    By default it is the smallest of two sockets with places for the node's GPUs.
+    """
     gpus = gpus_in_node(machine) if "gpu" in system.devices else 0
     return machine.chassis or next((name for name in BY_GPUS if gpus <= CHASSIS[name].gpus.value), BY_GPUS[-1])
 

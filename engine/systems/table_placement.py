@@ -43,9 +43,10 @@ class Balance:
 
 
 class PartWork(NamedTuple):
-    """Lookups, unique rows and rows outside HBM of each part, (P,), (P,) and (2, P), by cost.
+    """Lookups, unique rows and rows outside HBM of each part, by cost.
 
-    Each counts by its table's cost over the first table's: the numbers themselves if all rows are alike.
+    They are (P,), (P,) and (2, P). Each counts by its table's cost over the first table's: the numbers themselves if all rows
+    are alike.
     """
 
     lookups: Floats
@@ -54,9 +55,9 @@ class PartWork(NamedTuple):
 
 
 class Far(NamedTuple):
-    """Skews of unique rows outside HBM: over GPUs, over nodes, and over nodes for rows `below` DRAM.
+    """Skews of unique rows outside HBM: over GPUs, over nodes, and `below` DRAM.
 
-    A skew is the largest part's amount over the mean.
+    The last is over nodes. A skew is the largest part's amount over the mean.
     """
 
     gpu: float = 1.0
@@ -103,7 +104,10 @@ class TablePlacement:
 
     @property
     def weight(self) -> Weight:
-        """Cost of each table's lookups and rows over the first table's, (2, T); None if all are alike."""
+        """Cost of each table's lookups and rows over the first table's, (2, T), or None.
+
+        None if all rows are alike.
+        """
         return self.balance.weight if self.balance else None
 
     @property

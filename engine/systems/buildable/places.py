@@ -1,7 +1,7 @@
-"""What of a settled machine does not fit its chassis: GPUs, sockets, DIMM slots, bays, lanes and watts of each node.
+"""Checks of a settled machine's chassis: GPUs, sockets, DIMM slots, bays, lanes, watts.
 
-A node is one chassis of `machine.chassis`, of at most eight GPUs. Places for GPUs have their lanes already: free are those
-that a chassis has beside them, its network cards and its boot drives.
+A node is one chassis of `machine.chassis`, of at most eight GPUs. Places for GPUs have lanes of their own: free lanes are those
+of the chassis beside GPU places, network cards and boot drives.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,14 +20,14 @@ from ..sizing import PER_CHANNEL, most_dimms
 from ..system import Settled, named, powered
 from .contents import generic, host_dimms, short
 
-A_SOCKET = 8  # DIMMs of persistent memory beside a processor
+A_SOCKET = 8  # DIMMs of persistent memory of one socket
 DRIVE_LANES, CARD_LANES = 4, 16
 SUPERCHIP = "superchip"
 WORDS = {1: "one socket has", 2: "two sockets have", 4: "four sockets have"}
 
 
 class Wants(NamedTuple):
-    """Like parts that take lanes of a node: how many, of which name, and the lanes of each."""
+    """Equal parts that take lanes of a node: their number, name, and the lanes of each."""
 
     number: int
     name: str
@@ -35,9 +35,15 @@ class Wants(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One node: its machine's knobs, the devices that its system powers, its chassis, and how many DIMMs, modules, drives.
+    """One node of a settled machine.
 
-    `link` are the lanes that each of its modules has for itself, 0 where they have none.
+    settled: the settled scenario.
+    machine: its machine knobs.
+    devices: devices that the system powers.
+    chassis: the chassis.
+    called: its name in sentences.
+    dimms, modules, drives: numbers of DIMMs, modules and drives.
+    link: lanes of each module's own link, 0 without such links.
     """
 
     settled: Settled
@@ -52,12 +58,12 @@ class Node(NamedTuple):
 
     @property
     def slotted(self) -> int:
-        """How many of its modules of persistent memory stand in DIMM slots: those without a link of their own."""
+        """The modules of persistent memory in DIMM slots: those without a link of their own."""
         return 0 if self.link else self.modules
 
     @property
     def behind(self) -> tuple[Wants, ...]:
-        """What stands in expander bays: modules with links of their own, and cards of DRAM."""
+        """The parts in expander bays: modules with links of their own, and cards of DRAM."""
         card, machine = self.machine.expander, self.machine
         linked = (Wants(self.modules, short(machine.pmem), self.link),) if self.link and self.modules else ()
         dram = card and "expander-dram" in self.devices
@@ -65,9 +71,9 @@ class Node(NamedTuple):
 
 
 def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
-    """Return sentences that name the part that ran out, with what is needed and what there is; none where it can be built.
+    """Return a sentence for each resource that ran out, with need and supply.
 
-    `drives` are those of each node beside what its system uses.
+    There is none if the machine can be built. `drives` are those of each node beside its system's.
     """
     machine = settled.scenario.machine
     devices, link = named(settled.scenario.system, machine), own_link(machine)
@@ -86,7 +92,7 @@ def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
 
 
 def _gpus(node: Node) -> Iterator[str]:
-    """GPUs of a node go into the places of one chassis, which take their form."""
+    """Yield sentences if a node's GPUs do not fit the places of its chassis."""
     if "gpu" not in node.devices:
         return
     gpus, room, name = gpus_in_node(node.machine), round(node.chassis.gpus.value), short(node.machine.gpu)
@@ -103,7 +109,7 @@ def _gpus(node: Node) -> Iterator[str]:
 
 
 def _host(node: Node) -> Iterator[str]:
-    """CPUs go into sockets, and have so many channels for at most two DIMMs each."""
+    """Yield sentences if the CPUs lack sockets, or DRAM lacks channels or slots."""
     machine = node.machine
     host = HOSTS[machine.host]
     need, sockets = _sockets(machine), round(node.chassis.sockets.value)
@@ -118,7 +124,10 @@ def _host(node: Node) -> Iterator[str]:
 
 
 def _dimms(node: Node) -> Iterator[str]:
-    """DIMMs and modules without a link share the DIMM slots; beside a socket there is room for eight such modules."""
+    """Yield sentences if DIMMs and modules without a link exceed the DIMM slots.
+
+    A socket has slots for eight such modules.
+    """
     count, name = node.slotted, short(node.machine.pmem)
     sockets, slots = _sockets(node.machine), round(node.chassis.slots.value)
     if count > A_SOCKET * sockets:
@@ -130,7 +139,7 @@ def _dimms(node: Node) -> Iterator[str]:
 
 
 def _host_generations(node: Node) -> Iterator[str]:
-    """Some modules work beside processors of their own generation alone."""
+    """Yield a sentence if modules only work with processors of another generation."""
     if not node.slotted:
         return
     hosts, host_name, name = (
@@ -144,7 +153,10 @@ def _host_generations(node: Node) -> Iterator[str]:
 
 
 def _products(node: Node) -> Iterator[str]:
-    """Behind CXL stands what is made so: modules with links of their own, and cards."""
+    """Yield a sentence if memory behind CXL is no product.
+
+    Products are modules with links of their own, and cards.
+    """
     if not generic(node.settled):
         return
     count = expanders(node.machine)
@@ -154,7 +166,7 @@ def _products(node: Node) -> Iterator[str]:
 
 
 def _bays(node: Node) -> Iterator[str]:
-    """Modules with links and cards take an expander bay each, drives a drive bay each."""
+    """Yield sentences if expander bays or drive bays run out."""
     bays_needed, bays = sum(card.number for card in node.behind), round(node.chassis.expanders.value)
     if bays_needed > bays:
         yield f"{_count_sentence(node.behind)} {_need(bays_needed, 'expander bay')}; {node.called} has {bays}."
@@ -164,7 +176,7 @@ def _bays(node: Node) -> Iterator[str]:
 
 
 def _lanes(node: Node) -> Iterator[str]:
-    """All that stands in bays and slots shares the free lanes."""
+    """Yield a sentence if the parts in bays and slots exceed the free lanes."""
     machine = node.machine
     lane_users = (
         *node.behind,
@@ -180,7 +192,10 @@ def _lanes(node: Node) -> Iterator[str]:
 
 
 def _supplies(node: Node) -> Iterator[str]:
-    """The supplies feed GPUs at their limit, CPUs in full work, and all else at rest."""
+    """Yield a sentence if the supplies are too weak.
+
+    They feed GPUs at their limit, CPUs at full work, and all else at idle power.
+    """
     machine, full_power_devices = node.machine, ("gpu", "host", "remote")
     devices = powered(node.settled.scenario.system, machine)
     rest = sum(device.idle_watts for name, device in devices.items() if name not in full_power_devices) / nodes(machine)
@@ -192,7 +207,7 @@ def _supplies(node: Node) -> Iterator[str]:
 
 
 def _servers(node: Node) -> Iterator[str]:
-    """An embedding server has as many channels as a host."""
+    """Yield a sentence if an embedding server's DRAM exceeds its channels, as many as a host's."""
     channels = host_channels(node.machine)
     gib, max_gib = node.machine.server_dram_GiB or 0.0, most_dimms(channels)
     if "remote" in node.devices and gib > max_gib:
@@ -213,23 +228,26 @@ RULES: tuple[Callable[[Node], Iterator[str]], ...] = (
 
 
 def _sockets(machine: MachineKnobs) -> int:
+    """Return the sockets of a host."""
     return round(assumed_value(machine, "host", HOSTS[machine.host].sockets))
 
 
 def _need(number: int, place_name: str, needing: int = 0) -> str:
-    """Return that so many of what are needed, by as many parts or by `needing` of them."""
+    """Return the phrase "needs 3 places" for so many parts, or for `needing` parts."""
     return f"need{'s' * ((needing or number) == 1)} {number} {place_name}{'s' * (number > 1)}"
 
 
 def _largest(channels: int) -> str:
+    """Return a sentence about the largest DIMMs of so many channels."""
     return f"{PER_CHANNEL * channels} of {DIMMS_GiB[-1]} GiB are {figures.exact(most_dimms(channels))} GiB"
 
 
 def _module_count(number: int, name: str) -> str:
+    """Return "3 modules of NAME"."""
     return f"{number} module{'s' * (number > 1)} of {name}"
 
 
 def _count_sentence(parts: Sequence[Wants]) -> str:
-    """Return parts as a sentence counts them."""
+    """Return numbers and names of parts as an enumeration."""
     phrases = [f"{part.number} {part.name}" for part in parts]
     return f"{', '.join(phrases[:-1])} and {phrases[-1]}" if len(phrases) > 1 else phrases[0]

@@ -1,8 +1,8 @@
-"""Bytes that cross between parts: pooled vectors, their gradients and indices, by the plan that says which part has what.
+"""Bytes that cross between parts under a plan: pooled vectors, gradients and indices.
 
 The samples of a batch lie evenly over the parts. A part sends the vectors of its pieces to the parts that have their samples,
-over the fabric to those beside it and over the network to others. Parts of one group that share a table's rows first
-sum their vectors within the group, each for an even share of the samples. Gradients take the same way back.
+over the fabric to those of its group and over the network to others. Parts of one group that share a table's rows first sum
+their vectors within the group, each for an even share of the samples. Gradients take the same way back.
 """
 
 from typing import NamedTuple
@@ -16,9 +16,11 @@ from ..sharding import Parts, Pieces, Shares, alike, shares, weighed
 
 
 class Crossing(NamedTuple):
-    """Bytes that leave a part, over all parts; and those that the busiest part sends or receives over either way.
+    """Bytes that cross between parts.
 
-    With `hosts` the parts are the hosts of nodes, which send a message to each other node.
+    nbytes: bytes that leave a part, over all parts.
+    fabric, network: bytes that the busiest part sends or receives over each.
+    hosts: True if the parts are the hosts of nodes, which send a message to each other node.
     """
 
     nbytes: float
@@ -35,7 +37,10 @@ NO_CROSSING = Crossing(0.0, 0.0, 0.0)
 
 
 def even(parts: Parts, nbytes: float) -> Crossing:
-    """Return what crosses when each part has an even share of `nbytes` for each part, itself included."""
+    """Return the traffic if each part has an even share of `nbytes` for each part.
+
+    A part's share for itself does not cross.
+    """
     part_bytes, group_sizes = nbytes / parts.number, parts.beside
     fabric_share, network_share = (group_sizes - 1) / parts.number, (parts.number - group_sizes) / parts.number
     return Crossing(
@@ -46,23 +51,32 @@ def even(parts: Parts, nbytes: float) -> Crossing:
 
 
 def vectors(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Crossing:
-    """Return what crosses one way of pooled vectors, of which one table's, or each's (T,), are `nbytes` for a batch's samples."""
+    """Return the traffic of pooled vectors, one way.
+
+    `nbytes`: a table's vectors for a batch's samples, or each table's, (T,).
+    """
     return busiest(*vector_routes(parts, pieces, nbytes))
 
 
 def indices(parts: Parts, index_nbytes: Floats) -> Crossing:
-    """Return what crosses when part p is `asked`, (P,), for so many bytes of indices, evenly by the samples of all parts."""
+    """Return the traffic of indices, of which each part receives `index_nbytes`, (P,).
+
+    They come evenly from the samples of all parts.
+    """
     return busiest(*index_routes(parts, index_nbytes))
 
 
 def busiest(sent_bytes: Floats, received: Floats) -> Crossing:
-    """Return what crosses where parts send and receive so much, (2, P), over the fabric and over the network."""
+    """Return the traffic if parts send and receive so much, (2, P), over fabric and network."""
     fabric, network = np.maximum(sent_bytes, received).max(axis=1).tolist()
     return Crossing(float(sent_bytes.sum()), fabric, network)
 
 
 def vector_routes(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> tuple[Floats, Floats]:
-    """Return what each part sends and receives of `vectors`, (2, P) each, over the fabric and over the network."""
+    """Return the bytes of `vectors` that each part sends and receives, (2, P) each.
+
+    The rows are fabric and network.
+    """
     sent_bytes, received = np.zeros((2, 2, parts.number))
     if not isinstance(nbytes, float):
         pieces, nbytes = weighed(pieces, nbytes)
@@ -84,9 +98,9 @@ def _cross(
     sent_bytes: Floats,
     received: Floats,
 ) -> None:
-    """Enter what the vectors of each piece have every part send and receive.
+    """Add the bytes of each piece's vectors that every part sends and receives.
 
-    Which part `has` a piece, and how many `members` of each group, are False and 0 before and after.
+    Whether a part `owns` a piece, and how many `members` of each group do, are False and 0 before and after.
     """
     parts = len(group)
     for piece in range(len(nbytes)):
@@ -112,7 +126,10 @@ def _cross(
 
 
 def index_routes(parts: Parts, index_nbytes: Floats) -> tuple[Floats, Floats]:
-    """Return what each part sends and receives of `indices`, (2, P) each, over the fabric and over the network."""
+    """Return the bytes of `indices` that each part sends and receives, (2, P) each.
+
+    The rows are fabric and network.
+    """
     part_bytes, group_sizes, group = index_nbytes / parts.number, parts.beside, parts.group
     group_bytes = np.bincount(group, weights=part_bytes)[group]
     sent_bytes = np.array([group_bytes - part_bytes, part_bytes.sum() - group_bytes])

@@ -17,7 +17,10 @@ GAP = Constant(
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Hot mini-batches ask nothing of the host's CPU, normal ones nothing of the hot rows: amounts are 0 there."""
+    """Return the tasks of a batch: amounts on the host are 0 for hot mini-batches.
+
+    For normal mini-batches, amounts on hot rows are 0.
+    """
     s, hot = settled.scenario, hot_batches(t)
     gpus = s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
@@ -47,7 +50,10 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def hot_batches(t: Traffic) -> Floats:
-    """Return 1 for hot mini-batches and 0 for normal ones: one is full whenever popular samples have filled it."""
+    """Return 1 for hot mini-batches and 0 for normal ones.
+
+    A mini-batch is hot whenever popular samples have filled one.
+    """
     full_batches = np.floor(np.cumsum(t.popular) + 1e-9)
     return np.diff(full_batches, prepend=0.0)
 

@@ -10,9 +10,10 @@ from ..traffic import Traffic, hot_bytes, hot_rows, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Two micro-batches: the popular one beside the gathering, the other after both; rows go back beside the next batch.
+    """Return the tasks of two micro-batches: popular samples during gathering, others after it.
 
-    Each lookup of the others is one read of the card, from host memory or, of hot rows, from a GPU's.
+    Rows go back beside the next batch. Each lookup of the others is one read of the card, from host memory or, of hot rows, from
+    a GPU's.
     """
     s = settled.scenario
     popular_traffic, other_traffic = gpu.by_popularity(t, t.popular, t.popular_lookups)

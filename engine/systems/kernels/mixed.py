@@ -1,7 +1,7 @@
-"""Kernels of tables, mixed: rows of some tables are looked up in HBM, of others in host memory, by the GPU or by the host.
+"""Mixed kernels: rows of some tables are looked up in HBM, of others in host memory.
 
-The GPU looks up what lies in HBM, and reads other rows across the link itself, directly or through a cache that is filled while
-the batch before trains. The host looks its own tables up meanwhile and sends pooled vectors, and gets their gradients back.
+The GPU looks up rows in HBM, and reads other rows across the link itself, directly or through a cache that is filled while the
+batch before trains. The host looks its own tables up meanwhile, sends pooled vectors, and receives their gradients.
 """
 
 from collections.abc import Mapping
@@ -37,18 +37,22 @@ def chosen_kernels(s: Scenario) -> tuple[str, ...]:
 
 
 def tables_with(s: Scenario, *kernels: str) -> tuple[int, ...]:
-    """Return the tables that have one of some kernels, by number."""
+    """Return the numbers of the tables that have one of some kernels."""
     return tuple(table for table, kernel in enumerate(chosen_kernels(s)) if kernel in kernels)
 
 
 def groups(s: Scenario) -> Mapping[str, tuple[int, ...]]:
-    """Return the tables whose traffic the plan tells apart, but for groups without any."""
+    """Return the tables of each kernel whose traffic the plan separates, without empty groups."""
     kernel_tables = {kernel: tables_with(s, kernel) for kernel in (HBM, CACHED, UVM, HOST)} | {ON_GPU: tables_with(s, *TITLES)}
     return {name: tables for name, tables in kernel_tables.items() if tables}
 
 
 class Steps(NamedTuple):
-    """Tasks of tables of some kernels before and after the top MLP, and the names of those after which vectors are there."""
+    """Tasks of tables of some kernels.
+
+    forward, backward: tasks before and after the top MLP.
+    looked_up: names of the tasks after which the vectors are there.
+    """
 
     forward: tuple[Task, ...] = ()
     backward: tuple[Task, ...] = ()
@@ -56,7 +60,7 @@ class Steps(NamedTuple):
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """One batch; a kernel that no table has brings no task."""
+    """Return the tasks of one batch; a kernel without tables adds no task."""
     s, group_traffic = settled.scenario, dict(t.groups)
     share = group_traffic[ON_GPU].lookups / t.lookups if ON_GPU in group_traffic else 0.0
     indices, arrived = gpu.index_exchange(settled, share=share)
@@ -82,7 +86,10 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def _on_gpu(t: Traffic, group_traffic: Mapping[str, Traffic], arrived: Names, backward: Names) -> Steps:
-    """The GPU's own lookups, a kernel for the tables of each kind; then gradients of all are spread, and each kind is updated."""
+    """Return the tasks of the GPU's own lookups, a kernel for the tables of each kind.
+
+    Then the gradients of all are spread, and each kind is updated.
+    """
     kinds = [name for name in (HBM, CACHED, UVM) if name in group_traffic]
     spread, _ = gpu.update(group_traffic[ON_GPU], t.rows, backward, skew=group_traffic[ON_GPU].lookup_skew)
     lookups, updates = zip(*(_kernel(t, name, group_traffic[name], arrived, spread.name) for name in kinds), strict=True)
@@ -96,7 +103,7 @@ def _on_gpu(t: Traffic, group_traffic: Mapping[str, Traffic], arrived: Names, ba
 
 
 def _kernel(t: Traffic, kind: str, part: Traffic, arrived: Names, spread: str) -> tuple[Task, Task]:
-    """Return lookup and update of the tables of one kernel of the GPU's."""
+    """Return lookup and update of the tables of one of the GPU's kernels."""
     title, nbytes = TITLES[kind], part.rows * mean_bytes(part.row_bytes)
     pool = Demand("gpu", Pool(part.gpu_lookup_bytes, skew=part.lookup_skew))
     ready = uvm_cache.FILLED if kind == CACHED else arrived
@@ -111,7 +118,7 @@ def _kernel(t: Traffic, kind: str, part: Traffic, arrived: Names, spread: str) -
 
 
 def _host(part: Traffic, backward: Names) -> Steps:
-    """The host looks up and pools beside the GPU and hands over vectors; then it gets their gradients and updates."""
+    """Return the host's tasks: lookups and pooling beside the GPU, vectors out, gradients in, update."""
     reads = Demand("dram", RowReads(part.rows, part.vector_bytes, skew=part.row_skew))
     writes = Demand("dram", RowUpdates(part.rows, part.row_bytes, skew=part.row_skew))
 
@@ -128,14 +135,17 @@ def _host(part: Traffic, backward: Names) -> Steps:
 
 
 def capacity_rows(s: Scenario) -> float:
-    """Return how many rows the cache in HBM holds."""
+    """Return the capacity of the cache in HBM, in rows."""
     rows = np.array(per_table(s.model, "num_embeddings"))
     return s.policy.cache_load_factor * float(rows[list(tables_with(s, CACHED))].sum())
 
 
 @remembered(most=64)
 def tiers(s: Scenario) -> Tiers:
-    """Return what of each table lies where, and its unique rows outside HBM: of cached tables those that the cache misses."""
+    """Return each table's bytes by memory, and its unique rows outside HBM.
+
+    Of cached tables the latter are the rows that the cache misses.
+    """
     nbytes, unique_rows, kernels = table_nbytes(s), expected(s).unique_rows, np.array(chosen_kernels(s))
     is_cached, in_hbm = kernels == CACHED, kernels == HBM
     missed = missed_rows(s, cache_policy(s, CACHE), capacity_rows(s), tables=np.flatnonzero(is_cached).tolist())

@@ -17,9 +17,10 @@ BULK = 50  # batches between two write-backs
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Missing rows come while the batch before trains; only rows that the next batch uses are synchronised at once.
+    """Return the tasks of a batch: missing rows come while the batch before trains.
 
-    Every trainer fetches, holds and updates the batch's rows, but one that is used once and not again is one trainer's alone.
+    Only rows that the next batch uses are synchronised at once. Every trainer fetches, holds and updates the batch's rows, but a
+    row that is used once and not again belongs to one trainer.
     """
     s = settled.scenario
     trainers, single_use = s.machine.num_gpus, alone(s)
@@ -45,7 +46,10 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def _synchronise(s: Scenario, t: Traffic, private_rows: Amount) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
-    """All trainers sum the gradients of the batch's rows but their `own`; one trainer has nothing to say."""
+    """Return the tasks that sum gradients over trainers: of rows used next, and of other rows.
+
+    `private_rows` belong to one trainer and are left out. One trainer alone has no such task.
+    """
     if s.machine.num_gpus == 1:
         return (), ()
     rows = (t.rows - t.cold, t.cold - private_rows)

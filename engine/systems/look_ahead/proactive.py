@@ -13,7 +13,10 @@ AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Reads ahead fill the GPUs' idle time: exchanges, all-reduce; hot rows are looked up after the update as ever."""
+    """Return the tasks of a batch, with reads ahead in the GPUs' idle time.
+
+    GPUs are idle in exchanges and all-reduce. Hot rows are looked up after the update, as without reads ahead.
+    """
     s = settled.scenario
     if not s.policy.prefetch:
         return REACTIVE.plan(settled, t)

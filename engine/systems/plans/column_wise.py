@@ -6,7 +6,10 @@ from ..sharding import Pieces, Sharding, Wanted
 
 
 def pieces(request: Wanted) -> Pieces:
-    """Cut every table into as many ranges as there are parts, of 32 columns or more, and deal them all out in turn."""
+    """Return tables cut into as many ranges as there are parts, dealt out in turn.
+
+    A range has 32 columns or more.
+    """
     ranges = request.ranges(request.parts.number)
     table = np.repeat(np.arange(request.tables), ranges)
     return Pieces(table, np.repeat(1 / ranges, ranges), np.arange(len(table)) % request.parts.number)

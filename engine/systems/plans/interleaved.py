@@ -4,7 +4,7 @@ from ..sharding import Sharding, Wanted
 
 
 def pieces(request: Wanted) -> None:
-    """Return no pieces: nothing is uneven."""
+    """Return None: all parts have equal shares."""
 
 
 SHARDING = Sharding("Interleaved", "Every part has an even share of everything: perfect balance.", pieces)

@@ -7,13 +7,16 @@ from ..greedy import ALL, Rooms, deal
 from ..sharding import Pieces, Sharding, Wanted, made
 
 OTHERS = ("table-wise", "column-wise", "two-level", "row-wise")
-SPREAD, FEWER = 20_000, 50_000  # tables times parts, beyond which rows over all parts, and over some, are not tried
-FINE = (1.0, 0.5, 0.25)  # of an even share of all work: what takes longer is cut into ranges of columns, or goes by rows
-BOTH = tuple(np.geomspace(2.0, 0.2, 12).tolist())  # likewise; where columns are too few, rows go over no more parts than needed
+SPREAD, FEWER = 20_000, 50_000  # limits of tables × parts: beyond them, rows over all parts, and over some parts, are not tried
+FINE = (1.0, 0.5, 0.25)  # shares of an even part's work: longer tables are cut into column ranges, or go by rows
+BOTH = tuple(np.geomspace(2.0, 0.2, 12).tolist())  # likewise; if columns are too few, rows go over as many parts as needed
 
 
 def pieces(request: Wanted) -> Pieces:
-    """Return the plan whose slowest parts take least, of those that fit, or of all where none does."""
+    """Return the plan whose slowest parts take least time.
+
+    Plans that do not fit count only if none fits.
+    """
     size, uncut = request.tables * request.parts.number, np.ones(request.tables, dtype=np.int64)
     cuts = [(_cuts(request, share), uncut) for share in (np.inf, *FINE)]
     cuts += [(uncut, _by_rows(request, share)) for share in FINE if size <= SPREAD]
@@ -32,7 +35,10 @@ def pieces(request: Wanted) -> Pieces:
 
 
 def _parts_needed(request: Wanted, share: float) -> Floats:
-    """Return in how many each table, (T,), takes no longer than a `share` of an even part's work, and fits."""
+    """Return the parts that each table needs, (T,).
+
+    On so many parts, a table takes no longer than a `share` of an even part's work, and fits.
+    """
     even_seconds = request.seconds.sum() / request.parts.number
     min_parts = np.ceil(request.nbytes.T / np.maximum(request.rooms, 1.0)).max(axis=1, initial=1)
     part_counts: Floats = np.maximum(np.ceil(request.seconds / max(share * even_seconds, 1e-300)), min_parts)
@@ -40,25 +46,33 @@ def _parts_needed(request: Wanted, share: float) -> Floats:
 
 
 def _cuts(request: Wanted, share: float) -> Ints:
-    """Return into how many ranges to cut each table's columns, as far as there are columns."""
+    """Return the column ranges of each table, as far as there are columns."""
     cuts: Ints = np.clip(_parts_needed(request, share), 1, request.ranges(request.parts.number)).astype(np.int64)
     return cuts
 
 
 def _by_rows(request: Wanted, share: float) -> Ints:
-    """Return over how many parts each table's rows go: all, if it takes longer than a `share` of an even part's work."""
+    """Return the parts over which each table's rows go.
+
+    They are all parts if the table takes longer than a `share` of an even part's work, else one.
+    """
     return np.where(request.seconds <= share * request.seconds.sum() / request.parts.number, 1, request.parts.number)
 
 
 def _cuts_and_rows(request: Wanted, share: float) -> tuple[Ints, Ints]:
-    """Return the same, and over how many parts the rows of each range go, where columns are too few."""
+    """Return the column ranges of each table, and the parts for each range's rows.
+
+    Rows go over several parts if columns are too few.
+    """
     cuts = _cuts(request, share)
     return cuts, np.clip(np.ceil(_parts_needed(request, share) / cuts), 1, request.parts.number).astype(np.int64)
 
 
 def greedy(request: Wanted, ranges: Ints, share_counts: Ints) -> Pieces:
-    """Give the longest piece first to the part with least to do that has room, its rows to so many parts; what too few have room
-    for goes over all."""
+    """Return the greedy plan: the longest piece first, to the least busy part with room.
+
+    A piece's rows go to `share_counts` parts; a piece for which too few parts have room goes over all.
+    """
     count, max_ranges = request.parts.number, int(ranges.max())
     room = np.arange(count) // np.array(request.sharing, dtype=np.int64)[:, None]
     free_bytes = np.array(request.rooms, dtype=np.float64)[:, None] + np.zeros(count)

@@ -6,7 +6,7 @@ from ..sharding import Pieces, Sharding, Wanted, over
 
 
 def pieces(request: Wanted) -> Pieces:
-    """Spread every table over all parts."""
+    """Return every table spread over all parts."""
     return over([tuple(range(request.parts.number))], np.zeros(request.tables, dtype=np.int64))
 
 

@@ -6,7 +6,7 @@ from ..sharding import Pieces, Sharding, Wanted
 
 
 def pieces(request: Wanted) -> Pieces:
-    """Give table t to part t mod P."""
+    """Return table t on part t mod P."""
     table = np.arange(request.tables)
     return Pieces(table, np.ones(len(table)), table % request.parts.number)
 

@@ -6,7 +6,7 @@ from ..sharding import Pieces, Sharding, Wanted, over
 
 
 def pieces(request: Wanted) -> Pieces:
-    """Give table t to group t mod N, spread over its parts."""
+    """Return table t on group t mod N, spread over its parts."""
     parts, group = request.parts, request.parts.group
     group_parts = [tuple(np.flatnonzero(group == group_number).tolist()) for group_number in range(parts.groups)]
     return over(group_parts, np.arange(request.tables) % parts.groups)

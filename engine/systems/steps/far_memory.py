@@ -1,4 +1,7 @@
-"""Steps of scale-out systems: rows outside HBM, which GPUs read and write through PCIe, and the exchange between GPUs."""
+"""Steps of scale-out systems: rows outside HBM, and the exchange between GPUs.
+
+GPUs read and write these rows through PCIe.
+"""
 
 from dataclasses import replace
 
@@ -14,12 +17,12 @@ from . import gpu
 
 
 def end_of_batch(s: Scenario) -> Names:
-    """Return the tasks that a batch ends with: training is synchronous, and nothing foreground runs past them."""
+    """Return the last tasks of a batch: training is synchronous, no foreground task runs past them."""
     return ("Embedding update", *gpu.mlp_done(s))
 
 
 def next_batch(amount: Amount) -> Amount:
-    """Return the next batch's amounts; the first batch's rows are charged to the last, so that none is lost."""
+    """Return the next batch's amounts; the first batch's rows count for the last batch."""
     return np.roll(amount, -1)
 
 
@@ -32,7 +35,10 @@ def read(
     after_previous: Names = (),
     background: bool = False,
 ) -> Task:
-    """GPUs gather `rows` rows with their state from DRAM through PCIe; in the background they do it only while they are idle."""
+    """Return the task that gathers `rows` rows with their state from DRAM through PCIe.
+
+    In the background, GPUs do so only while they are idle.
+    """
     skews, row = settled.placement.far, t.sizes.far
     demands = (
         Demand("gpu", Pool(rows * mean_bytes(row), skew=skews.gpu)),
@@ -43,7 +49,10 @@ def read(
 
 
 def step_in_the_open(settled: Settled, t: Traffic, name: str, far_rows: Amount) -> tuple[Task, ...]:
-    """One batch whose `far` rows are read between the exchange of indices and the lookup; nothing else runs meanwhile."""
+    """Return the tasks of a batch that reads `far_rows` before its lookup, without overlap.
+
+    They are read between the exchange of indices and the lookup.
+    """
     fetch = read(settled, t, name, far_rows, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
     return (fetch, *step(settled, t, far_rows, (fetch.name,)))
 
@@ -51,7 +60,7 @@ def step_in_the_open(settled: Settled, t: Traffic, name: str, far_rows: Amount) 
 def step(
     settled: Settled, t: Traffic, far_rows: Amount, looked_up_after: Names = (), updated_after: Names = ()
 ) -> tuple[Task, ...]:
-    """One synchronous batch over all GPUs, whose `far` rows are written back to DRAM with the update.
+    """Return the tasks of one synchronous batch over all GPUs, with `far_rows` in DRAM.
 
     The update's kernel writes each row where it lives, at the pace of the slowest memory or link.
     """

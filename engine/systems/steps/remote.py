@@ -14,9 +14,10 @@ FROM, TO = "from servers", "to servers"
 
 
 def fetch(t: Traffic, rows: Amount, after_previous: Names) -> tuple[Task, ...]:
-    """Servers gather `rows` rows, send them, and every node copies its own to its GPU; the last task is `Rows to GPU`.
+    """Return the tasks that bring `rows` rows from servers; the last is `Rows to GPU`.
 
-    The GPU updates them, so that their optimizer state comes with them.
+    Servers gather and send them, and every node copies its own rows to its GPU. The GPU updates rows, so their optimizer state
+    comes with them.
     """
     nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
     transfer = (Demand("network", Fetch(nbytes), FROM), Demand("remote", Stream(nbytes, write=False, skew=t.row_skew)))
@@ -29,7 +30,10 @@ def fetch(t: Traffic, rows: Amount, after_previous: Names) -> tuple[Task, ...]:
 
 
 def gather_gradients(s: Scenario, t: Traffic, predecessors: Names) -> tuple[tuple[Task, ...], Names]:
-    """Every trainer sends the gradients of its samples' rows, with indices, to all others; return it and what to wait for."""
+    """Return the task that sends row gradients to all trainers, and names to wait for.
+
+    Every trainer sends those of its samples' rows, with indices.
+    """
     trainers = s.machine.num_gpus
     if trainers == 1:
         return (), predecessors
@@ -41,9 +45,10 @@ def gather_gradients(s: Scenario, t: Traffic, predecessors: Names) -> tuple[tupl
 def send_back(
     t: Traffic, rows: Amount, predecessors: Names, background: bool = False, calls: float = 1.0, cards: float = 1.0
 ) -> tuple[Task, ...]:
-    """Trainers copy `rows` rows from their GPUs; servers write them; the last task is `Scatter remote rows`.
+    """Return the tasks that write `rows` rows back to servers; the last is `Scatter remote rows`.
 
-    `calls` per batch: below one where several batches' rows go in bulk. One trainer sends all where it does so for `cards`.
+    Trainers copy the rows from their GPUs. `calls` per batch: below one if rows of several batches go in bulk. `cards`: network
+    cards whose load one trainer's card carries.
     """
     nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
     transfer = (Demand("network", Fetch(nbytes, skew=cards), TO), Demand("remote", Stream(nbytes, skew=t.row_skew)))

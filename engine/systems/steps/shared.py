@@ -1,5 +1,7 @@
-"""The steps that training systems share, as tasks: each system picks, orders and places them; those
-called plans are whole graphs."""
+"""Steps that training systems share, as tasks: each system picks, orders and places them.
+
+Functions called plans return whole graphs.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -42,20 +44,20 @@ from .repeated import (
     updates,
 )
 
-FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
+FLAGS = 4.0  # flags set for rows and MLP, and cleared for the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 BACKWARD_DONE = ("Bottom MLP backward", "Embedding update")
 IN, OUT, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
 
 
 def bottom_forward(scenario: Scenario, after_previous: Names) -> Task:
-    """Bottom MLP, forward."""
+    """Return the task of the bottom MLP, forward."""
     work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "forward")
     return Task("Bottom MLP forward", "Bottom MLP", (Demand("gpu", work),), after_previous=after_previous)
 
 
 def bottom_backward(scenario: Scenario, predecessors: Names) -> Task:
-    """Bottom MLP, backward, and its update."""
+    """Return the task of the bottom MLP, backward, with its update."""
     work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "backward", mlp_state(dense_optimizer(scenario.model)))
     return Task("Bottom MLP backward", "Bottom MLP", (Demand("gpu", work),), predecessors)
 
@@ -72,13 +74,16 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
 
 
 def top(scenario: Scenario, predecessors: Names, after_previous: Names = ()) -> Task:
-    """Feature interaction and top MLP, forward and backward."""
+    """Return the task of feature interaction and top MLP, forward and backward."""
     work = top_part(scenario, scenario.data.batch_size)
     return Task("Top MLP", "Top MLP", (Demand("gpu", work),), predecessors, after_previous)
 
 
 def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
-    """The batch's row indices, sent to the memory side as soon as the batch before has been looked up."""
+    """Return the task that sends the batch's row indices to the memory side.
+
+    It starts as soon as the batch before has been looked up.
+    """
     times, skew = settled.placement.links.indices
     work = Move(times * t.feature_bytes, skew=skew) if link == "cxl" else Copy(t.feature_bytes)
     return Task("Sparse features", "Transfer", (Demand(link, work, IN),), after_previous=("Embedding lookup",))
@@ -87,9 +92,10 @@ def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
 def near_lookup(
     settled: Settled, t: Traffic, memory: str, link: str, name: str, predecessors: Names, after_previous: Names = ()
 ) -> Task:
-    """Look rows up and pool all lookups beside the memory while the pooled vectors flow to the GPU.
+    """Return the task that looks rows up and pools beside the memory.
 
-    Without near-data compute the rows cross the link unpooled. A software link is charged by a hand-off apart.
+    Pooled vectors flow to the GPU meanwhile. Without near-data compute the rows cross the link unpooled. A software link is
+    charged by a separate hand-off.
     """
     s, has_rows = settled.scenario, np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
@@ -105,14 +111,15 @@ def near_lookup(
 
 
 def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecessors: Names, persists: Persists = "") -> Task:
-    """Accumulate each lookup's gradient and update rows while the pooled gradients flow in; without near-data compute, rows do.
+    """Return the task that accumulates gradients and updates rows while pooled gradients flow in.
 
-    With an undo log the update itself is durable; with a redo log it waits in a volatile buffer.
+    Without near-data compute, rows flow in. With an undo log the update itself is durable; with a redo log it waits in a
+    volatile buffer.
     """
     s, rows, flow = settled.scenario, updated(settled.scenario, t), tuple[Demand, ...]()
     if s.machine.near_data_compute:
         added_bytes, updated_bytes = accumulated(s, t), updates(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
-        max_part_bytes = added_bytes * t.lookup_skew + updated_bytes * update_skew(s, t)  # as if one part had most of both
+        max_part_bytes = added_bytes * t.lookup_skew + updated_bytes * update_skew(s, t)  # assumes that one part has most of both
         flow += (
             Demand(
                 "near-data",
@@ -127,9 +134,11 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecesso
 
 @dataclass(frozen=True)
 class GpuSide:
-    """The GPU's share of embedding work: tasks for pooling and spreading gradients, none with near-data compute.
+    """The GPU's share of embedding work; no task with near-data compute.
 
-    `pooled` and `trained` are the tasks to wait for before the top MLP, and before anything is updated.
+    pooling, spreading: tasks that pool vectors and spread gradients.
+    pooled: task to wait for before the top MLP.
+    trained: tasks to wait for before any update.
     """
 
     pooling: tuple[Task, ...]
@@ -139,7 +148,7 @@ class GpuSide:
 
 
 def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = ()) -> GpuSide:
-    """Return the GPU's share once the rows are there, which the last of `looked_up` says."""
+    """Return the GPU's share of embedding work, after the tasks `looked_up`."""
     spread = (Demand("gpu", Pool(t.gpu_spread_bytes, tables=t.tables)),)
     spreading = (Task("Gradient spreading", "Embedding", spread, ("Top MLP",)),) if spread_by_gpu(s) else ()
     trained = tuple(task.name for task in spreading) or ("Top MLP",)
@@ -150,7 +159,7 @@ def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = 
 
 
 def handoff(name: str, nbytes: Amount, predecessors: Names) -> Task:
-    """One software hand-off: synchronise, copy `nbytes`, dispatch."""
+    """Return the task of one software hand-off: synchronise, copy `nbytes`, dispatch."""
     return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1)),), predecessors)
 
 
@@ -164,14 +173,20 @@ def host_embedding(
     skew: Amount = 1.0,
     updates: bool = False,
 ) -> Task:
-    """Half of the host's embedding path for a `share` of the batch, at the pace of CPU or memory; `skew` is that over hosts."""
-    new_lines = t.rows * (1 + mean_bytes(t.vector_bytes) / LINE)  # a row begins anywhere in a line
+    """Return the lookup or the update of the host's embedding path, for a `share` of a batch.
+
+    CPU or memory sets the pace; `skew` is over hosts.
+    """
+    new_lines = t.rows * (1 + mean_bytes(t.vector_bytes) / LINE)  # rows are not aligned to lines
     work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, t.whole_tables, updates, t.stateful, new_lines, skew=skew)
     return Task(name, "Embedding", (Demand("host", work), *memory), predecessors, after_previous)
 
 
 def redo_checkpoint(t: Traffic, memory: str, link: str, predecessors: Names, requester: By = "near-data") -> tuple[Task, ...]:
-    """Log new rows and the MLP at batch end, set both flags; then the rows go home in the background."""
+    """Return the tasks of a redo log at batch end: rows, MLP, both flags.
+
+    Then the rows go home in the background.
+    """
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
     home = Demand(memory, HomeWrites(t.rows, t.row_bytes, skew=t.row_skew), DRAIN, beside=True)
@@ -185,7 +200,10 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, predecessors: Names, req
 
 
 def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
-    """Log old rows and the MLP while the top part runs; both flags go before any update in place."""
+    """Return the tasks of an undo log of rows and MLP, during the top part.
+
+    It logs old values; both flags are set before any update in place.
+    """
     mlp = (Demand("cxl", Move(t.mlp_bytes), IN), Demand("pmem", Stream(t.mlp_bytes)))
     row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched, skew=t.row_skew)),)
     return (
@@ -196,9 +214,10 @@ def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
 
 
 def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpoint: tuple[Task, ...] = ()) -> tuple[Task, ...]:
-    """Lookup beside the bottom MLP, update beside its backward; each side starts when its inputs are there.
+    """Return the tasks of a batch: lookup beside the bottom MLP, update beside its backward.
 
-    A batch starts after the `barrier` of the one before, and ends with the `checkpoint`.
+    Each side starts when its inputs are there. A batch starts after the `barrier` of the one before, and ends with the
+    `checkpoint`.
     """
     s = settled.scenario
     gpu = gpu_side(s, t, ("Embedding lookup",))
@@ -216,7 +235,10 @@ def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpo
 
 
 def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], update: tuple[Demand, ...]) -> tuple[Task, ...]:
-    """The host looks rows up and hands them over unpooled; three hand-offs a batch cost software time; redo log at its end."""
+    """Return the tasks of a batch whose rows the host looks up and hands over unpooled.
+
+    Three hand-offs a batch cost software time; a redo log is at its end.
+    """
     return (
         bottom_forward(s, ("Commit",)),
         host_embedding(t, "Embedding lookup", fetch, after_previous=("Commit",)),
@@ -231,11 +253,14 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
 
 
 def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Log during the top part, update after the commit; the log policy says how far log and lookup are relaxed."""
+    """Return a batch's tasks: log during the top part, update after the commit.
+
+    The log policy says how far log and lookup are relaxed.
+    """
     s, bound = settled.scenario, settled.log_policy.mlp_staleness_bound
     batch_traffic, early_tasks = (t, ()) if not settled.log_policy.relaxed_lookup else _split(settled, t)
     gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early_tasks[:1]))
-    copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True),)  # which a log that spans batches reads
+    copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True),)  # read by a log that spans batches
     shadow = (Task("Shadow copy", "Checkpoint", copy, FORWARD_DONE, background=True),) if bound > 0 else ()
     before_update = (*gpu.trained, "Commit", *(task.name for task in early_tasks[:1]))
     return (
@@ -254,7 +279,10 @@ def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
-    """Only the first batch looks up after the update; every other one is looked up a batch early, then corrected."""
+    """Return the traffic of lookups after the update, and the tasks of early lookups.
+
+    Only the first batch looks up after the update; every other one is looked up a batch early, then corrected.
+    """
     first_batch = np.zeros_like(t.rows)
     first_batch[0] = t.rows[0]
     later: dict[str, Any] = {name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "again", "fetched", "returned")}
