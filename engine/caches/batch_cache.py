@@ -53,7 +53,10 @@ def most_frequent(rows: int) -> HeldRows:
 
 
 def by_frequency(shelf: HeldRows, capacity: float, ranks: Ints) -> tuple[HeldRows, CacheMoves]:
-    """Serve a batch of ranks with a cache of `capacity` rows; the rarest row is evicted first."""
+    """Serve a batch of ranks; the rarest row is evicted first.
+
+    The cache has `capacity` rows.
+    """
     hit_slots, missing_rows, missed, unique = _find(shelf, ranks)
     spare = np.delete(np.arange(len(shelf.rows)), hit_slots)
     excess = max(0, len(shelf.rows) + len(missing_rows) - int(capacity))

@@ -87,7 +87,7 @@ def counted_lines(s: Scenario, cache: LineCache, source: Source, batches: int) -
     Each line of a batch is looked up once, when the batch begins.
     """
     rows, pieces, lines, room = packing(s, cache)
-    tables, line_cache, filled = offsets(s.model), no_rows((room,)), 0
+    tables, line_cache, occupied = offsets(s.model), no_rows((room,)), 0
     first_lines = np.concatenate(([0], np.cumsum(-(-np.diff(tables) // rows) * pieces)))
     warm = s.policy.warm_caches and not source.digest
     count_warm_lines = _warm_line_counter(s, rows, pieces, room) if warm else lambda n, ids, line: 0
@@ -98,7 +98,7 @@ def counted_lines(s: Scenario, cache: LineCache, source: Source, batches: int) -
         line_cache, hits_by_memory = with_room(line_cache, len(unique_lines)), np.zeros(2, dtype=np.int64)
         new_lines = serve(*line_cache, unique_lines, hits_by_memory)
         fetched = int(hits_by_memory[1]) + len(new_lines) - count_warm_lines(n, *_first_used(ids, line, new_lines))
-        filling, filled = min(room - filled, fetched), min(room, filled + fetched)
+        filling, occupied = min(room - occupied, fetched), min(room, occupied + fetched)
         evicted = fetched if warm else fetched - filling
         yield LineMoves(lines * fetched, lines * evicted, lines * max(len(unique_lines) - room, 0))
 
@@ -145,7 +145,10 @@ def _rows_in_line(law: Popularity, rows: int) -> float:
 
 
 def _log_unused(s: Scenario, law: Popularity, weight: float, time: float) -> float:
-    """Return the logarithm of the mean chance that a row of a table, which has some share of all lookups, is not used."""
+    """Return the logarithm of the mean chance that a table's row is not used.
+
+    `weight`: the table's share of all lookups.
+    """
     part = spectrum(law)
     void = unused(time * gap_rate(weight * part.p), s.data.locality)
     return float(np.log1p(np.maximum(-(part.rows @ (1 - void)) / law.rows, -1 + 1e-16)))

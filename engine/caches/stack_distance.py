@@ -43,7 +43,10 @@ class HitCurve:
 
 
 def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
-    """Return the hits at every capacity; the first `unseen` batches fill the caches and are not counted."""
+    """Return the hits at every capacity.
+
+    The first `unseen` batches fill the caches and are not counted.
+    """
     all_batches = list(batches)
     num_counted = sum(map(len, all_batches[unseen:]))
     if not any(map(len, all_batches)):

@@ -97,7 +97,10 @@ def differing(base: tuple[KnobTexts, ...], groups: tuple[KnobTexts, ...]) -> Ite
 
 
 def key(scenario: Scenario, fidelity: How) -> str:
-    """Return the key, 32 hex digits, of the result of `scenario` in full or as an estimate."""
+    """Return the key of the result of `scenario`, in full or as an estimate.
+
+    The key has 32 hex digits.
+    """
     return key_of(written(scenario), fidelity)
 
 

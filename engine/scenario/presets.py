@@ -69,7 +69,7 @@ def scenario_file(path: Path) -> Scenario:
 
 
 def _today(path: str, file_value: Any, system: str) -> tuple[str, Any]:
-    """Return a knob of a system's file under today's name, "auto" as the value that it means."""
+    """Return a knob of a system's file under today's name, with "auto" resolved."""
     if path not in RENAMED and (file_value != knobs.AUTO or known(path).by_table):
         return path, from_file(path, file_value)
     path, text = translated(path, str(file_value), (system,))

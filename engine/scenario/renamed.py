@@ -84,13 +84,13 @@ UNTIL: tuple[tuple[int, str, Mapping[str, str]], ...] = (
 
 
 def chosen(link: int, path: str, text: str) -> str:
-    """Return today's text of a value, or of values with commas, of a link of that format."""
+    """Return today's text of a value, or values with commas, of a link's format."""
     changed_in, old_word, new_word = CHOICES.get(path, (0, "", ""))
     return ",".join(new_word if word == old_word else word for word in text.split(LIST)) if link < changed_in else text
 
 
 def translated(path: str, text: str, systems: Collection[str] = ()) -> tuple[str, str]:
-    """Return today's knob, and the text of its value or of an axis's values, for some systems."""
+    """Return today's knob and value text, or values of an axis, for some systems."""
     renamed = RENAMED.get(path)
     if renamed is None:
         return path, text

@@ -86,9 +86,10 @@ def parts_of(settled: Settled) -> Mapping[str, int]:
 
 
 def states_of(settled: Settled) -> Mapping[str, str]:
-    """Return whether each part of a machine can be bought, by name; DIMMs are listed by grade.
+    """Return whether each part of a machine can be bought, by name.
 
-    A state is "on sale", "announced", "discontinued" or "research", or "unknown" if a user's own part does not say it.
+    DIMMs are listed by grade. A state is "on sale", "announced", "discontinued" or "research", or "unknown" if a user's own part
+    does not say it.
     """
     return {
         label.removeprefix(f"{piece.size} "): catalog.availability(piece.kind, piece.name).state

@@ -92,7 +92,10 @@ def planned(s: Scenario) -> bool:
 
 
 def vector_sent(s: Scenario, gradient: RowBytes) -> float:
-    """Return the bytes of a row's gradient as it is sent, given its bytes in fp32: of unlike rows the mean."""
+    """Return the bytes of a row's gradient as it is sent, the mean of unlike rows.
+
+    `gradient`: its bytes in fp32.
+    """
     element_bytes, vector_overhead = SENT[s.machine.exchange_precision]
     return float(over_rows(gradient, lambda nbytes: element_bytes * nbytes / FLOAT32 + vector_overhead))
 
@@ -104,7 +107,10 @@ def _replicated_row(s: Scenario, rows: float) -> RowKind:
 
 
 def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float, float]:
-    """Return the seconds of a batch's two exchanges with the copies' own work, and of the copies' work alone."""
+    """Return the seconds of a batch's exchanges and copies, and of the copies alone.
+
+    There are two exchanges; copies have work of their own.
+    """
     network, gpu = (load("devices", name).build(s.machine) for name in ("network", "gpu"))
     exchange = pooled.work(1 - candidate.vectors)
     extra_rows = candidate.unique * (1 - 1 / s.machine.num_gpus)

@@ -24,7 +24,7 @@ def densest_in_hbm(s: Scenario, other_kernel: str) -> tuple[tuple[str, ...], ...
 
 
 def of_other_tables(kernels: tuple[str, ...], base: Scenario, scenario: Scenario) -> tuple[str, ...]:
-    """Return kernels for a scenario's tables with the same share of bytes in HBM as for `base`."""
+    """Return kernels for a scenario's tables with the share of HBM bytes of `base`."""
     if len(kernels) == scenario.model.num_tables:
         return kernels
     in_hbm = np.array([kernel == HBM for kernel in kernels])

@@ -1,4 +1,4 @@
-"""Steps of systems whose tables live on embedding servers: rows come and gradients go over the network."""
+"""Steps of systems with tables on embedding servers: rows and gradients cross the network."""
 
 from ...core.graph import Demand, Names, Task
 from ...core.row_sizes import mean_bytes
