@@ -1,7 +1,7 @@
-"""Caches that serve a whole batch at once, by frequency or by looking ahead: who goes follows from the row or the future.
+"""Caches that serve a whole batch at once: by frequency, by look-ahead, or by a hash.
 
-Rows of the batch itself are never pushed out; what does not fit beside them is fetched and sent home again. A frequency-aware
-cache relabels rows by falling frequency in the data before it starts.
+Rows of the batch itself are never evicted; rows that do not fit beside them are fetched and written home again. A frequency-aware
+cache relabels rows by falling frequency in the data before the run starts.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,9 +20,13 @@ Relabel = Callable[[Ints], Ints]
 
 
 class CacheMoves(NamedTuple):
-    """What a batch did: lookups of rows not held when it began, rows fetched, rows that went home, unique rows.
+    """Rows that a cache moved for one batch.
 
-    Rows `refused` were neither: they had no place in the cache, though they count as fetched and gone.
+    missed_lookups: lookups of rows that the cache did not hold when the batch began.
+    misses: rows fetched.
+    evicted: rows written home.
+    unique: unique rows of the batch.
+    refused: rows that found no place in the cache; they count as fetched and as evicted too.
     """
 
     missed_lookups: float
@@ -34,74 +38,90 @@ class CacheMoves(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldRows:
-    """Held rows in rising order, and the number of the batch that `used` each last."""
+    """Rows that a cache holds, in rising order.
+
+    `used`: the number of the batch that used each row last.
+    """
 
     rows: Ints
     used: Ints
 
 
 def most_frequent(rows: int) -> HeldRows:
-    """Return a shelf of the first ranks; none for an empty one."""
+    """Return a shelf with the `rows` most popular ranks; an empty shelf for 0."""
     return HeldRows(np.arange(rows), np.zeros(rows, dtype=np.int64))
 
 
 def by_frequency(shelf: HeldRows, capacity: float, ranks: Ints) -> tuple[HeldRows, CacheMoves]:
-    """Serve a batch of ranks with a cache of `capacity` rows, of which the rarest goes first."""
-    hit, fresh, missed, unique = _find(shelf, ranks)
-    spare = np.delete(np.arange(len(shelf.rows)), hit)
-    over = max(0, len(shelf.rows) + len(fresh) - int(capacity))
-    gone = spare[max(0, len(spare) - over) :]
-    left = HeldRows(np.delete(shelf.rows, gone), np.delete(shelf.used, gone))
-    return _with(left, fresh[: len(fresh) - (over - len(gone))], 0), CacheMoves(missed, len(fresh), over, unique)
+    """Serve a batch of ranks; the rarest row is evicted first.
+
+    The cache has `capacity` rows.
+    """
+    hit_slots, missing_rows, missed, unique = _find(shelf, ranks)
+    spare = np.delete(np.arange(len(shelf.rows)), hit_slots)
+    excess = max(0, len(shelf.rows) + len(missing_rows) - int(capacity))
+    evicted_slots = spare[max(0, len(spare) - excess) :]
+    remaining = HeldRows(np.delete(shelf.rows, evicted_slots), np.delete(shelf.used, evicted_slots))
+    return _with_rows(remaining, missing_rows[: len(missing_rows) - (excess - len(evicted_slots))], 0), CacheMoves(
+        missed, len(missing_rows), excess, unique
+    )
 
 
 def look_ahead(shelf: HeldRows, batches: int, turn: int, ids: Ints) -> tuple[HeldRows, CacheMoves]:
-    """Serve a batch with a cache that knows the next `batches`: a row has stayed if one of the last ones has used it."""
-    stays = shelf.used >= turn - batches
-    kept = HeldRows(shelf.rows[stays], shelf.used[stays])
-    hit, fresh, missed, unique = _find(kept, ids)
-    kept.used[hit] = turn
-    moves = CacheMoves(missed, len(fresh), len(stays) - int(stays.sum()), unique)
-    return _with(kept, fresh, turn), moves
+    """Serve a batch with a cache that knows the next `batches` batches.
+
+    A row is still held if one of the last `batches` batches has used it.
+    """
+    retained = shelf.used >= turn - batches
+    window = HeldRows(shelf.rows[retained], shelf.used[retained])
+    hit_slots, missing_rows, missed, unique = _find(window, ids)
+    window.used[hit_slots] = turn
+    traffic = CacheMoves(missed, len(missing_rows), len(retained) - int(retained.sum()), unique)
+    return _with_rows(window, missing_rows, turn), traffic
 
 
 def by_hash(share: float, ids: Ints) -> CacheMoves:
-    """Serve a batch where a `share` of all rows, told by a hash of their number, is held and no other comes in."""
+    """Serve a batch where the cache holds a fixed `share` of all rows.
+
+    A hash of the row number says whether the row is held; no other row comes in.
+    """
     rows, times = np.unique(ids, return_counts=True)
-    away = (mix(rows.astype(np.uint64) + GOLDEN) >> np.uint64(11)) * 2.0**-53 >= share
-    missing = float(away.sum())
-    return CacheMoves(float(times[away].sum()), missing, missing, len(rows), missing)
+    missing_mask = (mix(rows.astype(np.uint64) + GOLDEN) >> np.uint64(11)) * 2.0**-53 >= share
+    misses = float(missing_mask.sum())
+    return CacheMoves(float(times[missing_mask].sum()), misses, misses, len(rows), misses)
 
 
 def _find(shelf: HeldRows, ids: Ints) -> tuple[Ints, Ints, float, int]:
-    """Return where the batch's rows are held, those that are not, how many lookups ask for these, and the number of all."""
+    """Return slots of held rows, missing rows, lookups of missing rows, and unique rows."""
     rows, times = np.unique(ids, return_counts=True)
     place = np.searchsorted(shelf.rows, rows)
-    held = place < len(shelf.rows)
-    held[held] = shelf.rows[place[held]] == rows[held]
-    return place[held], rows[~held], float(times[~held].sum()), len(rows)
+    hits = place < len(shelf.rows)
+    hits[hits] = shelf.rows[place[hits]] == rows[hits]
+    return place[hits], rows[~hits], float(times[~hits].sum()), len(rows)
 
 
-def _with(shelf: HeldRows, rows: Ints, turn: int) -> HeldRows:
+def _with_rows(shelf: HeldRows, rows: Ints, turn: int) -> HeldRows:
+    """Return the shelf with `rows` added, last used in batch `turn`."""
     place = np.searchsorted(shelf.rows, rows)
     return HeldRows(np.insert(shelf.rows, place, rows), np.insert(shelf.used, place, turn))
 
 
 def ranks_by_popularity(s: Scenario) -> Relabel:
-    """Return what gives the generator's ids their rank over all tables, 0 for the most popular row.
+    """Return a function from generated ids to popularity ranks over all tables, 0 first.
 
-    Rows of a cell are equally popular and keep their order; what folding adds to a row is too little to move it.
+    Rows of a cell are equally popular and keep their order; the share that folding adds to a row is too small to change its
+    rank.
     """
-    first, width, p = [], [], []
+    cell_starts, row_sizes, lookup_rates = [], [], []
     for popularity, offset, pooling in zip(popularities(s), offsets(s.model), per_table(s.model, "pooling"), strict=False):
-        part = cells(popularity)
-        some = np.clip(popularity.rows - part.first, 0, part.width)
-        here = some > 0
-        first.append(offset + part.first[here])
-        width.append(some[here])
-        p.append(pooling * part.mass[here] / part.width[here])
-    edges, order = np.concatenate(first), np.argsort(-np.concatenate(p), kind="stable")
-    sizes = np.concatenate(width)[order]
+        table_cells = cells(popularity)
+        row_counts = np.clip(popularity.rows - table_cells.first, 0, table_cells.width)
+        occupied = row_counts > 0
+        cell_starts.append(offset + table_cells.first[occupied])
+        row_sizes.append(row_counts[occupied])
+        lookup_rates.append(pooling * table_cells.mass[occupied] / table_cells.width[occupied])
+    edges, order = np.concatenate(cell_starts), np.argsort(-np.concatenate(lookup_rates), kind="stable")
+    sizes = np.concatenate(row_sizes)[order]
     rank = np.empty_like(edges)
     rank[order] = np.cumsum(sizes) - sizes
 
@@ -114,17 +134,17 @@ def ranks_by_popularity(s: Scenario) -> Relabel:
 
 
 def ranks_by_count(batches: Iterable[Ints]) -> Relabel:
-    """Return what gives ids their rank by how often the batches look them up, 0 for the most frequent row."""
-    known, times = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    """Return a function from ids to ranks by lookups in the batches, 0 first."""
+    unique_rows, lookup_counts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     for ids in batches:
-        rows, more = np.unique(ids, return_counts=True)
-        known, index = np.unique(np.concatenate((known, rows)), return_inverse=True)
-        times = np.bincount(index, weights=np.concatenate((times, more))).astype(np.int64)
-    rank = np.empty_like(known)
-    rank[np.argsort(-times, kind="stable")] = np.arange(len(known))
+        rows, batch_counts = np.unique(ids, return_counts=True)
+        unique_rows, index = np.unique(np.concatenate((unique_rows, rows)), return_inverse=True)
+        lookup_counts = np.bincount(index, weights=np.concatenate((lookup_counts, batch_counts))).astype(np.int64)
+    rank = np.empty_like(unique_rows)
+    rank[np.argsort(-lookup_counts, kind="stable")] = np.arange(len(unique_rows))
 
     def relabel(ids: Ints) -> Ints:
-        ranked: Ints = rank[np.searchsorted(known, ids)]
+        ranked: Ints = rank[np.searchsorted(unique_rows, ids)]
         return ranked
 
     return relabel

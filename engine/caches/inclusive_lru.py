@@ -1,7 +1,8 @@
-"""An inclusive hierarchy of LRU caches as one list of rows by age: each memory holds a stretch of it, the slowest the rest.
+"""An inclusive hierarchy of LRU caches as one list of rows by age.
 
-What a smaller cache holds a larger one below holds too, so the caches of capacities C1 <= C2 <= ... are the newest C1, C2, ...
-rows of one list. A use moves its row to the front, and at most one row falls from each memory into the next.
+Each memory holds a stretch of the list, the slowest the rest. Rows of a smaller cache are in each larger one below it too, so
+the caches of capacities C1 <= C2 <= ... are the newest C1, C2, ... rows of one list. A use moves its row to the front, and at
+most one row falls from each memory into the next.
 """
 
 from collections.abc import Sequence
@@ -13,29 +14,35 @@ from ..core.jit import entry, inner
 from .row_index import FILLED, NONE, OWN, OWN_STATE, ROW, TURN, USED, Held, empty, find, hang
 
 NEWER, OLDER, LEVEL = range(OWN, OWN + 3)
-EVERY = 2**62  # rows whose place is known: all
+EVERY = 2**62  # more rows than any table has: all rows are tracked
 NEWEST = OWN_STATE
 # From MEMORIES on the state has of each memory how many rows it may hold, how many it does, and its oldest.
 MEMORIES, ROOM, SIZE, OLDEST, FIELDS = OWN_STATE + 1, 0, 1, 2, 3
 
 
 def no_rows(capacities: Sequence[float]) -> Held:
-    """Return empty caches of these capacities in rows, the fastest first; below them is a memory with room for all."""
+    """Return empty caches of these capacities in rows, the fastest first.
+
+    The memory below them has room for all rows.
+    """
     rising = np.maximum.accumulate([int(min(max(rows, 0), EVERY)) for rows in capacities])
     rooms = [*np.diff(rising, prepend=0), EVERY]
     return empty(EVERY, 3, (NONE, *(field for room in rooms for field in (int(room), 0, NONE))))
 
 
-def serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, found: Ints) -> Ints:
-    """Serve one batch, add to `found` its unique rows by memory, and return those that were never used before."""
-    used, fresh = np.empty((2, len(ids)), dtype=np.int64)
-    return fresh[: _serve(cell, bucket, state, ids, found, used, fresh)]
+def serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, hits_by_memory: Ints) -> Ints:
+    """Serve one batch and return its rows that were never used before.
+
+    Its other unique rows are added to `hits_by_memory`, by the memory that held them.
+    """
+    touched_slots, new_rows = np.empty((2, len(ids)), dtype=np.int64)
+    return new_rows[: _serve(cell, bucket, state, ids, hits_by_memory, touched_slots, new_rows)]
 
 
 @entry
-def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, found: Ints, used: Ints, fresh: Ints) -> int:
+def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, hits_by_memory: Ints, touched_slots: Ints, new_rows: Ints) -> int:
     state[TURN] += 1
-    count, new = 0, 0
+    count, num_new = 0, 0
     for row in ids:
         slot = find(cell, bucket, row)
         if slot == NONE:
@@ -43,17 +50,17 @@ def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, found: Ints, used:
             state[FILLED] += 1
             cell[slot, ROW], cell[slot, LEVEL] = row, NONE
             hang(cell, bucket, slot)
-            fresh[new] = row
-            new += 1
+            new_rows[num_new] = row
+            num_new += 1
         elif cell[slot, USED] != state[TURN]:
-            found[cell[slot, LEVEL]] += 1
+            hits_by_memory[cell[slot, LEVEL]] += 1
         if cell[slot, USED] != state[TURN]:
             cell[slot, USED] = state[TURN]
-            used[count] = slot
+            touched_slots[count] = slot
             count += 1
-    for slot in used[:count]:
+    for slot in touched_slots[:count]:
         _use(cell, state, slot)
-    return new
+    return num_new
 
 
 @inner

@@ -1,4 +1,4 @@
-"""The cache policies that a system can have, by the names that `policy.cache_policy` and a full run know them by."""
+"""Cache policies by their names in `policy.cache_policy` and in a full run."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from ..systems.system import Cache
 
 
 class CachePolicy(NamedTuple):
-    """A policy as `list caches` shows it: its name there, a title, and which rows it lets go."""
+    """A policy as `list caches` shows it: name, title, and evicted rows."""
 
     name: str
     title: str
@@ -34,10 +34,10 @@ POLICIES = {
 
 
 def kept_by(cache: Cache) -> tuple[str, ...]:
-    """Return the policies that a system's cache can have."""
+    """Return the names of the policies that a system's cache can have."""
     return tuple(f"{name} in sets" if cache.in_sets else name for name in (cache.policy, *cache.others))
 
 
 def systems_with(policy: str) -> tuple[str, ...]:
-    """Return the systems that can have a policy."""
-    return tuple(name for name, one in every("systems").items() if one.cache and policy in kept_by(one.cache))
+    """Return the names of the systems that can have a policy."""
+    return tuple(name for name, system in every("systems").items() if system.cache and policy in kept_by(system.cache))

@@ -1,4 +1,4 @@
-"""Cache replay of a full run: the system's policy, applied to each batch's real ids in turn."""
+"""Cache replay of a full run: the policy serves each batch's real ids in order."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -26,14 +26,17 @@ from .warm_start import before, stays
 
 Server = Callable[[int, Ints], CacheMoves]
 NOTHING = CacheMoves(0, 0, 0, 0)
-RECENT = ("lru", "lru in sets", "look-ahead")  # what they hold follows from when rows were last used
-# Policies whose cache is empty at first, and that count what a batch did.
+RECENT = ("lru", "lru in sets", "look-ahead")  # held rows follow from the time of each row's last use
+# Policies whose cache is empty at first, and that count each batch's moves.
 BY_COUNTS: Mapping[str, ModuleType] = {"lru": lru, "lfu in sets": set_associative_lfu}
-PRELOADED = 0.7  # of the cache, by frequency, before the first batch (hpcaitech/CachedEmbedding)
+PRELOADED = 0.7  # share of the cache filled by frequency before the first batch (hpcaitech/CachedEmbedding)
 
 
 class IdsOfTables(NamedTuple):
-    """Batches of a source with the ids of some tables alone, flagged in `mine`, (T,); tables start at rows `first`, (T + 1,)."""
+    """Batches of a source with the ids of the tables flagged in `mine`, (T,).
+
+    Tables start at rows `first`, (T + 1,).
+    """
 
     source: Source
     first: Ints
@@ -41,106 +44,122 @@ class IdsOfTables(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """The digest of a file, "" of what is generated."""
+        """The digest of a file, "" for generated batches."""
         return self.source.digest
 
     def ids(self, n: int) -> Ints:
         """Return the ids of batch n in these tables."""
-        every = self.source.ids(n)
-        some: Ints = every[np.repeat(self.mine, np.diff(table_ends(every, self.first)))]
-        return some
+        all_ids = self.source.ids(n)
+        table_ids: Ints = all_ids[np.repeat(self.mine, np.diff(table_ends(all_ids, self.first)))]
+        return table_ids
 
 
-def served(s: Scenario, cache: Cache, whole: Source, batches: int) -> Iterator[CacheMoves]:
-    """Yield what each batch moves; batches fetched together move all their rows with the first of them.
+def served(s: Scenario, cache: Cache, batch_source: Source, batches: int) -> Iterator[CacheMoves]:
+    """Yield the cache traffic of each batch.
 
+    Batches fetched together move all their rows with the first of them.
     Raises CannotRun where a batch has more unique rows than a cache that must hold them.
     """
-    given: Source | IdsOfTables = whole
+    source: Source | IdsOfTables = batch_source
     if cache.tables:
-        given = IdsOfTables(whole, offsets(s.model), np.isin(np.arange(s.model.num_tables), cache.tables(s)))
-    serve, at_once, capacity = _server(s, cache, given, batches), cache.at_once(s), int(cache.rows(s))
-    if warm(s, cache) and not given.digest and cache_policy(s, cache) in RECENT:
+        source = IdsOfTables(batch_source, offsets(s.model), np.isin(np.arange(s.model.num_tables), cache.tables(s)))
+    serve, at_once, capacity = _server(s, cache, source, batches), cache.at_once(s), int(cache.rows(s))
+    if warm(s, cache) and not source.digest and cache_policy(s, cache) in RECENT:
         serve = _warmed(s, cache, serve, at_once)
     for n in range(batches):
         if n % at_once:
             yield NOTHING
             continue
-        last = min(n + at_once, batches)
-        moves = serve(n, np.concatenate([given.ids(k) for k in range(n, last)]))
-        if cache.window(s) and moves.unique > capacity:
-            raise CannotRun(too_small(s, capacity, moves.unique, f"batches {n} to {last - 1} have"))
-        yield moves
+        end = min(n + at_once, batches)
+        traffic = serve(n, np.concatenate([source.ids(k) for k in range(n, end)]))
+        if cache.window(s) and traffic.unique > capacity:
+            raise CannotRun(too_small(s, capacity, traffic.unique, f"batches {n} to {end - 1} have"))
+        yield traffic
 
 
 def warm(s: Scenario, cache: Cache) -> bool:
-    """Return whether a full run of the generator begins with the cache as long training has filled it; counts in sets cannot."""
+    """Return whether a full run begins with the cache as long training filled it.
+
+    Only generated batches can; LFU counts in sets cannot begin warm.
+    """
     return s.policy.warm_caches and not (cache.in_sets and s.policy.cache_policy == "lfu")
 
 
 def _warmed(s: Scenario, cache: Cache, serve: Server, at_once: int) -> Server:
-    """Let rows that were held before the run come in just before their first batch; every miss then pushes one out."""
-    every, known = cached_tables(s, cache) or tuple(range(s.model.num_tables)), no_rows(())
-    ahead = cache_policy(s, cache) == "look-ahead"
+    """Return a server whose cache is warm: held rows come in before their first batch.
+
+    Every miss then evicts a row.
+    """
+    table_indices, row_history = cached_tables(s, cache) or tuple(range(s.model.num_tables)), no_rows(())
+    looks_ahead = cache_policy(s, cache) == "look-ahead"
     times: tuple[float, ...] = (s.policy.look_ahead_batches * float(lookups(s).sum()),)
     admitted = 1.0
-    if not ahead:
-        times = stays(s, every, (float(int(cache.rows(s))),))
+    if not looks_ahead:
+        times = stays(s, table_indices, (float(int(cache.rows(s))),))
     if cache.in_sets:
-        served = at_once * float(lookups(s)[list(every)].sum())
-        state = locked_sets(id_space(s, every), served, float(int(cache.rows(s))), s.data.locality)
+        lookups_per_step = at_once * float(lookups(s)[list(table_indices)].sum())
+        state = locked_sets(id_space(s, table_indices), lookups_per_step, float(int(cache.rows(s))), s.data.locality)
         times, admitted = (state.stays,), state.admitted
-    guess = before(s, every, times, at_once, admitted)
+    guess = before(s, table_indices, times, at_once, admitted)
 
-    def begun(n: int, ids: Ints) -> CacheMoves:
-        nonlocal known
-        known = with_room(known, len(ids))
-        fresh = use(*known, ids, np.zeros(1, dtype=np.int64))
-        serve(n, fresh[guess(n, fresh) == 0])
-        moves = serve(n, ids)
-        return moves._replace(evicted=moves.misses)
+    def serve_warm(n: int, ids: Ints) -> CacheMoves:
+        nonlocal row_history
+        row_history = with_room(row_history, len(ids))
+        new_rows = use(*row_history, ids, np.zeros(1, dtype=np.int64))
+        serve(n, new_rows[guess(n, new_rows) == 0])
+        traffic = serve(n, ids)
+        return traffic._replace(evicted=traffic.misses)
 
-    return begun
+    return serve_warm
 
 
-def _server(s: Scenario, cache: Cache, given: Source | IdsOfTables, batches: int) -> Server:
+def _server(s: Scenario, cache: Cache, source: Source | IdsOfTables, batches: int) -> Server:
+    """Return the function that serves one batch with the system's cache policy."""
     policy, capacity = cache_policy(s, cache), cache.rows(s)
     if policy in BY_COUNTS:
-        kept = BY_COUNTS[policy]
-        return _serving(kept.no_rows(int(capacity)), lambda held, n, ids: _counted(kept.served, held, ids))
+        policy_module = BY_COUNTS[policy]
+        return _serving(
+            policy_module.no_rows(int(capacity)),
+            lambda cache_state, n, ids: _serve_counted(policy_module.served, cache_state, ids),
+        )
     if policy == "lru in sets":
         return _serving(
             set_associative.no_rows(int(capacity)),
-            lambda held, n, ids: _counted(lambda cache, rows, counts: set_associative.served(cache, n, rows, counts), held, ids),
+            lambda cache_state, n, ids: _serve_counted(
+                lambda cache, rows, counts: set_associative.served(cache, n, rows, counts), cache_state, ids
+            ),
         )
     if policy == "hash":
         share = capacity / sum(per_table(s.model, "num_embeddings"))
         return lambda n, ids: batch_cache.by_hash(share, ids)
     if policy == "look-ahead":
-        ahead = s.policy.look_ahead_batches
-        return _serving(batch_cache.most_frequent(0), lambda held, n, ids: batch_cache.look_ahead(held, ahead, n, ids))
-    preloaded = int(capacity * (1.0 if warm(s, cache) and not given.digest else PRELOADED))
-    counted = (given.ids(n) for n in range(batches))
-    relabel = batch_cache.ranks_by_count(counted) if given.digest else batch_cache.ranks_by_popularity(s)
+        window = s.policy.look_ahead_batches
+        return _serving(
+            batch_cache.most_frequent(0), lambda cache_state, n, ids: batch_cache.look_ahead(cache_state, window, n, ids)
+        )
+    preloaded = int(capacity * (1.0 if warm(s, cache) and not source.digest else PRELOADED))
+    id_batches = (source.ids(n) for n in range(batches))
+    relabel = batch_cache.ranks_by_count(id_batches) if source.digest else batch_cache.ranks_by_popularity(s)
     if policy == "lfu":
         rarest_first = np.arange(preloaded)[::-1].copy()
-        full = _counted(lfu.served, lfu.no_rows(int(capacity)), rarest_first)[0]
-        return _serving(full, lambda held, n, ids: _counted(lfu.served, held, relabel(ids)))
-    most = batch_cache.most_frequent(preloaded)
-    return _serving(most, lambda held, n, ids: batch_cache.by_frequency(held, capacity, relabel(ids)))
+        preloaded_cache = _serve_counted(lfu.served, lfu.no_rows(int(capacity)), rarest_first)[0]
+        return _serving(preloaded_cache, lambda cache_state, n, ids: _serve_counted(lfu.served, cache_state, relabel(ids)))
+    preloaded_shelf = batch_cache.most_frequent(preloaded)
+    return _serving(preloaded_shelf, lambda cache_state, n, ids: batch_cache.by_frequency(cache_state, capacity, relabel(ids)))
 
 
-def _serving(held: Any, step: Callable[[Any, int, Ints], tuple[Any, CacheMoves]]) -> Server:
-    """Let each batch find what the one before has left."""
+def _serving(cache_state: Any, step: Callable[[Any, int, Ints], tuple[Any, CacheMoves]]) -> Server:
+    """Return a server that hands the cache state from each batch to the next."""
 
     def serve(n: int, ids: Ints) -> CacheMoves:
-        nonlocal held
-        held, moves = step(held, n, ids)
-        return moves
+        nonlocal cache_state
+        cache_state, traffic = step(cache_state, n, ids)
+        return traffic
 
     return serve
 
 
-def _counted(served: Callable[[Any, Ints, Ints], Any], held: Any, ids: Ints) -> tuple[Any, CacheMoves]:
+def _serve_counted(serve_batch: Callable[[Any, Ints, Ints], Any], cache_state: Any, ids: Ints) -> tuple[Any, CacheMoves]:
+    """Serve a batch with `serve_batch`; return the new cache state and its moves."""
     counts = np.zeros(COUNTS, dtype=np.int64)
-    return served(held, ids, counts), CacheMoves(*counts)
+    return serve_batch(cache_state, ids, counts), CacheMoves(*counts)

@@ -1,9 +1,9 @@
-"""Hits of an LRU cache at every capacity at once, from one pass over the ids: the stack distances of Mattson et al. (1970).
+"""Hits of an LRU cache at every capacity, from one pass over the ids.
 
-The distance of a lookup is how many different rows were used since its row's last use, that row included; a cache hits if
-it holds at least so many. A bit marks each row's last use on a line of time, and a Fenwick tree over words of 64 bits
-counts the bits behind it. A row that comes in during a batch was not there when it began, and its later lookups in that
-batch count as missed with the first one.
+The stack distances of Mattson et al. (1970): the distance of a lookup is how many different rows were used since its row's last
+use, that row included; a cache hits if its capacity is at least the distance. A bit marks each row's last use on a line of time,
+and a Fenwick tree over words of 64 bits counts the bits behind it. A row that comes in during a batch was not held when the
+batch began, and its later lookups in that batch count as missed with the first one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,16 @@ from ..core.jit import entry, inner
 from ..workload.batch import EMPTY, find
 
 MOST_LOOKUPS = 10_000_000
-MOST_IDS = 2**18  # beyond, rows are numbered anew: those that are used then lie close together
+MOST_IDS = 2**18  # beyond, used rows are renumbered, so that they lie close together
 NEVER = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HitCurve:
-    """`hits[c]` of the `lookups` find their row in an LRU cache of c rows, empty at first; c runs up to all different rows."""
+    """LRU hits by capacity: `hits[c]` of the `lookups` hit in a cache of c rows.
+
+    The cache is empty at first; c runs up to the number of different rows.
+    """
 
     lookups: int
     hits: Ints
@@ -35,25 +38,31 @@ class HitCurve:
 
     def misses(self, rows: Floats | Ints | float) -> Ints:
         """Return the lookups that miss, for one capacity or many."""
-        held = np.clip(np.floor(np.asarray(rows, dtype=np.float64)), 0, len(self.hits) - 1).astype(np.int64)
-        return np.asarray(self.lookups - self.hits[held])
+        capacities = np.clip(np.floor(np.asarray(rows, dtype=np.float64)), 0, len(self.hits) - 1).astype(np.int64)
+        return np.asarray(self.lookups - self.hits[capacities])
 
 
 def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
-    """Return the hits at every capacity; the first `unseen` batches fill the caches and are not counted."""
-    every = list(batches)
-    counted = sum(map(len, every[unseen:]))
-    if not any(map(len, every)):
+    """Return the hits at every capacity.
+
+    The first `unseen` batches fill the caches and are not counted.
+    """
+    all_batches = list(batches)
+    num_counted = sum(map(len, all_batches[unseen:]))
+    if not any(map(len, all_batches)):
         return HitCurve(0, np.zeros(1, dtype=np.int64))
-    found = distances(every)
-    now = found.now[len(found.now) - counted :]
-    return HitCurve(counted, np.cumsum(np.bincount(now[now != NEVER], minlength=int(found.rows[-1]) + 1)))
+    stack = distances(all_batches)
+    depths = stack.now[len(stack.now) - num_counted :]
+    return HitCurve(num_counted, np.cumsum(np.bincount(depths[depths != NEVER], minlength=int(stack.rows[-1]) + 1)))
 
 
 class Distances(NamedTuple):
-    """Of each lookup the rows that a cache must hold to hit it, and to hit it and all before it in the batch of the same row.
+    """Stack distances of each lookup, and where batches begin.
 
-    Batch n has the lookups from `first[n]` on; `rows` are the different rows used up to its end.
+    now: rows that a cache must hold so that the lookup hits.
+    begun: rows that a cache must hold so that the lookup, and all before it in the batch of the same row, hit.
+    first: `first[n]` is the first lookup of batch n.
+    rows: different rows used up to the end of each batch.
     """
 
     now: NDArray[np.int32]
@@ -63,75 +72,88 @@ class Distances(NamedTuple):
 
 
 def distances(batches: Sequence[Ints]) -> Distances:
-    """Measure the distances of every lookup of some batches, not all of them empty."""
+    """Return the stack distances of every lookup; at least one batch must have lookups."""
     ids = np.concatenate(batches)
     if ids.max() > MOST_IDS:
         slots = 2 * min(len(ids), int(ids.max()) + 1)
         bits = (slots - 1).bit_length()
         room = np.full(1 << bits, EMPTY), np.empty(1 << bits, dtype=np.int32), np.uint64(64 - bits)
         ids = _numbered(ids, *room, np.empty_like(ids))
-    first = np.cumsum([0, *map(len, batches)])
-    now, begun = np.empty((2, len(ids)), dtype=np.int32)
+    starts = np.cumsum([0, *map(len, batches)])
+    depths, batch_depths = np.empty((2, len(ids)), dtype=np.int32)
     rows = np.zeros(len(batches), dtype=np.int64)
-    last = np.zeros((2, int(ids.max()) + 1), dtype=np.int32)
-    words = len(ids) // 64 + 1  # of a line of time with no place marked, and of the tree over it
-    _measure(ids, first, last, np.zeros(words, dtype=np.uint64), np.zeros(words + 1, dtype=np.int64), now, begun, rows)
-    return Distances(now, begun, first[:-1], rows)
+    last_use = np.zeros((2, int(ids.max()) + 1), dtype=np.int32)
+    words = len(ids) // 64 + 1  # words of the line of time, and of the tree over it
+    _measure(
+        ids, starts, last_use, np.zeros(words, dtype=np.uint64), np.zeros(words + 1, dtype=np.int64), depths, batch_depths, rows
+    )
+    return Distances(depths, batch_depths, starts[:-1], rows)
 
 
-def moved(found: Distances, capacity: int) -> Floats:
-    """Return of batches, none of them empty, lookups that miss, rows that go, lookups of rows not held when it began, (3, N)."""
-    misses = np.add.reduceat(found.now > capacity, found.first, dtype=np.int64)
-    late = np.add.reduceat(found.begun > capacity, found.first, dtype=np.int64)
-    come = np.diff(np.minimum(found.rows, capacity), prepend=0) if capacity else misses
-    return np.array([misses, misses - come if capacity else misses, late], dtype=np.float64)
+def moved(stack: Distances, capacity: int) -> Floats:
+    """Return missed lookups, evicted rows, and lookups of rows absent when the batch began, (3, N).
+
+    No batch may be empty.
+    """
+    misses = np.add.reduceat(stack.now > capacity, stack.first, dtype=np.int64)
+    missed_lookups = np.add.reduceat(stack.begun > capacity, stack.first, dtype=np.int64)
+    fetched = np.diff(np.minimum(stack.rows, capacity), prepend=0) if capacity else misses
+    return np.array([misses, misses - fetched if capacity else misses, missed_lookups], dtype=np.float64)
 
 
 @entry
-def _numbered(ids: Ints, slots: Ints, held: Slots, shift: np.uint64, numbers: Ints) -> Ints:
-    """Number different ids from 0 in the order in which they come; there are twice as many `slots`, a power of two."""
-    seen = 0
+def _numbered(ids: Ints, slots: Ints, row_numbers: Slots, shift: np.uint64, numbers: Ints) -> Ints:
+    """Number the different ids from 0 in the order of their first use.
+
+    There are twice as many `slots` as ids, a power of two.
+    """
+    num_unique = 0
     for i in range(len(ids)):
         slot = find(slots, ids[i], shift)
         if slots[slot] == EMPTY:
-            slots[slot], held[slot] = ids[i], seen
-            seen += 1
-        numbers[i] = held[slot]
+            slots[slot], row_numbers[slot] = ids[i], num_unique
+            num_unique += 1
+        numbers[i] = row_numbers[slot]
     return numbers
 
 
 @entry
-def _measure(ids: Ints, first: Ints, last: Slots, word: Words, tree: Ints, now: Slots, begun: Slots, rows: Ints) -> None:
-    """`last` is each row's last use, counted from 1, and the largest distance of its uses in that batch."""
-    seen = 0
-    for n in range(len(first) - 1):
-        for i in range(first[n], first[n + 1]):
-            used, now[i] = np.int64(last[0, ids[i]]) - 1, NEVER
-            if used < 0:
-                seen += 1
+def _measure(
+    ids: Ints, starts: Ints, last_use: Slots, word: Words, tree: Ints, depths: Slots, batch_depths: Slots, rows: Ints
+) -> None:
+    """Fill `depths`, `batch_depths` and `rows`.
+
+    `last_use`: each row's last use, counted from 1, and the largest distance of its uses in that batch, (2, rows).
+    """
+    num_unique = 0
+    for n in range(len(starts) - 1):
+        for i in range(starts[n], starts[n + 1]):
+            last_time, depths[i] = np.int64(last_use[0, ids[i]]) - 1, NEVER
+            if last_time < 0:
+                num_unique += 1
             else:
-                now[i] = seen - _marked_before(used, word, tree)
-                _flip(used, -1, word, tree)
+                depths[i] = num_unique - _marked_before(last_time, word, tree)
+                _flip(last_time, -1, word, tree)
             _flip(i, 1, word, tree)
-            begun[i] = now[i] if used < first[n] else max(now[i], last[1, ids[i]])
-            last[0, ids[i]], last[1, ids[i]] = i + 1, begun[i]
-        rows[n] = seen
+            batch_depths[i] = depths[i] if last_time < starts[n] else max(depths[i], last_use[1, ids[i]])
+            last_use[0, ids[i]], last_use[1, ids[i]] = i + 1, batch_depths[i]
+        rows[n] = num_unique
 
 
 @inner
 def _marked_before(place: Index, word: Words, tree: Ints) -> Any:
-    """Return how many places before this one are marked."""
-    at = place >> 6
-    below = word[at] & ((np.uint64(1) << np.uint64(place & 63)) - np.uint64(1))
-    total = _ones(below)
-    while at > 0:
-        total += tree[at]
-        at &= at - 1
+    """Return how many marked places lie before this place."""
+    word_index = place >> 6
+    lower_bits = word[word_index] & ((np.uint64(1) << np.uint64(place & 63)) - np.uint64(1))
+    total = _count_ones(lower_bits)
+    while word_index > 0:
+        total += tree[word_index]
+        word_index &= word_index - 1
     return total
 
 
 @inner
-def _ones(word: np.uint64) -> Any:
+def _count_ones(word: np.uint64) -> Any:
     """Return how many bits of a word are 1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -141,10 +163,10 @@ def _ones(word: np.uint64) -> Any:
 
 @inner
 def _flip(place: Index, change: int, word: Words, tree: Ints) -> None:
-    """Mark a place (change 1) or take its mark away (-1)."""
-    at = place >> 6
-    word[at] ^= np.uint64(1) << np.uint64(place & 63)
-    at += 1
-    while at < len(tree):
-        tree[at] += change
-        at += at & -at
+    """Mark a place (change 1) or remove its mark (-1)."""
+    word_index = place >> 6
+    word[word_index] ^= np.uint64(1) << np.uint64(place & 63)
+    word_index += 1
+    while word_index < len(tree):
+        tree[word_index] += change
+        word_index += word_index & -word_index

@@ -1,4 +1,7 @@
-"""Warm start of LRU caches: what they held before a run that begins as after long training, row by row, as rows are used."""
+"""Warm start of LRU caches: rows that they hold after long training.
+
+The rows are drawn one by one, as the run first uses each.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -15,49 +18,56 @@ from ..workload.locality import law, shares_of
 from ..workload.sampling import recipe
 from ..workload.spectrum import id_space
 
-# From batch number and rows that the run uses for the first time, to the cache that each is in; the last number: in none.
+# (batch number, rows first used in this run) -> the cache that holds each row; the highest number stands for no cache.
 Guess = Callable[[int, Ints], Ints]
 
 
-def stays(s: Scenario, below: Sequence[int], cached: tuple[float, ...]) -> tuple[float, ...]:
-    """Return for how many lookups of some tables each of nested LRU caches of so many rows keeps one that is not used."""
-    space = id_space(s, below)
-    every, larger = float(space.rows.sum()), np.maximum.accumulate(cached)
-    times = [float(stay(space, rows, s.data.locality)) if rows < every else np.inf for rows in larger]
-    return tuple(time if rows >= 1 else 0.0 for time, rows in zip(times, cached, strict=True))
+def stays(s: Scenario, table_indices: Sequence[int], cache_rows: tuple[float, ...]) -> tuple[float, ...]:
+    """Return for how many lookups each of some nested LRU caches keeps an unused row.
+
+    The caches hold so many rows of these tables.
+    """
+    space = id_space(s, table_indices)
+    all_rows, larger = float(space.rows.sum()), np.maximum.accumulate(cache_rows)
+    times = [float(stay(space, rows, s.data.locality)) if rows < all_rows else np.inf for rows in larger]
+    return tuple(time if rows >= 1 else 0.0 for time, rows in zip(times, cache_rows, strict=True))
 
 
-def before(s: Scenario, below: Sequence[int], times: tuple[float, ...], at_once: int = 1, admitted: float = 1.0) -> Guess:
-    """Return what says in which of the caches over some tables rows are that were used before the run alone.
+def before(s: Scenario, table_indices: Sequence[int], times: tuple[float, ...], at_once: int = 1, admitted: float = 1.0) -> Guess:
+    """Return a function that guesses which cache held each row used before the run.
 
     Of the uses of a row unused for t lookups, those of one unused even for the longer one of `times` T that a memory keeps it
-    miss that memory: (v(T) - v(T + n)) / (v(t) - v(t + n)), with v the chance of no use, n the lookups of a batch. Of the
-    others miss those that it refused each time, where it has `admitted` a share of missing rows alone.
+    miss that memory: (v(T) - v(T + n)) / (v(t) - v(t + n)), with v the chance of no use, n the lookups of a batch. Of the other
+    uses, those miss whose row was refused each time, where the memory has `admitted` only a share of missing rows.
     """
     pooling, locality = np.array(per_table(s.model, "pooling"), dtype=np.float64), s.data.locality
-    batch = float(lookups(s)[list(below)].sum())
-    served = at_once * batch
-    first, prepared = offsets(s.model), prepare(recipe(s))
-    parts = [law(prepared, t)[1:] for t in below]
+    batch = float(lookups(s)[list(table_indices)].sum())
+    lookups_per_step = at_once * batch
+    table_offsets, prepared = offsets(s.model), prepare(recipe(s))
+    parts = [law(prepared, t)[1:] for t in table_indices]
 
-    def used(x: Floats, since: float) -> Floats:
-        return unused(since * x, locality) - unused((since + served) * x, locality)
+    def used_chance(x: Floats, idle_lookups: float) -> Floats:
+        return unused(idle_lookups * x, locality) - unused((idle_lookups + lookups_per_step) * x, locality)
 
-    def missing(x: Floats, time: float, due: Floats) -> Floats:
-        back = used(x, time)
+    def miss_chance(x: Floats, time: float, due: Floats) -> Floats:
+        return_chance = used_chance(x, time)
         if admitted == 1:
-            return back
-        return back + np.maximum(due - back, 0.0) * refused_share(unused(time * x, locality), admitted)
+            return return_chance
+        return return_chance + np.maximum(due - return_chance, 0.0) * refused_share(unused(time * x, locality), admitted)
 
-    def guess(n: int, fresh: Ints) -> Ints:
-        x, table = np.empty(len(fresh)), np.searchsorted(first, fresh, side="right") - 1
+    def guess(n: int, new_rows: Ints) -> Ints:
+        x, table = np.empty(len(new_rows)), np.searchsorted(table_offsets, new_rows, side="right") - 1
         order = np.argsort(table, kind="stable")
-        for t, part in zip(below, parts, strict=True):
-            mine = order[slice(*np.searchsorted(table, (t, t + 1), sorter=order))]
-            x[mine] = gap_rate(shares_of(fresh[mine] - first[t], *part) * (pooling[t] / pooling[list(below)].sum()))
-        drawn = stream(s.data.seed, Purpose.CACHES, n).random(len(fresh)) * np.maximum(used(x, n * batch), 1e-300)
-        due = used(x, n * batch)
-        found: Ints = np.sum([drawn < missing(x, time, due) for time in times], axis=0, dtype=np.int64)
-        return found
+        for t, part in zip(table_indices, parts, strict=True):
+            positions = order[slice(*np.searchsorted(table, (t, t + 1), sorter=order))]
+            x[positions] = gap_rate(
+                shares_of(new_rows[positions] - table_offsets[t], *part) * (pooling[t] / pooling[list(table_indices)].sum())
+            )
+        random_levels = stream(s.data.seed, Purpose.CACHES, n).random(len(new_rows)) * np.maximum(
+            used_chance(x, n * batch), 1e-300
+        )
+        due = used_chance(x, n * batch)
+        cache_levels: Ints = np.sum([random_levels < miss_chance(x, time, due) for time in times], axis=0, dtype=np.int64)
+        return cache_levels
 
     return guess

@@ -1,4 +1,7 @@
-"""Many devices of one kind as a few: those that differ in numbers alone are one device whose rates are columns."""
+"""Many devices of one kind as a few, for all design points at once.
+
+Devices that differ only in numbers become one device whose rates are columns.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,13 +14,13 @@ from ..core.work import Work
 from .concurrency import LoadCurve
 from .device import Device
 
-Stacked = Sequence[tuple[Device, Ints]]  # devices whose rates are columns, and the numbers of the devices that these are of
+Stacked = Sequence[tuple[Device, Ints]]  # (device with columns as rates, indices of its devices)
 
 
 def together(devices: Stacked, cost: Callable[[Device, Work], Any], work: Work, kinds: int) -> Floats:
-    """Return a cost of `upright` work on P devices, (kinds, P), or (kinds, 1) if it is the same on all.
+    """Return a cost of `upright` work on P devices, (kinds, P) or (kinds, 1).
 
-    Batches are of so many kinds. Each cost is to the bit the device's own.
+    The second shape is that of a cost equal on all. `kinds`: kinds of batches. Each cost equals the device's own to the bit.
     """
     columns = [_columns(cost(device, work), kinds) for device, _ in devices]
     if len(columns) == 1:
@@ -29,7 +32,7 @@ def together(devices: Stacked, cost: Callable[[Device, Work], Any], work: Work, 
 
 
 def stacked(devices: Sequence[Device]) -> Stacked:
-    """Return P devices as those that differ in more than numbers."""
+    """Group P devices by all that is not a number, each group as one device."""
     if len(devices) == 1:
         return [(devices[0], np.zeros(1, dtype=np.int64))]
     groups: dict[Any, list[int]] = {}
@@ -42,13 +45,16 @@ def stacked(devices: Sequence[Device]) -> Stacked:
 
 
 def _form(device: Device) -> Any:
-    """Return all that decides what a device's costs do, its numbers aside."""
+    """Return all properties of a device that decide its costs, except numbers."""
     costs = id(device.seconds), id(device.joules), id(device.stored)
     return costs, device.copies, device.slowdown, device.joule_factor, _choices(device.rates)
 
 
 def _choices(rates: Any) -> Any:
-    """Return the rates without their numbers; a load curve has a table of its own, so its numbers are none."""
+    """Return the rates without their numbers.
+
+    A load curve counts as no number, since each curve has a table of its own.
+    """
     if isinstance(rates, LoadCurve):
         return rates
     if isinstance(rates, float):
@@ -59,20 +65,20 @@ def _choices(rates: Any) -> Any:
 
 
 def _stacked(rates: Sequence[Any]) -> Any:
-    """Return rates of one form as one: what is the same as it is, other numbers as columns."""
-    first = rates[0]
-    if all(rate is first for rate in rates) or isinstance(first, LoadCurve):
-        return first
-    if isinstance(first, Mapping):
-        return {name: _stacked([rate[name] for rate in rates]) for name in first}
-    if isinstance(first, tuple):
+    """Return rates of one form as one, with the numbers that differ as columns."""
+    template = rates[0]
+    if all(rate is template for rate in rates) or isinstance(template, LoadCurve):
+        return template
+    if isinstance(template, Mapping):
+        return {name: _stacked([rate[name] for rate in rates]) for name in template}
+    if isinstance(template, tuple):
         columns = map(_stacked, zip(*rates, strict=True))
-        return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
-    return first if all(rate == first for rate in rates) else np.array(rates)
+        return type(template)(*columns) if hasattr(template, "_fields") else tuple(columns)
+    return template if all(rate == template for rate in rates) else np.array(rates)
 
 
 def upright(work: Work, kinds: int) -> Work:
-    """Return work with a row for each kind of batch, where it has a value for each."""
+    """Return work whose amounts by kind of batch are rows, (kinds, 1)."""
     amounts = {name: amount for name, amount in vars(work).items() if isinstance(amount, np.ndarray) and amount.shape == (kinds,)}
     return replace(work, **{name: amount[:, None] for name, amount in amounts.items()}) if amounts else work
 

@@ -1,7 +1,8 @@
-"""Little's law: random accesses are as fast as a device serves them, or as those in flight come back, whichever is slower.
+"""Little's law: random accesses go at the device's service rate or at in_flight / latency.
 
-The latency of an access rises with the load that the accesses in flight make themselves; what else the device serves meanwhile
-is not counted. Both forms are those of single requests: each waits for a place among those in flight, then to be served.
+The slower of the two holds. The latency of an access rises with the load that the accesses in flight make themselves; other work
+of the device is not counted. Both forms are exact for single requests: each waits for a place among those in flight, then for
+service.
 """
 
 from functools import lru_cache
@@ -14,12 +15,12 @@ from ..core.constants import Constant
 from ..core.part_files.curves import LatencyPoints
 from ..core.part_files.tables import quantity
 
-LINE = 64  # bytes that a processor, a GPU or a link asks for at a time
-FULL = 0.85  # about the highest share of a bandwidth at which a latency is published; it is taken to rise no further
+LINE = 64  # bytes of one access of a processor, a GPU or a link
+FULL = 0.85  # highest published load, about; beyond it the latency is taken as constant
 LOADS = 200
 
 
-# By default latency rises as that of the one expander whose latency under load is published.
+# Default: the rise of the one expander whose latency under load is published.
 SOURCE = "hyperscale DDR4 expander: 250 ns idle, 269 at 10 % of its bandwidth, 292 at 30 %"
 RISE = quantity("latency rise", "of idle", zero=True, default=Constant("", 0.249, "", 0.1, 0.5, "derived", SOURCE))
 BEND = quantity("rise over load", "power", default=Constant("", 0.55, "", 0.4, 1, "derived", "the same expander"))
@@ -27,9 +28,10 @@ WALL = quantity("rise near full load", "power", default=Constant("", 0.75, "", 0
 
 
 class LoadCurve(NamedTuple):
-    """How a part's latency rises with its load: through measured `points` of load and times idle, where there are any.
+    """How a part's latency rises with its load.
 
-    Else it is idle × (1 + rise load^bend / (1 - load)^wall).
+    If there are measured `points` of (load, latency over idle latency), the curve runs through them. Else the latency is
+    idle × (1 + rise load^bend / (1 - load)^wall).
     """
 
     rise: float
@@ -38,47 +40,51 @@ class LoadCurve(NamedTuple):
     points: tuple[tuple[float, float], ...] = ()
 
 
-def load_curve(part: Any, measured: LatencyPoints | None) -> LoadCurve:
-    """Return the curve of a part that has the constants of the form, and maybe a measured curve in its file."""
-    return LoadCurve(part.rise.value, part.bend.value, part.wall.value, measured.times if measured else ())
+def load_curve(part: Any, points: LatencyPoints | None) -> LoadCurve:
+    """Return the load curve of a part, through measured points where its file has them."""
+    return LoadCurve(part.rise.value, part.bend.value, part.wall.value, points.times if points else ())
 
 
 def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: Any) -> Any:
-    """Return the seconds of so many random accesses of which `in_flight` wait at most at a time; 0 for none.
+    """Return the seconds of random accesses of which at most `in_flight` wait at a time.
 
-    One alone takes `latency`, of which `service` is the device's own time for it; it serves one after the other. Exact for
-    single requests, of which a part is a whole one; where `service` alone is longer than `latency`, it is all there is.
+    0 for no access. A single access takes `latency`, of which `service` is the device's own time; the device serves one access
+    after the other. Exact for single requests; a part of a request counts as a whole one. If `service` is longer than `latency`,
+    only `service` counts.
     """
     n = np.asarray(accesses, dtype=np.float64)
     n = np.where(n > 0, np.maximum(n, 1.0), 0.0)
-    over = np.maximum(latency - service, 0.0)
+    wait_seconds = np.maximum(latency - service, 0.0)
     if np.isinf(in_flight).all():
-        return (n > 0) * over + n * service
+        return (n > 0) * wait_seconds + n * service
     rounds = np.maximum(np.ceil(n / in_flight) - 1, 0.0)
-    waited = rounds * (service + over) + (n - rounds * in_flight) * service
-    return (n > 0) * over + np.maximum(n * service, waited)
+    waited = rounds * (service + wait_seconds) + (n - rounds * in_flight) * service
+    return (n > 0) * wait_seconds + np.maximum(n * service, waited)
 
 
 def loaded(idle: Any, service: Any, accesses: Any, in_flight: Any, curve: LoadCurve) -> Any:
-    """Return the latency of an access beside those in flight with it: their load × the latency = their number × `service`."""
+    """Return the latency of an access beside the other accesses in flight.
+
+    Little's law: their load × the latency = their number × `service`.
+    """
     waiting, latency = _curve(*curve)
-    beside = np.clip(np.asarray(accesses, dtype=np.float64), 1.0, in_flight) - 1
-    return idle * np.interp(beside * service / np.maximum(idle, 1e-3), waiting, latency)
+    neighbours = np.clip(np.asarray(accesses, dtype=np.float64), 1.0, in_flight) - 1
+    return idle * np.interp(neighbours * service / np.maximum(idle, 1e-3), waiting, latency)
 
 
 def at_load(load: Any, rise: float, bend: float, wall: float, points: tuple[tuple[float, float], ...] = ()) -> Any:
-    """Return how many times its idle latency a device takes that is so far loaded, 0 to 1."""
+    """Return latency over idle latency at a load between 0 and 1."""
     if points:
-        return np.interp(load, [at for at, _ in points], [times for _, times in points])
+        return np.interp(load, [load_point for load_point, _ in points], [times for _, times in points])
     published = np.minimum(load, FULL)
     return 1 + rise * published**bend / np.maximum((1 - published) ** wall, 1e-12)
 
 
 @lru_cache(maxsize=1024)
 def _curve(rise: float, bend: float, wall: float, points: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats]:
-    """Return latencies, times idle, and the service waiting in flight at each, of so many loads."""
+    """Return latencies over idle latency, and the service waiting in flight at each, by load."""
     if points:
-        load = np.union1d(np.linspace(0, points[-1][0], LOADS), [at for at, _ in points])
+        load = np.union1d(np.linspace(0, points[-1][0], LOADS), [load_point for load_point, _ in points])
     else:
         load = FULL * np.linspace(0, 1, LOADS) ** 2  # most where it bends most
     latency = at_load(load, rise, bend, wall, points)

@@ -1,4 +1,4 @@
-"""Software that drives GPUs, as parts: what a batch, a call, a table and a value cost, and when collectives begin."""
+"""Software that drives GPUs: costs of a batch, call, table and value, and of collectives."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,10 +14,11 @@ FUSED = Constant("", 0, "", 0, 0, "stated", "all tables are updated by one kerne
 
 @dataclass(frozen=True)
 class Framework:
-    """What driving costs the host's process, and how long GPUs wait for each other before a collective, which nothing hides.
+    """Costs of driving for the host's process, and of GPUs waiting before a collective.
 
-    Software that is not fused updates each table by itself where the optimizer keeps state: it makes the ids unique and sums
-    their gradients, with so many bytes a lookup, and the host waits for how many are left, which takes a GPU so long a table.
+    Nothing hides that wait. Software that is not fused updates each table by itself where the optimizer keeps state: it makes
+    the ids unique and sums their gradients, with so many bytes a lookup, and the host waits for their number, which takes a GPU
+    so long a table. Each field's `quantity` has its name and unit.
     """
 
     fixed: Constant = quantity("training loop", "ms", zero=True)
@@ -36,7 +37,14 @@ FRAMEWORKS = Catalogue("framework", Framework)
 
 
 class LoopRates(NamedTuple):
-    """What driving costs, as a `Framework` has it: ms a batch and collective, us a kernel and table, ns an input value."""
+    """Costs of driving, from a `Framework`.
+
+    fixed: a batch [ms].
+    kernel: a kernel call [us].
+    collective: a collective call [ms].
+    table: a table [us].
+    value: an input value [ns].
+    """
 
     fixed: float
     kernel: float
@@ -51,6 +59,6 @@ def loop_rates(framework: Framework) -> LoopRates:
 
 
 def driving(loop: LoopRates, work: DriveBatch) -> Any:
-    """Return the seconds that a batch takes the process that drives it."""
+    """Return the seconds of a batch in the process that drives it."""
     calls = work.kernels * loop.kernel * US + work.collectives * loop.collective * MS
     return loop.fixed * MS + calls + work.tables * loop.table * US + work.values * loop.value * NS

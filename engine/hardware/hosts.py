@@ -1,4 +1,4 @@
-"""Hosts as parts, and libraries that compute on them: threads, accesses in flight, peaks by precision."""
+"""Hosts as parts, and their libraries: threads, accesses in flight, peaks by precision."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,10 @@ NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
 
 @dataclass(frozen=True)
 class Host:
-    """One host: software cost of embedding work, peaks and memory channels of its CPUs, power of CPUs and of a DIMM."""
+    """Constants of one host: embedding software, CPU peaks, memory channels, power, places.
+
+    Each field's `quantity` has its name and unit.
+    """
 
     fixed: Constant = quantity("embedding software per batch", "us")
     per_lookup: Constant = quantity("embedding software per lookup", "ns", zero=True)
@@ -56,11 +59,11 @@ class Host:
 
 @dataclass(frozen=True)
 class Library:
-    """The library that computes on a host: what of its peaks and of its EmbeddingBag rate is reached, and what a call costs.
+    """A library that computes on a host: reached shares of its peaks, costs of calls.
 
-    One that is not fused looks tables up one by one, and its updates take longer than lookups by what these constants say: a
-    table, a lookup and its bytes, and the lines of rows that the batch has not touched yet, under SGD and under optimizers with
-    state; its products of vectors have a rate of their own.
+    A library that is not fused looks tables up one by one. Its updates take longer than lookups by these constants: a table, a
+    lookup and its bytes, and the lines of rows that the batch has not touched yet, under SGD and under optimizers with state.
+    Its products of vectors have a rate of their own. Each field's `quantity` has its name and unit.
     """
 
     share: Constant = quantity("GEMM share of peak", "of peak")
@@ -84,20 +87,20 @@ class Library:
 HOSTS = Catalogue("host", Host, uses=("copy-path", "dram"))
 LIBRARIES = Catalogue("host-software", Library)
 STOCK = "stock"
-# Constants that nothing but layers on the host reads.
+# Constants that only layers on the host read.
 LAYERS = frozenset(
     (
         "GEMM share of peak",
         "GEMM extra samples",
         "layer launch",
-        *(f"{one} peak a core" for one in ("fp32", "bf16", "fp16", "int8")),
+        *(f"{precision} peak a core" for precision in ("fp32", "bf16", "fp16", "int8")),
     )
 )
-PEAKS = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16"}  # the field of a host that is its cores' peak in a precision
+PEAKS = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16"}  # precision -> field of `Host` with a core's peak
 
 
 def threads(machine: MachineKnobs) -> float:
-    """Return how many threads of a host ask memory for rows."""
+    """Return the threads of a host that ask memory for rows."""
     return machine.host_threads or assumed_value(machine, "host", HOSTS[machine.host].cores)
 
 
@@ -107,13 +110,13 @@ def host_channels(machine: MachineKnobs) -> int:
 
 
 def lines_in_flight(machine: MachineKnobs, memory: str) -> float:
-    """Return how many 64 B lines of a memory the threads of a host wait for together."""
+    """Return how many 64 B lines of a memory a host's threads have in flight."""
     host = HOSTS[machine.host]
     return threads(machine) * assumed_value(machine, "host", host.pmem_lines if memory == "pmem" else host.dram_lines)
 
 
 def no_unit(machine: MachineKnobs) -> str:
-    """Return the refusal of a precision that the host's cores have no unit for, "" where they have one."""
+    """Return the refusal of a precision that the host's cores lack a unit for, or ""."""
     host, precision = HOSTS[machine.host], machine.matrix_precision
     possible = [name for name, field in PEAKS.items() if assumed_value(machine, "host", getattr(host, field)) > 0]
     if precision in possible:

@@ -1,6 +1,6 @@
-"""Layers on a GPU or a host: seconds, operations, bytes and kernels of GEMMs and elementwise kernels in an arithmetic.
+"""Layers on a GPU or a host: seconds, operations and bytes of their kernels.
 
-Per GEMM t0 + max(padded operations over rate, bytes over bandwidth), per elementwise kernel a launch and its bytes.
+A GEMM takes t0 + max(padded operations over rate, bytes over bandwidth), an elementwise kernel a launch and its bytes.
 """
 
 from itertools import pairwise
@@ -13,17 +13,22 @@ from ..units import FLOAT32
 from .device import some
 
 INTERACTION, BESIDE, LOSS = 10, 2, 3  # elementwise kernels: of products 4 forward, 6 backward; of concatenation; of the loss
-CROSS_WORDS = 4, 6, 3  # that kernels of a cross layer move a feature: its output, gradients of both its factors, their sum
+CROSS_WORDS = 4, 6, 3  # words a feature, by kernel of a cross layer: output, both factors' gradients, sum
 
 
 class Arithmetic(NamedTuple):
-    """What one GPU or host does in one precision, in SI.
+    """Speed and energy of one GPU or host in one precision, in SI.
 
-    rate, bandwidth: operations and bytes a second that GEMMs sustain. word: bytes of an activation.
-    per_flop, per_byte: joules. fixed, launch: seconds of a GEMM, of a launch. rows: by which a GEMM is padded.
-    samples: for so many more it takes longer, however many it has: a host's cores fetch the weights of each layer anew.
-    spare: W that joules take at most. table: seconds more for a table that is updated by itself.
-    product, pair: seconds of an operation in products of vectors, and of a pair's place, where these are no small part.
+    rate, bandwidth: operations and bytes a second that GEMMs sustain.
+    word: bytes of an activation.
+    per_flop, per_byte: joules of an operation and of a byte.
+    fixed: seconds of a GEMM beside its work.
+    launch: seconds of a kernel launch.
+    rows: rows by which a GEMM is padded.
+    samples: additional samples of time for each layer: a host's cores fetch its weights anew.
+    spare: upper limit of the work's power [W].
+    table: additional seconds of a table that is updated by itself.
+    product, pair: seconds of an operation in products of vectors, and of a pair's place, where these matter.
     """
 
     rate: float
@@ -41,7 +46,7 @@ class Arithmetic(NamedTuple):
     pair: float = 0.0
 
 
-ANY = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # to count kernels: any will do
+ANY = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # only used to count kernels
 
 
 class LayerCost(NamedTuple):
@@ -52,124 +57,149 @@ class LayerCost(NamedTuple):
     nbytes: Any
 
 
-def layers(work: BottomMLP | TopPart, on: Arithmetic) -> LayerCost:
-    """Return what a direction of the bottom MLP, or the whole top part, costs; without samples nothing is launched."""
-    if not (every := _kernels(work, on)):  # a bottom MLP of no layer
+def layers(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> LayerCost:
+    """Return the cost of a direction of the bottom MLP, or of the top part.
+
+    Without samples no kernel is launched.
+    """
+    if not (kernel_costs := _kernels(work, arithmetic)):  # a bottom MLP of no layer
         return LayerCost(0.0 * some(work.samples), 0.0, 0.0)
-    return LayerCost(*(some(work.samples) * sum(part) for part in zip(*every, strict=True)))
+    return LayerCost(*(some(work.samples) * sum(part) for part in zip(*kernel_costs, strict=True)))
 
 
 def kernels(work: Work) -> int:
-    """Return how many kernels a piece of GPU work is: one a GEMM or elementwise operation of layers; other work is one."""
+    """Return the number of kernels of a piece of GPU work.
+
+    Layers have one for each GEMM or elementwise operation; other work is one kernel.
+    """
     return len(_kernels(work, ANY)) if isinstance(work, BottomMLP | TopPart) else 1
 
 
-def joules(work: BottomMLP | TopPart, on: Arithmetic) -> Any:
-    """Return the energy of its operations and bytes."""
-    cost = layers(work, on)
-    return cost.flop * on.per_flop + cost.nbytes * on.per_byte
+def joules(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> Any:
+    """Return the energy of the work's operations and bytes."""
+    cost = layers(work, arithmetic)
+    return cost.flop * arithmetic.per_flop + cost.nbytes * arithmetic.per_byte
 
 
-def _kernels(work: BottomMLP | TopPart, on: Arithmetic) -> list[LayerCost]:
-    return _top(on, work) if isinstance(work, TopPart) else _bottom(on, work)
+def _kernels(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> list[LayerCost]:
+    """Return the cost of each kernel of the work."""
+    return _top(arithmetic, work) if isinstance(work, TopPart) else _bottom(arithmetic, work)
 
 
-def _gemm(on: Arithmetic, m: Any, k: Any, n: int, weights: int) -> LayerCost:
-    """Cost an m×k by k×n product, for an output of m rows and n columns, by or of so many weights."""
-    flop, nbytes = 2.0 * m * k * n, 1.0 * on.word * (m * k + k * n + m * n)
-    padded = (2.0 * (m + on.rows) * k * n + 2.0 * on.samples * weights) / on.rate
-    return LayerCost(on.fixed + np.maximum(padded, nbytes / on.bandwidth), flop, nbytes)
+def _gemm(arithmetic: Arithmetic, m: Any, k: Any, n: int, weights: int) -> LayerCost:
+    """Return the cost of an m×k by k×n product, m rows × n columns.
+
+    `weights`: weights that the product reads or has the gradient of.
+    """
+    flop, nbytes = 2.0 * m * k * n, 1.0 * arithmetic.word * (m * k + k * n + m * n)
+    padded = (2.0 * (m + arithmetic.rows) * k * n + 2.0 * arithmetic.samples * weights) / arithmetic.rate
+    return LayerCost(arithmetic.fixed + np.maximum(padded, nbytes / arithmetic.bandwidth), flop, nbytes)
 
 
-def _elementwise(on: Arithmetic, nbytes: Any) -> LayerCost:
-    return LayerCost(on.launch + nbytes / on.bandwidth, 0.0, nbytes)
+def _elementwise(arithmetic: Arithmetic, nbytes: Any) -> LayerCost:
+    """Return the cost of an elementwise kernel."""
+    return LayerCost(arithmetic.launch + nbytes / arithmetic.bandwidth, 0.0, nbytes)
 
 
-def _forward(on: Arithmetic, samples: Any, widths: tuple[int, ...]) -> list[LayerCost]:
+def _forward(arithmetic: Arithmetic, samples: Any, widths: tuple[int, ...]) -> list[LayerCost]:
+    """Return the costs of an MLP's forward pass."""
     shapes = list(pairwise(widths))
-    return [_gemm(on, samples, k, n, k * n) for k, n in shapes] + [
-        _elementwise(on, 2.0 * on.word * samples * n) for _, n in shapes
+    return [_gemm(arithmetic, samples, k, n, k * n) for k, n in shapes] + [
+        _elementwise(arithmetic, 2.0 * arithmetic.word * samples * n) for _, n in shapes
     ]
 
 
-def _update(on: Arithmetic, state: int) -> float:
+def _update(arithmetic: Arithmetic, state: int) -> float:
     """Return the bytes that the update of a weight moves.
 
-    It reads a gradient, reads and writes an fp32 weight, and writes the weight's copy where layers compute in less; it reads and
-    writes `state` fp32 words beside each weight.
+    It reads a gradient, reads and writes an fp32 weight, and writes the weight's copy if layers compute in lower precision; it
+    reads and writes `state` fp32 words beside each weight.
     """
-    return 2.0 * (1 + state) * FLOAT32 + on.word * (1 if on.word == FLOAT32 else 2)
+    return 2.0 * (1 + state) * FLOAT32 + arithmetic.word * (1 if arithmetic.word == FLOAT32 else 2)
 
 
-def _backward(on: Arithmetic, samples: Any, widths: tuple[int, ...], state: int, input_gradient: bool) -> list[LayerCost]:
-    """Activation, weight gradient, input gradient and update of each layer."""
-    update = _update(on, state)
+def _backward(arithmetic: Arithmetic, samples: Any, widths: tuple[int, ...], state: int, input_gradient: bool) -> list[LayerCost]:
+    """Return the costs of an MLP's backward pass.
+
+    Each layer has its activation, weight gradient, input gradient and update.
+    """
+    update = _update(arithmetic, state)
     costs: list[LayerCost] = []
     for layer, (k, n) in enumerate(pairwise(widths)):
-        costs += [_elementwise(on, 3.0 * on.word * samples * n), _gemm(on, k, samples, n, k * n)]
-        costs += [_gemm(on, samples, n, k, k * n)] if layer or input_gradient else []
-        costs += [_elementwise(on, update * (k + 1) * n)]
+        costs += [_elementwise(arithmetic, 3.0 * arithmetic.word * samples * n), _gemm(arithmetic, k, samples, n, k * n)]
+        costs += [_gemm(arithmetic, samples, n, k, k * n)] if layer or input_gradient else []
+        costs += [_elementwise(arithmetic, update * (k + 1) * n)]
     return costs
 
 
-def _bottom(on: Arithmetic, work: BottomMLP) -> list[LayerCost]:
+def _bottom(arithmetic: Arithmetic, work: BottomMLP) -> list[LayerCost]:
+    """Return the costs of one direction of the bottom MLP."""
     if work.direction == "forward":
-        return _forward(on, work.samples, work.widths)
-    return _backward(on, work.samples, work.widths, work.state, input_gradient=False)
+        return _forward(arithmetic, work.samples, work.widths)
+    return _backward(arithmetic, work.samples, work.widths, work.state, input_gradient=False)
 
 
 def _products(samples: Any, k: int, n: int) -> tuple[tuple[Any, Any, int], ...]:
-    """Return the shapes of a layer's three products: its output, and the gradients of its weights and of its inputs."""
+    """Return the shapes of a layer's three products: output, weight gradient, input gradient."""
     return (samples, k, n), (k, samples, n), (samples, n, k)
 
 
-def _cross(on: Arithmetic, work: TopPart) -> list[LayerCost]:
-    """GEMMs of each cross layer, forward, by weights and by inputs, its elementwise kernels, and its update.
+def _cross(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
+    """Return the costs of a cross network.
 
-    A cross network concatenates its features and takes their gradient apart in one kernel each.
+    Each cross layer has GEMMs (forward, by weights and by inputs), elementwise kernels and an update. A cross network
+    concatenates its features and splits their gradient in one kernel each.
     """
     width, costs = work.widths[0], list[LayerCost]()
     for rank in work.ranks:
         for k, n in ((width, rank), (rank, width)) if rank else ((width, width),):
-            costs += [_gemm(on, m, inner, columns, k * n) for m, inner, columns in _products(work.samples, k, n)]
-        costs += [_elementwise(on, 1.0 * words * on.word * work.samples * width) for words in CROSS_WORDS]
-        costs += [_elementwise(on, _update(on, work.state) * cross_parameters(width, (rank,)))]
+            costs += [_gemm(arithmetic, m, inner, columns, k * n) for m, inner, columns in _products(work.samples, k, n)]
+        costs += [_elementwise(arithmetic, 1.0 * words * arithmetic.word * work.samples * width) for words in CROSS_WORDS]
+        costs += [_elementwise(arithmetic, _update(arithmetic, work.state) * cross_parameters(width, (rank,)))]
     return costs
 
 
-def _projections(on: Arithmetic, work: TopPart) -> list[LayerCost]:
-    """Layers without bias that bring vectors to one width: those of like widths are one batched product, three a step."""
+def _projections(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
+    """Return the costs of layers without bias that bring vectors to one width.
+
+    Layers of equal widths are one batched product, three a step.
+    """
     costs = list[LayerCost]()
     for layers, vectors, k, n in work.projections:
         flop, weights = 2.0 * vectors * work.samples * k * n, layers * k * n
-        nbytes = 1.0 * on.word * (vectors * work.samples * (k + n) + weights)
-        padded = (flop + 2.0 * (vectors * on.rows * k * n + on.samples * weights)) / on.rate
-        costs += [LayerCost(on.fixed + np.maximum(padded, nbytes / on.bandwidth), flop, nbytes)] * 3
-        costs += [_elementwise(on, _update(on, work.state) * weights)]
+        nbytes = 1.0 * arithmetic.word * (vectors * work.samples * (k + n) + weights)
+        padded = (flop + 2.0 * (vectors * arithmetic.rows * k * n + arithmetic.samples * weights)) / arithmetic.rate
+        costs += [LayerCost(arithmetic.fixed + np.maximum(padded, nbytes / arithmetic.bandwidth), flop, nbytes)] * 3
+        costs += [_elementwise(arithmetic, _update(arithmetic, work.state) * weights)]
     return costs
 
 
-def _pairs(on: Arithmetic, work: TopPart) -> list[LayerCost]:
-    """Return the time of products of all pairs of vectors, and of taking half of them, forward and backward."""
-    if not (on.product or on.pair) or not work.vectors:
+def _pairs(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
+    """Return the cost of products of all vector pairs, forward and backward.
+
+    Half of the products are taken.
+    """
+    if not (arithmetic.product or arithmetic.pair) or not work.vectors:
         return []
     flop = 3 * 2.0 * work.samples * work.vectors * work.elements
     pairs = 1.0 * work.samples * (work.vectors * (work.vectors - 1) // 2)
-    return [LayerCost(flop * on.product + pairs * on.pair, 0.0, 0.0)]
+    return [LayerCost(flop * arithmetic.product + pairs * arithmetic.pair, 0.0, 0.0)]
 
 
-def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
-    """Interaction, forward and backward over its vectors; the loss in fp32; the top MLP.
+def _top(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
+    """Return the costs of the top part: interaction, loss in fp32, top MLP.
 
     Pooled vectors and their gradients are fp32: layers in 16 bits convert them, each with a kernel.
     """
-    vectors = 1.0 * on.word * work.samples * work.elements
-    outputs = 1.0 * on.word * work.samples * work.widths[0]
-    interaction = [_elementwise(on, vectors + outputs)] * (
-        INTERACTION if work.pairs and not work.ranks and not on.product else BESIDE
-    ) + _cross(on, work)
-    interaction += _pairs(on, work)
-    loss = [_elementwise(on, 1.0 * FLOAT32 * work.samples)] * LOSS
-    backward = _backward(on, work.samples, work.widths, work.state, input_gradient=True)
-    casts = [_elementwise(on, (FLOAT32 / on.word + 1.0) * vectors)] * 2 if on.word < FLOAT32 else []
-    return casts + _projections(on, work) + interaction + loss + _forward(on, work.samples, work.widths) + backward
+    vectors = 1.0 * arithmetic.word * work.samples * work.elements
+    outputs = 1.0 * arithmetic.word * work.samples * work.widths[0]
+    interaction = [_elementwise(arithmetic, vectors + outputs)] * (
+        INTERACTION if work.pairs and not work.ranks and not arithmetic.product else BESIDE
+    ) + _cross(arithmetic, work)
+    interaction += _pairs(arithmetic, work)
+    loss = [_elementwise(arithmetic, 1.0 * FLOAT32 * work.samples)] * LOSS
+    backward = _backward(arithmetic, work.samples, work.widths, work.state, input_gradient=True)
+    casts = [_elementwise(arithmetic, (FLOAT32 / arithmetic.word + 1.0) * vectors)] * 2 if arithmetic.word < FLOAT32 else []
+    return (
+        casts + _projections(arithmetic, work) + interaction + loss + _forward(arithmetic, work.samples, work.widths) + backward
+    )

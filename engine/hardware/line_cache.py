@@ -1,4 +1,4 @@
-"""The cache in front of a medium, as the lines that all of a machine's modules hold together."""
+"""The caches in front of a machine's media, as one cache of lines."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ from .devices.pmem import MEDIA, modules
 
 
 class LineCache(NamedTuple):
-    """The lines that the caches of all the machine's modules hold together, and the bytes of a line.
+    """Lines of the caches of all the machine's modules, and the bytes of a line.
 
-    Of them the `dirty` ones written last are written at full rate; 0 where any are.
+    The `dirty` lines written last are written at full rate; 0 if all lines are.
     """
 
     lines: int = 0
@@ -20,7 +20,10 @@ class LineCache(NamedTuple):
 
     @property
     def written_last(self) -> "LineCache":
-        """The dirty lines as a cache of their own, since all lines that a batch looks up are written."""
+        """The dirty lines as a cache of their own.
+
+        All lines that a batch looks up are written.
+        """
         return LineCache(self.dirty, self.nbytes)
 
 
@@ -28,12 +31,15 @@ NO_CACHE = LineCache()
 
 
 def line_cache(machine: MachineKnobs) -> LineCache:
-    """Return the caches of a machine's media as one, over which lines spread evenly; no line where there is none; settled."""
+    """Return the caches of a machine's media as one cache, over which lines spread evenly.
+
+    A medium without a cache has no line. The capacity must be settled.
+    """
     media = MEDIA[machine.pmem]
     capacity = assumed_value(machine, "pmem", media.cache) * GB
     if not capacity:
         return NO_CACHE
     line = assumed_value(machine, "pmem", media.cache_line)
     cards, dirty = modules(machine) * nodes(machine), assumed_value(machine, "pmem", media.dirty_set) * GB
-    written = max(1, int(cards * min(dirty, capacity) / line)) if dirty else 0
-    return LineCache(max(1, int(cards * capacity / line)), line, written)
+    dirty_lines = max(1, int(cards * min(dirty, capacity) / line)) if dirty else 0
+    return LineCache(max(1, int(cards * capacity / line)), line, dirty_lines)

@@ -1,6 +1,6 @@
-"""Money: the price of electricity, a machine's service life, and the words that date every dollar.
+"""Money: the price of electricity, a machine's service life, and the years of prices.
 
-The year is `machine.prices`; of "recorded" prices it is the years of those that a machine pays.
+The year is `machine.prices`; "recorded" prices have the years of the prices that a machine pays.
 """
 
 import re
@@ -15,7 +15,7 @@ from .device import Device, DeviceKind
 from .devices import gatherer, remote
 from .devices.dram import grade_name
 
-# By device the part that it is, as `machine.owned_parts` calls it; links and networks have none.
+# By device its part, as named in `machine.owned_parts`; links and networks have none.
 CHOSEN: Mapping[str, Callable[[MachineKnobs], str | None]] = {
     "gpu": lambda machine: machine.gpu,
     "host": lambda machine: machine.host,
@@ -28,7 +28,7 @@ CHOSEN: Mapping[str, Callable[[MachineKnobs], str | None]] = {
     "remote": lambda machine: remote.KIND,
     "gatherer": lambda machine: gatherer.KIND,
 }
-BARE = re.compile(r"\bUSD\b(?!/|\]| \(| of)")  # neither a unit of prices, nor in a column's name, nor dated already
+BARE = re.compile(r"\bUSD\b(?!/|\]| \(| of)")  # USD without a year: no unit of prices, no column's name
 ELECTRICITY = Constant(
     "electricity",
     0.081,
@@ -51,22 +51,27 @@ LIFE = Constant(
 
 
 def electricity(machine: MachineKnobs) -> Constant:
-    """Return the price of a kWh: the scenario's own, or that of the year of its prices."""
+    """Return the price of a kWh: the scenario's own, or of its prices' year."""
     if machine.electricity_USD_per_kWh is not None:
-        own = machine.electricity_USD_per_kWh
-        return Constant("electricity", own, "USD/kWh", own, own, "unsourced", "machine.electricity_USD_per_kWh")
+        chosen_price = machine.electricity_USD_per_kWh
+        return Constant(
+            "electricity", chosen_price, "USD/kWh", chosen_price, chosen_price, "unsourced", "machine.electricity_USD_per_kWh"
+        )
     return ELECTRICITY if machine.prices == RECORDED else ELECTRICITY.in_year(int(machine.prices))
 
 
 def is_owned(machine: MachineKnobs, device: str) -> bool:
-    """Return whether the part that a device is was owned before; its price is then 0."""
+    """Return whether a device's part was owned before; its price is then 0."""
     if not machine.owned_parts or device not in CHOSEN:
         return False
-    return _short(CHOSEN[device](machine) or "") in map(_short, listed(machine.owned_parts))
+    return _name_without_digest(CHOSEN[device](machine) or "") in map(_name_without_digest, listed(machine.owned_parts))
 
 
-def _short(name: str) -> str:
-    """Return a name without the digest of a part of one's own: a file that has changed is still of a part that is owned."""
+def _name_without_digest(name: str) -> str:
+    """Return a part's name without the digest of its file.
+
+    A changed file of an owned part is still of that part.
+    """
     return name.partition(BETWEEN)[0]
 
 
@@ -76,7 +81,10 @@ def paid_prices(devices: Iterable[Device]) -> tuple[Constant, ...]:
 
 
 def dollars(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
-    """Return the unit of an amount of money made of these prices: "USD (2026)", or "USD of 2019 to 2023" as recorded."""
+    """Return the unit of money at these prices, as "USD (2026)" or "USD of 2019 to 2023".
+
+    The second form is that of recorded prices.
+    """
     if machine.prices != RECORDED:
         return f"USD ({machine.prices})"
     years = sorted({price.year for price in prices if price.year})
@@ -84,12 +92,15 @@ def dollars(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
 
 
 def with_year(sentence: str, unit: str) -> str:
-    """Return a sentence whose bare "USD" say their year, as `unit` has it."""
+    """Return a sentence whose bare "USD" are replaced by `unit`, which says the year."""
     return BARE.sub(unit, sentence)
 
 
 def unpriced(machine: MachineKnobs, devices: Mapping[str, Device]) -> tuple[str, ...]:
-    """Return a sentence for each device for which no price is published: its money is left out, not counted as 0."""
+    """Return a sentence for each device without a published price.
+
+    Its money is left out, not counted as 0.
+    """
     return tuple(
         f"{_part(machine, name)} has no published price: money is left out; machine.assume can give one."
         for name, device in devices.items()
@@ -101,17 +112,20 @@ def _part(machine: MachineKnobs, name: str) -> str:
     """Return a device's title with the part that the machine's knobs choose."""
     kind: DeviceKind = load("devices", name)
     parts = kind.parts()
-    chosen = ((path, getattr(machine, path)) for path in kind.reads if path in PARTS and getattr(machine, path))
-    own = (PARTS[path].shown(part) for path, part in chosen if part in parts or {*PARTS[path].kinds} & {*kind.kinds})
-    return f"{kind.title} {next(own, '')}".rstrip()
+    choices = ((path, getattr(machine, path)) for path in kind.reads if path in PARTS and getattr(machine, path))
+    titles = (PARTS[path].shown(part) for path, part in choices if part in parts or {*PARTS[path].kinds} & {*kind.kinds})
+    return f"{kind.title} {next(titles, '')}".rstrip()
 
 
 def dates(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
-    """Return in a sentence from which years the prices are; "" where all are of the year asked for, or as recorded."""
+    """Return a sentence with the years of prices that are not of the year asked for.
+
+    "" if all prices are of that year, or as recorded.
+    """
     if machine.prices == RECORDED:
         return ""
-    old = sorted({price.year for price in prices if price.year not in (0, int(machine.prices))})
-    if not old:
+    years = sorted({price.year for price in prices if price.year not in (0, int(machine.prices))})
+    if not years:
         return ""
-    told = f"{old[0]} to {old[-1]}" if len(old) > 1 else f"{old[0]}"
-    return f"What has no price of {machine.prices} is at its nearest one, of {told}, its range wider by 1.25 each year."
+    span = f"{years[0]} to {years[-1]}" if len(years) > 1 else f"{years[0]}"
+    return f"What has no price of {machine.prices} is at its nearest one, of {span}, its range wider by 1.25 each year."

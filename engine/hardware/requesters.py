@@ -1,4 +1,4 @@
-"""Who asks a memory for rows, and how many accesses it has in flight: host threads, near-data lanes, GPUs."""
+"""Requesters of rows and their accesses in flight: host threads, near-data lanes, GPUs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from .hosts import lines_in_flight
 
 @dataclass(frozen=True)
 class Logic:
-    """How near-data logic is made, and what it asks for at a time."""
+    """Constants of near-data logic: power, price, accesses in flight."""
 
     active: Constant = quantity("active power", "W")
     idle: Constant = quantity("idle power", "W")
@@ -35,7 +35,10 @@ LOGIC = Catalogue("near-data", Logic)
 
 
 class InFlight(NamedTuple):
-    """Accesses that a requester keeps in flight at each controller of a memory; not `whole` ones are 64 B lines of it."""
+    """Accesses that a requester keeps in flight at each controller of a memory.
+
+    If not `whole`, they are 64 B lines of an access.
+    """
 
     accesses: float
     controllers: float
@@ -43,27 +46,32 @@ class InFlight(NamedTuple):
 
 
 def in_flight(machine: MachineKnobs, memory: str, controllers: int) -> Mapping[By, InFlight]:
-    """Return what each requester keeps in flight at a node's memory, which has so many controllers.
+    """Return the accesses in flight of each requester at a node's memory.
 
-    Near-data logic sends whole accesses, hosts and GPUs line by line. Accesses that a `card` answers wait elsewhere: on the
-    link that brings them.
+    The memory has so many controllers. Near-data logic sends whole accesses, hosts and GPUs line by line. Accesses of a `card`
+        wait
+    elsewhere: on the link that brings them.
     """
-    return {by: _in_flight(machine, by, memory, controllers) for by in get_args(By)}
+    return {requester: _in_flight(machine, requester, memory, controllers) for requester in get_args(By)}
 
 
-def _in_flight(machine: MachineKnobs, by: By, memory: str, controllers: int) -> InFlight:
-    if by == "card":
+def _in_flight(machine: MachineKnobs, requester: By, memory: str, controllers: int) -> InFlight:
+    """Return the accesses in flight of one requester."""
+    if requester == "card":
         return InFlight(inf, 1.0, whole=True)
-    if by == "near-data":
+    if requester == "near-data":
         accesses = machine.near_data_lanes * assumed_value(machine, "near-data", LOGIC[machine.near_data_logic].in_flight)
-        most = max(1.0, accesses if machine.near_data_lanes_per == "controller" else accesses / controllers)
-        return InFlight(most, 1.0, whole=True)
-    lines = lines_in_flight(machine, memory) if by == "host" else gpus_in_node(machine) * remote_lines(machine)
+        max_accesses = max(1.0, accesses if machine.near_data_lanes_per == "controller" else accesses / controllers)
+        return InFlight(max_accesses, 1.0, whole=True)
+    lines = lines_in_flight(machine, memory) if requester == "host" else gpus_in_node(machine) * remote_lines(machine)
     return InFlight(float(lines), float(controllers), whole=False)
 
 
 def most_accesses(requester: InFlight, lines: Any) -> Any:
-    """Return how many accesses of so many 64 B `lines` wait at most at a controller; one is always under way."""
+    """Return the maximum of waiting accesses at a controller; at least 1.
+
+    Each access has `lines` lines of 64 B.
+    """
     if requester.whole:
         return requester.accesses
     return np.maximum(1.0, requester.accesses / (requester.controllers * lines))

@@ -1,4 +1,4 @@
-"""Assumed constants as attributes, so that a remembered stage depends on those that it reads."""
+"""Assumed constants as attributes, so that a memoised stage depends only on those it reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Assumed constants as attributes, None for others: a remembered stage depends on those alone that it reads.
+    """Assumed constants as attributes, None for constants without an assumption.
 
-    An attribute's name is the constant's with ":" for its point.
+    A memoised stage depends only on the attributes that it reads. An attribute's name is the constant's with ":" for its point.
     """
 
     constants: Mapping[str, float]

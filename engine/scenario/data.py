@@ -1,4 +1,4 @@
-"""The knobs of the data: how lookups spread over rows and hang together, or a file."""
+"""The knobs of the data: spread and correlation of lookups, or a data file."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +8,14 @@ from .knobs import brief_group, knob
 BY_TABLE = ("zipf_exponents", "zipf_shifts", "hottest_shares", "once_shares")
 
 
-def _each(label: str, what: str, high: float) -> Any:
+def _number_per_table(label: str, summary: str, high: float) -> Any:
     """Declare a knob that has a number for each table."""
-    return knob((), label, f"{what}, ';' between them; empty: the same for all.", low=0.0, high=high)
+    return knob((), label, f"{summary}, ';' between them; empty: the same for all.", low=0.0, high=high)
 
 
 @dataclass(frozen=True)
 class Data:
-    """What the model is trained on: the calibrated generator, or a data file known by its digest."""
+    """The training data: the calibrated generator, or a data file known by its digest."""
 
     __repr__ = brief_group
 
@@ -38,11 +38,11 @@ class Data:
         choices=("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform"),
     )
     zipf_exponent: float = knob(1.05, "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=12.0)
-    zipf_exponents: tuple[float, ...] = _each("Exponents by table", "Skew of the plain Zipf in each table", 12.0)
+    zipf_exponents: tuple[float, ...] = _number_per_table("Exponents by table", "Skew of the plain Zipf in each table", 12.0)
     zipf_shift: float = knob(
         0.0, "Zipf shift", "Flattens the head of the plain Zipf: rank r weighs (r + shift)^-exponent.", low=0.0, high=1e9
     )
-    zipf_shifts: tuple[float, ...] = _each("Shifts by table", "Shift of the plain Zipf in each table", 1e9)
+    zipf_shifts: tuple[float, ...] = _number_per_table("Shifts by table", "Shift of the plain Zipf in each table", 1e9)
     hottest_shares: tuple[float, ...] = knob(
         (),
         "Hottest row",
@@ -53,7 +53,9 @@ class Data:
     once_share: float = knob(
         0.0, "Ids seen once", "Share of lookups of ids that hardly return, besides the plain Zipf.", low=0.0, high=0.99
     )
-    once_shares: tuple[float, ...] = _each("Seen once by table", "Share of each table's lookups of ids that hardly return", 0.99)
+    once_shares: tuple[float, ...] = _number_per_table(
+        "Seen once by table", "Share of each table's lookups of ids that hardly return", 0.99
+    )
     bag_length_cv: tuple[float, ...] = knob(
         (),
         "Bag length spread",
@@ -93,7 +95,10 @@ class Data:
     seed: int = knob(1, "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1, acts="full run")
 
 
-def by_table(data: Data, name: str, tables: int) -> tuple[float, ...]:
-    """Return a number for each table of BY_TABLE's, from its list, or else from the one number for all."""
-    given: tuple[float, ...] = getattr(data, name) or (getattr(data, name[:-1], 0.0),)
-    return given if len(given) == tables else given * tables
+def by_table(data_knobs: Data, name: str, tables: int) -> tuple[float, ...]:
+    """Return the number of each table of a knob in BY_TABLE.
+
+    The numbers are its list, or else the one number for all tables.
+    """
+    numbers: tuple[float, ...] = getattr(data_knobs, name) or (getattr(data_knobs, name[:-1], 0.0),)
+    return numbers if len(numbers) == tables else numbers * tables

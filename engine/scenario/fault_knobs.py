@@ -1,4 +1,4 @@
-"""The knobs of faults: when each class strikes, how it is noticed and repaired, published rates, and a trace to be replayed."""
+"""The knobs of faults: times of each class, detection and repair, published rates, a trace."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,43 +13,47 @@ MOST = 1e12
 MOST_TRACED = 2000
 
 
-def _at(what: str) -> Any:
+def _instants(fault_title: str) -> Any:
+    """Declare a knob with the instants of a fault."""
     text = "Simulated instants, ';' between them."
-    return knob((), f"{what} at", text, unit="s", low=0, high=MOST, acts="full run")
+    return knob((), f"{fault_title} at", text, unit="s", low=0, high=MOST, acts="full run")
 
 
-def _mtbf(what: str, unit: str) -> Any:
+def _mtbf(fault_title: str, unit: str) -> Any:
+    """Declare a knob with the mean time between two faults of one unit."""
     text = f"Mean time between two, of one {unit}; auto: as faults.rates says, else never."
-    return knob(None, f"{what} MTBF", text, unit="h", low=1e-9, high=1e9, acts="full run")
+    return knob(None, f"{fault_title} MTBF", text, unit="h", low=1e-9, high=1e9, acts="full run")
 
 
 def _seconds(default: float, label: str, help: str, needs: str = "") -> Any:
+    """Declare a knob in seconds of an outage."""
     return knob(default, label, help, unit="s", low=0, high=1e6, acts="outages", needs=needs)
 
 
 def _number(default: float, label: str, help: str, low: float, high: float, needs: str = "") -> Any:
+    """Declare a knob without unit of an outage."""
     return knob(default, label, help, low=low, high=high, acts="outages", needs=needs)
 
 
 @dataclass(frozen=True)
 class Faults:
-    """When what fails, and how long it takes to notice and to start again; docs/faults.md explains each."""
+    """Times of faults, of their detection and of the restart; docs/faults.md explains each."""
 
     __repr__ = brief_group
 
-    power_loss_at_seconds: tuple[float, ...] = _at("Power loss")
+    power_loss_at_seconds: tuple[float, ...] = _instants("Power loss")
     power_loss_mtbf_hours: float | None = _mtbf("Power loss", "site")
-    host_crash_at_seconds: tuple[float, ...] = _at("Host crash")
+    host_crash_at_seconds: tuple[float, ...] = _instants("Host crash")
     host_crash_mtbf_hours: float | None = _mtbf("Host crash", "node")
-    gpu_crash_at_seconds: tuple[float, ...] = _at("GPU crash")
+    gpu_crash_at_seconds: tuple[float, ...] = _instants("GPU crash")
     gpu_crash_mtbf_hours: float | None = _mtbf("GPU crash", "GPU")
-    memory_reset_at_seconds: tuple[float, ...] = _at("Memory reset")
+    memory_reset_at_seconds: tuple[float, ...] = _instants("Memory reset")
     memory_reset_mtbf_hours: float | None = _mtbf("Memory reset", "node")
-    memory_loss_at_seconds: tuple[float, ...] = _at("Memory loss")
+    memory_loss_at_seconds: tuple[float, ...] = _instants("Memory loss")
     memory_loss_mtbf_hours: float | None = _mtbf("Memory loss", "node")
-    link_down_at_seconds: tuple[float, ...] = _at("Link down")
+    link_down_at_seconds: tuple[float, ...] = _instants("Link down")
     link_down_mtbf_hours: float | None = _mtbf("Link down", "node")
-    media_error_at_seconds: tuple[float, ...] = _at("Media error")
+    media_error_at_seconds: tuple[float, ...] = _instants("Media error")
     media_error_mtbf_hours: float | None = _mtbf("Media error", "node")
     media_error_where: str = knob(
         "anywhere",
@@ -59,7 +63,7 @@ class Faults:
         acts="outages",
         needs="media-error",
     )
-    torn_write_at_seconds: tuple[float, ...] = _at("Torn write")
+    torn_write_at_seconds: tuple[float, ...] = _instants("Torn write")
     torn_write_mtbf_hours: float | None = _mtbf("Torn write", "node")
     torn_write_bytes: int = knob(
         8,
@@ -71,7 +75,7 @@ class Faults:
         only=(8, 64, 256),
         acts="outages",
     )
-    silent_corruption_at_seconds: tuple[float, ...] = _at("Silent corruption")
+    silent_corruption_at_seconds: tuple[float, ...] = _instants("Silent corruption")
     silent_corruption_mtbf_hours: float | None = _mtbf("Silent corruption", "GPU")
     silent_corruption_where: str = knob(
         "table",
@@ -81,12 +85,12 @@ class Faults:
         acts="outages",
         needs="silent-corruption",
     )
-    flush_failure_at_seconds: tuple[float, ...] = _at("Flush failure")
+    flush_failure_at_seconds: tuple[float, ...] = _instants("Flush failure")
     flush_failure_mtbf_hours: float | None = _mtbf("Flush failure", "site")
     flush_failure_share: float = _number(
         0.0, "Flush failures", "Share of power losses in which the flush of accepted writes fails.", 0, 1, "power-loss"
     )
-    log_full_at_seconds: tuple[float, ...] = _at("Log full")
+    log_full_at_seconds: tuple[float, ...] = _instants("Log full")
     log_full_mtbf_hours: float | None = _mtbf("Log full", "site")
     fault_in_recovery_at_seconds: tuple[float, ...] = knob(
         (), "Fault in recovery at", "Seconds from a fault to further ones.", unit="s", low=0, high=MOST, acts="outages"
@@ -94,7 +98,7 @@ class Faults:
     fault_in_recovery_share: float = _number(
         0.0, "Faults in recovery", "Share of recoveries that power loss interrupts, of repeated ones too.", 0, 0.95
     )
-    correlated_shock_at_seconds: tuple[float, ...] = _at("Correlated shock")
+    correlated_shock_at_seconds: tuple[float, ...] = _instants("Correlated shock")
     correlated_shock_mtbf_hours: float | None = _mtbf("Correlated shock", "site")
     correlated_shock_nodes: int = knob(
         2,
@@ -106,7 +110,7 @@ class Faults:
         needs="correlated-shock",
     )
     lemon_factor: float = _number(1.0, "Lemon factor", "How often node 0 is struck, in multiples of another node.", 1, 1e4)
-    fail_slow_at_seconds: tuple[float, ...] = _at("Fail-slow")
+    fail_slow_at_seconds: tuple[float, ...] = _instants("Fail-slow")
     fail_slow_mtbf_hours: float | None = _mtbf("Fail-slow", "node")
     fail_slow_seconds: float = _seconds(60.0, "Fail-slow lasts", "From the fault until full speed.", "fail-slow")
     fail_slow_device: str = knob(
@@ -119,7 +123,7 @@ class Faults:
     )
     fail_slow_bandwidth: float = _number(0.1, "Slow bandwidth", "Of the full rate.", 1e-3, 1, "fail-slow")
     fail_slow_latency: float = _number(10.0, "Slow latency", "In multiples of the usual one.", 1, 1e4, "fail-slow")
-    false_alarm_at_seconds: tuple[float, ...] = _at("False alarm")
+    false_alarm_at_seconds: tuple[float, ...] = _instants("False alarm")
     false_alarm_mtbf_hours: float | None = _mtbf("False alarm", "node")
     late_detection_share: float = _number(0.0, "Late detections", "Share of faults that are noticed later.", 0, 1)
     late_detection_seconds: float = _seconds(600.0, "Late by", "How much later those are noticed.", "faults.late_detection_share")
@@ -159,7 +163,7 @@ class Faults:
 
 
 class Traced(NamedTuple):
-    """One entry of a trace: seconds, the fault's name, the node's number."""
+    """An event of a trace: seconds, the fault's name, the node's number."""
 
     at: float
     fault: str
@@ -167,29 +171,33 @@ class Traced(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def replay(trace: str, known: tuple[str, ...] = ()) -> tuple[Traced, ...]:
-    """Read a trace, "seconds class node; ..." with the node left out for 0, in rising order; raises BadKnob."""
+def replay(trace: str, fault_names: tuple[str, ...] = ()) -> tuple[Traced, ...]:
+    """Read a trace, "seconds class node; ...", in rising order; raises BadKnob.
+
+    A node that is left out is node 0.
+    """
     entries = [part.split() for part in trace.split(";") if part.strip()]
     if len(entries) > MOST_TRACED:
         raise BadKnob(f"faults.trace has {len(entries)} entries; at most {MOST_TRACED} are allowed.")
-    return tuple(sorted(_traced(words, known) for words in entries))
+    return tuple(sorted(_traced(words, fault_names) for words in entries))
 
 
-def _traced(words: list[str], known: tuple[str, ...]) -> Traced:
-    entry = " ".join(words)[:60]
+def _traced(words: list[str], fault_names: tuple[str, ...]) -> Traced:
+    """Read the words of one event."""
+    event = " ".join(words)[:60]
     if len(words) not in (2, 3):
         raise BadKnob(
-            f"faults.trace has the entry {entry!r}; write 'seconds class' or 'seconds class node', such as '12.5 gpu-crash 3'."
+            f"faults.trace has the entry {event!r}; write 'seconds class' or 'seconds class node', such as '12.5 gpu-crash 3'."
         )
     try:
-        at = float(words[0])
+        seconds = float(words[0])
     except ValueError:
-        at = -1.0
-    if not (isfinite(at) and at >= 0):
-        raise BadKnob(f"faults.trace has {words[0][:40]!r} in {entry!r} where seconds of at least 0 belong.")
-    if known and words[1] not in known:
-        raise BadKnob(f"faults.trace names the fault {words[1][:40]!r}; {nearest(words[1], known, 'faults')}")
+        seconds = -1.0
+    if not (isfinite(seconds) and seconds >= 0):
+        raise BadKnob(f"faults.trace has {words[0][:40]!r} in {event!r} where seconds of at least 0 belong.")
+    if fault_names and words[1] not in fault_names:
+        raise BadKnob(f"faults.trace names the fault {words[1][:40]!r}; {nearest(words[1], fault_names, 'faults')}")
     node = words[2] if len(words) == 3 else "0"
     if not (node.isascii() and node.isdigit() and len(node) < 7):
-        raise BadKnob(f"faults.trace has {node[:40]!r} in {entry!r} where the node's number from 0 belongs.")
-    return Traced(at, words[1], int(node))
+        raise BadKnob(f"faults.trace has {node[:40]!r} in {event!r} where the node's number from 0 belongs.")
+    return Traced(seconds, words[1], int(node))

@@ -1,4 +1,7 @@
-"""The groups of knobs, each declared once: model, policy, run; data.py, machine.py and fault_knobs.py have the others."""
+"""The groups of knobs model, policy and run, each declared once.
+
+data.py, machine.py and fault_knobs.py have the other groups.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -127,7 +130,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Policy:
-    """How the system keeps its promises; "auto" is the system's own way."""
+    """How the system keeps its guarantees; "auto" is the system's own way."""
 
     __repr__ = brief_group
 
@@ -253,7 +256,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class RunKnobs:
-    """How much is run, and within what budget of this computer."""
+    """The extent of a run, and its budget of this computer."""
 
     __repr__ = brief_group
 

@@ -1,7 +1,7 @@
-"""The content address of a scenario: equal scenarios have one key, on every computer and in every process.
+"""The content address of a scenario: equal scenarios have one key, in every process.
 
-Points of a sweep share most of their knobs, by identity: what was written of a group last is kept, and only values that
-are not the very same objects are written again.
+The key is the same on every computer. Points of a sweep share most of their knobs, by identity: each group's last texts are
+kept, and only values that are other objects are written again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,9 +18,13 @@ How = Literal["full", "estimate"]
 
 
 class KnobTexts(NamedTuple):
-    """A group as it was written last: the group itself, its values, their texts by path, a line each, and all lines.
+    """A group as it was written last.
 
-    The line of a knob that is later than keys is empty at its default, and none of all lines.
+    of: the group itself.
+    values: its values.
+    texts: their texts by path.
+    rows: a line for each knob; the line of a knob marked `later` is empty at its default.
+    lines: all lines that are not empty.
     """
 
     of: Any
@@ -31,71 +35,80 @@ class KnobTexts(NamedTuple):
 
 
 class _Writer:
-    """Writes one group of knobs, or those that are in none."""
+    """Writes one group of knobs, or the knobs outside groups."""
 
     def __init__(self, group: str) -> None:
         self.group = group
         self.paths = tuple(path for path in KNOBS if path.rpartition(".")[0] == group)
         names = (path.rpartition(".")[2] for path in self.paths)
-        self.values: Callable[[Any], Any] = attrgetter(*names, "__class__")  # one more, so that it is always a tuple
-        self.last = KnobTexts(None, (_NEVER,) * len(self.paths), {}, ("",) * len(self.paths), "")
+        self.values: Callable[[Any], Any] = attrgetter(*names, "__class__")  # a second name, so that the getter returns a tuple
+        self.last = KnobTexts(None, (_NO_VALUE,) * len(self.paths), {}, ("",) * len(self.paths), "")
 
     def written(self, scenario: Scenario) -> KnobTexts:
-        """Return the group as text; the last one may be another thread's, but is always whole."""
-        of, last = getattr(scenario, self.group) if self.group else scenario, self.last
-        if of is last.of:
-            return last
-        values, texts, rows = self.values(of), dict(last.texts), list(last.rows)
-        for number in compress(range(len(rows)), map(is_not, values, last.values)):
+        """Return the group as text.
+
+        The last texts may be from another thread, but are always complete.
+        """
+        group, previous = getattr(scenario, self.group) if self.group else scenario, self.last
+        if group is previous.of:
+            return previous
+        values, texts, rows = self.values(group), dict(previous.texts), list(previous.rows)
+        for number in compress(range(len(rows)), map(is_not, values, previous.values)):
             path = self.paths[number]
             texts[path] = text = knobs.write(KNOBS[path], knobs.check(KNOBS[path], values[number]))
             rows[number] = "" if KNOBS[path].later and values[number] == KNOBS[path].default else f"{path}={text}"
-        self.last = KnobTexts(of, values, texts, tuple(rows), "\n".join(filter(None, rows)))
+        self.last = KnobTexts(group, values, texts, tuple(rows), "\n".join(filter(None, rows)))
         return self.last
 
 
-_NEVER = object()
+_NO_VALUE = object()
 _WRITERS = tuple(_Writer(group) for group in ("", *GROUPS))
 
 
 def written(scenario: Scenario) -> tuple[KnobTexts, ...]:
-    """Return the scenario's groups as texts, for whoever needs both its key and what differs."""
+    """Return the scenario's groups as texts, for its key and for differences."""
     return tuple(writer.written(scenario) for writer in _WRITERS)
 
 
 def texts(scenario: Scenario) -> dict[str, str]:
-    """Return every knob's canonical text by dotted path, in declaration order: 48 and 48.0 are one bandwidth."""
+    """Return every knob's canonical text by dotted path, in declaration order.
+
+    48 and 48.0 are one bandwidth.
+    """
     return {path: text for group in written(scenario) for path, text in group.texts.items()}
 
 
 def rows(scenario: Scenario) -> list[str]:
-    """Return the lines of which keys are made, a knob each."""
+    """Return the lines of the key, one for each knob."""
     return [row for group in written(scenario) for row in group.rows if row]
 
 
 def differing(base: tuple[KnobTexts, ...], groups: tuple[KnobTexts, ...]) -> Iterator[tuple[str, str, Any]]:
-    """Yield path, text and value of what differs from `base`.
+    """Yield path, text and value of each knob that differs from `base`.
 
-    A different model is yielded whole, as its name alone would bring its own knobs.
+    Of another model all knobs are yielded, as its name alone would set its own knobs.
     """
-    for old, new in zip(base, groups, strict=True):
-        if new.lines != old.lines:
-            whole = new.texts.get("model.name") != old.texts.get("model.name")
-            known = zip(new.texts.items(), new.values, strict=False)
-            for (path, text), value in known if whole else compress(known, map(ne, new.rows, old.rows)):
-                yield path, text, value
+    for old_texts, new_texts in zip(base, groups, strict=True):
+        if new_texts.lines != old_texts.lines:
+            new_model = new_texts.texts.get("model.name") != old_texts.texts.get("model.name")
+            settings = zip(new_texts.texts.items(), new_texts.values, strict=False)
+            for (path, text), setting in settings if new_model else compress(settings, map(ne, new_texts.rows, old_texts.rows)):
+                yield path, text, setting
 
 
-def key(scenario: Scenario, how: How) -> str:
-    """Return the key, 32 hex digits, of what computing `scenario` in full or as an estimate gives."""
-    return key_of(written(scenario), how)
+def key(scenario: Scenario, fidelity: How) -> str:
+    """Return the key of the result of `scenario`, in full or as an estimate.
+
+    The key has 32 hex digits.
+    """
+    return key_of(written(scenario), fidelity)
 
 
-def key_of(groups: tuple[KnobTexts, ...], how: How) -> str:
+def key_of(groups: tuple[KnobTexts, ...], fidelity: How) -> str:
     """Return the key of a scenario given by its groups."""
-    return digest([how, version.MODEL, *(group.lines for group in groups)])
+    return digest([fidelity, version.MODEL, *(group.lines for group in groups)])
 
 
 def digest(lines: Sequence[str]) -> str:
-    """Return 32 hex digits of some lines."""
+    """Return a digest of some lines, 32 hex digits."""
     return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""The machine's knobs: which parts, how many, how fast, and what is assumed about them."""
+"""The knobs of the machine: parts, their numbers and rates, and assumptions about them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -15,8 +15,8 @@ from .knobs import brief_group, knob, listed, settled_list
 
 RECORDED = "recorded"
 YEARS = tuple(str(year) for year in range(2019, 2027))
-HOURS = 730.0  # of a month, all of them
-SERVICE_LIFE = 5.0  # years, as the largest owners of servers wrote them off in 2022
+HOURS = 730.0  # all hours of a month
+SERVICE_LIFE = 5.0  # years of depreciation at the largest owners of servers in 2022
 OWNABLE = AnyPart(
     ("gpu", "gpu-replay", "host", "dram", "media", "drive", "expander", "chassis", "near-data"),
     ("embedding-server", "gather-card"),
@@ -25,7 +25,7 @@ OWNABLE = AnyPart(
 
 @dataclass(frozen=True)
 class MachineKnobs:
-    """The hardware: which parts, how many, how fast."""
+    """The hardware: parts, their numbers and rates."""
 
     __repr__ = brief_group
 
@@ -360,37 +360,39 @@ class MachineKnobs:
     )
 
     def __post_init__(self) -> None:
-        """Name parts of one's own by their content; whoever asks by name alone means the file as it is now."""
+        """Name a user's own parts by content; a plain name means the file as it is now."""
         if catalog.FOLDERS[1:]:
             for name, choices in PARTS.items():
-                if given := getattr(self, name):
-                    object.__setattr__(self, name, choices.settled(given) or given)
+                if part_name := getattr(self, name):
+                    object.__setattr__(self, name, choices.settled(part_name) or part_name)
             object.__setattr__(self, "owned_parts", settled_list(OWNABLE, self.owned_parts))
 
     def __getstate__(self) -> tuple[dict[str, Any], tuple[OwnPart, ...]]:
-        """Return the knobs with the parts of one's own among them: another process has no such folder."""
+        """Return the knobs with the user's own parts: another process has no such folder."""
         return vars(self), tuple(own_parts(self))
 
     def __setstate__(self, state: tuple[dict[str, Any], tuple[OwnPart, ...]]) -> None:
-        """Take over the knobs, and make the parts known here."""
+        """Set the knobs, and register the parts in this process."""
         vars(self).update(state[0])
         known.add(state[1])
 
     @property
     def assumptions(self) -> Assumptions:
-        """Its assumptions, constant by constant."""
+        """The machine's assumptions, constant by constant."""
         return assumptions_of(self.assume)
 
 
 PARTS: Mapping[str, PartNames] = {
-    one.name: one.metadata["knob"].choices for one in fields(MachineKnobs) if isinstance(one.metadata["knob"].choices, PartNames)
+    machine_field.name: machine_field.metadata["knob"].choices
+    for machine_field in fields(MachineKnobs)
+    if isinstance(machine_field.metadata["knob"].choices, PartNames)
 }
 
 
 def own_parts(machine: MachineKnobs) -> Iterator[OwnPart]:
-    """Yield the parts of one's own that a machine has, each behind those that it uses."""
+    """Yield the user's own parts of a machine, each after the parts that it uses."""
     for name, choices in PARTS.items():
-        if (chosen := getattr(machine, name)) and (part := known.find(choices.kinds, chosen)):
+        if (part_name := getattr(machine, name)) and (part := known.find(choices.kinds, part_name)):
             yield from part.whole
     for name in listed(machine.owned_parts):
         if part := known.find(OWNABLE.kinds, name):

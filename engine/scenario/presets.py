@@ -1,4 +1,4 @@
-"""Named scenarios: a preset file lists only the knobs that differ from the defaults, and what it claims."""
+"""Named scenarios: a preset file lists the knobs that differ from defaults, and claims."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,11 @@ DEFAULT = "dlrm-kaggle"
 
 @dataclass(frozen=True)
 class Preset:
-    """A named scenario with its story: `paper` is a citation, `claims` are published values to check."""
+    """A named scenario with its description.
+
+    paper: a citation.
+    claims: published values to check.
+    """
 
     name: str
     title: str
@@ -28,9 +32,9 @@ class Preset:
     claims: tuple[Mapping[str, Any], ...] = ()
 
 
-def from_files(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return knobs as files write them as values; raises BadKnob."""
-    return {path: from_file(path, value) for path, value in written.items()}
+def from_files(file_knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return knobs with the values that files give them; raises BadKnob."""
+    return {path: from_file(path, file_value) for path, file_value in file_knobs.items()}
 
 
 @cache
@@ -54,19 +58,19 @@ def preset(name: str) -> Preset:
 
 
 def scenario_file(path: Path) -> Scenario:
-    """Read a scenario from TOML: an optional `preset`, and `[knobs]` with what differs from it."""
+    """Read a scenario from TOML: an optional `preset`, and different knobs under `[knobs]`."""
     content = read_toml(path)
     unknown = set(content) - {"preset", "knobs", "title", "description", "paper", "claims"}
     if unknown:
         raise BadFile(f"{path} has an unknown entry {sorted(unknown)[0]!r}; knobs go under [knobs].")
     base = preset(str(content.get("preset", DEFAULT))).scenario
     system = str(content["knobs"].get("system", base.system))
-    return with_values(base, dict(_today(path, value, system) for path, value in content["knobs"].items()))
+    return with_values(base, dict(_today(path, file_value, system) for path, file_value in content["knobs"].items()))
 
 
-def _today(path: str, value: Any, system: str) -> tuple[str, Any]:
-    """Return a knob of a system's file under the name that it has today, "auto" as what that is."""
-    if path not in RENAMED and (value != knobs.AUTO or known(path).by_table):
-        return path, from_file(path, value)
-    path, text = translated(path, str(value), (system,))
+def _today(path: str, file_value: Any, system: str) -> tuple[str, Any]:
+    """Return a knob of a system's file under today's name, with "auto" resolved."""
+    if path not in RENAMED and (file_value != knobs.AUTO or known(path).by_table):
+        return path, from_file(path, file_value)
+    path, text = translated(path, str(file_value), (system,))
     return path, knobs.parse(known(path), text)

@@ -1,6 +1,6 @@
-"""Knobs and choices that had another name or unit: what an old link, file or history says is read as the knob of today.
+"""Renamed knobs and choices: old links, files and histories are read as today's knobs.
 
-Only what was written before is translated; whoever writes an old name now is told the new one by `scenario.known`.
+Only old texts are translated; a new text with an old name is refused by `scenario.known`, which says the new one.
 """
 
 import re
@@ -18,9 +18,9 @@ WRITTEN = re.compile(r"(\s*)([\w.]+)(\s*(?:[=:≤≥]|[<>]=?)?)(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Renamed:
-    """Today's dotted path, and how much of today's unit is one of the old.
+    """Today's path of an old knob, and today's units in one old unit.
 
-    by_system: the path under some systems, where an old knob was of several things.
+    by_system: the path under some systems, if the old knob applied to several parts.
     """
 
     path: str
@@ -28,20 +28,20 @@ class Renamed:
     by_system: Mapping[str, str] = field(default_factory=dict)
 
     def path_under(self, systems: Collection[str]) -> str:
-        """Return the path that all of some systems have, or that of most."""
+        """Return the path that all these systems have, or else that of most systems."""
         paths = {self.by_system.get(system, self.path) for system in systems}
         return paths.pop() if len(paths) == 1 else self.path
 
     @property
     def remedy(self) -> str:
-        """What to write instead, as the end of a sentence."""
+        """The end of a sentence: the path to write instead."""
         scale = f", with numbers {self.factor:.10g} times as large" if self.factor != 1 else ""
-        others = "".join(f", under system {system} {path}" for system, path in self.by_system.items())
-        return f"write {self.path}{others}{scale}."
+        other_paths = "".join(f", under system {system} {path}" for system, path in self.by_system.items())
+        return f"write {self.path}{other_paths}{scale}."
 
 
-# The same bytes take the same whole modules, of whatever size the medium's are.
-# Until format 8 one DRAM was the host's, under `dram` the expanders', under remote systems the servers'.
+# The same bytes take the same whole modules of any medium.
+# Until format 8 one DRAM knob meant the host's, under `dram` the expanders', under remote systems the servers'.
 SERVERS = dict.fromkeys(("remote-no-cache", "bagpipe"), "machine.server_dram_GiB")
 EXPANDERS, CHANNELS = "machine.expander_dram_GiB", "machine.expander_dram_channels"
 RENAMED: Mapping[str, Renamed] = {
@@ -56,14 +56,14 @@ CHOICES: Mapping[str, tuple[int, str, str]] = {
     "machine.energy_level": (8, "wall", "room"),
 }
 
-# How presets were until a format: first they trained by plain SGD at its default rate, in fewer batches.
+# Presets until a format: the first ones trained by plain SGD at its default rate, in fewer batches.
 BY_SGD: Mapping[str, str] = {
     "model.optimizer": "sgd",
     "model.learning_rate": "0.05",
     "model.embedding_learning_rate": "auto",
     "model.initial_accumulator": "0",
 }
-# Until format 8 new questions began on parts that are no longer sold.
+# Until format 8 the default parts were ones that are no longer sold.
 FORMER = {
     "machine.gpu": "a100-80",
     "machine.host": "server",
@@ -84,88 +84,103 @@ UNTIL: tuple[tuple[int, str, Mapping[str, str]], ...] = (
 
 
 def chosen(link: int, path: str, text: str) -> str:
-    """Return the text of a knob's value, or of several with commas between them, of a link of that format as written today."""
-    first, old, new = CHOICES.get(path, (0, "", ""))
-    return ",".join(new if word == old else word for word in text.split(LIST)) if link < first else text
+    """Return today's text of a value, or values with commas, of a link's format."""
+    changed_in, old_word, new_word = CHOICES.get(path, (0, "", ""))
+    return ",".join(new_word if word == old_word else word for word in text.split(LIST)) if link < changed_in else text
 
 
 def translated(path: str, text: str, systems: Collection[str] = ()) -> tuple[str, str]:
-    """Return a knob and the text of its value, or of an axis's values, as they are written today, of some systems."""
-    old = RENAMED.get(path)
-    if old is None:
+    """Return today's knob and value text, or values of an axis, for some systems."""
+    renamed = RENAMED.get(path)
+    if renamed is None:
         return path, text
     words = re.split(f"([{RANGE}{LIST}])", text)
     numbers = 3 if RANGE in words else len(words)  # LOW:HIGH, then COUNT and the scale
-    return old.path_under(systems or ("",)), "".join([_scaled(word, old.factor) for word in words[:numbers]] + words[numbers:])
+    return renamed.path_under(systems or ("",)), "".join(
+        [_scaled(word, renamed.factor) for word in words[:numbers]] + words[numbers:]
+    )
 
 
 def rewritten(text: str, systems: Collection[str] = ()) -> str:
-    """Return an axis `KNOB:VALUES` or a bound `KNOB<=NUMBER` as it is written today; other texts as they are."""
-    found = WRITTEN.fullmatch(text)
-    if found is None or found[2] not in RENAMED:
+    """Return today's form of an axis `KNOB:VALUES` or a bound `KNOB<=NUMBER`.
+
+    Other texts are returned as they are.
+    """
+    match = WRITTEN.fullmatch(text)
+    if match is None or match[2] not in RENAMED:
         return text
-    path, values = translated(found[2], found[4], systems)
-    return f"{found[1]}{path}{found[3]}{values}"
+    path, values = translated(match[2], match[4], systems)
+    return f"{match[1]}{path}{match[3]}{values}"
 
 
 def meant(
     link: int,
     preset: str,
-    given: Mapping[str, str],
+    link_knobs: Mapping[str, str],
     axes: Iterable[str],
-    own: Callable[[str], object],
+    preset_setting: Callable[[str], object],
     systems: Collection[str] = (),
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what else a link of an older format meant by its knobs: path, text of the value, and the reason.
+    """Yield the implicit settings of an older link: path, text of the value, reason.
 
-    `own` is what `preset` says of a knob, `systems` are the link's. Until format 8 one DRAM was that of hosts, expanders and
-    servers, and each part had the price of its source's year; until 7 ids of a file were hashed. Until format 3 near-data lanes
-    were of all controllers, a clock over 350 MHz made the logic an ASIC; until 4 GPUs without tf32 computed in fp32, and the
-    times of the prototype held the training loop; see UNTIL.
+    `preset_setting` returns the preset's value of a knob, `systems` are the link's. Until format 8 one DRAM was that of hosts,
+    expanders and servers, and each part had the price of its source's year; until 7 ids of a file were hashed. Until format 3
+    near-data lanes were of all controllers, a clock over 350 MHz made the logic an ASIC; until 4 GPUs without tf32 computed in
+    fp32, and the times of the prototype held the training loop; see UNTIL.
     """
-    said = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(given)
-    gpu, precision = (said.get(path, str(own(path))) for path in ("machine.gpu", "machine.matrix_precision"))
+    link_texts = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(link_knobs)
+    gpu, precision = (link_texts.get(path, str(preset_setting(path))) for path in ("machine.gpu", "machine.matrix_precision"))
     if link < 4 and gpu in NO_TF32 and precision == "tf32":
         yield "machine.matrix_precision", "fp32", f"tf32 of a {gpu}, which has none,"
-    host, framework = (said.get(path, str(own(path))) for path in ("machine.host", "machine.framework"))
+    host, framework = (link_texts.get(path, str(preset_setting(path))) for path in ("machine.host", "machine.framework"))
     if link < 4 and host == PROTOTYPE and framework == "lean":
         yield "machine.framework", "none", "prototype's host, without a training loop,"
-    known = "model." if "model.name" in said else ()  # a model chosen by name brings its own training
+    model_prefix = "model." if "model.name" in link_texts else ()  # a model chosen by name brings its own training
     trained = [pair for format_, name, knobs in UNTIL if link < format_ and name == preset for pair in knobs.items()]
     yield from (
-        (path, text, f"preset's former {path}") for path, text in trained if path not in said and not path.startswith(known)
+        (path, text, f"preset's former {path}")
+        for path, text in trained
+        if path not in link_texts and not path.startswith(model_prefix)
     )
-    if link < 8 and "machine.prices" not in said and own("machine.prices") != RECORDED:
+    if link < 8 and "machine.prices" not in link_texts and preset_setting("machine.prices") != RECORDED:
         yield "machine.prices", RECORDED, "dollars, at the years of their sources,"
-    if link < 7 and said.get("data.digest", str(own("data.digest"))) and "data.id_numbering" not in said:
+    if link < 7 and link_texts.get("data.digest", str(preset_setting("data.digest"))) and "data.id_numbering" not in link_texts:
         yield "data.id_numbering", "hashed", "data file, whose ids were hashed,"
     if link < 8 and set(systems) == {"cpu-only"} and precision != "fp32":
         yield "machine.matrix_precision", "fp32", f"{precision[:40]} of a host, which computed in fp32,"
     if link < 8:
-        yield from _memories_apart(given, systems)
+        yield from _memories_apart(link_knobs, systems)
     if link >= 3:
         return
-    if lanes := said.get("machine.near_data_lanes"):
+    if lanes := link_texts.get("machine.near_data_lanes"):
         yield "machine.near_data_lanes_per", "memory", f"lanes {lanes[:40]}, of all controllers together,"
-    clock = given.get("machine.near_data_clock_MHz", "")
+    clock = link_knobs.get("machine.near_data_clock_MHz", "")
     if clock and _number(clock) > SOFT_LOGIC_MHZ:
         yield "machine.near_data_logic", "asic", f"clock {clock[:40]} MHz, that of an ASIC,"
 
 
-def _memories_apart(given: Mapping[str, str], systems: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield what a link of several systems meant by one DRAM: the expanders' or servers' too, and constants of both."""
-    for old, one in RENAMED.items():
-        others = {one.by_system[system]: system for system in sorted(systems, reverse=True) if system in one.by_system}
-        if (text := given.get(one.path)) and one.path_under(systems) == one.path:
-            yield from ((path, text, f"{old}={text[:40]}, under {system},") for path, system in sorted(others.items()))
-    assumed = given.get("machine.assume", "").split(";")
-    moved = [f"expander-{one}" for one in assumed if one.startswith("dram.")]
-    if moved and "dram" in systems:
-        kept = assumed if set(systems) > {"dram"} else [one for one in assumed if not one.startswith("dram.")]
-        yield "machine.assume", ";".join((*kept, *moved)), "assumption about the DRAM of expanders"
+def _memories_apart(link_knobs: Mapping[str, str], systems: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield settings for the several memories of a link with one DRAM knob.
+
+    They are the expanders' or servers' DRAM too, and the constants of both.
+    """
+    for old_path, renamed in RENAMED.items():
+        path_systems = {
+            renamed.by_system[system]: system for system in sorted(systems, reverse=True) if system in renamed.by_system
+        }
+        if (text := link_knobs.get(renamed.path)) and renamed.path_under(systems) == renamed.path:
+            yield from ((path, text, f"{old_path}={text[:40]}, under {system},") for path, system in sorted(path_systems.items()))
+    assumed = link_knobs.get("machine.assume", "").split(";")
+    expander_assumptions = [f"expander-{assumption}" for assumption in assumed if assumption.startswith("dram.")]
+    if expander_assumptions and "dram" in systems:
+        own_assumptions = (
+            assumed if set(systems) > {"dram"} else [assumption for assumption in assumed if not assumption.startswith("dram.")]
+        )
+        yield "machine.assume", ";".join((*own_assumptions, *expander_assumptions)), "assumption about the DRAM of expanders"
 
 
 def _number(text: str) -> float:
+    """Return the number of a text, 0 for a text without one."""
     try:
         return float(text)
     except ValueError:
@@ -173,7 +188,10 @@ def _number(text: str) -> float:
 
 
 def _scaled(word: str, factor: float) -> str:
-    """Return a number in the new unit; "auto" and what is no number stay, to be read or refused as they are."""
+    """Return a number in the new unit.
+
+    "auto" and texts without a number stay, to be read or refused as they are.
+    """
     try:
         return word if factor == 1 else f"{float(word) * factor:.15g}"
     except ValueError:

@@ -1,7 +1,7 @@
 """A scenario: the one frozen value that holds every knob of a run.
 
-`KNOBS` maps a dotted path to its declaration; `Scenario` checks itself on creation, so a scenario that
-exists is well formed. Whether it fits its machine is the simulation's question, not this module's.
+`KNOBS` maps a dotted path to its declaration; `Scenario` checks itself on creation, so every existing scenario is well formed.
+The simulation decides whether the scenario fits its machine.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -22,15 +22,15 @@ from .knobs import Knob, knob
 from .machine import MachineKnobs
 from .renamed import RENAMED
 
-ROW_KNOBS = ("embedding_dim", "row_precision", "optimizer")  # what the rows of a table hang on
+ROW_KNOBS = ("embedding_dim", "row_precision", "optimizer")  # knobs that decide the size of a table's rows
 PER_TABLE = ("num_embeddings", "pooling", "features", *ROW_KNOBS)
 DIM, BOTTOM, PROJECTION = "model.embedding_dim", "model.bottom_mlp", "model.projection_dim"
-NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
+NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only worsen others; not allowed in a trace
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One run, wholly described: equal scenarios give equal results."""
+    """One run, completely described: equal scenarios give equal results."""
 
     system: str = knob(
         "cxl",
@@ -48,19 +48,21 @@ class Scenario:
 
     def __post_init__(self) -> None:
         """Check every knob, then the few rules between knobs; raises BadKnob."""
-        for path, value in values(self).items():
-            knobs.check(KNOBS[path], value)
+        for path, setting in values(self).items():
+            knobs.check(KNOBS[path], setting)
         _check_rules(self, GROUPS)
 
     def __repr__(self) -> str:
-        """Return a line: system, model, and the knobs that differ from what these have by default."""
-        usual = {path: one.default for path, one in KNOBS.items()} | dict(named_model(self.model.name)) | {"system": self.system}
-        differing = ((path, value) for path, value in values(self).items() if value != usual[path])
-        written = (f"{path}={knobs.write(KNOBS[path], value)[: knobs.SHORT]}" for path, value in differing)
-        return knobs.brief(f"Scenario({', '.join([self.system, f'model {self.model.name}', *written])})")
+        """Return a line: system, model, and the knobs that differ from their defaults."""
+        usual = (
+            {path: knob.default for path, knob in KNOBS.items()} | dict(named_model(self.model.name)) | {"system": self.system}
+        )
+        differing = ((path, setting) for path, setting in values(self).items() if setting != usual[path])
+        settings = (f"{path}={knobs.write(KNOBS[path], setting)[: knobs.SHORT]}" for path, setting in differing)
+        return knobs.brief(f"Scenario({', '.join([self.system, f'model {self.model.name}', *settings])})")
 
 
-# What the rules between knobs look at; any value of another knob goes with any of others.
+# The knobs that the rules between knobs read; all other knobs are independent.
 RULED = frozenset(
     {f"model.{name}" for name in ("name", "num_tables", *PER_TABLE, "interaction", "interaction_stride", "projection_dim")}
     | {"model.bottom_mlp", "model.top_mlp", "policy.kernel", "faults.trace", "data.once_share", "data.bag_length_cv"}
@@ -87,17 +89,17 @@ def _check_model(model: Model) -> None:
     if model.top_mlp[-1] != 1:
         raise BadKnob(f"model.top_mlp ends in {model.top_mlp[-1]}; its last width must be 1, the click's logit.")
     if model.interaction == "dot" and model.bottom_mlp[-1] != projection_dim(model):
-        needed = f"model.embedding_dim={model.embedding_dim}"
+        requirement = f"model.embedding_dim={model.embedding_dim}"
         if not has_like_vectors(model):
-            needed = f"vectors of {projection_dim(model)} elements"
+            requirement = f"vectors of {projection_dim(model)} elements"
         raise BadKnob(
-            f"model.bottom_mlp ends in {model.bottom_mlp[-1]}, but pairwise dot needs {needed}; "
+            f"model.bottom_mlp ends in {model.bottom_mlp[-1]}, but pairwise dot needs {requirement}; "
             "make them equal or set model.interaction=concat."
         )
 
 
-def _check_length(path: str, value: Any, tables: int) -> None:
-    count = len(value) if isinstance(value, tuple) else 1
+def _check_length(path: str, setting: Any, tables: int) -> None:
+    count = len(setting) if isinstance(setting, tuple) else 1
     if count not in (1, tables):
         raise BadKnob(f"{path} has {count} values for {tables} tables; give one, or {tables}.")
 
@@ -119,7 +121,7 @@ def _check_features(model: Model) -> None:
 
 
 def stale_lists(scenario: "Scenario", tables: int) -> dict[str, Any]:
-    """Return defaults of those lists outside the model that have a value for each table, but of another number of tables."""
+    """Return defaults for lists by table outside the model whose length no longer fits."""
     known_values = values(scenario)
     lists = [f"data.{name}" for name in (*BY_TABLE, "bag_length_cv")] + ["policy.kernel"]
     stale = [path for path in lists if isinstance(known_values[path], tuple) and len(known_values[path]) not in (0, 1, tables)]
@@ -127,28 +129,30 @@ def stale_lists(scenario: "Scenario", tables: int) -> dict[str, Any]:
 
 
 def has_like_vectors(model: Model) -> bool:
-    """Return whether dot products take the vectors of all tables as they are, without a projection."""
+    """Return whether dot products take the vectors of all tables without a projection."""
     return not isinstance(model.embedding_dim, tuple) and model.projection_dim in (None, model.embedding_dim)
 
 
 def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
-    for item in fields(cls):
-        if "knob" in item.metadata:
-            path = prefix + item.name
-            yield path, knobs.typed(item.metadata["knob"], path, item.type)
-        elif is_dataclass(item.default_factory):
-            yield from _declared(item.default_factory, item.name + ".")
+    for scenario_field in fields(cls):
+        if "knob" in scenario_field.metadata:
+            path = prefix + scenario_field.name
+            yield path, knobs.typed(scenario_field.metadata["knob"], path, scenario_field.type)
+        elif is_dataclass(scenario_field.default_factory):
+            yield from _declared(scenario_field.default_factory, scenario_field.name + ".")
 
 
-def _check_data(data: Data, tables: int) -> None:
+def _check_data(data_knobs: Data, tables: int) -> None:
     for name in (*BY_TABLE, "bag_length_cv"):
-        count = len(getattr(data, name))
+        count = len(getattr(data_knobs, name))
         if count not in (0, 1, tables):
             raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one, or {tables}.")
-    most = max(map(sum, zip(*(by_table(data, name, tables) for name in ("hottest_shares", "once_shares")), strict=True)))
-    if most > 0.99:
+    max_share = max(
+        map(sum, zip(*(by_table(data_knobs, name, tables) for name in ("hottest_shares", "once_shares")), strict=True))
+    )
+    if max_share > 0.99:
         raise BadKnob(
-            f"data.hottest_shares and data.once_share take {figures.exact(most)} of a table's lookups; "
+            f"data.hottest_shares and data.once_share take {figures.exact(max_share)} of a table's lookups; "
             "leave 0.01 or more to the others."
         )
 
@@ -168,7 +172,7 @@ def values(scenario: Scenario) -> dict[str, Any]:
 
 
 def known(path: str) -> Knob:
-    """Return the declaration of `path`; raises BadKnob naming the nearest known knob."""
+    """Return the declaration of `path`; raises BadKnob with the nearest known knob."""
     if path in RENAMED:
         raise BadKnob(f"{path!r} is no knob any more; {RENAMED[path].remedy}")
     if path not in KNOBS:
@@ -177,82 +181,92 @@ def known(path: str) -> Knob:
 
 
 def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
-    """Return `scenario` with some knobs changed; a changed `model.name` first brings its whole model."""
-    merged = {path: knobs.check(known(path), value) for path, value in changes.items()}
+    """Return `scenario` with some knobs changed; a new `model.name` first sets its whole model."""
+    merged = {path: knobs.check(known(path), setting) for path, setting in changes.items()}
     if "model.name" in merged:
         merged = {**named_model(merged["model.name"]), **merged}
-    changed = with_checked(scenario, merged)
-    if not isinstance(changed, Recorder):
-        _check_rules(changed, {path.partition(".")[0] for path in merged})
-    return changed
+    changed_scenario = with_checked(scenario, merged)
+    if not isinstance(changed_scenario, Recorder):
+        _check_rules(changed_scenario, {path.partition(".")[0] for path in merged})
+    return changed_scenario
 
 
 def mended(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return changes by hand with a bottom MLP that ends in a new embedding dim, and the sentence that says so; "" for neither.
+    """Return manual changes with a bottom MLP that fits a new embedding dim, and a sentence.
 
-    An untouched bottom MLP follows; one that is set too, or never fitted, is left as it is.
+    The sentence says so; "" without such a change. An untouched bottom MLP follows the dim; one that is set too, or never
+    fitted, is left as it is.
     """
     model = scenario.model
-    asked, own = changes.get(DIM), changes.get(PROJECTION, model.projection_dim)
-    dims = asked if isinstance(asked, tuple) else (asked,)
+    new_dims, projection = changes.get(DIM), changes.get(PROJECTION, model.projection_dim)
+    dims = new_dims if isinstance(new_dims, tuple) else (new_dims,)
     if "model.name" in changes or BOTTOM in changes or not all(isinstance(dim, int) and dim > 0 for dim in dims):
         return dict(changes), ""
     if changes.get("model.interaction", model.interaction) != "dot" or model.bottom_mlp[-1] != projection_dim(model):
         return dict(changes), ""
-    dim = own or max(dims)
+    dim = projection or max(dims)
     if dim == model.bottom_mlp[-1]:
         return dict(changes), ""
-    cause = "as model.embedding_dim does" if len(dims) == 1 and not own else "as the vectors of dot products do"
+    cause = "as model.embedding_dim does" if len(dims) == 1 and not projection else "as the vectors of dot products do"
     return {**changes, BOTTOM: (*model.bottom_mlp[:-1], dim)}, f"model.bottom_mlp ends in {dim} now, {cause}."
 
 
 def with_checked(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
-    """Return `scenario` with values that are known to suit it and each other; nothing is checked again."""
+    """Return `scenario` with checked values that fit it and each other; no check is repeated."""
     if isinstance(scenario, Recorder):
         if "machine.assume" in checked:
             raise RuntimeError("machine.assume cannot change within a stage, which reads what is `given` of the scenario itself.")
         return cast(Scenario, scenario.changed(checked))
     grouped: dict[str, dict[str, Any]] = {}
-    for path, value in checked.items():
+    for path, setting in checked.items():
         group, _, name = path.rpartition(".")
-        grouped.setdefault(group, {})[name] = value
-    parts = {group: _copy(getattr(scenario, group), some) for group, some in grouped.items() if group}
-    changed: Scenario = _copy(scenario, {**grouped.get("", {}), **parts})
-    return changed
+        grouped.setdefault(group, {})[name] = setting
+    parts = {group: _copy(getattr(scenario, group), settings) for group, settings in grouped.items() if group}
+    changed_scenario: Scenario = _copy(scenario, {**grouped.get("", {}), **parts})
+    return changed_scenario
 
 
-def _copy(value: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy with some fields changed, as `replace` does but without the check that a whole scenario makes of itself."""
-    copy = object.__new__(type(value))
-    object.__setattr__(copy, "__dict__", {**vars(value), **changes})
+def _copy(original: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy with some fields changed: `replace` without a scenario's check."""
+    copy = object.__new__(type(original))
+    object.__setattr__(copy, "__dict__", {**vars(original), **changes})
     return copy
 
 
 @cache
 def named_model(name: str) -> Mapping[str, Any]:
-    """Return the knobs of model `name`, by dotted path: those of its file, and the others' defaults."""
-    own = {path: from_file(path, value) for path, value in model_file(name).items()}
-    return {path: own.get(path, knob.default) for path, knob in KNOBS.items() if path.startswith("model.")} | own
+    """Return the knobs of model `name` by dotted path: its file's, and defaults."""
+    file_knobs = {path: from_file(path, file_value) for path, file_value in model_file(name).items()}
+    return {path: file_knobs.get(path, knob.default) for path, knob in KNOBS.items() if path.startswith("model.")} | file_knobs
 
 
-def from_file(path: str, value: Any) -> Any:
-    """Return the value that a file gives a knob, where a list may be a text, as in 128*10;16*600; raises BadKnob."""
+def from_file(path: str, file_value: Any) -> Any:
+    """Return the value of a knob in a file; raises BadKnob.
+
+    A list may be a text, as in 128*10;16*600.
+    """
     knob = known(path)
-    listed = isinstance(value, str) and (knob.by_table or knob.kind in knobs.SEPARATOR)
-    return knobs.parse(knob, value) if listed else knobs.check(knob, value)
+    is_list = isinstance(file_value, str) and (knob.by_table or knob.kind in knobs.SEPARATOR)
+    return knobs.parse(knob, file_value) if is_list else knobs.check(knob, file_value)
 
 
 def cross_ranks(model: Model) -> tuple[int, ...]:
-    """Return the rank of each layer of the cross network, 0 for a full matrix; none without one."""
+    """Return the rank of each layer of the cross network, 0 for a full matrix.
+
+    The tuple is empty without a cross network.
+    """
     return (model.cross_rank or 0,) * model.cross_layers if model.interaction == "cross" else ()
 
 
 def per_table(model: Model, name: str) -> tuple[Any, ...]:
-    """Return the value of each table, (T,), of a knob that has one for all, or one per table."""
-    own = getattr(model, name)
-    if not isinstance(own, tuple):
-        return (own,) * model.num_tables
-    return own if len(own) == model.num_tables else own * model.num_tables
+    """Return a knob's value for each table, (T,).
+
+    The knob has one value for all tables, or one per table.
+    """
+    per_table_value = getattr(model, name)
+    if not isinstance(per_table_value, tuple):
+        return (per_table_value,) * model.num_tables
+    return per_table_value if len(per_table_value) == model.num_tables else per_table_value * model.num_tables
 
 
 def dense_optimizer(model: Model) -> str:
@@ -261,13 +275,16 @@ def dense_optimizer(model: Model) -> str:
 
 
 def projection_dim(model: Model) -> int:
-    """Return the width of the vectors of which pairwise dot products are made."""
-    own = model.embedding_dim
-    return model.projection_dim or (max(own) if isinstance(own, tuple) else own)
+    """Return the width of the vectors in pairwise dot products."""
+    embedding_dims = model.embedding_dim
+    return model.projection_dim or (max(embedding_dims) if isinstance(embedding_dims, tuple) else embedding_dims)
 
 
 def projected(model: Model) -> tuple[int, ...]:
-    """Return the tables whose vectors a layer brings to the width of the dot products, by number; none of other interactions."""
+    """Return the numbers of the tables whose vectors a layer projects to the dot products' width.
+
+    The tuple is empty for other interactions.
+    """
     if model.interaction != "dot" or has_like_vectors(model):
         return ()
     width = projection_dim(model)

@@ -1,4 +1,4 @@
-"""The caution about sequences: histories too long for a bag, which are pooled here all the same."""
+"""The warning about sequences: histories too long for a bag are pooled here all the same."""
 
 from collections.abc import Sequence
 from itertools import compress
@@ -11,15 +11,15 @@ REMEDY = "Sequences are not simulated yet: lower model.pooling to the lookups th
 
 
 def sequence_note(lengths: Sequence[float]) -> str:
-    """Return the sentence about tables with more lookups a sample than a bag; "" without any.
+    """Return the sentence about tables with longer histories than a bag; "" without any.
 
-    `lengths` are the mean lookups a sample of each table.
+    `lengths`: mean lookups a sample of each table.
     """
     if max(lengths) <= LONGEST_BAG:
         return ""
-    long = [length > LONGEST_BAG for length in lengths]
+    too_long = [length > LONGEST_BAG for length in lengths]
     return (
-        f"{_tables(long)} {_range([*compress(lengths, long)])} lookups a sample, pooled here into one vector as a bag. "
+        f"{_tables(too_long)} {_range([*compress(lengths, too_long)])} lookups a sample, pooled here into one vector as a bag. "
         f"A history of more than {figures.count(LONGEST_BAG)} events is a sequence: its vectors cross from memory to the GPU "
         "unpooled and "
         "need attention, so time and memory of a sequence model come out far too low. "
@@ -28,46 +28,53 @@ def sequence_note(lengths: Sequence[float]) -> str:
 
 
 def is_about_sequences(note: str) -> bool:
-    """Return whether a note is the sentence about sequences, of whatever lengths."""
+    """Return whether a note is the sentence about sequences, of any lengths."""
     return note.endswith(REMEDY)
 
 
-def _tables(long: Sequence[bool]) -> str:
-    """Name the tables that are too long for a bag, with their verb."""
-    count, first = sum(long), long.index(True) + 1
+def _tables(too_long: Sequence[bool]) -> str:
+    """Return the names of the tables that are too long for a bag, with their verb."""
+    count, first_table = sum(too_long), too_long.index(True) + 1
     if count == 1:
-        return "The only table has" if len(long) == 1 else f"Table {first} of {figures.count(len(long))} has"
-    if count == len(long):
+        return "The only table has" if len(too_long) == 1 else f"Table {first_table} of {figures.count(len(too_long))} has"
+    if count == len(too_long):
         return f"All {figures.count(count, 'table')} have"
-    return f"{figures.count(count)} of {figures.count(len(long), 'table')}, of which table {first} is the first, have"
+    return f"{figures.count(count)} of {figures.count(len(too_long), 'table')}, of which table {first_table} is the first, have"
 
 
 def _range(lengths: Sequence[float]) -> str:
-    """Write the least and the most of some lengths; a mean just above the border is written above it."""
-    least, most = (max(round(end, 1), LONGEST_BAG + 0.1) if end % 1 else end for end in (min(lengths), max(lengths)))
-    return figures.exact(most) if least == most else f"{figures.exact(least)} to {figures.exact(most)}"
+    """Return the smallest and the largest length as text.
+
+    A mean just above the limit is written above it.
+    """
+    shortest, longest = (max(round(end, 1), LONGEST_BAG + 0.1) if end % 1 else end for end in (min(lengths), max(lengths)))
+    return figures.exact(longest) if shortest == longest else f"{figures.exact(shortest)} to {figures.exact(longest)}"
 
 
 def sequence_notes(s: Scenario, lengths: Sequence[float] = ()) -> tuple[str, ...]:
-    """Return the sentence about a scenario's sequences as a result's notes; `lengths` are those of its data file."""
+    """Return the sentence about a scenario's sequences as a tuple of notes.
+
+    `lengths` are those of its data file.
+    """
     note = sequence_note(lengths or per_table(s.model, "pooling"))
     return (note,) if note else ()
 
 
 def sequence_note_of_points(scenarios: Sequence[Scenario], times: Sequence[int] = ()) -> str:
-    """Return the sentence about the points that pool sequences: how many, and the longest; "" without any.
+    """Return the sentence about the points that pool sequences; "" without any.
 
-    `times` says how many points are alike each scenario: 1 where it is ().
+    It says how many, and the longest. `times` says how many points each scenario stands for: 1 where `times` is ().
     """
     counts = times or (1,) * len(scenarios)
-    above = [(s.model, count) for s, count in zip(scenarios, counts, strict=True) if max(s.model.pooling) > LONGEST_BAG]
-    if not above:
+    long_models = [(s.model, count) for s, count in zip(scenarios, counts, strict=True) if max(s.model.pooling) > LONGEST_BAG]
+    if not long_models:
         return ""
-    longest = max((model for model, _ in above), key=lambda model: max(model.pooling))
+    longest = max((model for model, _ in long_models), key=lambda model: max(model.pooling))
     note = sequence_note(per_table(longest, "pooling"))
-    some, every = sum(count for _, count in above), sum(counts)
+    pooled_points, all_points = sum(count for _, count in long_models), sum(counts)
     return (
         note
-        if some == every
-        else f"{figures.count(some)} of {figures.count(every, 'point')} pool sequences, the longest of them this: {note}"
+        if pooled_points == all_points
+        else f"{figures.count(pooled_points)} of {figures.count(all_points, 'point')} pool sequences, "
+        f"the longest of them this: {note}"
     )

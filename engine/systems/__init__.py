@@ -1,5 +1,5 @@
 """Training systems: a folder for each family, a file for each system.
 
-Read `traffic` (what batches ask for), `system` (what a system is), `steps` (shared tasks), then `trainingcxl/cxl_d.py` before
+Read `traffic` (demand of batches), `system` (definition of a system), `steps` (shared tasks), then `trainingcxl/cxl_d.py` before
 `trainingcxl/cxl.py`; `placement` and `capacity` say where tables lie and whether they fit.
 """

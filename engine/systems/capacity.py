@@ -1,4 +1,4 @@
-"""Capacity check: chooses memory sizes that are automatic, and says what does not fit its machine, with remedies."""
+"""Capacity check: chooses automatic memory sizes, and refuses a model that does not fit, with remedies."""
 
 from math import ceil
 
@@ -42,7 +42,7 @@ def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, si
 
 
 def _refuse_stashing(s: Scenario, system: System) -> None:
-    """Raise BadKnob where a system is asked to stash that does not hold all tables in HBM."""
+    """Raise BadKnob for stashing under a system that does not hold all tables in HBM."""
     if s.policy.stashing == "off" or system.stashes:
         return
     kernels = " with kernels by table" if system.groups else ""
@@ -53,15 +53,15 @@ def _refuse_stashing(s: Scenario, system: System) -> None:
 
 
 def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
-    """Choose all sizes that are automatic and place tables, then check every memory of the system."""
+    """Choose all automatic sizes and place tables, then check every memory of the system."""
     knobs = sizes_of(scenario, system)
     s = with_checked(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
     checks = CHECKS | ({"pmem": _largest} if scenario.machine.pmem_capacity_GB is None else {})
     problems = [_one_gpu(s, system), _linked(s), refusal]
     for place, need in _needs(s, system).items():
-        have, sentence = checks[place](s, need)
-        problems += [sentence] if need > have else []
+        capacity, sentence = checks[place](s, need)
+        problems += [sentence] if need > capacity else []
     problems += [_replicas(s, system, placement), _stash(s) if system.stashes else ""]
     problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
     problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
@@ -70,9 +70,9 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
 
 
 def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
-    """Place tables by the plan in force; return a refusal too, "" where the plan is possible."""
+    """Return the placed tables, and a refusal of the plan in force or ""."""
     kind, plan, sharding = kind_of(system), s.policy.plan, s.policy.sharding
-    given = f"policy.plan={plan[:40]}" if plan else f"policy.sharding={sharding}"
+    plan_setting = f"policy.plan={plan[:40]}" if plan else f"policy.sharding={sharding}"
     try:
         placement = table_placement(s, system)
     except BadKnob as error:
@@ -80,43 +80,52 @@ def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
             raise
         return TablePlacement(), str(error)
     if kind is None:
-        even = not plan and sharding in (None, EVEN)
-        then = "nothing" if plan else "auto"
-        return placement, "" if even else f"{given} is not possible: system={s.system} shares its work evenly; set it to {then}."
-    return placement, _overfull(s, system, kind, placement.balance, given) if placement.balance else ""
+        is_even = not plan and sharding in (None, EVEN)
+        remedy = "nothing" if plan else "auto"
+        return (
+            placement,
+            "" if is_even else f"{plan_setting} is not possible: system={s.system} shares its work evenly; set it to {remedy}.",
+        )
+    return placement, _overfull(s, system, kind, placement.balance, plan_setting) if placement.balance else ""
 
 
-def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, given: str) -> str:
-    """Return which part has more than its memory holds, if the whole would fit when shared evenly."""
-    for place, need, have, size in memories(s, system):
-        held = balance.kept[place] if balance.kept else balance.held * need / table_bytes(s)
-        full = filled(held, size)
-        worst = int(full.argmax())
-        if full[worst] > have >= need / len(full):
-            who = f"{kind.title} {worst}" if size == 1 else f"node {worst}"
-            other = "give it fewer tables" if s.policy.plan else "choose policy.sharding=planner or row-wise"
-            more = kind.more or (HOST if place == "dram" else EXPANDER if place == "expander-dram" else CAPACITY)
-            asks = given if s.policy.plan or s.policy.sharding else "policy.sharding=auto"
+def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, plan_setting: str) -> str:
+    """Return a sentence about the fullest part if only an even division would fit."""
+    for place, need, capacity, size in memories(s, system):
+        part_bytes = balance.kept[place] if balance.kept else balance.held * need / table_bytes(s)
+        room_bytes = filled(part_bytes, size)
+        fullest = int(room_bytes.argmax())
+        if room_bytes[fullest] > capacity >= need / len(room_bytes):
+            owner = f"{kind.title} {fullest}" if size == 1 else f"node {fullest}"
+            alternative = "give it fewer tables" if s.policy.plan else "choose policy.sharding=planner or row-wise"
+            size_knob = kind.more or (HOST if place == "dram" else EXPANDER if place == "expander-dram" else CAPACITY)
+            asks = plan_setting if s.policy.plan or s.policy.sharding else "policy.sharding=auto"
             return (
-                f"{asks} puts {_gb(full[worst])} on {who}, whose {place} has {_gb(have)} left for tables; "
-                f"{other}, or raise {more}."
+                f"{asks} puts {_gb(room_bytes[fullest])} on {owner}, whose {place} has {_gb(capacity)} left for tables; "
+                f"{alternative}, or raise {size_knob}."
             )
     return ""
 
 
 def whole_modules(machine: MachineKnobs, nbytes: float) -> float:
-    """Return the bytes of the whole PMEM modules that hold so many."""
+    """Return the bytes of the whole PMEM modules that hold so many bytes."""
     return modules_for(machine, nbytes) * module_bytes(machine)
 
 
 def _needs(s: Scenario, system: System) -> dict[str, float]:
-    """Return the bytes that must fit each memory beside the GPUs' own; a memory without a check always fits."""
+    """Return the bytes that must fit each memory beside the GPUs' own.
+
+    A memory without a check always fits.
+    """
     logs = log_bytes(s) if system.memory in ("pmem", "ssd") and not system.places else 0.0
     return {place: need + logs for place, need in system.held(s).items() if place in CHECKS}
 
 
 def _gpu_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
-    """Return the bytes that the fullest GPU holds between batches: tables or cache with maps, MLPs, a copy."""
+    """Return the bytes of the fullest GPU between batches: tables or cache, MLPs, a copy.
+
+    The cache counts with its maps.
+    """
     return _fullest_tables(s, system, balance) + 2 * mlp_bytes(s) if "gpu" in system.devices else 0.0
 
 
@@ -132,19 +141,20 @@ def _even_tables(s: Scenario, system: System) -> float:
 
 
 def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
-    """Return a refusal if replicated rows do not fit beside the tables of the fullest GPU, else ""."""
-    taken = 2 * mlp_bytes(s) + most_bytes(s, _fullest_tables(s, system, placement.balance))
-    free = max(memory_bytes(s.machine) - taken, 0.0)
-    if s.policy.replicated_rows is None or hottest_bytes(s, placement.replicas.rows) <= free:
+    """Return a refusal of replicated rows that do not fit the fullest GPU, else ""."""
+    reserved = 2 * mlp_bytes(s) + most_bytes(s, _fullest_tables(s, system, placement.balance))
+    free_bytes = max(memory_bytes(s.machine) - reserved, 0.0)
+    if s.policy.replicated_rows is None or hottest_bytes(s, placement.replicas.rows) <= free_bytes:
         return ""
-    setting = write(KNOBS["policy.replicated_rows"], s.policy.replicated_rows)  # as links have it; pages add the unit
+    setting = write(KNOBS["policy.replicated_rows"], s.policy.replicated_rows)  # as in links; pages add the unit
     return (
-        f"policy.replicated_rows={setting} does not fit the {_gib(free)} that the fullest GPU has left; "
+        f"policy.replicated_rows={setting} does not fit the {_gib(free_bytes)} that the fullest GPU has left; "
         "lower it, or set it to auto."
     )
 
 
 def _one_gpu(s: Scenario, system: System) -> str:
+    """Return a refusal of several GPUs under a system for one, else ""."""
     if system.scales or (s.machine.num_gpus == 1 and s.machine.target_throughput is None):
         return ""
     if s.machine.num_gpus == 1:
@@ -153,6 +163,7 @@ def _one_gpu(s: Scenario, system: System) -> str:
 
 
 def _linked(s: Scenario) -> str:
+    """Return a refusal of sample correlation together with locality, else ""."""
     if not (s.data.sample_correlation and s.data.locality):
         return ""
     return (
@@ -162,36 +173,40 @@ def _linked(s: Scenario) -> str:
 
 
 def _size(s: Scenario, path: str) -> float:
-    """Return a size of the machine, 0 where it is automatic and not chosen yet."""
+    """Return a size of the machine, 0 for an automatic size that is not chosen yet."""
     return getattr(s.machine, path.partition(".")[2]) or 0.0
 
 
 def _gib(nbytes: float) -> str:
+    """Return bytes as text in GiB."""
     return figures.figure(nbytes / GiB, "GiB")
 
 
 def _gb(nbytes: float) -> str:
+    """Return bytes as text in GB."""
     return figures.figure(nbytes / GB, "GB")
 
 
-def _raise(path: str, number: int, then: str) -> str:
-    """Return the remedy of a larger value, if the knob can take it."""
-    return f"raise it to {number}{then}" if number <= (KNOBS[path].high or 0) else ""
+def _raise(path: str, number: int, alternative: str) -> str:
+    """Return the remedy of a larger value, if the knob's range allows the value."""
+    return f"raise it to {number}{alternative}" if number <= (KNOBS[path].high or 0) else ""
 
 
-# What each memory has room for, in bytes, and what to say if that is less than the need.
+# By memory: a function that returns its room in bytes, and the refusal if the need is larger.
 
 
 def _pmem(s: Scenario, need: float) -> tuple[float, str]:
-    have, enough = (s.machine.pmem_capacity_GB or 0.0) * GB, whole_modules(s.machine, need / nodes(s.machine))
-    return have * nodes(s.machine) * (1 + 1e-9), (
-        f"machine.pmem_capacity_GB={have / GB:g} cannot hold {_gb(table_bytes(s))} of embedding tables and "
-        f"{_gb(log_bytes(s))} of logs; {_raise('machine.pmem_capacity_GB', ceil(enough / GB), ', set it to auto, or ')}"
+    """Return the room of PMEM, and the refusal."""
+    capacity, enough_bytes = (s.machine.pmem_capacity_GB or 0.0) * GB, whole_modules(s.machine, need / nodes(s.machine))
+    return capacity * nodes(s.machine) * (1 + 1e-9), (
+        f"machine.pmem_capacity_GB={capacity / GB:g} cannot hold {_gb(table_bytes(s))} of embedding tables and "
+        f"{_gb(log_bytes(s))} of logs; {_raise('machine.pmem_capacity_GB', ceil(enough_bytes / GB), ', set it to auto, or ')}"
         "lower model.num_embeddings."
     )
 
 
 def _largest(s: Scenario, need: float) -> tuple[float, str]:
+    """Return the largest room of automatic PMEM, and the refusal."""
     return MOST_GB * GB * nodes(s.machine), (
         f"machine.pmem_capacity_GB=auto goes up to {figures.exact(MOST_GB)}, but embedding tables and logs need {_gb(need)}; "
         "lower model.num_embeddings, model.num_tables or model.embedding_dim."
@@ -199,46 +214,53 @@ def _largest(s: Scenario, need: float) -> tuple[float, str]:
 
 
 def _dram(s: Scenario, need: float) -> tuple[float, str]:
+    """Return the room of the hosts' DRAM, and the refusal."""
     return _gib_of(s, need, HOST, nodes(s.machine))
 
 
 def _expander(s: Scenario, need: float) -> tuple[float, str]:
-    own = card(s.machine)
-    if own is None:
+    """Return the room of the expanders' DRAM, and the refusal."""
+    card_part = card(s.machine)
+    if card_part is None:
         return _gib_of(s, need, EXPANDER, 1)
-    count, each = expanders(s.machine), own.capacity.value * GB
-    more = (
-        _raise("machine.num_expanders", ceil(need / each - 1e-9), ", ") and f"set {EXPANDER} and machine.num_expanders to auto, "
+    count, card_bytes = expanders(s.machine), card_part.capacity.value * GB
+    remedy = (
+        _raise("machine.num_expanders", ceil(need / card_bytes - 1e-9), ", ")
+        and f"set {EXPANDER} and machine.num_expanders to auto, "
     )
     return _size(s, EXPANDER) * GiB * (1 + 1e-9), (
-        f"{figures.count(count)} {s.machine.expander} of {_gb(each)} cannot hold {_gb(need)} of embedding tables; {more}"
+        f"{figures.count(count)} {s.machine.expander} of {_gb(card_bytes)} cannot hold {_gb(need)} of embedding tables; {remedy}"
         "choose a larger "
         "machine.expander, or lower model.num_embeddings."
     )
 
 
 def _stash(s: Scenario) -> str:
-    """Return a refusal if host DRAM cannot hold a stash, or if tables leave unlike shares of themselves to the host, else ""."""
-    need, have = stashed_bytes(s), _size(s, HOST) * GiB * nodes(s.machine)
+    """Return a refusal of a stash that does not fit, or differs by table, else ""."""
+    need, capacity = stashed_bytes(s), _size(s, HOST) * GiB * nodes(s.machine)
     if need and not alike_shares(s):
         return (
             f"policy.stashing={s.policy.stashing} is not possible: tables of unlike rows would stash unlike shares of "
             "themselves; set it to both or off."
         )
-    told = f"{HOST}={figures.exact(_size(s, HOST))} cannot hold a stash of {_gib(need)}; raise it, or set policy.stashing=off."
-    return told if need > have else ""
+    sentence = (
+        f"{HOST}={figures.exact(_size(s, HOST))} cannot hold a stash of {_gib(need)}; raise it, or set policy.stashing=off."
+    )
+    return sentence if need > capacity else ""
 
 
 def _gib_of(s: Scenario, need: float, path: str, hosts: int) -> tuple[float, str]:
-    where, have = f" on each of {hosts} nodes" if hosts > 1 else "", _size(s, path)
+    """Return the room of a size in GiB on so many hosts, and the refusal."""
+    node_clause, gibibytes = f" on each of {hosts} nodes" if hosts > 1 else "", _size(s, path)
     remedy = _raise(path, ceil(need / GiB / hosts), ", ")
-    return have * GiB * hosts, (
-        f"{path}={have:g}{where} cannot hold {_gib(need)} of embedding tables; "
+    return gibibytes * GiB * hosts, (
+        f"{path}={gibibytes:g}{node_clause} cannot hold {_gib(need)} of embedding tables; "
         f"{remedy}lower model.num_embeddings, or choose system=cxl."
     )
 
 
 def _ssd(s: Scenario, need: float) -> tuple[float, str]:
+    """Return the room of the drives, and the refusal."""
     drive, count = drive_bytes(s.machine) * nodes(s.machine), s.machine.num_ssds or 1
     return drive * count, (
         f"machine.num_ssds={count} of {s.machine.ssd} hold {_gib(drive * count)}, but tables and "
@@ -247,10 +269,11 @@ def _ssd(s: Scenario, need: float) -> tuple[float, str]:
 
 
 def _servers(s: Scenario, need: float) -> tuple[float, str]:
-    servers, each = s.machine.embedding_servers, _size(s, SERVER)
-    return servers * each * GiB, (
-        f"machine.embedding_servers={servers} of {figures.exact(each)} GiB cannot hold {_gib(need)} of embedding tables; "
-        f"{_raise('machine.embedding_servers', ceil(need / each / GiB), ' or ')}lower model.num_embeddings."
+    """Return the room of the embedding servers, and the refusal."""
+    servers, server_GiB = s.machine.embedding_servers, _size(s, SERVER)
+    return servers * server_GiB * GiB, (
+        f"machine.embedding_servers={servers} of {figures.exact(server_GiB)} GiB cannot hold {_gib(need)} of embedding tables; "
+        f"{_raise('machine.embedding_servers', ceil(need / server_GiB / GiB), ' or ')}lower model.num_embeddings."
     )
 
 
@@ -258,88 +281,100 @@ CHECKS = {"pmem": _pmem, "dram": _dram, "expander-dram": _expander, "ssd": _ssd,
 
 
 def _cache(s: Scenario) -> str:
-    need, have = s.policy.cache_load_factor * table_bytes(s), _size(s, HOST) * GiB * nodes(s.machine)
-    if need <= have:
+    """Return a refusal of a row cache that does not fit host DRAM, else ""."""
+    need, capacity = s.policy.cache_load_factor * table_bytes(s), _size(s, HOST) * GiB * nodes(s.machine)
+    if need <= capacity:
         return ""
-    most = 0.995 * have / table_bytes(s)  # so that it still fits when written with three digits
+    max_factor = 0.995 * capacity / table_bytes(s)  # still fits when rounded to three digits
     return (
         f"policy.cache_load_factor={s.policy.cache_load_factor:g} needs {_gib(need)} of DRAM, but {HOST}="
-        f"{figures.exact(_size(s, HOST))}; lower the factor to {most:.3g} or raise the DRAM."
+        f"{figures.exact(_size(s, HOST))}; lower the factor to {max_factor:.3g} or raise the DRAM."
     )
 
 
 def _expanders(s: Scenario, memory: str) -> str:
-    """Each expander needs memory behind it: a PMEM module, or a DRAM channel."""
-    asked, machine = expanders(s.machine), s.machine
+    """Return a refusal if an expander has no memory: no PMEM module, or no DRAM channel."""
+    num_expanders, machine = expanders(s.machine), s.machine
     dram = memory == "expander-dram"
-    have, what = (dram_controllers(machine), "DRAM channels") if dram else (modules(machine), "PMEM modules")
-    if asked <= have:
-        return _too_few(s, dram, have)
-    more = ceil(asked * module_bytes(machine) / GB)
-    path, number = ("machine.expander_dram_channels", asked) if dram else ("machine.pmem_capacity_GB", more)
+    available, component = (dram_controllers(machine), "DRAM channels") if dram else (modules(machine), "PMEM modules")
+    if num_expanders <= available:
+        return _too_few(s, dram, available)
+    gigabytes = ceil(num_expanders * module_bytes(machine) / GB)
+    path, number = ("machine.expander_dram_channels", num_expanders) if dram else ("machine.pmem_capacity_GB", gigabytes)
     remedy = f", or raise {path} to {number}" if number <= (KNOBS[path].high or 0) else ""
-    return f"machine.num_expanders={asked} needs as many {what}, but there are {have}; lower it to {have}{remedy}."
+    return (
+        f"machine.num_expanders={num_expanders} needs as many {component}, but there are {available}; "
+        f"lower it to {available}{remedy}."
+    )
 
 
-def _too_few(s: Scenario, dram: bool, have: int) -> str:
-    """Refuse DRAM beyond what the cards have, and modules with links of their own beyond the most links."""
-    machine, links, most = s.machine, expanders(s.machine), int(KNOBS["machine.num_expanders"].high or 1)
-    if dram and (own := card(machine)):
-        room, size = links * own.capacity.value * GB / GiB, _size(s, EXPANDER)
-        more = _raise("machine.num_expanders", ceil(size / room * links - 1e-9), ", ")
-        said = f"{EXPANDER}={size:g} is more than the {figures.figure(room, 'GiB')} of {links} {machine.expander}; "
-        said += f"{more}or set either to auto."
-        return said if size > room * (1 + 1e-9) else ""
-    if dram or links < most or have <= links or not own_link(machine):
+def _too_few(s: Scenario, dram: bool, available: int) -> str:
+    """Return a refusal of too few cards or links, else "".
+
+    Too few are cards that have less DRAM than asked for, and the most links if modules with links of their own need more.
+    """
+    machine, links, max_links = s.machine, expanders(s.machine), int(KNOBS["machine.num_expanders"].high or 1)
+    if dram and (card_part := card(machine)):
+        room, size = links * card_part.capacity.value * GB / GiB, _size(s, EXPANDER)
+        remedy = _raise("machine.num_expanders", ceil(size / room * links - 1e-9), ", ")
+        sentence = f"{EXPANDER}={size:g} is more than the {figures.figure(room, 'GiB')} of {links} {machine.expander}; "
+        sentence += f"{remedy}or set either to auto."
+        return sentence if size > room * (1 + 1e-9) else ""
+    if dram or links < max_links or available <= links or not own_link(machine):
         return ""
     return (
-        f"machine.num_expanders={links} links do not reach {figures.count(have, 'module')} of {machine.pmem}, "
+        f"machine.num_expanders={links} links do not reach {figures.count(available, 'module')} of {machine.pmem}, "
         "each with a link of its own; "
         "raise machine.pmem_module_GB, choose another medium, or lower model.num_embeddings."
     )
 
 
 def _window(s: Scenario, system: System) -> str:
-    """Do the rows of batches that must be in the cache together fit?"""
+    """Return a refusal if rows of batches to be cached together do not fit, else ""."""
     batches = system.cache.window(s) if system.cache else 0
     if not system.cache or not batches:
         return ""
-    need, have = expected_unique(s, batches), system.cache.rows(s)
-    return too_small(s, have, need, f"{batches} batch{'es' if batches > 1 else ''} together use") if need > have else ""
+    need, capacity = expected_unique(s, batches), system.cache.rows(s)
+    return too_small(s, capacity, need, f"{batches} batch{'es' if batches > 1 else ''} together use") if need > capacity else ""
 
 
 def _gpu(s: Scenario, system: System) -> str:
+    """Return a refusal of a GPU, or of its memory, that does not suffice, else ""."""
     if "gpu" not in system.devices:
-        return no_host_unit(s.machine)  # the layers are the host's
+        return no_host_unit(s.machine)  # the layers run on the host
     if refusal := no_unit(s.machine) or _crowded(s):
         return refusal
     tables = _even_tables(s, system)
-    need, have = 2 * mlp_bytes(s) + most_bytes(s, tables), memory_bytes(s.machine)
-    if need <= have:
+    need, capacity = 2 * mlp_bytes(s) + most_bytes(s, tables), memory_bytes(s.machine)
+    if need <= capacity:
         return ""
-    held = system.held(s).get("hbm", 0.0)
-    if not held:
+    hbm_bytes = system.held(s).get("hbm", 0.0)
+    if not hbm_bytes:
         return (
-            f"machine.gpu={s.machine.gpu} has {_gib(have)}, but MLPs, gradients and activations need {_gib(need)}; "
+            f"machine.gpu={s.machine.gpu} has {_gib(capacity)}, but MLPs, gradients and activations need {_gib(need)}; "
             "lower data.batch_size or the MLP widths, or choose a larger GPU."
         )
-    room = room_for_tables(s, have - 2 * mlp_bytes(s))
+    room = room_for_tables(s, capacity - 2 * mlp_bytes(s))
     less = "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
-    if system.stashes and s.policy.stashing != "both" and room_for_tables(_all_stashed(s), have - 2 * mlp_bytes(s)) >= tables:
+    if system.stashes and s.policy.stashing != "both" and room_for_tables(_all_stashed(s), capacity - 2 * mlp_bytes(s)) >= tables:
         less = "stash with policy.stashing=both, use a cache"
-    enough = f"raise machine.num_gpus to {ceil(held / room)}, " if room > 0 and system.scales and not system.hot else ""
+    gpu_remedy = f"raise machine.num_gpus to {ceil(hbm_bytes / room)}, " if room > 0 and system.scales and not system.hot else ""
     return (
-        f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(have)} each, but tables or cache, MLPs and "
-        f"activations need {_gib(need)}; {enough}{less}, or choose a larger GPU."
+        f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(capacity)} each, but tables or cache, MLPs and "
+        f"activations need {_gib(need)}; {gpu_remedy}{less}, or choose a larger GPU."
     )
 
 
 def _all_stashed(s: Scenario) -> Scenario:
+    """Return the scenario with all of each row stashed."""
     return with_checked(s, {"policy.stashing": "both"})
 
 
 def _crowded(s: Scenario) -> str:
-    """Refuse more GPUs in a node than its chassis has places for; of the largest there can be several."""
+    """Return a refusal of more GPUs in a node than its chassis has places, else "".
+
+    A node can have several of the largest chassis.
+    """
     gpus, room = gpus_in_node(s.machine), places(s.machine)
     if gpus <= room or room >= MOST_PLACES:
         return ""
@@ -349,13 +384,13 @@ def _crowded(s: Scenario) -> str:
     )
 
 
-def too_small(s: Scenario, capacity: float, unique: float, who: str) -> str:
-    """Return the refusal of a cache that cannot hold the rows it must."""
+def too_small(s: Scenario, capacity: float, unique: float, users: str) -> str:
+    """Return the refusal of a cache that cannot hold the rows that must be cached together."""
     share = s.policy.cache_load_factor / max(capacity, 1) if capacity else 1 / num_rows(s)
     remedy = f"raise it to {min(1.0, 1.01 * unique * share):.3g}"
     fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
     return (
-        f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {figures.count(int(capacity), 'row')}, but {who} "
+        f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {figures.count(int(capacity), 'row')}, but {users} "
         f"{figures.count(int(unique))} "
         f"different ones, which must be in the cache together; {remedy}, {fewer}or lower data.batch_size."
     )

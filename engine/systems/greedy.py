@@ -1,4 +1,7 @@
-"""Greedy division: the longest piece first, to the part with least to do that has room, or to as many as its rows are for."""
+"""Greedy division: the longest piece first, to the least busy part that has room.
+
+A piece whose rows are for several parts goes to as many of them.
+"""
 
 from typing import NamedTuple
 
@@ -7,11 +10,16 @@ import numpy as np
 from ..core.arrays import Flags, Floats, Index, Ints
 from ..core.jit import entry, inner
 
-ALL = ~0  # the place of what goes by rows over all parts
+ALL = ~0  # place of a piece whose rows go over all parts
 
 
 class Rooms(NamedTuple):
-    """Memories of parts: which `room` of each memory a part has, (M, P), how many parts have each, and the bytes `left`."""
+    """Memories of parts.
+
+    room: index of each memory's room that a part has, (M, P).
+    parts: number of parts that have each room.
+    left: free bytes of each room.
+    """
 
     room: Ints
     parts: Ints
@@ -20,120 +28,134 @@ class Rooms(NamedTuple):
 
 @entry
 def deal(
-    order: Ints, ranges: Ints, over: Ints, seconds: Floats, nbytes: Floats, rooms: Rooms, busy: Floats, has: Flags, place: Ints
+    order: Ints,
+    ranges: Ints,
+    share_counts: Ints,
+    seconds: Floats,
+    nbytes: Floats,
+    rooms: Rooms,
+    busy: Floats,
+    owns: Flags,
+    place: Ints,
 ) -> None:
-    """Enter the place of each piece, (T, most): of tables in `order`, in equal `ranges`, the rows of each `over` so many parts.
+    """Enter the place of each piece, (T, most), for tables in `order`, in equal `ranges`.
 
-    `seconds` (T,) and `nbytes` (M, T) are a piece's; parts are `busy` (P,) for so long. A place is a part, or ~n of those that
-    row n of `has` (N, P) names; what goes over all parts, or what too few have room for, is at ALL.
+    The rows of a piece go to `share_counts` parts. `seconds` (T,) and `nbytes` (M, T) are a piece's; `busy` (P,) are the seconds
+    of work that parts have already. A place is a part, or ~n for the parts that row n of `owns` (N, P) names; a piece over all
+    parts, or one that too few parts have room for, is at ALL.
     """
-    several, queue = 0, np.empty(len(busy), dtype=np.int64)
+    run_count, queue = 0, np.empty(len(busy), dtype=np.int64)
     for part in range(len(busy)):
         queue[part] = part
     for table in order:
         for piece in range(ranges[table]):
-            count, row, best, waiting = over[table], 0, ALL, len(busy)
+            count, row, chosen_part, waiting = share_counts[table], 0, ALL, len(busy)
             if 1 < count < len(busy):
-                several += 1
-                row = several
+                run_count += 1
+                row = run_count
             for _ in range(count if count < len(busy) else 0):
-                at = _freest(rooms, nbytes, table, count, busy, queue, waiting)
-                best = queue[at] if at != ALL else ALL
-                if best == ALL:
+                queue_index = _freest(rooms, nbytes, table, count, busy, queue, waiting)
+                chosen_part = queue[queue_index] if queue_index != ALL else ALL
+                if chosen_part == ALL:
                     break
-                has[row, best] = row > 0
-                _take(rooms, nbytes, seconds, table, count, busy, best, 1)
-                waiting = _served(queue, waiting, busy, at, row > 0)
-            place[table, piece] = best if count == 1 or best == ALL else ~row
-            if best == ALL:
-                _clear(rooms, nbytes, seconds, table, count, busy, has[row])
+                owns[row, chosen_part] = row > 0
+                _take(rooms, nbytes, seconds, table, count, busy, chosen_part, 1)
+                waiting = _requeue(queue, waiting, busy, queue_index, row > 0)
+            place[table, piece] = chosen_part if count == 1 or chosen_part == ALL else ~row
+            if chosen_part == ALL:
+                _clear(rooms, nbytes, seconds, table, count, busy, owns[row])
                 _take_all(rooms, nbytes, seconds, table, busy)
-                for first in range(len(queue) // 2 - 1, -1, -1):
-                    _sink(queue, len(queue), busy, first)
+                for heap_index in range(len(queue) // 2 - 1, -1, -1):
+                    _sink(queue, len(queue), busy, heap_index)
             else:
-                for last in range(waiting, len(queue)):
-                    _rise(queue, busy, last)
+                for heap_index in range(waiting, len(queue)):
+                    _rise(queue, busy, heap_index)
 
 
 @inner
 def _freest(rooms: Rooms, nbytes: Floats, table: Index, count: Index, busy: Floats, queue: Ints, waiting: int) -> int:
-    """Return where the part with least to do, the first of several, that has room for a share of a piece waits; ALL for none.
+    """Return the queue index of the least busy part with room, or ALL.
 
-    The queue is a binary heap of the parts that wait: the first one, unless it has no room.
+    The first of equal parts is chosen. The queue is a binary heap of the waiting parts: its first part is chosen unless it has
+    no room.
     """
-    best = ALL
-    for at in range(waiting):
-        part = queue[at]
-        if best == ALL or _sooner(busy, part, queue[best]):
-            free = True
+    best_index = ALL
+    for queue_index in range(waiting):
+        part = queue[queue_index]
+        if best_index == ALL or _sooner(busy, part, queue[best_index]):
+            fits = True
             for memory in range(len(nbytes)):
-                free &= rooms.left[memory, rooms.room[memory, part]] >= nbytes[memory, table] / count
-            best = at if free else best
-        if best == 0:
+                fits &= rooms.left[memory, rooms.room[memory, part]] >= nbytes[memory, table] / count
+            best_index = queue_index if fits else best_index
+        if best_index == 0:
             break
-    return best
+    return best_index
 
 
 @inner
-def _served(queue: Ints, waiting: int, busy: Floats, at: int, goes: bool) -> int:
-    """Let a part go behind those that wait, or wait anew by what it has to do; return how many wait."""
-    if goes:
+def _requeue(queue: Ints, waiting: int, busy: Floats, queue_index: int, leaves: bool) -> int:
+    """Update the queue after a part's work grew; return the number of waiting parts.
+
+    A part that `leaves` goes behind the waiting parts.
+    """
+    if leaves:
         waiting -= 1
-        queue[at], queue[waiting] = queue[waiting], queue[at]
-        _rise(queue, busy, at)
-    _sink(queue, waiting, busy, at)
+        queue[queue_index], queue[waiting] = queue[waiting], queue[queue_index]
+        _rise(queue, busy, queue_index)
+    _sink(queue, waiting, busy, queue_index)
     return waiting
 
 
 @inner
-def _sooner(busy: Floats, one: Index, other: Index) -> bool:
-    return bool(busy[one] < busy[other] or (busy[one] == busy[other] and one < other))
+def _sooner(busy: Floats, left_part: Index, right_part: Index) -> bool:
+    """Return whether the left part is less busy, or equally busy and lower in number."""
+    return bool(busy[left_part] < busy[right_part] or (busy[left_part] == busy[right_part] and left_part < right_part))
 
 
 @inner
-def _sink(queue: Ints, waiting: int, busy: Floats, at: int) -> None:
-    """Let a part of the heap sink below those with less to do."""
-    while 2 * at + 1 < waiting:
-        child = 2 * at + 1
+def _sink(queue: Ints, waiting: int, busy: Floats, heap_index: int) -> None:
+    """Sift a part down the heap below less busy parts."""
+    while 2 * heap_index + 1 < waiting:
+        child = 2 * heap_index + 1
         if child + 1 < waiting and _sooner(busy, queue[child + 1], queue[child]):
             child += 1
-        if not _sooner(busy, queue[child], queue[at]):
+        if not _sooner(busy, queue[child], queue[heap_index]):
             return
-        queue[at], queue[child] = queue[child], queue[at]
-        at = child
+        queue[heap_index], queue[child] = queue[child], queue[heap_index]
+        heap_index = child
 
 
 @inner
-def _rise(queue: Ints, busy: Floats, at: int) -> None:
-    """Let a part rise above those with more to do."""
-    while at > 0 and _sooner(busy, queue[at], queue[(at - 1) // 2]):
-        above = (at - 1) // 2
-        queue[at], queue[above] = queue[above], queue[at]
-        at = above
+def _rise(queue: Ints, busy: Floats, heap_index: int) -> None:
+    """Sift a part up the heap above busier parts."""
+    while heap_index > 0 and _sooner(busy, queue[heap_index], queue[(heap_index - 1) // 2]):
+        parent = (heap_index - 1) // 2
+        queue[heap_index], queue[parent] = queue[parent], queue[heap_index]
+        heap_index = parent
 
 
 @inner
 def _take(
     rooms: Rooms, nbytes: Floats, seconds: Floats, table: Index, count: Index, busy: Floats, part: Index, times: int
 ) -> None:
-    """Give a share of a piece to a part; with -1 `times`, take it back."""
+    """Give a share of a piece to a part; with -1 `times`, take the share back."""
     busy[part] += times * seconds[table] / count
     for memory in range(len(nbytes)):
         rooms.left[memory, rooms.room[memory, part]] -= times * nbytes[memory, table] / count
 
 
 @inner
-def _clear(rooms: Rooms, nbytes: Floats, seconds: Floats, table: Index, count: Index, busy: Floats, has: Flags) -> None:
-    """Take a piece back from those that have shares of it."""
+def _clear(rooms: Rooms, nbytes: Floats, seconds: Floats, table: Index, count: Index, busy: Floats, owns: Flags) -> None:
+    """Take a piece back from the parts that have shares of it."""
     for part in range(len(busy)):
-        if has[part]:
+        if owns[part]:
             _take(rooms, nbytes, seconds, table, count, busy, part, -1)
-            has[part] = False
+            owns[part] = False
 
 
 @inner
 def _take_all(rooms: Rooms, nbytes: Floats, seconds: Floats, table: Index, busy: Floats) -> None:
-    """Give each part a share of a piece."""
+    """Give each part an even share of a piece."""
     for part in range(len(busy)):
         busy[part] += seconds[table] / len(busy)
     for memory in range(len(nbytes)):

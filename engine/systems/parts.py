@@ -1,4 +1,7 @@
-"""Parts: the GPUs, nodes, servers or memory modules among which a system's tables are divided, their pace and their room."""
+"""Parts: GPUs, nodes, servers or memory modules that share a system's tables.
+
+Each kind has a pace and a room.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,13 +31,17 @@ from .system import System, cache_policy
 from .traffic import INDEX_BYTES, keeps_state, log_bytes, mlp_bytes, sort_nbytes, table_states
 
 EVEN = "interleaved"
-WEIGHED = ("lookup", "row", "far")  # units that differ with a table's rows
+WEIGHED = ("lookup", "row", "far")  # fields of `Units` that differ with a table's rows
 
 
 class Units(NamedTuple):
-    """Seconds that one part takes for a lookup, a unique row, a byte over fabric and network, and a row outside HBM besides.
+    """Seconds of one part by unit of work.
 
-    Each piece of a table takes `piece` more, however small it is.
+    lookup: a lookup.
+    row: a unique row.
+    fabric, network: a byte over the fabric and over the network.
+    far: additional seconds of a row outside HBM.
+    piece: additional seconds of each piece of a table, of any size.
     """
 
     lookup: float
@@ -46,9 +53,11 @@ class Units(NamedTuple):
 
 
 class TableUnits(NamedTuple):
-    """What one part takes, in `units` of the first table's rows, and how many times as much each table's rows take, (T,).
+    """Seconds of one part by table.
 
-    Of lookups, of unique rows, and of rows outside HBM; `pieces` are True of tables that are updated one by one.
+    units: seconds of the first table's rows.
+    lookups, rows, far: ratios to them of each table's lookups, unique rows, and rows outside HBM, (T,).
+    pieces: True for tables that are updated one by one.
     """
 
     units: Units
@@ -59,10 +68,15 @@ class TableUnits(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What the parts of a system are: their title, how many there are, the way of sharding without another word, their pace.
+    """A kind of parts.
 
-    So many network `cards` share what one of them sends or receives; `hosts` says that parts are hosts, which exchange for
-    their GPUs; `more` is what to raise for more room, where that is not a memory's own capacity.
+    title: name for readers.
+    parts: number and groups of the parts of a scenario.
+    default: automatic way of sharding.
+    units: seconds of one part by kind of row.
+    cards: network cards that share the traffic of one part.
+    more: knob to raise for more room, if not a memory's own capacity.
+    hosts: True if the parts are hosts, which exchange for their GPUs.
     """
 
     title: str
@@ -74,102 +88,130 @@ class Kind(NamedTuple):
     hosts: bool = False
 
 
-def _per(device: Device, work: Callable[[float], Work], amount: float = 1e9) -> float:
-    """Return the seconds of one more of an amount, without what a task takes at least."""
+def _marginal_seconds(device: Device, work: Callable[[float], Work], amount: float = 1e9) -> float:
+    """Return the seconds of one more unit of an amount, without a task's fixed time."""
     return float((seconds(device, work(2 * amount)) - seconds(device, work(amount))) / amount)
 
 
-def _alone(s: Scenario, name: str) -> Device:
-    found: Device = load("devices", name).build(s.machine)
-    return found
+def _build_device(s: Scenario, name: str) -> Device:
+    """Return one device of the machine."""
+    device: Device = load("devices", name).build(s.machine)
+    return device
 
 
 def _links(s: Scenario, hosts: bool = False) -> tuple[float, float]:
-    network = _alone(s, "network")
-    return _per(network, lambda n: AllToAll(n, n, 0.0, hosts)), _per(network, lambda n: AllToAll(n, 0.0, n, hosts))
+    """Return the seconds of a byte over the fabric and over the network."""
+    network = _build_device(s, "network")
+    return _marginal_seconds(network, lambda n: AllToAll(n, n, 0.0, hosts)), _marginal_seconds(
+        network, lambda n: AllToAll(n, 0.0, n, hosts)
+    )
 
 
 def table_units(s: Scenario, system: System, kind: Kind) -> TableUnits:
-    """Return what one part takes for the rows of each table."""
-    kinds, of = row_kinds(s)
-    every = [kind.units(s, system, row) for row in kinds]
-    first = every[int(of[0])]
-    ratios = np.array([[_ratio(getattr(units, name), getattr(first, name)) for units in every] for name in WEIGHED])
-    stateful = np.array([keeps > 0 for keeps in table_states(s)])
-    lookups, rows, far = ratios[:, of]
-    return TableUnits(first, lookups, rows, far, stateful)
+    """Return the seconds of one part for the rows of each table."""
+    kinds, kind_index = row_kinds(s)
+    kind_units = [kind.units(s, system, row) for row in kinds]
+    base_units = kind_units[int(kind_index[0])]
+    ratios = np.array([[_ratio(getattr(units, name), getattr(base_units, name)) for units in kind_units] for name in WEIGHED])
+    stateful = np.array([state_words > 0 for state_words in table_states(s)])
+    lookups, rows, far_rows = ratios[:, kind_index]
+    return TableUnits(base_units, lookups, rows, far_rows, stateful)
 
 
 def table_seconds(batch: Accesses, by_table: TableUnits) -> Floats:
-    """Return the seconds that the lookups and unique rows of each table take on one part, (T,)."""
+    """Return the seconds of each table's lookups and unique rows on one part, (T,)."""
     units = by_table.units
     return batch.lookups * (units.lookup * by_table.lookups) + batch.unique_rows * (units.row * by_table.rows)
 
 
-def _ratio(seconds: float, first: float) -> float:
-    return seconds / first if first else 1.0
+def _ratio(seconds: float, base_seconds: float) -> float:
+    """Return the ratio of seconds to `base_seconds`, 1 if these are 0."""
+    return seconds / base_seconds if base_seconds else 1.0
 
 
 def _gpu_units(s: Scenario, system: System, kind: RowKind) -> Units:
-    gpu = _alone(s, "gpu")
-    nbytes = mean_bytes(kind.vector) + mean_bytes(kind.gradient) + sort_nbytes(s)  # spreading sorts the indices too
-    piece = _per(gpu, lambda n: Pool(1.0, tables=n), 1.0) if keeps_state(s) else 0.0
-    update = _per(gpu, lambda n: RowUpdates(n, kind.row)) + mean_bytes(kind.row) * _missed(s, system)
-    return Units(nbytes * _per(gpu, Pool), update, *_links(s), piece=piece)
+    """Return the units of a GPU with tables in its memory."""
+    gpu = _build_device(s, "gpu")
+    nbytes = mean_bytes(kind.vector) + mean_bytes(kind.gradient) + sort_nbytes(s)  # gradient spreading sorts the indices too
+    piece = _marginal_seconds(gpu, lambda n: Pool(1.0, tables=n), 1.0) if keeps_state(s) else 0.0
+    update = _marginal_seconds(gpu, lambda n: RowUpdates(n, kind.row)) + mean_bytes(kind.row) * _missed(s, system)
+    return Units(nbytes * _marginal_seconds(gpu, Pool), update, *_links(s), piece=piece)
 
 
 @remembered(most=256)
 def _missed(s: Scenario, system: System) -> float:
-    """Return the seconds on the link to the host, there and back, of a byte of a unique row: of the share that a cache misses."""
+    """Return the seconds on the host link, both ways, of a unique row's byte.
+
+    It counts the share of rows that a cache misses.
+    """
     cache = system.cache
     if not cache:
         return 0.0
-    moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
-    times = (2 * moved.misses + moved.refused) / float(expected(s).unique_rows.sum())
-    return times * _per(_alone(s, "pcie"), Direct)
+    cache_moves = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
+    times = (2 * cache_moves.misses + cache_moves.refused) / float(expected(s).unique_rows.sum())
+    return times * _marginal_seconds(_build_device(s, "pcie"), Direct)
 
 
 def _tiered_units(s: Scenario, system: System, kind: RowKind) -> Units:
-    """Rows outside HBM come over each GPU's own link and go back."""
-    return _gpu_units(s, system, kind)._replace(far=2 * mean_bytes(kind.row) * _per(_alone(s, "pcie"), Copy))
+    """Return the units of a GPU whose rows outside HBM cross its own link both ways."""
+    return _gpu_units(s, system, kind)._replace(far=2 * mean_bytes(kind.row) * _marginal_seconds(_build_device(s, "pcie"), Copy))
 
 
 def _kernel_units(s: Scenario, system: System, kind: RowKind) -> Units:
-    """Rows outside HBM come over each GPU's own link for its threads, and go back."""
-    own = _gpu_units(s, replace(system, cache=None), kind)
-    return own._replace(far=2 * mean_bytes(kind.row) * _per(_alone(s, "pcie"), Direct))
+    """Return the units of a GPU whose threads access rows outside HBM over its link."""
+    gpu_units = _gpu_units(s, replace(system, cache=None), kind)
+    return gpu_units._replace(far=2 * mean_bytes(kind.row) * _marginal_seconds(_build_device(s, "pcie"), Direct))
 
 
 def _host_units(s: Scenario, system: System, kind: RowKind) -> Units:
+    """Return the units of a host that looks rows up."""
     vector = mean_bytes(kind.vector)
-    lookup = _per(_alone(s, "host"), lambda n: HostEmbedding(n, n * vector, 1.0))
+    lookup = _marginal_seconds(_build_device(s, "host"), lambda n: HostEmbedding(n, n * vector, 1.0))
     fabric, network = _links(s, hosts=True)
     return Units(lookup, 0.0, fabric, network / gpus_in_node(s.machine))
 
 
 def _server_units(s: Scenario, system: System, kind: RowKind) -> Units:
-    server, read, written = _alone(s, "remote"), kind.vector, kind.row
-    each = _per(server, lambda n: HostRows(n, read)) + _per(server, lambda n: HostRows(n, written, scatter=True))
-    return Units(0.0, each + (mean_bytes(read) + mean_bytes(written)) * _per(server, Stream), 0.0, 0.0)
+    """Return the units of an embedding server."""
+    server, read_bytes, written_bytes = _build_device(s, "remote"), kind.vector, kind.row
+    row_seconds = _marginal_seconds(server, lambda n: HostRows(n, read_bytes)) + _marginal_seconds(
+        server, lambda n: HostRows(n, written_bytes, scatter=True)
+    )
+    return Units(
+        0.0, row_seconds + (mean_bytes(read_bytes) + mean_bytes(written_bytes)) * _marginal_seconds(server, Stream), 0.0, 0.0
+    )
 
 
 def _module_units(s: Scenario, system: System, kind: RowKind) -> Units:
-    """Where logic beside each controller pools, it has as much to do for every lookup; what cannot be told is its share."""
+    """Return the units of a memory module or channel.
+
+    Logic beside each controller pools, with work for every lookup; all work that cannot be attributed to a module counts as its
+    share.
+    """
     count = _modules(s, system).number
-    name, near = system.memory, "near-data" in system.devices
-    memory, row = _alone(s, name), kind.row
-    by: By = "near-data" if near else "host"
-    read, update = _per(memory, lambda n: RowReads(n, row, by=by)), _per(memory, lambda n: RowUpdates(n, row, by))
-    log = _per(memory, lambda n: RowLog(n, row, longer(row, INDEX_BYTES), by)) if name == "pmem" else 0.0
-    united = s.policy.row_dedup if near else "memory"  # what is not goes lookup by lookup
-    one_by_one = (united != "memory") * read + (united == "off") * update
-    near = near and s.machine.near_data_compute
-    pool = 2 * mean_bytes(kind.vector) * _per(_alone(s, "near-data"), lambda n: Pool(n, name)) if near else 0.0
-    return Units(count * (pool + one_by_one), count * (read + update + log - one_by_one), 0.0, 0.0)
+    name, is_near_data = system.memory, "near-data" in system.devices
+    memory, row = _build_device(s, name), kind.row
+    requester: By = "near-data" if is_near_data else "host"
+    read_seconds, update_seconds = (
+        _marginal_seconds(memory, lambda n: RowReads(n, row, by=requester)),
+        _marginal_seconds(memory, lambda n: RowUpdates(n, row, requester)),
+    )
+    log_seconds = (
+        _marginal_seconds(memory, lambda n: RowLog(n, row, longer(row, INDEX_BYTES), requester)) if name == "pmem" else 0.0
+    )
+    united = s.policy.row_dedup if is_near_data else "memory"  # repeated rows that are not united go lookup by lookup
+    one_by_one = (united != "memory") * read_seconds + (united == "off") * update_seconds
+    is_near_data = is_near_data and s.machine.near_data_compute
+    pool = (
+        2 * mean_bytes(kind.vector) * _marginal_seconds(_build_device(s, "near-data"), lambda n: Pool(n, name))
+        if is_near_data
+        else 0.0
+    )
+    return Units(count * (pool + one_by_one), count * (read_seconds + update_seconds + log_seconds - one_by_one), 0.0, 0.0)
 
 
 def _modules(s: Scenario, system: System) -> Parts:
-    """Modules, or channels, stand in the groups of their expanders, or all in one host."""
+    """Return the modules or channels, in the groups of their expanders, or all in one host."""
     count = dram_controllers(s.machine) if system.memory == "expander-dram" else modules(s.machine)
     return Parts(count, ceil(count / expanders(s.machine)) if "cxl" in system.devices else count)
 
@@ -202,20 +244,23 @@ KINDS: Mapping[str, Kind] = {
 
 
 def kind_of(system: System) -> Kind | None:
-    """Return what the parts of a system are; None where it shares all its work evenly."""
+    """Return the kind of a system's parts; None if the system shares all its work evenly."""
     return KINDS[system.shards] if system.shards else None
 
 
 def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]:
-    """Return the memories that parts share: name, bytes needed in all, room in bytes, and how many parts share each room."""
+    """Return the memories of parts: name, bytes needed in all, room, parts that share a room.
+
+    The room is in bytes.
+    """
     machine, dram = s.machine, (s.machine.host_dram_GiB or 0.0) * GiB
-    have: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": ((machine.server_dram_GiB or 0.0) * GiB, 1)}
+    rooms: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": ((machine.server_dram_GiB or 0.0) * GiB, 1)}
     if system.shards in ("gpus", "tiers", "kernels"):
         dram -= system.caches(s)[0] * row_bytes(s) / nodes(machine) if system.caches else 0.0
         hbm = room_for_tables(s, memory_bytes(machine) - 2 * mlp_bytes(s))
-        have = {"dram": (dram, gpus_in_node(machine)), "hbm": (hbm, 1)}
+        rooms = {"dram": (dram, gpus_in_node(machine)), "hbm": (hbm, 1)}
     if system.shards == "modules":
         count = _modules(s, system).number
-        each = (machine.expander_dram_GiB or 0.0) * GiB / count
-        have = {"expander-dram": (each, 1), "pmem": (module_bytes(machine) - log_bytes(s) / count, 1)}
-    return [(place, need, *have[place]) for place, need in system.held(s).items() if place in have]
+        channel_bytes = (machine.expander_dram_GiB or 0.0) * GiB / count
+        rooms = {"expander-dram": (channel_bytes, 1), "pmem": (module_bytes(machine) - log_bytes(s) / count, 1)}
+    return [(place, need, *rooms[place]) for place, need in system.held(s).items() if place in rooms]

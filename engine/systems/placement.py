@@ -1,6 +1,6 @@
-"""Placement of tables in a scale-out system: by bandwidth density into HBM, then DRAM, the rest below.
+"""Placement of tables by bandwidth density: into HBM, then DRAM, the rest below.
 
-Bandwidth density is lookups per sample and row: rows of small tables are asked for more often than rows of large ones.
+Bandwidth density is lookups per sample and row: a row of a small table is looked up more often than one of a large table.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ Tables = tuple[int, ...]
 
 
 class Placement(NamedTuple):
-    """The tables in each memory, by number."""
+    """The tables in each memory, by number; `below` is the memory below DRAM."""
 
     hbm: Tables
     dram: Tables
@@ -35,7 +35,13 @@ class Placement(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """A batch's unique rows, or shares of them: in DRAM's own tables; below them in DRAM's cache, in SCM, on drives."""
+    """A batch's unique rows, or shares of them, by memory outside HBM.
+
+    dram: rows of tables in DRAM.
+    cached: rows of lower tables in DRAM's cache.
+    scm: rows in storage-class memory.
+    drives: rows on drives.
+    """
 
     dram: Amount
     cached: Amount
@@ -44,7 +50,11 @@ class Levels(NamedTuple):
 
 
 class Tiers(NamedTuple):
-    """Of each table the bytes `kept` in each memory, (T,), and the unique rows of a batch outside HBM: in DRAM, below, (2, T)."""
+    """Bytes and rows of each table by memory.
+
+    kept: bytes of each table in each memory, (T,).
+    far: unique rows of a batch outside HBM, in DRAM and below it, (2, T).
+    """
 
     kept: Mapping[str, Floats]
     far: Floats
@@ -52,7 +62,10 @@ class Tiers(NamedTuple):
 
 @remembered()
 def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
-    """Place whole tables, densest first, each where there is room; `dram_cache_bytes` of DRAM are not for tables."""
+    """Place whole tables, densest first, each in the fastest memory with room.
+
+    `dram_cache_bytes` of DRAM are reserved for a cache.
+    """
     gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s)
     hbm, dram = USABLE.value * s.machine.num_gpus * gpu_room, dram_room(s) - dram_cache_bytes
     rows, nbytes_of = per_table(s.model, "num_embeddings"), table_nbytes(s).tolist()
@@ -72,6 +85,7 @@ def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
 
 @lru_cache(maxsize=64)
 def _densest_first(rows: Tables, pooling: Tables) -> Tables:
+    """Return the tables by falling bandwidth density."""
     return tuple(sorted(range(len(rows)), key=lambda table: rows[table] / pooling[table]))
 
 
@@ -86,29 +100,35 @@ def nbytes(s: Scenario, tables: Tables) -> float:
 
 
 def hbm_and_dram(s: Scenario) -> dict[str, float]:
-    """Return what a system keeps that has HBM and DRAM alone: what does not fit HBM must fit DRAM, with what the host needs."""
+    """Return the bytes in HBM and DRAM of a system without other memories.
+
+    Tables that do not fit HBM must fit DRAM, beside the host's own needs.
+    """
     hbm = nbytes(s, placement(s).hbm)
     return {"hbm": hbm, "dram": (table_bytes(s) - hbm) / USABLE.value}
 
 
 def tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
-    """Return what of each table lies where, and its rows outside HBM; what is not `USABLE` is room for uneven parts."""
+    """Return each table's bytes by memory, and its rows outside HBM.
+
+    The bytes beyond `USABLE` are reserved for uneven parts.
+    """
     dense = placement(s, dram_cache_bytes)
-    every, touched = table_nbytes(s), expected(s).unique_rows
-    of = [np.isin(np.arange(len(every)), tables) for tables in dense]
-    kept = {place: mine * every for place, mine in zip(("hbm", "dram"), of, strict=False)}
-    return Tiers(kept, np.array([mine * touched for mine in of[1:]]))
+    table_sizes, unique_rows = table_nbytes(s), expected(s).unique_rows
+    tier_masks = [np.isin(np.arange(len(table_sizes)), tables) for tables in dense]
+    tier_bytes = {place: in_tier * table_sizes for place, in_tier in zip(("hbm", "dram"), tier_masks, strict=False)}
+    return Tiers(tier_bytes, np.array([in_tier * unique_rows for in_tier in tier_masks[1:]]))
 
 
 def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats:
     """Return the unique rows of a batch by memory outside HBM and by table, (LEVELS, T)."""
     dense, unique = placement(s, dram_cache_rows * row_bytes(s)), expected(s).unique_rows
-    held = (dram_cache_rows, max(dram_cache_rows, scm_rows))
-    near, far = (missed_rows(s, "lru", rows, tables=dense.below) for rows in held)
-    where = [np.isin(np.arange(len(unique)), tables) for tables in (dense.dram, dense.below)]
-    fetched = np.minimum(near, where[1] * unique)
-    missed = np.minimum(far, fetched)
-    return np.array([where[0] * unique, where[1] * unique - fetched, fetched - missed, missed])
+    cache_sizes = (dram_cache_rows, max(dram_cache_rows, scm_rows))
+    dram_misses, scm_misses = (missed_rows(s, "lru", rows, tables=dense.below) for rows in cache_sizes)
+    tier_masks = [np.isin(np.arange(len(unique)), tables) for tables in (dense.dram, dense.below)]
+    fetched = np.minimum(dram_misses, tier_masks[1] * unique)
+    missed = np.minimum(scm_misses, fetched)
+    return np.array([tier_masks[0] * unique, tier_masks[1] * unique - fetched, fetched - missed, missed])
 
 
 def share_of_rows(s: Scenario, tables: Tables) -> float:
@@ -118,11 +138,14 @@ def share_of_rows(s: Scenario, tables: Tables) -> float:
 
 
 def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
-    """Return where a batch's rows outside HBM are found; each cache holds all that the smaller one above it holds."""
+    """Return the share of a batch's rows in each memory outside HBM.
+
+    Each cache also holds all rows of the smaller one above it.
+    """
     dense = placement(s, dram_cache_rows * row_bytes(s))
-    every, below = float(expected(s).unique_rows.sum()), share_of_rows(s, dense.below)
-    held = (dram_cache_rows, max(dram_cache_rows, scm_rows))
-    near, far = (expected_moves(s, "lru", rows, tables=dense.below).misses / every for rows in held)
-    fetched = min(near, below)
-    missed = min(far, fetched)
-    return Levels(share_of_rows(s, dense.dram), below - fetched, fetched - missed, missed)
+    unique_rows, below_share = float(expected(s).unique_rows.sum()), share_of_rows(s, dense.below)
+    cache_sizes = (dram_cache_rows, max(dram_cache_rows, scm_rows))
+    dram_misses, scm_misses = (expected_moves(s, "lru", rows, tables=dense.below).misses / unique_rows for rows in cache_sizes)
+    fetched = min(dram_misses, below_share)
+    missed = min(scm_misses, fetched)
+    return Levels(share_of_rows(s, dense.dram), below_share - fetched, fetched - missed, missed)

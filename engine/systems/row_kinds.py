@@ -1,4 +1,4 @@
-"""Rows of embedding tables by kind: their bytes, and of rows of several tables the mix of them."""
+"""Kinds of embedding rows: bytes of a row, and the mix of kinds over several tables."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,10 +18,13 @@ LEVELS = 4  # memories outside HBM, fastest first
 
 
 class RowKind(NamedTuple):
-    """Bytes of a row with its optimizer state and checksum, of what a lookup reads of it, of its gradient in fp32.
+    """Bytes of a row; a mix of bytes for unlike rows.
 
-    By how much its vector is `wider` in fp32, in which it is added up, than as it is read; and of state and checksum `beside` its
-    vector. Of unlike rows each is a mix.
+    row: the row with its optimizer state and checksum.
+    vector: bytes that a lookup reads of the row.
+    gradient: its gradient in fp32.
+    wider: additional bytes of its vector in fp32, in which vectors are added up.
+    beside: state and checksum beside its vector.
     """
 
     row: RowBytes
@@ -32,9 +35,14 @@ class RowKind(NamedTuple):
 
 
 class RowSizes(NamedTuple):
-    """Bytes of a batch's `unique` rows, of its rows `by_lookup`, of those that a cache moves, and of those in each level.
+    """Bytes of a batch's rows by use.
 
-    `far` are rows outside HBM, of all levels; `hot` are those among the rows that the system treats as popular.
+    unique: unique rows.
+    by_lookup: a row for each lookup.
+    moved: rows that a cache moves.
+    levels: rows in each memory outside HBM.
+    far: rows in all these memories.
+    hot: rows that the system treats as popular.
     """
 
     unique: RowKind
@@ -46,66 +54,77 @@ class RowSizes(NamedTuple):
 
 
 def row_kinds(s: Scenario) -> tuple[tuple[RowKind, ...], Ints]:
-    """Return the kinds of rows that the tables have, and of which kind each table's are, (T,)."""
+    """Return the kinds of rows in the tables, and the kind index of each table, (T,)."""
     return _row_kinds(*(per_table(s.model, name) for name in ROW_KNOBS), s.policy.row_checksums)
 
 
 @lru_cache(maxsize=64)
 def _row_kinds(*knobs: Any) -> tuple[tuple[RowKind, ...], Ints]:
+    """Return the kinds for the values of ROW_KNOBS by table."""
     *columns, checked = knobs
-    known: dict[RowKind, int] = {}
-    kind = np.array([known.setdefault(_row_kind(*of, checked), len(known)) for of in zip(*columns, strict=True)])
+    kind_numbers: dict[RowKind, int] = {}
+    kind = np.array(
+        [kind_numbers.setdefault(_row_kind(*row_knobs, checked), len(kind_numbers)) for row_knobs in zip(*columns, strict=True)]
+    )
     kind.flags.writeable = False
-    return tuple(known), kind
+    return tuple(kind_numbers), kind
 
 
 @lru_cache(maxsize=4096)
 def _row_kind(dim: int, precision: str, optimizer: str, checked: bool) -> RowKind:
+    """Return the kind of a row of so many elements."""
     vector, gradient = stored_bytes(precision, dim), dim * FLOAT32
     row = vector + FLOAT32 * row_state(optimizer, dim) + (CHECKSUM_BYTES if checked else 0)
-    read = row if checked else vector
-    return RowKind(row, read, gradient, max(0, gradient - read), row - vector)
+    read_bytes = row if checked else vector
+    return RowKind(row, read_bytes, gradient, max(0, gradient - read_bytes), row - vector)
 
 
 def mean_kind(s: Scenario, weights: Floats | Sequence[float]) -> RowKind:
-    """Return the bytes of rows of which each table has so many, (T,): numbers where all rows are alike."""
+    """Return the mean bytes of rows, of which each table has so many, (T,).
+
+    They are numbers if all rows are alike.
+    """
     kinds, kind = row_kinds(s)
     if len(kinds) == 1:
         return kinds[0]
-    many = np.bincount(kind, weights=np.asarray(weights, dtype=np.float64), minlength=len(kinds)).tolist()
-    return RowKind(*(mixed(sizes, many) for sizes in zip(*kinds, strict=True)))
+    row_counts = np.bincount(kind, weights=np.asarray(weights, dtype=np.float64), minlength=len(kinds)).tolist()
+    return RowKind(*(mixed(sizes, row_counts) for sizes in zip(*kinds, strict=True)))
 
 
 def row_sizes(
     s: Scenario,
     unique: Floats | None = None,
-    moved: Floats | None = None,
+    moved_rows: Floats | None = None,
     levels: Any = (),
     hot: Floats | None = None,
     by_lookup: Floats | None = None,
 ) -> RowSizes:
-    """Return the bytes of a batch's rows, given how many of each table are unique, moved by a cache, hot, (T,) each, and in each
-    of the levels, (LEVELS, T): the unique rows that the popularity lets expect, and the same of the others, where not said.
-    Lookups of each table are the model's, or `by_lookup`, (T,).
+    """Return the bytes of a batch's rows by use.
+
+    `unique`, `moved_rows` and `hot` are rows of each table, (T,), `levels` those in each memory outside HBM, (LEVELS, T),
+    `by_lookup` lookups, (T,). By default unique rows are the expected ones, the other rows the same as these, and lookups the
+    model's.
     """
     kinds, _ = row_kinds(s)
     if len(kinds) == 1:
         return RowSizes(kinds[0], kinds[0], kinds[0], kinds * LEVELS, kinds[0].row, kinds[0])
     rows = mean_kind(s, expected(s).unique_rows if unique is None else unique)
-    where = tuple(mean_kind(s, level) if np.any(level) else rows for level in levels) or (rows,) * LEVELS
-    far = mean_kind(s, np.sum(levels, axis=0)).row if np.any(levels) else rows.row
-    come, popular = (rows if some is None or not some.any() else mean_kind(s, some) for some in (moved, hot))
-    return RowSizes(rows, mean_kind(s, lookups(s) if by_lookup is None else by_lookup), come, where, far, popular)
+    level_kinds = tuple(mean_kind(s, level) if np.any(level) else rows for level in levels) or (rows,) * LEVELS
+    far_bytes = mean_kind(s, np.sum(levels, axis=0)).row if np.any(levels) else rows.row
+    come, popular = (
+        rows if table_rows is None or not table_rows.any() else mean_kind(s, table_rows) for table_rows in (moved_rows, hot)
+    )
+    return RowSizes(rows, mean_kind(s, lookups(s) if by_lookup is None else by_lookup), come, level_kinds, far_bytes, popular)
 
 
 def kind_bytes(s: Scenario, name: str) -> Floats:
-    """Return the bytes of each table's rows, (T,), of the field of RowKind that is named."""
+    """Return the bytes of each table's rows, (T,), by the name of a field of RowKind."""
     kinds, kind = row_kinds(s)
-    return np.array([float(mean_bytes(getattr(one, name))) for one in kinds])[kind]
+    return np.array([float(mean_bytes(getattr(row_kind, name))) for row_kind in kinds])[kind]
 
 
 def row_bytes(s: Scenario) -> float:
-    """Return the bytes of an embedding row with its optimizer state and its checksum: of unlike rows the mean over all rows."""
+    """Return the bytes of a row with optimizer state and checksum, the mean over all rows."""
     return mean_bytes(mean_kind(s, per_table(s.model, "num_embeddings")).row)
 
 
@@ -115,5 +134,8 @@ def unique_row_bytes(s: Scenario) -> float:
 
 
 def vector_bytes(s: Scenario) -> float:
-    """Return the bytes of a row that a lookup reads, all of it where it has a checksum: of unlike rows the mean over lookups."""
+    """Return the bytes that a lookup reads of a row, the mean over lookups.
+
+    A row with a checksum is read as a whole.
+    """
     return mean_bytes(mean_kind(s, lookups(s)).vector)

@@ -1,7 +1,7 @@
-"""Sharding: which part of a machine has which rows and columns of which table.
+"""Sharding: the assignment of tables' rows and columns to the parts of a machine.
 
-A part is a GPU, a host, an embedding server or a memory module, and parts stand in groups: the GPUs of a node, the modules of
-an expander. A plan cuts each table into pieces, ranges of its columns, and gives each piece to one part, or its rows to several.
+A part is a GPU, a host, an embedding server or a memory module, and parts stand in groups: the GPUs of a node, the modules of an
+expander. A plan cuts each table into pieces, ranges of its columns, and gives each piece to one part, or its rows to several.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from ..workload.row_spread import Spreads
 
 
 class Parts(NamedTuple):
-    """How many parts, and how many of them stand in each group but perhaps the last."""
+    """The number of parts, and the size of each group except perhaps the last."""
 
     number: int
     inside: int
@@ -33,7 +33,7 @@ class Parts(NamedTuple):
 
     @property
     def beside(self) -> Ints:
-        """Return how many parts the group of each part has, (P,)."""
+        """Return the size of each part's group, (P,)."""
         group = self.group
         return np.bincount(group)[group].astype(np.int64)
 
@@ -45,10 +45,13 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """A plan as arrays over its pieces, in the order of tables, (N,): the `table` of each, the `width` of its columns as a share
-    of all, and its `place`: the part that has it, or ~k where its rows are spread over the parts of `runs[k]`.
+    """A plan as arrays over its pieces, in the order of tables, (N,).
 
-    A part that a run names twice has two shares. Plans of the same bytes are equal.
+    table: the table of each piece.
+    width: its columns as a share of all.
+    place: the part that has the piece, or ~k if its rows are spread over the parts of `runs[k]`.
+    runs: lists of parts. A part that a run names twice has two shares.
+    Plans of the same bytes are equal.
     """
 
     table: Ints
@@ -63,8 +66,8 @@ class Pieces:
     def __hash__(self) -> int:
         return hash(self._bytes)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Pieces) and self._bytes == other._bytes
+    def __eq__(self, plan: object) -> bool:
+        return isinstance(plan, Pieces) and self._bytes == plan._bytes
 
 
 LONGEST, SHARES = 18, 65_536  # digits of a run of parts; shares of a table's rows
@@ -72,10 +75,15 @@ LEAST = 32  # columns of a range: torchrec's planner cuts no finer
 
 
 class Wanted(NamedTuple):
-    """What a plan is made for: parts, and for each table its seconds on one part alone, its bytes and the columns of a row, (T,).
+    """The requirements of a plan.
 
-    `nbytes` (M, T) are by memory, of which each has `rooms` (M,) of so many bytes, one for every `sharing` (M,) parts;
-    `slowest` says how long a plan's slowest parts take, in seconds, or infinity where certainly longer than so many.
+    parts: parts of the machine.
+    seconds: seconds of each table on one part alone, (T,).
+    nbytes: bytes of each table by memory, (M, T).
+    columns: columns of a row, (T,).
+    rooms: bytes of each room of a memory, (M,).
+    sharing: parts that share a room, (M,).
+    slowest: function to the seconds of a plan's slowest parts, or infinity if certainly more than a limit.
     """
 
     parts: Parts
@@ -92,19 +100,23 @@ class Wanted(NamedTuple):
         return len(self.seconds)
 
     def fits(self, pieces: Pieces) -> bool:
-        """Return whether every part has room for what a plan gives it."""
-        held = spread(pieces, self.nbytes, self.parts.number)
-        each = zip(held, self.rooms, self.sharing, strict=True)
-        return all(bool(filled(one, sharing).max() <= room) for one, room, sharing in each)
+        """Return whether every part has room for its pieces."""
+        held_bytes = spread(pieces, self.nbytes, self.parts.number)
+        memories = zip(held_bytes, self.rooms, self.sharing, strict=True)
+        return all(bool(filled(part_bytes, sharing).max() <= room) for part_bytes, room, sharing in memories)
 
-    def ranges(self, most: int) -> Ints:
-        """Return into how many ranges of columns each table can be cut, (T,), `most` of them at most."""
-        return np.maximum(1, np.minimum(most, self.columns // LEAST)).astype(np.int64)
+    def ranges(self, max_ranges: int) -> Ints:
+        """Return the maximum number of column ranges of each table, (T,), at most `max_ranges`."""
+        return np.maximum(1, np.minimum(max_ranges, self.columns // LEAST)).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class Sharding:
-    """A way to make plans; `pieces` returns none where all parts simply have an even share of everything."""
+    """A way to make plans.
+
+    title, summary: texts for readers.
+    pieces: returns the pieces of a plan, None if all parts have an even share of everything.
+    """
 
     title: str
     summary: str
@@ -112,9 +124,11 @@ class Sharding:
 
 
 class Shares(NamedTuple):
-    """Who has pieces of certain places, (N,): the `owner` of each share, of which a piece has so `many`, from its `first` on.
+    """Owners of pieces at some places, (N,).
 
-    A share is one of those over which a piece's rows are spread.
+    owner: the owner of each share; a share is one of those over which a piece's rows are spread.
+    first: index of a piece's first share.
+    many: number of a piece's shares.
     """
 
     owner: Ints
@@ -123,54 +137,60 @@ class Shares(NamedTuple):
 
 
 def shares(place: Ints, runs: Sequence[Sequence[int]], parts: int) -> Shares:
-    """Return the shares of pieces at such places: first of all owners are the `parts` themselves, then those of each run."""
+    """Return the shares of pieces at these places.
+
+    The first owners are the `parts` themselves, then those of each run.
+    """
     sizes = np.array([1, *map(len, runs)])
-    begin, run = np.cumsum(np.array([parts, *sizes[1:]])) - sizes, np.maximum(~place, -1) + 1
-    begin[0] = 0
-    return Shares(np.concatenate([np.arange(parts), *runs]), begin[run] + np.maximum(place, 0), sizes[run])
+    run_starts, run = np.cumsum(np.array([parts, *sizes[1:]])) - sizes, np.maximum(~place, -1) + 1
+    run_starts[0] = 0
+    return Shares(np.concatenate([np.arange(parts), *runs]), run_starts[run] + np.maximum(place, 0), sizes[run])
 
 
 def spread(pieces: Pieces, amounts: Floats, parts: int) -> Floats:
-    """Return what each part has, (A, P), of the tables' amounts, (A, T), each over its rows and columns alike."""
-    found = np.zeros((len(amounts), parts))
-    _spread(pieces.table, pieces.width, shares(pieces.place, pieces.runs, parts), amounts, found)
-    return found
+    """Return each part's amounts, (A, P), from tables' amounts, (A, T).
+
+    A table's amount is spread evenly over its rows and columns.
+    """
+    part_amounts = np.zeros((len(amounts), parts))
+    _spread(pieces.table, pieces.width, shares(pieces.place, pieces.runs, parts), amounts, part_amounts)
+    return part_amounts
 
 
 @entry
-def _spread(table: Ints, width: Floats, of: Shares, amounts: Floats, found: Floats) -> None:
+def _spread(table: Ints, width: Floats, piece_shares: Shares, amounts: Floats, part_amounts: Floats) -> None:
     for piece in range(len(table)):
         for row in range(len(amounts)):
-            each = amounts[row, table[piece]] * width[piece] / of.many[piece]
-            for share in range(of.first[piece], of.first[piece] + of.many[piece]):
-                found[row, of.owner[share]] += each
+            share_amount = amounts[row, table[piece]] * width[piece] / piece_shares.many[piece]
+            for share in range(piece_shares.first[piece], piece_shares.first[piece] + piece_shares.many[piece]):
+                part_amounts[row, piece_shares.owner[share]] += share_amount
 
 
-def filled(held: Floats, sharing: int) -> Floats:
-    """Return what each room holds of what its parts do, (P,); `sharing` parts have one."""
-    return held if sharing == 1 else np.bincount(np.arange(len(held)) // sharing, held).astype(np.float64)
+def filled(part_bytes: Floats, sharing: int) -> Floats:
+    """Return the bytes of each room, (P,), from those of its `sharing` parts."""
+    return part_bytes if sharing == 1 else np.bincount(np.arange(len(part_bytes)) // sharing, part_bytes).astype(np.float64)
 
 
 def weighed(pieces: Pieces, weights: Floats) -> tuple[Pieces, float]:
-    """Return pieces whose widths count as many times as their tables weigh, (T,), and the weight of one."""
+    """Return pieces with widths multiplied by their tables' weights, (T,), and the unit weight."""
     return replace(pieces, width=pieces.width * weights[pieces.table] / weights[0]), float(weights[0])
 
 
-def made(name: str, wanted: Wanted) -> Pieces | None:
-    """Return the plan that a way of sharding makes."""
+def made(name: str, request: Wanted) -> Pieces | None:
+    """Return the plan of a way of sharding."""
     way: Sharding = load("plans", name)
-    return way.pieces(wanted)
+    return way.pieces(request)
 
 
-def over(runs: Sequence[tuple[int, ...]], which: Ints, table: Ints | None = None, width: Floats | None = None) -> Pieces:
-    """Return the plan whose pieces, whole tables if nothing else is said, lie over the `runs` of parts that `which` (N,) names.
+def over(runs: Sequence[tuple[int, ...]], run_index: Ints, table: Ints | None = None, width: Floats | None = None) -> Pieces:
+    """Return the plan whose pieces lie over `runs` of parts, by `run_index` (N,).
 
-    No two runs are the same.
+    By default pieces are whole tables. No two runs are the same.
     """
-    several = {run: ~number for number, run in enumerate(run for run in runs if len(run) > 1)}
-    places = np.array([several[run] if run in several else run[0] for run in runs])
-    whole = np.arange(len(which)) if table is None else table
-    return Pieces(whole, np.ones(len(which)) if width is None else width, places[which], tuple(several))
+    run_places = {run: ~number for number, run in enumerate(run for run in runs if len(run) > 1)}
+    places = np.array([run_places[run] if run in run_places else run[0] for run in runs])
+    tables = np.arange(len(run_index)) if table is None else table
+    return Pieces(tables, np.ones(len(run_index)) if width is None else width, places[run_index], tuple(run_places))
 
 
 def by_hand(text: str, tables: int, count: int) -> Pieces:
@@ -182,68 +202,87 @@ def by_hand(text: str, tables: int, count: int) -> Pieces:
     entries = [part.strip() for part in text.split(";")]
     if len(entries) not in (1, tables):
         raise BadKnob(f"policy.plan has {len(entries)} entries for {tables} tables; give one, or {tables}, ';' between them.")
-    known = {entry: [_parts(run, entry, count) for run in entry.split("/")] for entry in dict.fromkeys(entries)}
-    found = [known[entry] for entry in entries] * (tables // len(entries))
-    ranges = np.array([len(mine) for mine in found])
-    number = {run: at for at, run in enumerate(dict.fromkeys(run for mine in known.values() for run in mine))}
-    which = np.array([number[run] for mine in found for run in mine])
-    return over(tuple(number), which, np.repeat(np.arange(tables), ranges), np.repeat(1 / ranges, ranges))
+    entry_runs = {
+        text_entry: [_parts(run, text_entry, count) for run in text_entry.split("/")] for text_entry in dict.fromkeys(entries)
+    }
+    table_runs = [entry_runs[text_entry] for text_entry in entries] * (tables // len(entries))
+    ranges = np.array([len(runs) for runs in table_runs])
+    number = {run: index for index, run in enumerate(dict.fromkeys(run for runs in entry_runs.values() for run in runs))}
+    run_index = np.array([number[run] for runs in table_runs for run in runs])
+    return over(tuple(number), run_index, np.repeat(np.arange(tables), ranges), np.repeat(1 / ranges, ranges))
 
 
-def _parts(text: str, entry: str, count: int) -> tuple[int, ...]:
-    found: list[int] = []
+def _parts(text: str, text_entry: str, count: int) -> tuple[int, ...]:
+    """Return the part numbers of one range of columns; raises BadKnob."""
+    part_numbers: list[int] = []
     for run in text.split("+"):
-        first, _, last = (word.strip() for word in run.partition("-"))
-        if not (first.isdecimal() and (last or first).isdecimal() and len(first + last) <= LONGEST):
+        first_word, _, last_word = (word.strip() for word in run.partition("-"))
+        if not (first_word.isdecimal() and (last_word or first_word).isdecimal() and len(first_word + last_word) <= LONGEST):
             raise BadKnob(
-                f"policy.plan has the entry {entry[:40]!r}; write a part as 3, rows over several as 0-7 or 0+2, columns as 0/1."
+                f"policy.plan has the entry {text_entry[:40]!r}; "
+                "write a part as 3, rows over several as 0-7 or 0+2, columns as 0/1."
             )
-        low, high = int(first), int(last or first)
+        low, high = int(first_word), int(last_word or first_word)
         if not low <= high < count:
             raise BadKnob(f"policy.plan names part {max(low, high)}, but the parts are numbered 0 to {count - 1}.")
-        found += range(low, high + 1)
-        if len(found) > SHARES:
+        part_numbers += range(low, high + 1)
+        if len(part_numbers) > SHARES:
             raise BadKnob(
-                f"policy.plan has the entry {entry[:40]!r} of more than {figures.count(SHARES)} shares; name fewer parts."
+                f"policy.plan has the entry {text_entry[:40]!r} of more than {figures.count(SHARES)} shares; name fewer parts."
             )
-    return tuple(found)
+    return tuple(part_numbers)
 
 
 def alike(pieces: Pieces) -> tuple[Floats, Ints]:
-    """Return of pieces that differ, in the order in which they first occur, the width of all that are like it, and the place."""
+    """Return the distinct kinds of pieces: summed width and place of each.
+
+    Kinds are in the order of their first piece.
+    """
     kind = np.unique(pieces.width, return_inverse=True)[1]
     lowest = len(pieces.runs)
     key = (kind * (int(pieces.place.max()) + lowest + 1) + pieces.place + lowest)[::-1]
-    times, first = np.bincount(key), np.zeros(int(key.max()) + 1, dtype=np.int64)
-    first[key] = np.arange(len(key))[::-1]  # the last to be entered counts
-    found = np.sort(first[times > 0])
-    return times[key[::-1][found]] * pieces.width[found], pieces.place[found]
+    times, first_index = np.bincount(key), np.zeros(int(key.max()) + 1, dtype=np.int64)
+    first_index[key] = np.arange(len(key))[::-1]  # the last assignment holds: the first index
+    positions = np.sort(first_index[times > 0])
+    return times[key[::-1][positions]] * pieces.width[positions], pieces.place[positions]
 
 
 def loaded(batch: Spreads, pieces: Pieces, parts: int, weight: Floats | None = None) -> Floats:
-    """Return lookups, unique rows and indices of each part, (3, P), the first two times a `weight` by table, (2, T), if given."""
+    """Return lookups, unique rows and indices of each part, (3, P).
+
+    The first two are multiplied by a `weight` of tables, (2, T), if given.
+    """
     weight = np.ones((2, batch.tables.shape[1])) if weight is None else weight
-    of, found = shares(pieces.place, pieces.runs, parts), np.zeros((3, parts))
-    at, every, length = np.zeros_like(of.first), [np.zeros(0)], 0
+    piece_shares, part_loads = shares(pieces.place, pieces.runs, parts), np.zeros((3, parts))
+    offsets, spread_loads, length = np.zeros_like(piece_shares.first), [np.zeros(0)], 0
     for count in sorted({len(run) for run in pieces.runs}):
-        mine = of.many == count
-        every.append(batch.over(count, pieces.table[mine]).reshape(-1))
-        at[mine] = length + pieces.table[mine] * 2 * count
-        length += len(every[-1])
-    joined = every[-1] if len(every) <= 2 else np.concatenate(every)
-    _load(pieces.table, pieces.width, of, batch.tables, weight, joined, at, found)
-    return found
+        in_run = piece_shares.many == count
+        spread_loads.append(batch.over(count, pieces.table[in_run]).reshape(-1))
+        offsets[in_run] = length + pieces.table[in_run] * 2 * count
+        length += len(spread_loads[-1])
+    joined = spread_loads[-1] if len(spread_loads) <= 2 else np.concatenate(spread_loads)
+    _load(pieces.table, pieces.width, piece_shares, batch.tables, weight, joined, offsets, part_loads)
+    return part_loads
 
 
 @entry
-def _load(table: Ints, width: Floats, of: Shares, tables: Floats, weight: Floats, every: Floats, at: Ints, found: Floats) -> None:
+def _load(
+    table: Ints,
+    width: Floats,
+    piece_shares: Shares,
+    tables: Floats,
+    weight: Floats,
+    spread_loads: Floats,
+    offsets: Ints,
+    part_loads: Floats,
+) -> None:
     for piece in range(len(table)):
-        first, many = of.first[piece], of.many[piece]
-        for share in range(many):
+        first_share, share_count = piece_shares.first[piece], piece_shares.many[piece]
+        for share in range(share_count):
             lookups, rows = tables[0, table[piece]], tables[1, table[piece]]
-            if many > 1:
-                lookups, rows = every[at[piece] + share], every[at[piece] + many + share]
-            part = of.owner[first + share]
-            found[0, part] += width[piece] * lookups * weight[0, table[piece]]
-            found[1, part] += width[piece] * rows * weight[1, table[piece]]
-            found[2, part] += lookups
+            if share_count > 1:
+                lookups, rows = spread_loads[offsets[piece] + share], spread_loads[offsets[piece] + share_count + share]
+            part = piece_shares.owner[first_share + share]
+            part_loads[0, part] += width[piece] * lookups * weight[0, table[piece]]
+            part_loads[1, part] += width[piece] * rows * weight[1, table[piece]]
+            part_loads[2, part] += lookups

@@ -1,7 +1,7 @@
-"""Sizes that are automatic: whatever holds something gets the least whole parts that hold it and that its bandwidth takes.
+"""Automatic sizes: the fewest whole parts that hold the bytes and sustain the bandwidth.
 
 Persistent memory: modules that hold tables and logs; at least those that a link's lanes feed or that fill an interleave set.
-DRAM: like DIMMs in all channels. Drives: as many as hold the tables.
+DRAM: equal DIMMs in all channels. Drives: as many as hold the tables.
 """
 
 from math import ceil
@@ -27,15 +27,18 @@ CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", 
 SERVER, DRIVES, NUMBER = "machine.server_dram_GiB", "machine.num_ssds", "machine.num_expanders"
 CHASSIS, LINK, WAY = "machine.chassis", "machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns"
 AUTOMATIC = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES, NUMBER, LINK, WAY, CHASSIS)
-MOST_GB = float(KNOBS[CAPACITY].high or 0)  # of PMEM in one node
-PER_CHANNEL = 2  # DIMMs that a channel takes
+MOST_GB = float(KNOBS[CAPACITY].high or 0)  # largest PMEM capacity of a node
+PER_CHANNEL = 2  # DIMMs of a channel
 STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors' guides for GPU servers: inputs, copies, the OS")
 
 
 class Modules(NamedTuple):
-    """PMEM modules of a node by reason: those that hold tables and logs, that the link's lanes feed, that fill an interleave set.
+    """PMEM modules of a node by reason.
 
-    A bandwidth that is set by hand moves no modules: along it, the link alone changes.
+    hold: modules that hold tables and logs.
+    feed: modules that the link's lanes feed, None without a link.
+    interleave: modules that fill an interleave set.
+    A bandwidth that is set by hand changes no modules, only the link.
     """
 
     hold: int
@@ -44,22 +47,25 @@ class Modules(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many a node gets."""
+        """The modules of a node."""
         return max(self.hold, min(self.interleave, self.feed or self.interleave))
 
 
 def sized(s: Scenario, system: System) -> Scenario:
-    """Return a scenario whose memories, links and drives have sizes: what is automatic is chosen, PMEM is whole modules."""
+    """Return a scenario whose memories, links and drives have sizes.
+
+    Automatic sizes are chosen, and PMEM is whole modules.
+    """
     sizes = sizes_of(s, system)
     return with_checked(s, sizes) if sizes else s
 
 
 def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
-    """Return the sizes that are chosen for a scenario, by knob: those that are automatic, and PMEM in whole modules."""
+    """Return the sizes chosen for a scenario, by knob: automatic ones, and whole PMEM modules."""
     sizes: dict[str, Any] = {}
 
-    def choose(**chosen: Any) -> Scenario:
-        sizes.update({f"machine.{name}": size for name, size in chosen.items()})
+    def choose(**new_sizes: Any) -> Scenario:
+        sizes.update({f"machine.{name}": size for name, size in new_sizes.items()})
         return with_checked(s, sizes)
 
     if "cxl" in system.devices and (link := _link_sizes(s, system)):
@@ -71,13 +77,13 @@ def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
     if s.machine.chassis is None:
         s = choose(chassis=chassis_of(system, s.machine))
     if s.machine.host_dram_GiB is None:
-        least = least_host_dram(s, system)
-        s = choose(host_dram_GiB=least)  # tables that are placed by room are placed in this
-        s = choose(host_dram_GiB=max(least, dimms(host_channels(s.machine), _in_host(s, system))))
+        min_GiB = least_host_dram(s, system)
+        s = choose(host_dram_GiB=min_GiB)  # tables are placed by this room
+        s = choose(host_dram_GiB=max(min_GiB, dimms(host_channels(s.machine), _in_host(s, system))))
     if (dram := _expander_dram(s, system)) != s.machine.expander_dram_GiB:
         s = choose(expander_dram_GiB=dram)
     if s.machine.server_dram_GiB is None:
-        share = _held(s, system, "servers") / s.machine.embedding_servers
+        share = _held_bytes(s, system, "servers") / s.machine.embedding_servers
         s = choose(server_dram_GiB=dimms(host_channels(s.machine), share))
     if s.machine.num_ssds is None:
         choose(num_ssds=_drives(s, system))
@@ -85,10 +91,10 @@ def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
 
 
 def _link_sizes(s: Scenario, system: System) -> dict[str, Any]:
-    """Return the automatic rate and latency of links that cards or modules bring."""
+    """Return the automatic rate and latency of the links of cards or modules."""
     machine = s.machine
-    if system.memory == "expander-dram" and (own := card(machine)):
-        sizes = {"cxl_bandwidth_GBps": own.link.value, "cxl_latency_ns": own.way.value}
+    if system.memory == "expander-dram" and (card_part := card(machine)):
+        sizes = {"cxl_bandwidth_GBps": card_part.link.value, "cxl_latency_ns": card_part.way.value}
     elif system.memory == "pmem" and (link := own_link(machine)):
         sizes = {"cxl_bandwidth_GBps": lanes_rate(machine, link[1], link[0]) / GB, "cxl_latency_ns": link[2]}
     else:
@@ -97,25 +103,29 @@ def _link_sizes(s: Scenario, system: System) -> dict[str, Any]:
 
 
 def _cards(s: Scenario, system: System) -> int:
-    """Return how many expanders there are: cards that hold the tables, modules with links of their own, or one."""
-    if system.memory == "expander-dram" and (own := card(s.machine)):
-        asked = s.machine.expander_dram_GiB
-        count = ceil((_held(s, system, "expander-dram") if asked is None else asked * GiB) / (own.capacity.value * GB) - 1e-9)
+    """Return the number of expanders: cards that hold the tables, modules with links, or one."""
+    if system.memory == "expander-dram" and (card_part := card(s.machine)):
+        stated_GiB = s.machine.expander_dram_GiB
+        count = ceil(
+            (_held_bytes(s, system, "expander-dram") if stated_GiB is None else stated_GiB * GiB)
+            / (card_part.capacity.value * GB)
+            - 1e-9
+        )
     else:
         count = modules(s.machine) if system.memory == "pmem" and own_link(s.machine) else 1
     return min(max(1, count), int(KNOBS[NUMBER].high or 1))
 
 
 def _expander_dram(s: Scenario, system: System) -> float:
-    """Return the GiB of the DRAM of all expanders: what is asked for, in whole cards where they are cards; or DIMMs."""
-    own, asked = card(s.machine), s.machine.expander_dram_GiB
-    if own:
-        return max(expanders(s.machine) * own.capacity.value * GB / GiB, asked or 0.0)
-    return asked or dimms(dram_controllers(s.machine), _held(s, system, "expander-dram"))
+    """Return the GiB of DRAM of all expanders: in whole cards, or in DIMMs."""
+    card_part, stated_GiB = card(s.machine), s.machine.expander_dram_GiB
+    if card_part:
+        return max(expanders(s.machine) * card_part.capacity.value * GB / GiB, stated_GiB or 0.0)
+    return stated_GiB or dimms(dram_controllers(s.machine), _held_bytes(s, system, "expander-dram"))
 
 
 def modules_by_reason(s: Scenario, system: System) -> Modules:
-    """Return how many PMEM modules an automatic capacity takes, by reason."""
+    """Return the PMEM modules of an automatic capacity, by reason."""
     machine = s.machine
     hold = modules_for(machine, (table_bytes(s) + log_bytes(s)) / nodes(machine))
     lanes = expanders(machine) * lanes_rate(machine, machine.cxl_generation, machine.cxl_lanes)
@@ -124,17 +134,23 @@ def modules_by_reason(s: Scenario, system: System) -> Modules:
 
 
 def dimms(channels: int, nbytes: float) -> float:
-    """Return the GiB of the smallest like DIMMs in all channels that hold so many bytes, or of the most there can be."""
-    return float(next((size for each in DIMMS_GiB if (size := channels * each) * GiB >= nbytes), most_dimms(channels)))
+    """Return the GiB of the smallest equal DIMMs in all channels that hold so many bytes.
+
+    If none do, return the GiB of the largest ones.
+    """
+    return float(next((size for dimm_GiB in DIMMS_GiB if (size := channels * dimm_GiB) * GiB >= nbytes), most_dimms(channels)))
 
 
 def most_dimms(channels: int) -> float:
-    """Return the GiB of the most DRAM that so many channels take."""
+    """Return the largest GiB of DRAM in so many channels."""
     return float(PER_CHANNEL * channels * DIMMS_GiB[-1])
 
 
 def least_host_dram(s: Scenario, system: System) -> float:
-    """Return the GiB of a host's DRAM that holds no tables: what feeds the GPUs of a node, in all its channels."""
+    """Return the GiB of a host's DRAM without tables: to feed its GPUs.
+
+    DIMMs are in all channels.
+    """
     gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
     return dimms(host_channels(s.machine), STAGING.value * gpus * memory_bytes(s.machine))
 
@@ -142,23 +158,24 @@ def least_host_dram(s: Scenario, system: System) -> float:
 def _in_host(s: Scenario, system: System) -> float:
     """Return the bytes of tables and caches in the DRAM of one host."""
     cache = cached_rows(s) * row_bytes(s) if system.memory == "ssd" and not system.places else 0.0
-    return (_held(s, system, "dram") + cache + (stashed_bytes(s) if system.stashes else 0.0)) / nodes(s.machine)
+    return (_held_bytes(s, system, "dram") + cache + (stashed_bytes(s) if system.stashes else 0.0)) / nodes(s.machine)
 
 
-def _held(s: Scenario, system: System, place: str) -> float:
+def _held_bytes(s: Scenario, system: System, place: str) -> float:
+    """Return the bytes that a system keeps in a memory."""
     return system.held(s).get(place, 0.0)
 
 
 def _capacity(s: Scenario, system: System) -> float:
-    """Return the GB of a node's whole modules, of a capacity that is automatic or not."""
-    asked, each = s.machine.pmem_capacity_GB, module_bytes(s.machine)
-    count = modules_by_reason(s, system).number if asked is None else modules_for(s.machine, asked * GB)
-    return min(max(1.0, count * each / GB), MOST_GB)
+    """Return the GB of a node's whole modules, of an automatic or a stated capacity."""
+    stated_GB, module_size = s.machine.pmem_capacity_GB, module_bytes(s.machine)
+    count = modules_by_reason(s, system).number if stated_GB is None else modules_for(s.machine, stated_GB * GB)
+    return min(max(1.0, count * module_size / GB), MOST_GB)
 
 
 def _drives(s: Scenario, system: System) -> int:
-    """Return how many drives of a node hold what the system keeps on drives; at least one."""
+    """Return the drives of a node for what the system keeps there; at least one."""
     logs = 0.0 if system.places else log_bytes(s)
-    held = _held(s, system, "ssd")
-    need = (held + logs) / nodes(s.machine) if held else 0.0
+    drive_bytes_held = _held_bytes(s, system, "ssd")
+    need = (drive_bytes_held + logs) / nodes(s.machine) if drive_bytes_held else 0.0
     return min(max(1, ceil(need / drive_bytes(s.machine) - 1e-9)), int(KNOBS[DRIVES].high or 1))

@@ -1,4 +1,4 @@
-"""A training system: how batches become tasks, how a fault is recovered, its policies, and the devices that it powers."""
+"""A training system: its plan of batches, its recovery, its policies, and its devices."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
-BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by their places for GPUs
+BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by rising places for GPUs
 KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
 
 
@@ -38,12 +38,12 @@ class LogPolicy:
 
     @property
     def strict(self) -> bool:
-        """Whether recovery gives back the fault-free run to the bit."""
+        """Whether recovery restores the fault-free run to the bit."""
         return self.log != "" and self.mlp_staleness_bound == 0 and not self.relaxed_lookup
 
     @property
     def loses(self) -> str:
-        """What a power loss costs: everything, the batch at hand, or with it the newest batches of the MLP."""
+        """The loss of a power failure, as text: everything, the batch, or MLP batches too."""
         if not self.log:
             return "starts again"
         if self.mlp_staleness_bound:
@@ -53,7 +53,14 @@ class LogPolicy:
 
 @dataclass(frozen=True)
 class RecoveryWork:
-    """What a recovery has to do: rows to put back, bytes of logs to read, parameters to load, bytes of tables to verify."""
+    """The work of a recovery.
+
+    rows: rows to restore.
+    row_bytes: bytes of such a row.
+    log_bytes: bytes of logs to read.
+    mlp_bytes: bytes of parameters to load.
+    scan_bytes: bytes of tables to verify.
+    """
 
     rows: float
     row_bytes: RowBytes
@@ -64,11 +71,15 @@ class RecoveryWork:
 
 @dataclass(frozen=True)
 class Cache:
-    """The rows that a system keeps near: by which policy, how many over all tables, and which `others` can be chosen.
+    """The rows that a system caches.
 
-    `at_once` batches are fetched together, on their union. The rows of `window` batches must be held together; with 0,
-    rows that do not fit are used without being kept. `in_sets`: a row may only stand in one set of 32. `tables` are those
-    whose rows it keeps, where these are not all.
+    policy: the default cache policy.
+    rows: capacity in rows, over all tables.
+    others: the other policies that can be chosen.
+    at_once: batches that are fetched together, on their union.
+    window: batches whose rows must be held together; with 0, rows that do not fit are used without being kept.
+    in_sets: True if a row may only stand in one set of 32.
+    tables: tables whose rows are cached, None for all.
     """
 
     policy: str
@@ -82,18 +93,31 @@ class Cache:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
+    """One training system.
 
-    `recover` is its way back after a fault where `steps.recovery` does not have it by log and memory. `log_policy` is its
-    own; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other logs can. `places` says how many
-    bytes it keeps in which memory, over all GPUs and nodes, where that is not just the tables in `memory`. `caches` are the
-    rows that its caches in DRAM and in SCM hold, of a system that places tables over several memories, and `tiers` say what of
-    each table lies where. `hot` rows are those it treats as popular; `hbm_rows` of the most popular ones never leave HBM.
-    `shards` says what the parts are among which a plan divides its tables (`systems.parts.KINDS`), "" where all share all work
-    evenly. Systems of one `family` are shown beside each other, measured against its `baseline`. `replicates` says whether its
-    GPUs can all hold the most popular rows, `stashes` whether its tables can leave HBM while the dense layers train.
-    `confidence` says how well its inner workings are known: "source" or "headline only". `kernel` is where it looks the rows
-    of tables up, of a system whose tables can have kernels of their own; `groups` are then the tables of each kernel.
+    title, summary: texts for readers.
+    devices: devices that the system powers and pays for.
+    memory: where its tables live.
+    plan: makes the tasks of a batch.
+    log_policy: its own log policy.
+    family, baseline: systems shown together, and the one they are compared with.
+    relaxes: True if staleness and relaxed lookup can be chosen.
+    shards: the kind of its parts (`systems.parts.KINDS`), "" if all share all work evenly.
+    replicates: True if its GPUs can all hold the most popular rows.
+    stashes: True if its tables can leave HBM while the dense layers train.
+    cache: its row cache, None without one.
+    caches: rows in its caches in DRAM and in SCM, of a system that places tables over several memories.
+    tiers: each table's bytes and rows by memory, of such a system.
+    hot: number of rows that it treats as popular.
+    hbm_rows: number of most popular rows that never leave HBM.
+    kernel: where it looks rows up, if its tables can have kernels of their own.
+    groups: the tables of each kernel, of a system with kernels by table.
+    places: bytes in each memory, over all GPUs and nodes, if not just the tables in `memory`.
+    constants: sourced numbers of its own.
+    logs: other logs that can be chosen.
+    cites: sources.
+    confidence: how well its inner workings are known: "source" or "headline only".
+    recover: its recovery, if not the one that `steps.recovery` has by log and memory.
     """
 
     title: str
@@ -124,24 +148,25 @@ class System:
 
     @property
     def scales(self) -> bool:
-        """Whether it can use several GPUs: those that have a network between them can."""
+        """Whether the system can use several GPUs, which needs a network."""
         return "network" in self.devices
 
     def graph(self, settled: "Settled", t: Traffic) -> TaskGraph:
-        """Return its plan of a batch with the training loop that drives it."""
+        """Return the tasks of a batch with the training loop that drives it."""
         return TaskGraph(driven(settled.scenario, self.plan(settled, t)))
 
     def held(self, s: Scenario) -> Mapping[str, float]:
-        """Return the bytes that it keeps in which memory."""
+        """Return the bytes that the system keeps in each memory."""
         return self.places(s) if self.places else {self.memory: table_bytes(s)}
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The size chosen for a machine, and its problems.
+    """The sizes chosen for a machine, and its problems.
 
-    `knobs` are by dotted path; `gpu_bytes` is what the fullest GPU holds between batches; `problems` are sentences, none where
-    everything fits.
+    knobs: sizes by dotted path.
+    gpu_bytes: bytes of the fullest GPU between batches.
+    problems: sentences, none if everything fits.
     """
 
     knobs: Mapping[str, Any]
@@ -151,10 +176,13 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Settled:
-    """A scenario of chosen size, with all else that plans of its batches need.
+    """A scenario with chosen sizes, and all else that plans of its batches need.
 
-    `log_policy` is the one in force, `placement` says where tables lie, `medium` is the cache in the modules that hold them,
-    with no line where there is none.
+    scenario, system: the scenario and its system.
+    log_policy: the log policy in force.
+    placement: where tables lie.
+    medium: the cache of the modules that hold them, without lines if there is none.
+    sizes: chosen sizes and problems.
     """
 
     scenario: Scenario
@@ -166,48 +194,58 @@ class Settled:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Sentences that say what does not fit, none where everything does."""
+        """Sentences about everything that does not fit, none if everything does."""
         return self.sizes.problems
 
 
 def system_of(settled: Settled) -> System:
-    """Return the system, on which it depends most which knobs a stage reads."""
+    """Return the system of a settled scenario.
+
+    The system decides most of the knobs that a stage reads.
+    """
     return settled.system
 
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:
-    """Return the cache policy in force; raises BadKnob where the system cannot have the one asked for."""
-    asked, known = scenario.policy.cache_policy or cache.policy, (cache.policy, *cache.others)
-    if asked not in known:
+    """Return the cache policy in force; raises BadKnob for one that the system cannot have."""
+    policy_name, allowed = scenario.policy.cache_policy or cache.policy, (cache.policy, *cache.others)
+    if policy_name not in allowed:
         raise BadKnob(
-            f"policy.cache_policy={asked} is not possible: system={scenario.system} keeps rows by {' or '.join(known)}; "
+            f"policy.cache_policy={policy_name} is not possible: system={scenario.system} keeps rows by {' or '.join(allowed)}; "
             "set it to auto."
         )
-    return f"{asked} in sets" if cache.in_sets else asked
+    return f"{policy_name} in sets" if cache.in_sets else policy_name
 
 
 def cached_tables(scenario: Scenario, cache: Cache) -> tuple[int, ...] | None:
-    """Return the tables whose rows a cache keeps, by number; None for all."""
+    """Return the numbers of the tables whose rows a cache keeps; None for all."""
     return cache.tables(scenario) if cache.tables else None
 
 
 def medium_cache(scenario: Scenario, system: System) -> LineCache:
-    """Return the cache in the modules of a system whose tables lie there, with no line where there is none; settled."""
+    """Return the cache of the modules that hold the tables, without lines if there is none.
+
+    The scenario must be settled.
+    """
     return line_cache(scenario.machine) if system.memory == "pmem" else NO_CACHE
 
 
 def log_policy(scenario: Scenario, system: System) -> LogPolicy:
-    """Return the policies in force; raises BadKnob where the system cannot have the one asked for."""
-    policy, own = scenario.policy, system.log_policy
-    log = next((one for one in (own.log, *system.logs) if one == policy.log), own.log)
+    """Return the log policy in force; raises BadKnob for one that the system cannot have."""
+    policy, system_policy = scenario.policy, system.log_policy
+    log = next((log_kind for log_kind in (system_policy.log, *system.logs) if log_kind == policy.log), system_policy.log)
     if policy.log not in (None, log):
-        raise BadKnob(f"policy.log={policy.log} is not possible: system={scenario.system} {KEEPS[own.log]}; set policy.log=auto.")
-    bound = own.mlp_staleness_bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
-    relaxed = own.relaxed_lookup if policy.relaxed_lookup is None else policy.relaxed_lookup
-    if not system.relaxes and bound != own.mlp_staleness_bound:
+        raise BadKnob(
+            f"policy.log={policy.log} is not possible: system={scenario.system} {KEEPS[system_policy.log]}; set policy.log=auto."
+        )
+    bound = (
+        system_policy.mlp_staleness_bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
+    )
+    relaxed = system_policy.relaxed_lookup if policy.relaxed_lookup is None else policy.relaxed_lookup
+    if not system.relaxes and bound != system_policy.mlp_staleness_bound:
         raise BadKnob(
             f"policy.mlp_staleness_bound_batches={bound} is not possible: system={scenario.system} "
-            f"{'logs the MLP with every batch' if own.log else KEEPS['']}; set it to auto or 0, or choose system=cxl."
+            f"{'logs the MLP with every batch' if system_policy.log else KEEPS['']}; set it to auto or 0, or choose system=cxl."
         )
     if not system.relaxes and relaxed:
         raise BadKnob(
@@ -218,7 +256,10 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
 
 
 def chassis_of(system: System, machine: MachineKnobs) -> str:
-    """Return the chassis of a node: where none is chosen the smallest of two sockets with places for its GPUs."""
+    """Return the chassis of a node.
+
+    By default it is the smallest of two sockets with places for the node's GPUs.
+    """
     gpus = gpus_in_node(machine) if "gpu" in system.devices else 0
     return machine.chassis or next((name for name in BY_GPUS if gpus <= CHASSIS[name].gpus.value), BY_GPUS[-1])
 
@@ -229,64 +270,76 @@ def in_chassis(system: str, machine: MachineKnobs) -> MachineKnobs:
 
 
 def powered(system: str, machine: MachineKnobs) -> dict[str, Device]:
-    """Build the devices that a system powers, by name, alike ones folded; with `all_powered`, those of its whole family."""
+    """Return the devices that a system powers, by name, equal ones folded.
+
+    With `all_powered`, they are those of its whole family.
+    """
     housed = in_chassis(system, machine)
     return {name: built(housed, name) for name in named(system, machine)}
 
 
 def named(system: str, machine: MachineKnobs) -> tuple[str, ...]:
     """Return the names of the devices that a system powers."""
-    return _named(system, machine.all_powered, machine.near_data_compute, machine.energy_level != "device")
+    return _powered_names(system, machine.all_powered, machine.near_data_compute, machine.energy_level != "device")
 
 
 @cache
-def _named(system: str, all_powered: bool, near_data: bool, wall: bool) -> tuple[str, ...]:
-    chosen, wanted = load("systems", system), {"near-data": near_data, "wall": wall}
-    names = _bench(chosen) if all_powered else (*chosen.devices, *_around_host(chosen), "wall")
-    return tuple(name for name in names if wanted.get(name, True))
+def _powered_names(system: str, all_powered: bool, near_data: bool, wall: bool) -> tuple[str, ...]:
+    """Return the names of the devices of a system or, with `all_powered`, of its family."""
+    system_spec, optional_devices = load("systems", system), {"near-data": near_data, "wall": wall}
+    names = _bench(system_spec) if all_powered else (*system_spec.devices, *_around_host(system_spec), "wall")
+    return tuple(name for name in names if optional_devices.get(name, True))
 
 
 @remembered()
 def built(machine: MachineKnobs, name: str) -> Device:
-    """Build a device, alike ones folded; one whose part is owned already costs nothing."""
+    """Build a device, equal ones folded; a device whose part is owned already costs nothing."""
     kind: DeviceKind = load("devices", name)
     device = folded(kind.build(machine), kind.copies(machine))
     return replace(device, price=0.0) if is_owned(machine, name) else device
 
 
-def _around_host(chosen: System) -> tuple[str, ...]:
-    """Return what stands around a host whatever its system uses: its DRAM and its chassis."""
-    return tuple(name for name in ("dram", "chassis") if "host" in chosen.devices and name not in chosen.devices)
+def _around_host(system: System) -> tuple[str, ...]:
+    """Return the devices around every host: its DRAM and its chassis."""
+    return tuple(name for name in ("dram", "chassis") if "host" in system.devices and name not in system.devices)
 
 
-def _bench(chosen: System) -> tuple[str, ...]:
-    """Return the devices of a machine on which every system of one family can run; what stands apart is no part of it."""
-    family = (one for one in every("systems").values() if one.family == chosen.family)
-    used = {device for one in family for device in (*one.devices, *_around_host(one))}
+def _bench(system: System) -> tuple[str, ...]:
+    """Return the devices of a machine on which every system of one family can run.
+
+    Devices in hosts of their own (`apart`) are no part of it.
+    """
+    family = (relative for relative in every("systems").values() if relative.family == system.family)
+    family_devices = {device for relative in family for device in (*relative.devices, *_around_host(relative))}
     return tuple(
         name
         for name, kind in every("devices").items()
-        if name == "wall" or name in chosen.devices or (name in used and not kind.apart)
+        if name == "wall" or name in system.devices or (name in family_devices and not kind.apart)
     )
 
 
 def constants(scenario: Scenario) -> Mapping[str, Constant]:
-    """Return the constants in use by name, as `machine.assume` knows them, with the scenario's assumptions applied.
+    """Return the constants in use by name in `machine.assume`, with the assumptions applied.
 
-    What layers on a host take is in use where no GPU has them.
+    Those of layers on a host are in use if no GPU computes the layers.
     """
     return _constants(scenario.system, scenario.machine)
 
 
 @lru_cache(maxsize=1024)
 def _constants(system: str, machine: MachineKnobs) -> Mapping[str, Constant]:
-    used = ((name_of(name, one), one) for name, device in powered(system, machine).items() for one in device.constants)
-    return {name: one for name, one in used if name not in unread_constants(system)}
+    powered_constants = (
+        (name_of(name, constant), constant) for name, device in powered(system, machine).items() for constant in device.constants
+    )
+    return {name: constant for name, constant in powered_constants if name not in unread_constants(system)}
 
 
 @cache
 def unread_constants(system: str) -> frozenset[str]:
-    """Return the names of constants that no work of a system reads: those of layers on a host, where a GPU has them."""
+    """Return the names of constants that no work of a system reads.
+
+    They are those of layers on a host, if a GPU computes the layers.
+    """
     return (
         frozenset(f"host.{name.replace(' ', '-')}" for name in LAYERS)
         if "gpu" in load("systems", system).devices
@@ -295,5 +348,5 @@ def unread_constants(system: str) -> frozenset[str]:
 
 
 def readers(path: str) -> tuple[str, ...]:
-    """Return the devices that read a knob of the machine, given by dotted path."""
+    """Return the devices that read a knob of the machine, by its dotted path."""
     return tuple(name for name, kind in every("devices").items() if path in kind.knobs)

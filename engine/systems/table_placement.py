@@ -1,6 +1,6 @@
-"""The placement of tables over a system's parts, worked out once and handed down.
+"""The placement of tables over a system's parts, computed once and passed on.
 
-It has what the plan in force asks of each part, and what crosses between parts.
+It has the load of each part under the plan in force, and the traffic between parts.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from .exchange.crossing import NO_CROSSING, Crossing
 from .exchange.replicas import NO_REPLICAS, Replicas
 from .sharding import Parts, Pieces
 
-# How many times as much as the first table's each table's lookups and unique rows take, (2, T); None where all are alike.
+# Cost of each table's lookups and unique rows over the first table's, (2, T); None if all are alike.
 Weight = tuple[tuple[float, ...], tuple[float, ...]] | None
 
 
@@ -20,10 +20,14 @@ Weight = tuple[tuple[float, ...], tuple[float, ...]] | None
 class Balance:
     """A plan with each part's share of a batch, (P,).
 
-    Shares are of lookups, unique rows and indices, and of bytes of tables `held`; a range of a table's columns counts as that
-    share of a lookup, or of a row. Of a system that places tables over several memories, `far` (2, P) are unique rows outside
-    HBM, in DRAM and below it, and `kept` the bytes in each memory. `work` is what lookups and rows take, of
-    unlike rows by the `weight` of each table's lookups and rows, (2, T).
+    parts, pieces: the parts and the plan.
+    lookups, rows, indices: lookups, unique rows and indices; a range of a table's columns counts as that share of a lookup or
+        row.
+    held: bytes of tables.
+    far: unique rows outside HBM, in DRAM and below it, (2, P), of a system with several memories.
+    kept: bytes in each memory, of such a system.
+    work: cost of lookups and rows.
+    weight: cost of each table's lookups and rows, (2, T), of unlike rows.
     """
 
     parts: Parts
@@ -39,8 +43,10 @@ class Balance:
 
 
 class PartWork(NamedTuple):
-    """Lookups, unique rows and rows outside HBM of each part, (P,), (P,) and (2, P), each as many times as its table's rows take
-    the time of the first table's: the numbers themselves where all rows are alike.
+    """Lookups, unique rows and rows outside HBM of each part, by cost.
+
+    They are (P,), (P,) and (2, P). Each counts by its table's cost over the first table's: the numbers themselves if all rows
+    are alike.
     """
 
     lookups: Floats
@@ -49,9 +55,9 @@ class PartWork(NamedTuple):
 
 
 class Far(NamedTuple):
-    """Skews of unique rows outside HBM: over GPUs, over nodes, and over nodes of those `below` DRAM.
+    """Skews of unique rows outside HBM: over GPUs, over nodes, and `below` DRAM.
 
-    A skew is how many times the mean the part has that has most.
+    The last is over nodes. A skew is the largest part's amount over the mean.
     """
 
     gpu: float = 1.0
@@ -60,7 +66,7 @@ class Far(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Traffic of the links of groups, such as expanders: (times as much as without a plan, skew over links)."""
+    """Traffic of the links of groups, such as expanders: (ratio to no plan, skew over links)."""
 
     vectors: tuple[float, float] = (1.0, 1.0)
     indices: tuple[float, float] = (1.0, 1.0)
@@ -79,10 +85,12 @@ class Skews(NamedTuple):
 class TablePlacement:
     """The plan of tables in force and its effects on a batch.
 
-    `balance`: None where all parts have an even share. `skews`, `far`, `links`: how uneven parts, memories and links are.
-    `pooled`, `indices`: bytes that cross between parts, one way, if no row is replicated. `replicas`: the replicated rows.
-    `tables`: how many pieces of tables the part with most of them has.
-    Steps read all but `balance`: placements with the same effects share plans of batches.
+    balance: None if all parts have an even share.
+    skews, far, links: imbalance of parts, memories and links.
+    pooled, indices: bytes that cross between parts, one way, without replicated rows.
+    replicas: the replicated rows.
+    tables: pieces of tables on the part with most of them.
+    Steps read all fields but `balance`: placements with the same effects share plans of batches.
     """
 
     balance: Balance | None = None
@@ -96,15 +104,18 @@ class TablePlacement:
 
     @property
     def weight(self) -> Weight:
-        """How many times as much as the first table's each table's lookups and rows take, (2, T); None where all are alike."""
+        """Cost of each table's lookups and rows over the first table's, (2, T), or None.
+
+        None if all rows are alike.
+        """
         return self.balance.weight if self.balance else None
 
     @property
     def plan(self) -> tuple[int, Pieces] | None:
-        """How many parts there are, and the pieces of tables that each has."""
+        """The number of parts, and the pieces of tables on each."""
         return (self.balance.parts.number, self.balance.pieces) if self.balance else None
 
 
 def skew(amounts: Floats) -> float:
-    """Return how many times the mean the largest amount is."""
+    """Return the largest amount over the mean."""
     return float(amounts.max() / amounts.mean()) if amounts.any() else 1.0

@@ -1,4 +1,4 @@
-"""Traffic: the rows and bytes that the batches of a run ask of a machine; the systems' view of the workload."""
+"""Traffic: rows and bytes that the batches of a run demand of a machine."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -24,32 +24,32 @@ from .row_kinds import LEVELS, RowSizes, kind_bytes, row_bytes, row_kinds, row_s
 
 INDEX_BYTES = 8
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
-LENGTH_BYTES = 4  # of a bag, as TorchRec's KeyedJaggedTensor has them
+LENGTH_BYTES = 4  # bytes of a bag's length, as in TorchRec's KeyedJaggedTensor
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
-SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
+SCALED = 8  # additional bytes of an int8 vector: scale and offset, as in FBGEMM
 SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Amounts of one run; arrays have one value per batch, and so have `lookups` where batches differ.
+    """Amounts of one run; arrays have one value per batch, as have `lookups` if batches differ.
 
-    `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows that
-    the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
-    samples all of whose lookups meet hot rows, `popular_lookups`: share of lookups that these make; `evicted`: rows that the
-    cache sends home; `missed`: lookups of rows that it did not hold when the batch began; `refused`: rows among both misses and
-    evicted that the cache had no place for and that were used where they live; `again`: lookups that come back to a row for
-    which near-data logic had no place (`systems.steps.repeated`); `fetched`: lines that the cache of a medium lacks when the
-    batch begins; `returned`: changed lines that these push out; `refetched`: lines that the batch's own ones have pushed out
-    when they are logged or updated; `clean`: its lines that are not among those written last;
-    `lookup_skew` and `row_skew`: how many times the mean the part has that a plan gives most
-    lookups, and most unique rows (`systems.balance`); `levels` (N, 4): rows by where they are found outside HBM, of a system
-    with several memories (`systems.placement.levels`). Shares of lookups, and of pooled vectors, that meet nothing but rows
-    which every GPU holds are `replicated_lookups`, `replicated_vectors`; such unique rows, `replicated_rows`. Bytes: `sizes` of
-    rows, of pooled vectors one way, of uneven bags' lengths, of all MLP parameters with optimizer state, of their gradients, of
-    sorting a lookup. The GPU with most `tables` updates so many by themselves, or pieces of them;
-    of the `whole_tables` a share of the lookups is `stateful`, whose optimizer keeps state. `groups` are the parts of this
-    traffic that tables of each kernel have, of a system whose tables have kernels of their own.
+    rows, raw_share: unique rows; share of lookups whose row the batch before has written.
+    misses, evicted: rows that the system's cache fetches, and sends home.
+    missed, refused: lookups of rows absent when the batch began; misses without a place, used where they live.
+    cold: unique rows that the batch before has not touched.
+    popular, popular_lookups: share of samples with hot lookups only, and their share of lookups.
+    again: lookups that return to a row without a place in near-data logic (`systems.steps.repeated`).
+    fetched, returned: lines that a medium's cache lacks when the batch begins; changed lines that these evict.
+    refetched, clean: own lines evicted before their log or update; lines not among those written last.
+    lookup_skew, row_skew: lookups and unique rows of the fullest part over the mean (`systems.balance`).
+    levels: rows by memory outside HBM, (N, 4), of a system with several memories (`systems.placement.levels`).
+    replicated_lookups, replicated_vectors: shares that use only rows on every GPU. replicated_rows: such unique rows.
+    sizes: bytes of rows. pooled_bytes: pooled vectors, one way. length_bytes: lengths of uneven bags.
+    mlp_bytes, mlp_gradient_bytes: MLP parameters with optimizer state; their gradients.
+    sort_nbytes: bytes to sort a lookup. tables: tables or pieces that the fullest GPU updates one by one.
+    stateful, whole_tables: share of lookups in tables with optimizer state; number of tables.
+    groups: traffic of the tables of each kernel, of a system with kernels by table.
     """
 
     rows: Floats
@@ -101,17 +101,17 @@ class Traffic:
 
     @property
     def moved_bytes(self) -> RowBytes:
-        """Bytes of the rows that a cache, or a server, sends and gets back."""
+        """Bytes of the rows that a cache, or a server, sends and receives."""
         return self.sizes.moved.row
 
     @property
     def moved_nbytes(self) -> Any:
-        """Bytes of such a row in the mean."""
+        """Mean bytes of such a row."""
         return mean_bytes(self.sizes.moved.row)
 
     @property
     def wider(self) -> Any:
-        """Bytes that a looked-up vector has more in fp32, in which it is added up, than as it is read, in the mean."""
+        """Mean additional bytes of a looked-up vector in fp32, in which vectors are added up."""
         return mean_bytes(self.sizes.by_lookup.wider)
 
     @property
@@ -121,22 +121,22 @@ class Traffic:
 
     @property
     def spread_bytes(self) -> Amount:
-        """Bytes of a gradient for each lookup, before those of one row are summed."""
+        """Bytes of a gradient for each lookup, before gradients of one row are summed."""
         return self.lookups * mean_bytes(self.sizes.by_lookup.gradient)
 
     @property
     def state_bytes(self) -> Floats:
-        """Bytes of what an update needs of the batch's rows beyond what a lookup reads: the optimizer's state."""
+        """Bytes of the batch's rows that only an update needs: the optimizer's state."""
         return self.rows * float(mean_bytes(self.row_bytes) - mean_bytes(self.vector_bytes))
 
     @property
     def gpu_lookup_bytes(self) -> Amount:
-        """Bytes that a GPU moves to look up and pool: rows that it reads and pooled vectors that it writes."""
+        """Bytes that a GPU moves to look up and pool: rows read, pooled vectors written."""
         return self.lookup_bytes + self.pooled_bytes
 
     @property
     def gpu_spread_bytes(self) -> Amount:
-        """Bytes that a GPU moves to bring gradients to their rows: the gradients, and a sort of the lookups' indices."""
+        """Bytes that a GPU moves to spread gradients to rows: gradients, and a sort of indices."""
         return self.spread_bytes + self.sort_bytes
 
     @property
@@ -146,7 +146,7 @@ class Traffic:
 
     @property
     def hit_rate(self) -> float:
-        """Share of the lookups in tables with a cache whose row it held when their batch began."""
+        """Share of cached tables' lookups whose row the cache held when the batch began."""
         looked_up = next((part.lookups for name, part in self.groups if name == "uvm-cache"), self.lookups)
         return 1 - float(self.missed.mean()) / float(np.mean(looked_up))
 
@@ -177,19 +177,19 @@ SKEWS = ("lookup_skew", "row_skew")
 
 
 def traffic(s: Scenario, **amounts: Any) -> Traffic:
-    """Return the traffic of batches, of which `rows` and maybe more `amounts` are given, one value per batch each.
+    """Return the traffic of batches with `rows` and other given `amounts`, one value per batch each.
 
-    Others are zero, but for each row that misses one goes, and one lookup misses; popular samples have their share of lookups.
+    Defaults are zero, but evicted rows and missed lookups = missed rows, and popular samples have their share of lookups.
     """
     samples, rows = s.data.batch_size, amounts["rows"]
-    nothing: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
-    nothing |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(s.model, "pooling")))}
-    come = amounts.get("misses", nothing["misses"])
-    nothing |= {"popular_lookups": amounts.get("popular", nothing["popular"])}
+    defaults: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
+    defaults |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(s.model, "pooling")))}
+    come = amounts.get("misses", defaults["misses"])
+    defaults |= {"popular_lookups": amounts.get("popular", defaults["popular"])}
     tables = min(amounts.pop("tables", np.inf), tables_apart(s))
     sizes = amounts.pop("sizes", None) or row_sizes(s)
     return Traffic(
-        **{**nothing, "tables": tables, "evicted": come, "missed": come, **amounts},
+        **{**defaults, "tables": tables, "evicted": come, "missed": come, **amounts},
         length_bytes=float(samples * uneven_bags(s) * LENGTH_BYTES),
         sizes=sizes,
         pooled_bytes=pooled_bytes(s),
@@ -202,14 +202,14 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
 
 
 def sort_nbytes(s: Scenario) -> float:
-    """Return the bytes that a GPU moves to sort the id of a lookup, and more where its software makes ids unique apart."""
-    more = FRAMEWORKS[s.machine.framework].sparse_lookup
+    """Return the bytes that a GPU moves to sort a lookup's id, by its software."""
+    update_bytes = FRAMEWORKS[s.machine.framework].sparse_lookup
     share = stateful_lookups(s)
-    return SORT_PASSES * INDEX_BYTES + (share * assumed_value(s.machine, "host", more) if share else 0.0)
+    return SORT_PASSES * INDEX_BYTES + (share * assumed_value(s.machine, "host", update_bytes) if share else 0.0)
 
 
 def stateful_lookups(s: Scenario, tables: Flags | None = None) -> float:
-    """Return the share of lookups, maybe of some tables (T,), in those whose update needs the sum of a row's gradients."""
+    """Return the share of lookups, in all or these tables (T,), that need summed gradients."""
     states = table_states(s)
     if all(states) or not any(states):
         return float(bool(states[0]))
@@ -218,17 +218,17 @@ def stateful_lookups(s: Scenario, tables: Flags | None = None) -> float:
 
 
 def tables_apart(s: Scenario) -> float:
-    """Return the tables that software without a fused update updates one by one: all, but none under SGD."""
+    """Return the tables updated one by one by software without a fused update; none under SGD."""
     return float(sum(map(bool, table_states(s))))
 
 
 def keeps_state(s: Scenario) -> bool:
-    """Return whether the update of any row needs the sum of its gradients: SGD adds each as it comes."""
+    """Return whether any row's update needs the sum of its gradients, unlike SGD's."""
     return any(table_states(s))
 
 
 def table_states(s: Scenario) -> tuple[int, ...]:
-    """Return how many words each table's optimizer keeps beside a row of one element, (T,)."""
+    """Return the optimizer's words beside a row of one element, by table, (T,)."""
     return tuple(row_state(optimizer, 1) for optimizer in per_table(s.model, "optimizer"))
 
 
@@ -243,31 +243,32 @@ def elements(s: Scenario) -> int:
 
 
 def vector_count(s: Scenario) -> int:
-    """Return how many pooled vectors a sample has: one of each feature."""
+    """Return the pooled vectors of a sample: one of each feature."""
     return int(sum(per_table(s.model, "features")))
 
 
 def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return how many pooled vectors each table gives a sample, and how wide they are, (T,) each."""
+    """Return the pooled vectors of a sample and their widths, by table, (T,) each."""
     return per_table(s.model, "features"), per_table(s.model, "embedding_dim")
 
 
 def sent_bytes(s: Scenario) -> float:
-    """Return the bytes of a mean table's pooled vectors for all samples of a batch, in the precision in which they are sent."""
+    """Return the bytes of a mean table's pooled vectors for a batch, as they are sent."""
     return float(np.mean(vector_nbytes(s)))
 
 
 def vector_nbytes(s: Scenario) -> float | Floats:
-    """Return the bytes of a table's pooled vectors for a batch's samples as they are sent: a number, or each table's, (T,)."""
+    """Return the bytes of a table's, or each table's (T,), pooled vectors as they are sent."""
     model = s.model
     if isinstance(model.embedding_dim, tuple) or isinstance(model.features, tuple):
-        return np.array([vectors * _sent(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])
-    return model.features * _sent(s, model.embedding_dim)
+        return np.array([vectors * _sent_nbytes(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])
+    return model.features * _sent_nbytes(s, model.embedding_dim)
 
 
-def _sent(s: Scenario, dim: int) -> float:
-    element, vector = SENT[s.machine.exchange_precision]
-    return float(s.data.batch_size * (element * dim + vector))
+def _sent_nbytes(s: Scenario, dim: int) -> float:
+    """Return the bytes of a batch's vectors of `dim` elements, as they are sent."""
+    element_bytes, vector_overhead = SENT[s.machine.exchange_precision]
+    return float(s.data.batch_size * (element_bytes * dim + vector_overhead))
 
 
 def index_bytes(s: Scenario) -> float:
@@ -291,28 +292,28 @@ def table_nbytes(s: Scenario) -> Floats:
 
 
 def cached_rows(s: Scenario) -> float:
-    """Return how many rows a system with a cache keeps in it."""
+    """Return the rows that a system with a cache keeps in it."""
     return s.policy.cache_load_factor * num_rows(s)
 
 
 def hot_rows(s: Scenario) -> float:
-    """Return how many rows a system that splits hot from cold counts as hot."""
+    """Return the number of hot rows of a system that splits hot from cold."""
     return rows_within(s, s.policy.hot_rows_MiB * MiB)
 
 
 def hot_bytes(s: Scenario) -> float:
-    """Return the bytes of the rows that a system that splits hot from cold counts as hot."""
+    """Return the bytes of the hot rows of a system that splits hot from cold."""
     return hottest_bytes(s, hot_rows(s))
 
 
 def rows_within(s: Scenario, nbytes: float) -> float:
-    """Return how many of the most popular rows of all tables fit into so many bytes."""
+    """Return the number of most popular rows of all tables that fit into so many bytes."""
     if len(row_kinds(s)[0]) == 1:
         return float(min(num_rows(s), nbytes // row_bytes(s)))
-    if nbytes >= table_bytes(s):  # classes of rows add up to all but a few
+    if nbytes >= table_bytes(s):  # classes of rows sum up to slightly fewer
         return num_rows(s)
-    rows, filled = _by_popularity(s)
-    return float(np.floor(np.interp(nbytes, filled, rows)))
+    rows, cumulative_bytes = _by_popularity(s)
+    return float(np.floor(np.interp(nbytes, cumulative_bytes, rows)))
 
 
 def hottest_bytes(s: Scenario, rows: float) -> float:
@@ -324,7 +325,7 @@ def hottest_bytes(s: Scenario, rows: float) -> float:
 
 @remembered(most=16)
 def _by_popularity(s: Scenario) -> tuple[Floats, Floats]:
-    """Return rows from the most popular on and their bytes, summed up, of classes of rows that are as popular."""
+    """Return cumulative rows and bytes by falling popularity, by classes of equal popularity."""
     return popular_sums(s, kind_bytes(s, "row"))
 
 
@@ -334,7 +335,7 @@ def mlp_bytes(scenario: Scenario) -> float:
 
 
 def mlp_gradient_bytes(scenario: Scenario) -> float:
-    """Return the bytes of a gradient of all MLP parameters: of the parameters alone."""
+    """Return the bytes of a gradient of all MLP parameters."""
     top, cross = top_widths(scenario), cross_ranks(scenario.model)
     projections = sum(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
     dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
@@ -342,9 +343,9 @@ def mlp_gradient_bytes(scenario: Scenario) -> float:
 
 
 def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ...]:
-    """Return the layers that bring vectors to the width of dot products, of each width that differs from it.
+    """Return the layers that bring vectors to the width of dot products, by input width.
 
-    How many there are, for how many vectors a sample, from and to which width.
+    Each is (number of layers, vectors a sample, input width, output width).
     """
     layers, vectors = Counter[int](), Counter[int]()
     features, dims = _vectors(scenario)
@@ -356,15 +357,15 @@ def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ..
 
 def log_bytes(s: Scenario) -> float:
     """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
-    entry = [int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
+    entry_nbytes = [int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
     rows, pooling = (per_table(s.model, name) for name in ("num_embeddings", "pooling"))
-    batch = s.data.batch_size * sum(bags * nbytes for bags, nbytes in zip(pooling, entry, strict=True))
-    tables = sum(many * nbytes for many, nbytes in zip(rows, entry, strict=True))
+    batch = s.data.batch_size * sum(bags * nbytes for bags, nbytes in zip(pooling, entry_nbytes, strict=True))
+    tables = sum(row_count * nbytes for row_count, nbytes in zip(rows, entry_nbytes, strict=True))
     return EMBEDDING_LOGS * float(min(batch, tables)) + MLP_LOGS * mlp_bytes(s)
 
 
 def activation_bytes(s: Scenario) -> float:
-    """Return the bytes of GPU memory that come and go with a batch: gradients, and every layer's activations twice."""
+    """Return the bytes of GPU memory that a batch needs: gradients, and activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
     widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
     widths += sum(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
@@ -381,18 +382,19 @@ def top_widths(scenario: Scenario) -> tuple[int, ...]:
     return (inputs, *model.top_mlp)
 
 
-def part(amounts: Traffic, first: int, last: int) -> Traffic:
-    """Return the traffic of batches `first` to `last` - 1."""
-    return _each(amounts, lambda values: values[first:last])
+def part(amounts: Traffic, start: int, end: int) -> Traffic:
+    """Return the traffic of batches `start` to `end` - 1."""
+    return _map_batches(amounts, lambda values: values[start:end])
 
 
 def steady(amounts: Traffic, batches: int) -> Traffic:
     """Return `batches` batches of the expected amounts given as arrays of one value."""
-    return _each(amounts, lambda values: np.repeat(values, batches, axis=0))
+    return _map_batches(amounts, lambda values: np.repeat(values, batches, axis=0))
 
 
-def _each(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
-    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in BY_BATCH}
+def _map_batches(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
+    """Return the traffic with `change` applied to each array by batch."""
+    mapped: dict[str, Any] = {name: change(getattr(amounts, name)) for name in BY_BATCH}
     lookups = amounts.lookups if isinstance(amounts.lookups, float) else change(amounts.lookups)
-    groups = tuple((name, _each(part, change)) for name, part in amounts.groups)
-    return replace(amounts, lookups=lookups, groups=groups, **changed)
+    groups = tuple((name, _map_batches(part, change)) for name, part in amounts.groups)
+    return replace(amounts, lookups=lookups, groups=groups, **mapped)

@@ -20,7 +20,7 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
 from engine.systems import balance as balances
-from engine.systems.balance import _part_balance, _wanted
+from engine.systems.balance import _part_balance, _plan_request
 from engine.systems.exchange.crossing import vectors
 from engine.systems.parts import KINDS, table_units
 from engine.systems.plans.planner import greedy
@@ -269,16 +269,16 @@ def test_a_plan_is_left_out_early_only_if_it_is_not_the_cheapest(tables, gpus):
     own = {"model.num_tables": len(tables), "model.num_embeddings": rows, "model.pooling": bags, "machine.num_gpus": gpus}
     s = made_up(**own, **{"machine.gpus_per_node": 4})
     with pytest.MonkeyPatch.context() as patch:
-        early = made("planner", _wanted(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"])))
+        early = made("planner", _plan_request(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"])))
         patch.setattr(balances, "ROUNDED", np.inf)
-        assert made("planner", _wanted(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"]))) == early
+        assert made("planner", _plan_request(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"]))) == early
 
 
 def test_the_planner_is_no_worse_than_any_plan_of_whole_tables_or_of_the_hottest_tables_by_rows():
     """Of 16 columns, which cannot be cut: one table has nine tenths of the lookups, so that its rows must go over all parts."""
     hot = {"model.pooling": (90, 4, 3, 3), "model.embedding_dim": 16, "model.bottom_mlp": (13, 16), "data.popularity": "uniform"}
     s = made_up(**hot)
-    wanted = _wanted(s, ALL_HBM, Parts(3, 8), table_units(s, ALL_HBM, KINDS["gpus"]))
+    wanted = _plan_request(s, ALL_HBM, Parts(3, 8), table_units(s, ALL_HBM, KINDS["gpus"]))
     whole = [by_hand(";".join(map(str, parts)), 4, 3) for parts in product(range(3), repeat=4)]
     rows = [by_hand(";".join(map(str, ("0-2", *parts))), 4, 3) for parts in product((0, 1, 2, "0-2"), repeat=3)]
     best = min(wanted.slowest(plan, np.inf) for plan in whole + rows)
@@ -295,7 +295,7 @@ def test_what_columns_are_too_few_for_goes_by_rows_over_no_more_parts_than_neede
     gpus, same = max(int(part) for part in plan if part.isdecimal()) + 1, (40_000,) * len(bags)
     own = {"model.num_tables": len(bags), "model.pooling": bags, "model.num_embeddings": same, "machine.num_gpus": gpus}
     s = made_up(**own, **{"data.batch_size": 6000})
-    wanted = _wanted(s, ALL_HBM, Parts(gpus, 8), table_units(s, ALL_HBM, KINDS["gpus"]))
+    wanted = _plan_request(s, ALL_HBM, Parts(gpus, 8), table_units(s, ALL_HBM, KINDS["gpus"]))
     best = wanted.slowest(by_hand(plan, len(bags), gpus), np.inf)
     others = [made(name, wanted) for name in SHARDINGS if name not in ("planner", "interleaved")]
     assert best < 0.85 * min(wanted.slowest(other, np.inf) for other in others)

@@ -1,1 +1,1 @@
-"""Cache policies that replace rows one by one, each a kernel over the slots of a row index."""
+"""Cache policies that replace rows one by one, as kernels over a row index."""

@@ -1,4 +1,7 @@
-"""An exact LRU cache of rows, over the ids of all tables: each lookup in its turn, whatever batch it belongs to."""
+"""Exact LRU cache over the ids of all tables.
+
+Lookups are served one by one; batches make no difference.
+"""
 
 from ...core.arrays import Ints, Slots
 from ...core.jit import entry
@@ -10,12 +13,15 @@ NEWEST, OLDEST = range(index.OWN_STATE, index.OWN_STATE + 2)
 
 
 def no_rows(rows: int) -> Held:
-    """Return an empty cache of so many rows; zero or less holds nothing."""
+    """Return an empty cache of `rows` rows; a cache of zero or fewer rows holds none."""
     return index.empty(max(0, rows), 2, (NONE, NONE))
 
 
 def served(cache: Held, ids: Ints, counts: Ints) -> Held:
-    """Look a batch's ids up in order and keep each; return the cache, grown where it had to. Unique rows are not counted."""
+    """Look up a batch's ids in order and keep each row; return the cache.
+
+    The cache grows if needed. Unique rows are not counted.
+    """
     if not cache.state[index.CAPACITY]:
         counts[[index.MISSED_LOOKUPS, index.MISSES, index.EVICTED]] = len(ids)
         return cache
@@ -27,8 +33,8 @@ def served(cache: Held, ids: Ints, counts: Ints) -> Held:
 @entry
 def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
     state[index.TURN] += 1
-    turn, before, newest, oldest = state[index.TURN], state[index.FILLED], state[NEWEST], state[OLDEST]
-    misses, late = 0, 0  # late: lookups of rows that came in with this batch
+    turn, filled_before, newest, oldest = state[index.TURN], state[index.FILLED], state[NEWEST], state[OLDEST]
+    misses, same_batch_hits = 0, 0  # hits on rows that came in with this batch
     for row in ids:
         slot = index.find(cell, bucket, row)
         if slot == NONE:
@@ -46,7 +52,7 @@ def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> N
             cell[slot, index.ROW], cell[slot, index.USED] = row, turn
             index.hang(cell, bucket, slot)
         else:
-            late += cell[slot, index.USED] == turn
+            same_batch_hits += cell[slot, index.USED] == turn
             if slot == newest:
                 continue
             newer, older = cell[slot, NEWER], cell[slot, OLDER]
@@ -62,5 +68,5 @@ def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> N
             cell[newest, NEWER] = slot
         newest = slot
     state[NEWEST], state[OLDEST] = newest, oldest
-    counts[index.MISSES], counts[index.MISSED_LOOKUPS] = misses, misses + late
-    counts[index.EVICTED] = misses - (state[index.FILLED] - before)
+    counts[index.MISSES], counts[index.MISSED_LOOKUPS] = misses, misses + same_batch_hits
+    counts[index.EVICTED] = misses - (state[index.FILLED] - filled_before)

@@ -1,7 +1,7 @@
-"""Set-associative: a hash sends each row to one set of 32 ways, and LRU rules inside the set.
+"""Set-associative cache: a hash sends each row to a set of 32 ways, with LRU inside.
 
-Rows come in while the batch before trains, whose rows are locked until it has. A missing row that finds its set full of rows of
-these two batches is refused: a conflict, served from the row's home (FBGEMM's LRU cache under a prefetch pipeline).
+Rows come in while the batch before trains, whose rows are locked until it has finished. A missing row that finds its set full of
+rows of these two batches is refused: a conflict, served from the row's home (FBGEMM's LRU cache under a prefetch pipeline).
 """
 
 from typing import Any, NamedTuple
@@ -18,14 +18,18 @@ EMPTY = 0
 
 
 def shape(rows: int, ways: int = WAYS) -> tuple[int, int]:
-    """Return how many whole sets the rows make, at least one, and the ways of each."""
+    """Return the number of whole sets, at least one, and the ways of each."""
     return max(1, rows // ways), max(1, min(ways, rows))
 
 
 class Sets(NamedTuple):
-    """Row + 1 of each way (EMPTY at first) and when it was last used: memory that is not used is not taken.
+    """State of a set-associative cache.
 
-    clock: the time; batch: the number of the last batch; began: when it and the one before it began.
+    held: row + 1 of each way, EMPTY at first: memory that is not used is not taken.
+    used: clock of the last use of each way.
+    clock: uses so far.
+    batch: number of the last batch.
+    began: clock when the last batch and the one before it began.
     """
 
     held: Ints
@@ -37,18 +41,18 @@ class Sets(NamedTuple):
 
 def no_rows(rows: int, ways: int = WAYS) -> Sets:
     """Return an empty cache."""
-    held = np.zeros(shape(rows, ways), dtype=np.int64)
-    return Sets(held, np.zeros_like(held))
+    way_rows = np.zeros(shape(rows, ways), dtype=np.int64)
+    return Sets(way_rows, np.zeros_like(way_rows))
 
 
 def served(cache: Sets, batch: int, ids: Ints, counts: Ints) -> Sets:
-    """Serve a batch, or more rows of it, set its counts and return the cache.
+    """Serve a batch, or more of its rows, set its counts and return the cache.
 
-    What was used since the batch before it began may not go.
+    Rows used since the batch before began may not be evicted.
     """
-    missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE)
+    missing_rows, row_set = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE)
     began = cache.began if batch == cache.batch else (cache.clock, cache.began[0])
-    clock = _serve(cache.held, cache.used, cache.clock, began[1], batch, ids, counts, missing, seen)
+    clock = _serve(cache.held, cache.used, cache.clock, began[1], batch, ids, counts, missing_rows, row_set)
     return cache._replace(clock=clock, batch=batch, began=began)
 
 
@@ -59,53 +63,62 @@ def set_of(row: int, sets: int) -> Any:
 
 
 @entry
-def first_of(batch: int, missing: int) -> Any:
-    """Return which of so many missing rows of a batch comes first."""
-    return fold(mix(np.uint64(batch) ^ GOLDEN), max(missing, 1))
+def first_of(batch: int, num_missing: int) -> Any:
+    """Return the index of the missing row of a batch that is served first."""
+    return fold(mix(np.uint64(batch) ^ GOLDEN), max(num_missing, 1))
 
 
 @inner
-def _way(row: int, held: Ints) -> Any:
-    for way in range(len(held)):
-        if held[way] == row + 1:
+def _way(row: int, set_rows: Ints) -> Any:
+    """Return the way of a set that holds `row`, or NONE."""
+    for way in range(len(set_rows)):
+        if set_rows[way] == row + 1:
             return way
     return NONE
 
 
 @entry
 def _serve(
-    held: Ints, used: Ints, clock: int, locked: int, batch: int, ids: Ints, counts: Ints, missing: Ints, seen: Ints
+    way_rows: Ints,
+    last_uses: Ints,
+    clock: int,
+    locked: int,
+    batch: int,
+    ids: Ints,
+    counts: Ints,
+    missing_rows: Ints,
+    row_set: Ints,
 ) -> Any:
-    """Serve rows; those used after the time `locked` stay.
+    """Serve rows and return the new clock; rows used after the clock `locked` stay.
 
     Each batch begins with another of its missing rows, so that no table is always the first (FBGEMM goes by row number).
     """
     waiting = 0
     for row in ids:
-        own = set_of(row, len(held))
-        way = _way(row, held[own])
-        new = is_new(row, seen)
-        counts[UNIQUE] += new
+        set_index = set_of(row, len(way_rows))
+        way = _way(row, way_rows[set_index])
+        first_lookup = is_new(row, row_set)
+        counts[UNIQUE] += first_lookup
         counts[MISSED_LOOKUPS] += way == NONE
-        if new and way == NONE:
-            missing[waiting] = row
+        if first_lookup and way == NONE:
+            missing_rows[waiting] = row
             waiting += 1
-        elif new:
+        elif first_lookup:
             clock += 1
-            used[own, way] = clock
+            last_uses[set_index, way] = clock
     counts[MISSES] = waiting
-    first = first_of(batch, waiting)
+    start = first_of(batch, waiting)
     for number in range(waiting):
-        row = missing[(first + number) % waiting]
-        own = set_of(row, len(held))
-        way, oldest = 0, used[own, 0]
-        for other in range(1, used.shape[1]):
-            if used[own, other] < oldest:
-                way, oldest = other, used[own, other]
-        if used[own, way] <= locked:
-            counts[EVICTED] += held[own, way] != EMPTY
+        row = missing_rows[(start + number) % waiting]
+        set_index = set_of(row, len(way_rows))
+        way, oldest = 0, last_uses[set_index, 0]
+        for candidate in range(1, last_uses.shape[1]):
+            if last_uses[set_index, candidate] < oldest:
+                way, oldest = candidate, last_uses[set_index, candidate]
+        if last_uses[set_index, way] <= locked:
+            counts[EVICTED] += way_rows[set_index, way] != EMPTY
             clock += 1
-            held[own, way], used[own, way] = row + 1, clock
+            way_rows[set_index, way], last_uses[set_index, way] = row + 1, clock
         else:
             counts[EVICTED] += 1  # a conflict goes home at once
             counts[REFUSED] += 1

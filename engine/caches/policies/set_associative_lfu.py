@@ -1,7 +1,7 @@
-"""Set-associative by count: in its set of 32 ways a row takes the place of the least used one, unless it was used less itself.
+"""Set-associative cache by count: a row replaces the least used row of its set.
 
-Each row of the tables has a count of all its lookups, held or not, that never ages: a row is refused until it has earned
-its place. Refused rows are used where they live (FBGEMM's LFU cache).
+A set has 32 ways. A row used less than that one is refused. Each row of the tables has a count of all its lookups, held or not,
+that never ages: a row is refused until its count is high enough. Refused rows are used where they live (FBGEMM's LFU cache).
 """
 
 from typing import Any, NamedTuple
@@ -16,11 +16,14 @@ from ..row_index import NONE, Held
 from .set_associative import set_of, shape
 
 COUNT, WAY = index.OWN, index.OWN + 1
-EVERY = 2**62  # rows whose counts are kept: all
+EVERY = 2**62  # more rows than any table has: all rows have a count
 
 
 class Counted(NamedTuple):
-    """The slot in `known` of each way of each set, NONE if empty; `known` has each row's COUNT and the WAY it is held in."""
+    """State of the cache: the slot in `known` of each way of each set.
+
+    A slot is NONE if the way is empty. `known` has each row's COUNT and the WAY that holds the row.
+    """
 
     ways: Ints
     known: Held
@@ -32,18 +35,21 @@ def no_rows(rows: int, ways: int = WAYS) -> Counted:
 
 
 def served(cache: Counted, ids: Ints, counts: Ints) -> Counted:
-    """Serve one batch, set its counts, and return the cache, grown where it had to."""
+    """Serve one batch, set its counts and return the cache, grown if needed."""
     cache = cache._replace(known=index.with_room(cache.known, len(ids)))
-    missing = np.empty(len(ids), dtype=np.int64)
-    waiting = missing[: _count(*cache.known, ids, counts, missing)]
+    missing_slots = np.empty(len(ids), dtype=np.int64)
+    waiting = missing_slots[: _count(*cache.known, ids, counts, missing_slots)]
     most_used = waiting[np.argsort(-cache.known.cell[waiting, COUNT], kind="stable")]
     _take_in(cache.ways, cache.known.cell, most_used, np.zeros(cache.ways.shape, dtype=np.bool_), counts)
     return cache
 
 
 @entry
-def _count(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints, missing: Ints) -> Any:
-    """Count a batch's lookups; return how many slots of rows in no way were written into `missing`."""
+def _count(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints, missing_slots: Ints) -> Any:
+    """Count a batch's lookups; return how many of its rows are in no way.
+
+    Their slots are written into `missing_slots`.
+    """
     state[index.TURN] += 1
     waiting = 0
     for row in ids:
@@ -59,35 +65,38 @@ def _count(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints, miss
             cell[slot, index.USED] = state[index.TURN]
             counts[index.UNIQUE] += 1
             if cell[slot, WAY] == NONE:
-                missing[waiting] = slot
+                missing_slots[waiting] = slot
                 waiting += 1
     counts[index.MISSES] = waiting
     return waiting
 
 
 @entry
-def _take_in(ways: Ints, cell: Ints, missing: Ints, came: Flags, counts: Ints) -> None:
-    """Let missing rows have the ways of rows that were used less; `came` marks the ways that they have."""
-    for slot in missing:
-        own = set_of(cell[slot, index.ROW], len(ways))
-        way = _least_used(ways[own], came[own], cell)
-        if way == NONE or (ways[own, way] != NONE and cell[ways[own, way], COUNT] > cell[slot, COUNT]):
+def _take_in(ways: Ints, cell: Ints, missing_slots: Ints, newly_filled: Flags, counts: Ints) -> None:
+    """Let missing rows replace rows that were used less; `newly_filled` marks the ways that they take."""
+    for slot in missing_slots:
+        set_index = set_of(cell[slot, index.ROW], len(ways))
+        way = _least_used(ways[set_index], newly_filled[set_index], cell)
+        if way == NONE or (ways[set_index, way] != NONE and cell[ways[set_index, way], COUNT] > cell[slot, COUNT]):
             counts[index.REFUSED] += 1
             counts[index.EVICTED] += 1
             continue
-        if ways[own, way] != NONE:
-            cell[ways[own, way], WAY] = NONE
+        if ways[set_index, way] != NONE:
+            cell[ways[set_index, way], WAY] = NONE
             counts[index.EVICTED] += 1
-        ways[own, way], cell[slot, WAY], came[own, way] = slot, way, True
+        ways[set_index, way], cell[slot, WAY], newly_filled[set_index, way] = slot, way, True
 
 
 @inner
-def _least_used(ways: Ints, came: Flags, cell: Ints) -> Any:
-    """Return the way of the least used row, the first empty one if there is any, none of those just filled."""
-    least, found = np.int64(EVERY), NONE
+def _least_used(ways: Ints, newly_filled: Flags, cell: Ints) -> Any:
+    """Return the first empty way, else the way of the least used row.
+
+    Ways in `newly_filled` are skipped.
+    """
+    least_count, victim = np.int64(EVERY), NONE
     for way in range(len(ways)):
         if ways[way] == NONE:
             return way
-        if not came[way] and cell[ways[way], COUNT] < least:
-            least, found = cell[ways[way], COUNT], way
-    return found
+        if not newly_filled[way] and cell[ways[way], COUNT] < least_count:
+            least_count, victim = cell[ways[way], COUNT], way
+    return victim

@@ -1,1 +1,1 @@
-"""The devices, a file each: where a part's GB/s, W and USD become seconds, joules and dollars of a task's work."""
+"""The devices, a file each: seconds, joules and dollars of work by a part's constants."""

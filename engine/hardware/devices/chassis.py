@@ -1,4 +1,7 @@
-"""The chassis of a node: board, GPU switches, cards and boot drives that draw power whatever is trained, and its free places."""
+"""The chassis of a node: its constant power, and its free places for parts.
+
+Board, GPU switches, cards and boot drives draw the same power for any training.
+"""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,21 +15,27 @@ from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
 from ..device import Device, DeviceKind, amount_price, assumed, fields_of, gpus_in_node, name_of, nodes
 
-USUAL = "two-socket"  # where no size was chosen yet
+USUAL = "two-socket"  # while no size is chosen
 MOST_PLACES = 8  # GPUs of the largest chassis
-LOADS = (0.1, 0.2, 0.5, 1.0)  # of the supplies' rating
+LOADS = (0.1, 0.2, 0.5, 1.0)  # as shares of the supplies' rating
 
 
 @dataclass(frozen=True)
 class Chassis:
     """One chassis without CPUs, DIMMs and GPUs.
 
-    board, switches: W of board and management, and of the switches between GPUs, with fans apart.
-    cards, card, drives: network cards, W of one, W of the boot drives.
-    fans: the fans' share of what a node draws with air cooling.
-    tenth, fifth, half, whole: efficiency of the supplies at 10, 20, 50 and 100 % of their `rating` in W.
-    sockets, slots, gpus, lanes, bays, expanders: free places for CPUs, DIMMs, GPUs, PCIe lanes beside those of GPUs and cards,
-        drives, and CXL cards.
+    board: power of board and management, without fans [W].
+    switches: power of the switches between GPUs, without fans [W].
+    cards: number of network cards.
+    card: power of a network card [W].
+    drives: power of the boot drives [W].
+    fans: share of the node's power that fans draw with air cooling.
+    tenth, fifth, half, whole: efficiency of the supplies at 10, 20, 50 and 100 % of their rating.
+    rating: rated power of the supplies [W].
+    sockets, slots, gpus: places for CPUs, DIMMs and GPUs.
+    lanes: free PCIe lanes beside those of GPUs and network cards.
+    bays, expanders: places for drives and for CXL cards.
+    price: USD, None if unpublished.
     """
 
     board: Constant = quantity("board power", "W", zero=True)
@@ -55,60 +64,71 @@ CHASSIS = Catalogue("chassis", Chassis, lists={GPU_FORMS: PLACED})
 
 
 def chassis(machine: MachineKnobs) -> Chassis:
-    """Return the chassis of a node, with the machine's assumptions; raises BadKnob for one that leaves the node no power."""
-    own = assumed(machine, "chassis", CHASSIS[machine.chassis or USUAL])
-    if machine.cooling == "air" and own.fans.value >= 1:
-        raise BadKnob(f"chassis.fan-share={own.fans.value:g} of the node leaves it no power; write less than 1.")
-    if not own.rating.value:
+    """Return the chassis of a node with the machine's assumptions.
+
+    Raises BadKnob for a chassis that leaves the node no power.
+    """
+    part = assumed(machine, "chassis", CHASSIS[machine.chassis or USUAL])
+    if machine.cooling == "air" and part.fans.value >= 1:
+        raise BadKnob(f"chassis.fan-share={part.fans.value:g} of the node leaves it no power; write less than 1.")
+    if not part.rating.value:
         raise BadKnob("chassis.supply-rating=0 W feeds nothing; write more than 0.")
-    if over := next((one for one in _efficiencies(own) if one.value > 1), None):
-        raise BadKnob(f"{name_of('chassis', over)}={over.value:g} of input is more than supplies take in; write 1 or less.")
-    return own
+    if excessive := next((constant for constant in _efficiencies(part) if constant.value > 1), None):
+        raise BadKnob(
+            f"{name_of('chassis', excessive)}={excessive.value:g} of input is more than supplies take in; write 1 or less."
+        )
+    return part
 
 
-def _efficiencies(own: Chassis) -> tuple[Constant, ...]:
-    return own.tenth, own.fifth, own.half, own.whole
+def _efficiencies(part: Chassis) -> tuple[Constant, ...]:
+    """Return the efficiencies of the supplies at `LOADS`."""
+    return part.tenth, part.fifth, part.half, part.whole
 
 
 def fan_share(machine: MachineKnobs) -> float:
-    """Return the share of a node's power that its fans draw; 0 where a liquid cools it."""
+    """Return the share of a node's power that its fans draw; 0 with liquid cooling."""
     return chassis(machine).fans.value if machine.cooling == "air" else 0.0
 
 
 def efficiency(machine: MachineKnobs, watts: float) -> float:
-    """Return the share of its input that a node's supplies give on at so many W; between its points it is linear."""
-    own = chassis(machine)
-    load = min(max(watts / own.rating.value, LOADS[0]), LOADS[-1])
-    points = zip(LOADS, (one.value for one in _efficiencies(own)), strict=True)
-    (low, before), (high, after) = next((one, two) for one, two in pairwise(points) if load <= two[0])
-    return before + (after - before) * (load - low) / (high - low)
+    """Return the efficiency of a node's supplies at so many W, linear between its points."""
+    part = chassis(machine)
+    load = min(max(watts / part.rating.value, LOADS[0]), LOADS[-1])
+    points = zip(LOADS, (constant.value for constant in _efficiencies(part)), strict=True)
+    (low, lower), (high, upper) = next(
+        (segment_start, segment_end) for segment_start, segment_end in pairwise(points) if load <= segment_end[0]
+    )
+    return lower + (upper - lower) * (load - low) / (high - low)
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the chassis of one node; it does no work."""
-    own = chassis(machine)
+    """Build the chassis of one node; a chassis does no work."""
+    part = chassis(machine)
     return Device(
         name="chassis",
         title=f"Chassis, {machine.chassis or USUAL}",
         seconds={},
-        idle_watts=own.board.value + own.switches.value + own.cards.value * own.card.value + own.drives.value,
-        price=amount_price(own.price),
-        constants=fields_of(own),
+        idle_watts=part.board.value + part.switches.value + part.cards.value * part.card.value + part.drives.value,
+        price=amount_price(part.price),
+        constants=fields_of(part),
     )
 
 
 def places(machine: MachineKnobs) -> int:
-    """Return for how many GPUs the chassis of a node has places."""
+    """Return the number of GPU places in the chassis of a node."""
     return round(chassis(machine).gpus.value)
 
 
 def forms(name: str) -> tuple[str, ...]:
-    """Return the forms of GPU that the places of a chassis take: any, where its file does not say it."""
+    """Return the GPU forms that fit a chassis: all, if its file names none."""
     return catalog.listed("chassis", name, GPU_FORMS) or PLACED
 
 
 def chassis_in_node(machine: MachineKnobs) -> int:
-    """Return how many chassis a node takes: more than one where it has more GPUs than the largest has places."""
+    """Return the number of chassis of a node.
+
+    A node has more than one if it has more GPUs than the largest chassis has places.
+    """
     room = places(machine)
     return ceil(gpus_in_node(machine) / room) if room >= MOST_PLACES else 1
 
@@ -116,7 +136,7 @@ def chassis_in_node(machine: MachineKnobs) -> int:
 DEVICE = DeviceKind(
     "Chassis",
     build,
-    lambda: {name: fields_of(one) for name, one in CHASSIS.items()},
+    lambda: {name: fields_of(part) for name, part in CHASSIS.items()},
     reads=("chassis", "prices"),
     copies=lambda machine: nodes(machine) * chassis_in_node(machine),
     kinds=("chassis",),

@@ -1,4 +1,4 @@
-"""The CXL link between accelerator and memory: hardware moves lines, no software takes part."""
+"""The CXL link between accelerator and memory: hardware moves lines, without software."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ CARDS = 8, 16  # lanes of memory cards
 
 @dataclass(frozen=True)
 class Link:
-    """What the knobs leave open of a CXL link."""
+    """Constants of a CXL link that no knob sets."""
 
     lane: Constant = quantity("raw lane rate", "GB/s")
     efficiency: Constant = quantity("flit efficiency", "of raw")
@@ -49,7 +49,7 @@ LINKS = Catalogue("cxl-link", Link)
 
 
 def _link(generation: int) -> Link:
-    """Return the link of a generation; raises BadKnob for one that a module says and no link has."""
+    """Return the link of a generation; raises BadKnob if no link has it."""
     name = f"generation-{generation}"
     if name not in LINKS:
         raise BadKnob(
@@ -59,7 +59,7 @@ def _link(generation: int) -> Link:
 
 
 def generations() -> list[str]:
-    """Return the known generations of links, in words."""
+    """Return the known generations of links, as text."""
     return sorted((name.rpartition("-")[2] for name in LINKS), key=int)
 
 
@@ -76,19 +76,23 @@ def lanes_rate(machine: MachineKnobs, generation: int, lanes: int) -> float:
 
 
 def products(machine: MachineKnobs) -> Iterator[tuple[str, float, float]]:
-    """Yield the links that cards have, as "×8 Gen4", with their bytes per second, one direction: raw, and of payload."""
+    """Yield the links of cards: name, raw and payload bytes per second, one direction.
+
+    A name is as in "×8 Gen4".
+    """
     for generation in map(int, generations()):
         yield from ((f"×{lanes} Gen{generation}", *_rates(machine, generation, lanes)) for lanes in CARDS)
 
 
 def _rates(machine: MachineKnobs, generation: int, lanes: int) -> tuple[float, float]:
+    """Return the raw and the payload bytes per second of so many lanes, one direction."""
     link = _link(generation)
-    lane, efficiency = (assumed_value(machine, "cxl", one) for one in (link.lane, link.efficiency))
+    lane, efficiency = (assumed_value(machine, "cxl", constant) for constant in (link.lane, link.efficiency))
     return lanes * lane * GB, lanes * lane * efficiency * GB
 
 
 def link_latency(machine: MachineKnobs) -> float:
-    """Return the nanoseconds of one access through the link, unloaded, without the memory's own."""
+    """Return the nanoseconds of one unloaded access through the link, without the memory's own."""
     return LATENCY_NS if machine.cxl_latency_ns is None else machine.cxl_latency_ns
 
 
@@ -98,9 +102,15 @@ def joint_rate(machine: MachineKnobs) -> float:
 
 
 class LinkRates(NamedTuple):
-    """Numbers of all links: seconds a line on one of them, tags of one, ns on the way, pJ a bit.
+    """Numbers of all links.
 
-    `answer` are the ns until a memory behind a link answers, `curves` how that rises under load.
+    links: number of links.
+    service: seconds of a line on one link.
+    tags: lines in flight on one link.
+    curves: by memory behind the link, how its answer rises under load.
+    answer: by memory, unloaded time until it answers [ns].
+    way: time on switches and retimers [ns].
+    bit: energy [pJ/bit].
     """
 
     links: float
@@ -113,7 +123,7 @@ class LinkRates(NamedTuple):
 
 
 def move_seconds(links: LinkRates, work: Move) -> Any:
-    """Return the seconds of lines over one link, of which its tags let only so many wait for their answer."""
+    """Return the seconds of lines over one link, whose tags limit the lines in flight."""
     lines, idle = work.nbytes / LINE / links.links, np.maximum(links.answer[work.out_of], 1e-3)
     answer = loaded(idle, links.service / NS, lines, links.tags, links.curves[work.out_of]) + links.way
     return access_seconds(lines, links.service, answer * NS, links.tags)
@@ -124,17 +134,20 @@ JOULES: Mapping[type, Cost] = {Move: lambda links, work: over_link(work.nbytes, 
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
+    """Build the links of all expanders as one device.
+
+    The two directions are separate lanes, and all links lie behind one switch.
+    """
     link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), expanders(machine)
     rate = joint_rate(machine)
-    behind = {"": 0.0, "pmem": pmem_latency(machine), "expander-dram": expander_latency(machine)}
-    measured = latency_points("expander", machine.expander) if machine.expander else None  # of a card: link and memory together
+    memory_latencies = {"": 0.0, "pmem": pmem_latency(machine), "expander-dram": expander_latency(machine)}
+    card_curve = latency_points("expander", machine.expander) if machine.expander else None  # a card is measured with its link
     rates = LinkRates(
         links=float(count),
         service=LINE * count / rate,
         tags=float(link.tags.value),
-        curves={memory: load_curve(link, measured if memory == "expander-dram" else None) for memory in behind},
-        answer={memory: link_latency(machine) + latency for memory, latency in behind.items()},
+        curves={memory: load_curve(link, card_curve if memory == "expander-dram" else None) for memory in memory_latencies},
+        answer={memory: link_latency(machine) + latency for memory, latency in memory_latencies.items()},
         way=machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value,
         bit=link.phy.value,
     )

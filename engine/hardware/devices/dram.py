@@ -1,4 +1,4 @@
-"""DRAM of a host: like DIMMs in all its channels."""
+"""DRAM of a host: equal DIMMs in all its channels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Memory:
 
 
 MEMORY = Catalogue("dram", Memory, curve=True)
-HOST_MEMORY = Catalogue("dram", Memory, of=("host",), curve=True)  # by the host that names it
+HOST_MEMORY = Catalogue("dram", Memory, of=("host",), curve=True)  # by the host whose file names the grade
 DIMMS_GiB = (16, 32, 64, 96, 128, 256)
 
 
@@ -54,7 +54,16 @@ def grade_name(machine: MachineKnobs) -> str:
 
 
 class DramRates(NamedTuple):
-    """Numbers of a node's channels: bytes a second of all, seconds a line at one, ns of an idle access, pJ a bit."""
+    """Numbers of a node's channels.
+
+    channels: number of channels.
+    rate: rate of all channels [B/s].
+    service: seconds of a line at one channel.
+    latency: latency of an idle access [ns].
+    curve: how the latency rises with load.
+    requesters: accesses in flight of each requester.
+    bit: energy [pJ/bit].
+    """
 
     channels: float
     rate: float
@@ -66,14 +75,18 @@ class DramRates(NamedTuple):
 
 
 def _line_bytes(work: Any) -> Any:
+    """Return the bytes of the work's rows in whole lines."""
     return work.rows * LINE * over_rows(work.row_bytes, lambda size: np.ceil(size / LINE))
 
 
 def _random(memory: DramRates, work: Any, times: int) -> Any:
-    """Return the seconds of lines at one channel, each passed so many times: its rate, if enough of them are in flight."""
-    accesses, most = _line_bytes(work) / LINE / memory.channels, most_accesses(memory.requesters[work.by], 1)
-    latency = loaded(memory.latency, times * memory.service / NS, accesses, most, memory.curve) * NS
-    return access_seconds(accesses, times * memory.service, latency, most)
+    """Return the seconds of lines at one channel, each passed `times` times.
+
+    The channel's rate holds if enough lines are in flight.
+    """
+    accesses, max_accesses = _line_bytes(work) / LINE / memory.channels, most_accesses(memory.requesters[work.by], 1)
+    latency = loaded(memory.latency, times * memory.service / NS, accesses, max_accesses, memory.curve) * NS
+    return access_seconds(accesses, times * memory.service, latency, max_accesses)
 
 
 def _joules(memory: DramRates, nbytes: Any) -> Any:
@@ -92,15 +105,15 @@ JOULES: Mapping[type, Cost] = {
 }
 
 
-def rates_of(machine: MachineKnobs, memory: Memory, channels: int, measured: LatencyPoints | None) -> DramRates:
-    """Return the numbers of so many channels of a grade, whose latency under load may be `measured`."""
+def rates_of(machine: MachineKnobs, memory: Memory, channels: int, latency_points: LatencyPoints | None) -> DramRates:
+    """Return the numbers of so many channels of a grade; `latency_points`: measured latency under load."""
     rate = channels * memory.channel.value * memory.efficiency.value * GB
     return DramRates(
         channels=float(channels),
         rate=rate,
         service=LINE * channels / rate,
         latency=memory.latency.value,
-        curve=load_curve(memory, measured),
+        curve=load_curve(memory, latency_points),
         requesters=in_flight(machine, "dram", channels),
         bit=memory.energy.value,
     )
@@ -112,7 +125,7 @@ def full_joules(rates: DramRates) -> Any:
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build a host's DRAM, whose power at rest is by DIMM; capacity must be settled."""
+    """Build a host's DRAM, whose idle power is by DIMM; the capacity must be settled."""
     memory, capacity = assumed(machine, "dram", grade(machine)), machine.host_dram_GiB or 0.0
     channels = host_channels(machine)
     rates = rates_of(machine, memory, channels, catalog.latency_points("dram", grade_name(machine)))

@@ -1,4 +1,7 @@
-"""DRAM of an expander: the volatile ideal that persistent memory behind CXL is measured against, or a card that is sold."""
+"""DRAM of an expander: a card on sale, or the volatile ideal.
+
+PMEM behind CXL is compared with that ideal.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -16,7 +19,10 @@ CHANNELS = 6
 
 @dataclass(frozen=True)
 class ExpanderCard:
-    """One card: DRAM with its link to the host; power and price are without the link's controller, which the link has."""
+    """One card: DRAM with its link to the host.
+
+    Power and price are without the link's controller, which counts with the link.
+    """
 
     capacity: Constant = quantity("capacity", "GB", choice=True)
     channels: Constant = quantity("channels", "channels", choice=True)
@@ -28,49 +34,54 @@ class ExpanderCard:
     price: Constant | None = optional_price("USD/GB")
 
 
-LINK_LANES = Quantity("link lanes", "lanes")  # that a card takes of a host; USUAL_LANES where its file does not say it
+LINK_LANES = Quantity("link lanes", "lanes")  # host lanes of a card; USUAL_LANES if its file does not say
 USUAL_LANES = 8
 EXPANDERS = Catalogue("expander", ExpanderCard, aside=(LINK_LANES,), curve=True)
 
 
 def card(machine: MachineKnobs) -> ExpanderCard | None:
-    """Return the card of which the machine's expanders are, None where knobs describe them."""
+    """Return the card type of the machine's expanders; None if knobs describe them."""
     return assumed(machine, "expander-dram", EXPANDERS[machine.expander]) if machine.expander else None
 
 
 def card_lanes(name: str) -> int:
-    """Return the lanes that a card of a name takes of a host."""
-    said = EXPANDERS.aside(name).get(LINK_LANES.name)
-    return round(said.value) if said else USUAL_LANES
+    """Return the host lanes of a card by its name."""
+    stated_lanes = EXPANDERS.aside(name).get(LINK_LANES.name)
+    return round(stated_lanes.value) if stated_lanes else USUAL_LANES
 
 
 def dram_controllers(machine: MachineKnobs) -> int:
     """Return the DRAM channels of all expanders, each with a controller."""
     if machine.expander_dram_channels is not None:
         return machine.expander_dram_channels
-    own = card(machine)
-    return expanders(machine) * round(own.channels.value) if own else CHANNELS
+    chosen_card = card(machine)
+    return expanders(machine) * round(chosen_card.channels.value) if chosen_card else CHANNELS
 
 
 def expander_latency(machine: MachineKnobs) -> float:
-    """Return the nanoseconds that one random line takes, without the link."""
+    """Return the nanoseconds of one random line, without the link."""
     part: ExpanderCard | Memory = EXPANDERS[machine.expander] if machine.expander else MEMORY[machine.expander_dram]
     return assumed_value(machine, "expander-dram", part.latency)
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the DRAM of all expanders; bandwidth is linear in channels, static power and price in capacity, which is settled."""
-    memory, own = assumed(machine, "expander-dram", MEMORY[machine.expander_dram]), card(machine)
+    """Build the DRAM of all expanders.
+
+    Bandwidth is linear in channels, idle power and price in capacity, which must be settled.
+    """
+    memory, chosen_card = assumed(machine, "expander-dram", MEMORY[machine.expander_dram]), card(machine)
     gigabytes, channels = (machine.expander_dram_GiB or 0.0) * GiB / GB, dram_controllers(machine)
-    if own:
-        each = max(LEAST, own.rate.value / own.channels.value / memory.efficiency.value)
-        memory = replace(memory, latency=own.latency, channel=memory.channel.assumed(each), price=own.price)
+    if chosen_card:
+        channel_rate = max(LEAST, chosen_card.rate.value / chosen_card.channels.value / memory.efficiency.value)
+        memory = replace(
+            memory, latency=chosen_card.latency, channel=memory.channel.assumed(channel_rate), price=chosen_card.price
+        )
     rates = rates_of(machine, memory, channels, latency_points("dram", machine.expander_dram))
-    static = own.power.value / own.capacity.value if own else memory.background.value
+    static = chosen_card.power.value / chosen_card.capacity.value if chosen_card else memory.background.value
     return Device(
         name="expander-dram",
         title=f"Expander DRAM, {exact(gigabytes * GB / GiB)} GiB on {channels} channels"
-        + (f" of {machine.expander}" if own else ""),
+        + (f" of {machine.expander}" if chosen_card else ""),
         helps="more expander channels would shorten it",
         rates=rates,
         seconds=SECONDS,
@@ -78,11 +89,11 @@ def build(machine: MachineKnobs) -> Device:
         idle_watts=gigabytes * static,
         full_watts=gigabytes * static + full_joules(rates),
         price=amount_price(memory.price, gigabytes),
-        constants=(*fields_of(own), *_beside(memory)) if own else fields_of(memory),
+        constants=(*fields_of(chosen_card), *_grade_constants(memory)) if chosen_card else fields_of(memory),
     )
 
 
-def _beside(memory: Memory) -> tuple[Constant, ...]:
+def _grade_constants(memory: Memory) -> tuple[Constant, ...]:
     """Return the constants of a grade that a card does not state."""
     return memory.energy, memory.rise, memory.bend, memory.wall
 
@@ -90,7 +101,7 @@ def _beside(memory: Memory) -> tuple[Constant, ...]:
 DEVICE = DeviceKind(
     "Expander DRAM",
     build,
-    lambda: {name: fields_of(one) for every in (MEMORY, EXPANDERS) for name, one in every.items()},
+    lambda: {name: fields_of(part) for parts in (MEMORY, EXPANDERS) for name, part in parts.items()},
     reads=(
         "expander",
         "expander_dram",

@@ -1,4 +1,7 @@
-"""A card that gathers rows from memories over PCIe, one read each, and writes them back; Hotline's is not public."""
+"""A card that gathers rows from memories over PCIe and writes them back.
+
+Each row is one read. Hotline's card is not public.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from ..device import Cost, Device, DeviceKind, amount_price, assumed, fields_of,
 
 @dataclass(frozen=True)
 class Card:
-    """How many reads are under way at once, how long one takes, and what the card draws."""
+    """Constants of a gather card: reads in flight, time of a read, power, price."""
 
     reads: Constant = quantity("reads in flight", "reads")
     trip: Constant = quantity("read round trip", "us")
@@ -32,14 +35,14 @@ CARDS = Catalogue(KIND, Card)
 
 
 class CardRates(NamedTuple):
-    """Seconds between two of a card's reads, and the bytes a second of its link."""
+    """Seconds between two of a card's reads, and the rate of its link [B/s]."""
 
     pace: float
     link: float
 
 
 def gather_seconds(card: CardRates, work: RowReads) -> Any:
-    """Return the seconds of row reads: of their round trips in flight, or of their bytes on the link."""
+    """Return the seconds of row reads, by round trips or by bytes on the link."""
     return work.rows * over_rows(work.row_bytes, lambda size: np.maximum(card.pace, size / card.link))
 
 

@@ -1,4 +1,7 @@
-"""The GPU: layer times from a GEMM model with sourced constants, or the paper's replayed times, fitted."""
+"""The GPU: layer times from a GEMM model with sourced constants, or replayed times.
+
+The replayed times are those of the TrainingCXL paper, fitted.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,19 +33,20 @@ REMOTE = quantity(
 
 
 GRAPH = Constant("", 1.25, "", 0.9, 1.35, "measured", "te42kyfo/gpu-benches: 1.31 on an A100, 1.22 on an H200")
-# Fitted to one node alone; all other watts of nodes are predictions.
+# Fitted to one node; the watts of all other nodes are predictions.
 FLOOR = Constant(
     "", 0.6, "", 0.3, 0.7, "calibrated", "fitted to MLPerf v4.0's power of a node of 8 H100 that train DCNv2: clocks are high"
 )
 NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
 
 
-def _energy(value: float, low: float, high: float, source: str) -> Constant:
-    return Constant("", value, "", low, high, "unsourced", source)
+def _energy(picojoules: float, low: float, high: float, source: str) -> Constant:
+    """Return an unsourced energy constant [pJ/FLOP]."""
+    return Constant("", picojoules, "", low, high, "unsourced", source)
 
 
 class Precision(NamedTuple):
-    """Which constants of a GPU are its peak and its energy in a precision, and the bytes of an activation."""
+    """Fields of a GPU with a precision's peak and energy, and bytes of an activation."""
 
     peak: str
     energy: str
@@ -59,7 +63,7 @@ PRECISIONS = {
 
 @dataclass(frozen=True)
 class Accelerator:
-    """One GPU whose layers are computed from first principles."""
+    """One GPU whose layer times are computed; each field's `quantity` has its name and unit."""
 
     peak: Constant = quantity("fp32 peak", "TFLOPS")
     bandwidth: Constant = quantity("memory bandwidth", "GB/s")
@@ -88,7 +92,7 @@ class Accelerator:
 
 @dataclass(frozen=True)
 class ReplayedTimes:
-    """A GPU that replays measured times, as the TrainingCXL prototype's soft one does."""
+    """A GPU that replays measured times, as the TrainingCXL prototype's soft GPU does."""
 
     bottom: Constant = quantity("bottom MLP per parameter", "ps")
     forward: Constant = quantity("bottom MLP forward share", "of both")
@@ -113,22 +117,26 @@ def memory_bytes(machine: MachineKnobs) -> float:
 
 
 def most_watts(machine: MachineKnobs) -> float:
-    """Return the W that a GPU draws in full work."""
+    """Return the W of a GPU at full work."""
     part = _part(machine)
     return assumed_value(machine, "gpu", part.limit if isinstance(part, Accelerator) else part.busy)
 
 
 def remote_lines(machine: MachineKnobs) -> float:
-    """Return how many 64 B lines outside its memory a GPU waits for at a time."""
+    """Return how many 64 B lines outside its memory a GPU has in flight."""
     return assumed_value(machine, "gpu", _part(machine).remote)
 
 
 def _part(machine: MachineKnobs) -> Accelerator | ReplayedTimes:
+    """Return the constants of the machine's GPU."""
     return REPLAYS[machine.gpu] if machine.gpu in REPLAYS else ACCELERATORS[machine.gpu]
 
 
-def _moved(work: Pool | Stream | RowReads | RowUpdates) -> Any:
-    """Return the bytes that cross the memory path: rows move in whole sectors; a copy and an update read and write theirs."""
+def _path_bytes(work: Pool | Stream | RowReads | RowUpdates) -> Any:
+    """Return the bytes that cross the memory path.
+
+    Rows move in whole sectors; a copy and an update both read and write theirs.
+    """
     times = 2 if isinstance(work, Stream | RowUpdates) else 1
     if isinstance(work, Pool | Stream):
         return times * work.nbytes
@@ -139,33 +147,39 @@ LAYERS, MOVES = (BottomMLP, TopPart), (Pool, Stream, RowReads, RowUpdates)
 
 
 def _captured(gpu: Accelerator) -> Accelerator:
-    """Kernels of a graph follow each other sooner than those of a stream, GEMMs by as much."""
+    """Return the GPU with the kernel times of a CUDA graph.
+
+    Kernels of a graph follow each other sooner than those of a stream, GEMMs by the same time.
+    """
     sooner = max(0.0, gpu.launch.value - gpu.graph.value)
     fixed = max(gpu.fixed.value - sooner, gpu.graph.value)
     return replace(gpu, launch=gpu.graph, fixed=gpu.fixed.assumed(fixed))
 
 
 def _move_seconds(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:
-    nbytes = _moved(work)
+    """Return the seconds of work that moves bytes: its launch, its tables, its bytes."""
+    nbytes = _path_bytes(work)
     table_seconds = work.tables * gpu.table if isinstance(work, Pool) else 0.0
     return (nbytes > 0) * (gpu.launch + table_seconds) + nbytes / gpu.bandwidth
 
 
 def _move_joules(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:
-    return _within_limit(gpu, work, _moved(work) * gpu.per_byte)
+    """Return the joules of work that moves bytes."""
+    return _within_limit(gpu, work, _path_bytes(work) * gpu.per_byte)
 
 
 def _layer_joules(gpu: Arithmetic, work: BottomMLP | TopPart) -> Any:
+    """Return the joules of layers."""
     return _within_limit(gpu, work, joules(work, gpu))
 
 
 def _within_limit(gpu: Arithmetic, work: Work, amount: Any) -> Any:
-    """Return joules, at most what the board's limit leaves for the time of the work."""
+    """Return joules, at most those that the board's limit allows in the work's time."""
     return np.minimum(amount, gpu.spare * SECONDS[type(work)](gpu, work))
 
 
-def _between(gpu: Accelerator) -> float:
-    """Return the W of a GPU that trains, between its kernels."""
+def _watts_between_kernels(gpu: Accelerator) -> float:
+    """Return the W of a GPU in training, between its kernels."""
     return max(gpu.idle.value, gpu.floor.value * gpu.limit.value)
 
 
@@ -180,11 +194,15 @@ JOULES: Mapping[type, Cost] = {
 
 
 def straggling(machine: MachineKnobs) -> float:
-    """Return the slowest GPU's time over the mean GPU's: a bound of the expected maximum of normal deviates."""
+    """Return the slowest GPU's time over the mean GPU's time.
+
+    It is a bound of the expected maximum of normal deviates.
+    """
     return 1 + machine.step_jitter * sqrt(2 * log(machine.num_gpus))
 
 
 def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, table: float) -> Device:
+    """Return a GPU whose layer times are computed."""
     rates = Arithmetic(
         rate=gpu.flop_share.value * getattr(gpu, precision.peak).value * 1e12 / slower,
         bandwidth=gpu.byte_share.value * gpu.bandwidth.value * GB / slower,
@@ -195,7 +213,7 @@ def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, 
         launch=gpu.launch.value * US * slower,
         rows=gpu.rows.value,
         table=table,
-        spare=gpu.limit.value - _between(gpu),
+        spare=gpu.limit.value - _watts_between_kernels(gpu),
     )
     return Device(
         name="gpu",
@@ -204,7 +222,7 @@ def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, 
         rates=rates,
         seconds=SECONDS,
         joules=JOULES,
-        idle_watts=_between(gpu),
+        idle_watts=_watts_between_kernels(gpu),
         full_watts=gpu.limit.value,
         price=amount_price(gpu.price),
     )
@@ -222,16 +240,18 @@ class ReplayRates(NamedTuple):
 
 
 def _replays(gpu: ReplayRates, samples: Any) -> Any:
-    """Return how many replays a batch takes: one at least, then linear in its samples."""
+    """Return the replays of a batch: at least one, then linear in its samples."""
     return some(samples) * np.maximum(1.0, samples / gpu.samples)
 
 
 def _bottom_seconds(gpu: ReplayRates, work: BottomMLP) -> Any:
+    """Return the replayed seconds of the bottom MLP."""
     share = gpu.forward if work.direction == "forward" else 1 - gpu.forward
     return share * gpu.bottom * 1e-12 * mlp_parameters(work.widths) * _replays(gpu, work.samples)
 
 
 def _top_seconds(gpu: ReplayRates, work: TopPart) -> Any:
+    """Return the replayed seconds of the top part."""
     parameters = mlp_parameters(work.widths) + cross_parameters(work.widths[0], work.ranks)
     return (gpu.top * 1e-3 + gpu.rate * 1e-12 * parameters) * _replays(gpu, work.samples)
 
@@ -239,12 +259,12 @@ def _top_seconds(gpu: ReplayRates, work: TopPart) -> Any:
 REPLAYED_SECONDS: Mapping[type, Cost] = {
     BottomMLP: _bottom_seconds,
     TopPart: _top_seconds,
-    **dict.fromkeys(MOVES, lambda gpu, work: _moved(work) / gpu.bandwidth),
+    **dict.fromkeys(MOVES, lambda gpu, work: _path_bytes(work) / gpu.bandwidth),
 }
 
 
 def _replayed(gpu: ReplayedTimes) -> Device:
-    """Return the prototype's soft GPU: times of a batch of 128, assumed linear in the batch beyond it."""
+    """Return the prototype's soft GPU: times of a batch of 128, assumed linear beyond it."""
     times = {name: getattr(gpu, name).value for name in ("bottom", "forward", "top", "rate", "samples")}
     return Device(
         name="gpu",
@@ -271,7 +291,10 @@ def build(machine: MachineKnobs) -> Device:
 
 
 def no_unit(machine: MachineKnobs) -> str:
-    """Return the refusal of a precision that the GPU has no unit for; a GPU that replays times knows fp32 alone."""
+    """Return the refusal of a precision that the GPU has no unit for, else "".
+
+    A GPU that replays times computes in fp32 only.
+    """
     part, precision = _part(machine), machine.matrix_precision
     peaks = {name: getattr(part, names_of.peak, NO_UNIT) for name, names_of in PRECISIONS.items()}
     possible = [name for name, peak in peaks.items() if name == "fp32" or assumed_value(machine, "gpu", peak) > 0]
@@ -290,13 +313,13 @@ def word_bytes(machine: MachineKnobs) -> int:
 
 def parts() -> dict[str, tuple[Constant, ...]]:
     """Return the constants of every GPU."""
-    every: tuple[tuple[str, Accelerator | ReplayedTimes], ...] = (*ACCELERATORS.items(), *REPLAYS.items())
-    return {name: _constants(gpu) for name, gpu in every}
+    gpus: tuple[tuple[str, Accelerator | ReplayedTimes], ...] = (*ACCELERATORS.items(), *REPLAYS.items())
+    return {name: _constants(gpu) for name, gpu in gpus}
 
 
 def _constants(gpu: Accelerator | ReplayedTimes) -> tuple[Constant, ...]:
-    """Return its constants; a peak of 0 is that of a unit that it lacks."""
-    return tuple(one for one in fields_of(gpu) if one.value or one.confidence != "vendor")
+    """Return the constants of a GPU, without the zero peaks of units that it lacks."""
+    return tuple(constant for constant in fields_of(gpu) if constant.value or constant.confidence != "vendor")
 
 
 DEVICE = DeviceKind(

@@ -26,17 +26,26 @@ from ..layers import Arithmetic, layers
 from .dram import grade
 from .gpu import word_bytes
 
-MANY_THREADS = (HostEmbedding, BottomMLP, TopPart)  # rows are gathered and scattered, a cache tended, by one thread
+MANY_THREADS = (HostEmbedding, BottomMLP, TopPart)  # one thread gathers rows, scatters them and runs the cache
 ROW, EAGER = 512, ("pytorch", "pytorch-early")
 
 
 def _eager() -> dict[str, Constant]:
-    """An eager or stock framework's CPU path of embeddings, table by table: the prototype's host ran one, its fit is reused."""
+    """Return the constants of an eager framework's CPU path of embeddings, table by table.
+
+    The prototype's host ran an eager framework; its fit is reused for eager and stock ones.
+    """
     return {name: getattr(HOSTS["trainingcxl"], name) for name in ("fixed", "per_lookup")}
 
 
 class UpdateRates(NamedTuple):
-    """What an update takes more than a lookup: us a table, ns a lookup, a byte and a new line, with all cores."""
+    """Additional time of an update over a lookup, with all cores.
+
+    call: a table [us].
+    lookup: a lookup [ns].
+    byte: a byte [ns].
+    new: a new line [ns].
+    """
 
     call: float
     lookup: float
@@ -45,10 +54,19 @@ class UpdateRates(NamedTuple):
 
 
 class HostRates(NamedTuple):
-    """Numbers of one host in the units of `Host`; rates are those of its `working` share of cores.
+    """Numbers of one host in the units of `Host`.
 
-    `core` are the W of one that works, of which `busy` work in layers and embeddings; `loop` drives the GPUs, `layers` is the
-    arithmetic of the cores that work.
+    fixed: software of a batch's embedding work [us].
+    per_lookup: software of a lookup [ns].
+    gather: EmbeddingBag rate with all cores [GB/s].
+    take, put: gather and scatter of a row [ns].
+    cache: software cache, a batch [ms].
+    working: share of the cores that work; rates are those of these cores.
+    core: power of a working core [W].
+    busy: cores that work in layers and embeddings.
+    loop: times of the process that drives the GPUs.
+    layers: arithmetic of the working cores.
+    looking, plain, state: additional times of lookups, of plain updates, and of updates with optimizer state.
     """
 
     fixed: float
@@ -68,21 +86,22 @@ class HostRates(NamedTuple):
 
 
 def embedding_seconds(host: HostRates, work: HostEmbedding) -> Any:
-    """Return the seconds of embedding work: software, then bytes; and what the library takes more, table by table."""
+    """Return the seconds of embedding work: software, bytes, and the library's time table by table."""
     software = host.fixed * US + work.lookups * host.per_lookup * NS / host.working
     half = work.share * (software + work.nbytes / (host.gather * GB * host.working))
     return half + 2 * work.share * _table_by_table(host, work)
 
 
 def _table_by_table(host: HostRates, work: HostEmbedding) -> Any:
-    """Return the seconds that a library which is not fused takes more for the tables of a batch."""
+    """Return the additional seconds of a library that is not fused for a batch's tables."""
     costs = ((host.plain, 1 - work.stateful), (host.state, work.stateful)) if work.updates else ((host.looking, 1.0),)
-    return sum(share * _of_tables(host, work, one) for one, share in costs)
+    return sum(share * _of_tables(host, work, rates) for rates, share in costs)
 
 
-def _of_tables(host: HostRates, work: HostEmbedding, one: UpdateRates) -> Any:
-    each = work.lookups * one.lookup + work.nbytes * one.byte + work.new_lines * one.new
-    return work.tables * one.call * US + each * NS / host.working
+def _of_tables(host: HostRates, work: HostEmbedding, rates: UpdateRates) -> Any:
+    """Return the additional seconds of a batch's tables at these rates."""
+    nanoseconds = work.lookups * rates.lookup + work.nbytes * rates.byte + work.new_lines * rates.new
+    return work.tables * rates.call * US + nanoseconds * NS / host.working
 
 
 def row_seconds(host: HostRates, work: HostRows) -> Any:
@@ -92,7 +111,7 @@ def row_seconds(host: HostRates, work: HostRows) -> Any:
 
 
 def layer_seconds(host: HostRates, work: BottomMLP | TopPart) -> Any:
-    """Return the seconds of layers, as a GPU's are counted."""
+    """Return the seconds of layers, counted as on a GPU."""
     return layers(work, host.layers).seconds
 
 
@@ -107,7 +126,7 @@ SECONDS: Mapping[type, Cost] = {
 
 
 def core_joules(host: HostRates, work: Work) -> Any:
-    """Return the joules of work: its seconds times the cores that it keeps busy, each its share of the swing."""
+    """Return the joules of work: seconds × busy cores × a core's active power."""
     busy = host.busy if isinstance(work, MANY_THREADS) else 1.0
     return host.core * getattr(work, "processes", busy) * SECONDS[type(work)](host, work)
 
@@ -149,14 +168,17 @@ def build(machine: MachineKnobs) -> Device:
 
 
 def _arithmetic(machine: MachineKnobs, host: Host, library: Library, busy: float) -> Arithmetic:
-    """Return what the cores that work do in layers; a precision without a unit has no rate, and is refused before it computes."""
+    """Return the arithmetic of the working cores in layers.
+
+    A precision without a unit has rate 0; a scenario with it is refused before it is computed.
+    """
     peak = getattr(host, PEAKS.get(machine.matrix_precision, ""), None)
     launch = library.launch.value * US
     return Arithmetic(
         rate=library.share.value * busy * peak.value * 1e9 if peak else 0.0,
         bandwidth=_bandwidth(machine, busy * host.dram_lines.value),
         word=word_bytes(machine),
-        per_flop=0.0,  # a core's watts pay
+        per_flop=0.0,  # counted by the core's watts
         per_byte=0.0,
         fixed=launch,
         launch=launch,
@@ -168,24 +190,31 @@ def _arithmetic(machine: MachineKnobs, host: Host, library: Library, busy: float
 
 
 def _bandwidth(machine: MachineKnobs, lines: float) -> float:
-    """Return the bytes a second of host DRAM: those of its channels, if so many lines in flight reach them."""
+    """Return the bytes a second of host DRAM.
+
+    The rate is that of the channels if the lines in flight reach it.
+    """
     memory = grade(machine)
     channel, efficiency, latency = (
-        assumed_value(machine, "dram", one) for one in (memory.channel, memory.efficiency, memory.latency)
+        assumed_value(machine, "dram", constant) for constant in (memory.channel, memory.efficiency, memory.latency)
     )
     return 1 / max(1 / (host_channels(machine) * channel * efficiency * GB), latency * NS / (lines * LINE))
 
 
 def _constants(host: Host) -> tuple[Constant, ...]:
-    """Return its constants; a peak of 0 is that of a unit that it lacks."""
-    return tuple(one for one in fields_of(host) if one.value or one.confidence != "vendor")
+    """Return the constants of a host, without the zero peaks of units that it lacks."""
+    return tuple(constant for constant in fields_of(host) if constant.value or constant.confidence != "vendor")
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:
-    """Return the constants of every host, of the libraries that compute on it, and of the frameworks that can drive it."""
+    """Return the constants of every host, of the host libraries, and of the frameworks."""
     hosts = {name: _constants(host) for name, host in HOSTS.items()}
-    loops = {name: (*fields_of(one), *(_eager().values() if name in EAGER else ())) for name, one in FRAMEWORKS.items()}
-    libraries = {name: (*fields_of(one), *(_eager().values() if name == STOCK else ())) for name, one in LIBRARIES.items()}
+    loops = {
+        name: (*fields_of(framework), *(_eager().values() if name in EAGER else ())) for name, framework in FRAMEWORKS.items()
+    }
+    libraries = {
+        name: (*fields_of(library), *(_eager().values() if name == STOCK else ())) for name, library in LIBRARIES.items()
+    }
     return {**hosts, **libraries, **loops}
 
 

@@ -13,7 +13,10 @@ from .pmem import modules
 
 
 def controllers(machine: MachineKnobs, memory: str) -> int:
-    """Return how many controllers of `memory` have logic, over all expanders: PMEM modules, or DRAM channels; settled."""
+    """Return the controllers of `memory` with logic, over all expanders.
+
+    They are PMEM modules, or DRAM channels; the capacity must be settled.
+    """
     return modules(machine) if memory == "pmem" else dram_controllers(machine)
 
 
@@ -27,15 +30,18 @@ SECONDS: Mapping[type, Cost] = {Pool: lambda logic, work: work.nbytes / logic.be
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the logic; work is spread over controllers, of which an expander's share one chip, its power and its price."""
+    """Build the logic, whose work is spread over controllers.
+
+    The controllers of an expander share one chip, its power and its price.
+    """
     rate = machine.near_data_lanes * machine.near_data_width_bytes * machine.near_data_clock_MHz * 1e6
-    each = machine.near_data_lanes_per == "controller"
-    rates = {memory: rate * (controllers(machine, memory) if each else 1) for memory in ("pmem", "expander-dram")}
+    by_controller = machine.near_data_lanes_per == "controller"
+    rates = {memory: rate * (controllers(machine, memory) if by_controller else 1) for memory in ("pmem", "expander-dram")}
     logic, chips = assumed(machine, "near-data", LOGIC[machine.near_data_logic]), expanders(machine)
     room = machine.near_data_scratchpad_MB
     return Device(
         name="near-data",
-        title=f"Near-data logic, {exact(rate / 1e9)} GB/s{' at each controller' * each}, {exact(room)} MB scratchpad",
+        title=f"Near-data logic, {exact(rate / 1e9)} GB/s{' at each controller' * by_controller}, {exact(room)} MB scratchpad",
         helps="wider or faster near-data logic would shorten it",
         rates=LogicRates(rates),
         seconds=SECONDS,

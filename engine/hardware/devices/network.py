@@ -1,4 +1,7 @@
-"""The network of several GPUs: a fabric inside a node, a network between nodes, and the collectives that use both."""
+"""The network of several GPUs: a fabric inside a node, a network between nodes.
+
+Collectives use both.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +33,7 @@ from ..framework import FRAMEWORKS
 
 @dataclass(frozen=True)
 class Fabric:
-    """The links of one node's GPUs, and how much of them DLRM's collectives sustain."""
+    """The links of one node's GPUs, and the share of peak that DLRM's collectives sustain."""
 
     link: Constant = quantity("fabric bandwidth", "GB/s")
     inside: Constant = quantity("fabric utilisation", "of peak")
@@ -40,7 +43,14 @@ class Fabric:
 
 @dataclass(frozen=True)
 class Network:
-    """The network between nodes: the share of a card that large messages sustain, a message's overhead, each GPU's card."""
+    """Constants of the network between nodes.
+
+    outside: share of a card's rate that large messages sustain.
+    hop: latency [us].
+    message: overhead of a message [us].
+    card: power of each GPU's network card [W].
+    price: USD of a card, None if unpublished.
+    """
 
     outside: Constant = quantity("network utilisation", "of sustained")
     hop: Constant = quantity("network latency", "us")
@@ -54,10 +64,20 @@ NETWORKS = Catalogue("network", Network)
 
 
 class NetworkRates(NamedTuple):
-    """Numbers of the links: bytes a second of a GPU's fabric, share of the network and card, seconds before bytes move.
+    """Numbers of the links.
 
-    `gathered` are the bytes that cross the fabric for each one over the network, 0 where GPUs send directly. `ring` are the
-    seconds a byte of a reduction takes, `pairs` how often one crosses a link; `hop` is in us, `bit` in pJ.
+    gpus: number of GPUs.
+    fabric: rate of a GPU's fabric [B/s].
+    network: rate of a GPU's card in collectives [B/s].
+    card: rate of a GPU's card in streams [B/s].
+    exchange_latency: seconds before bytes of an exchange between GPUs move.
+    host_latency: seconds before bytes of an exchange between hosts move.
+    gathered: bytes over the fabric for each byte over the network, 0 where GPUs send directly.
+    reduce_latency: seconds before bytes of a reduction move.
+    hop: latency of the network [us].
+    ring: seconds a byte of a reduction.
+    pairs: how often a byte of a reduction crosses a link.
+    bit: energy [pJ/bit].
     """
 
     gpus: float
@@ -75,19 +95,25 @@ class NetworkRates(NamedTuple):
 
 
 def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:
-    """Return the seconds of an exchange: fabric and network work side by side (Hockney's form, a start for each message)."""
+    """Return the seconds of an exchange, with fabric and network in parallel.
+
+    Hockney's form, with a start for each message.
+    """
     latency, gathered = (links.host_latency, 0.0) if work.hosts else (links.exchange_latency, links.gathered)
     fabric = work.fabric + gathered * work.network
     return some(work.nbytes) * latency + np.maximum(fabric / links.fabric, work.network / links.network)
 
 
 def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
-    """Return the seconds of rings over the fabric, then over the network with a node's GPUs each summing their part."""
+    """Return the seconds of an all-reduce: rings over the fabric, then over the network.
+
+    On the network, each GPU of a node sums its part.
+    """
     return some(work.nbytes) * links.reduce_latency + work.nbytes * links.ring
 
 
 def fetch_seconds(links: NetworkRates, work: Fetch) -> Any:
-    """Return the seconds of one peer's stream, which gets all that a card sustains, unlike collectives."""
+    """Return the seconds of one peer's stream, at a card's full rate, unlike collectives."""
     return some(work.nbytes) * links.hop * US + work.nbytes / links.gpus / links.card
 
 
@@ -108,14 +134,14 @@ JOULES: Mapping[type, Cost] = {AllToAll: link_joules, Fetch: link_joules, AllRed
 def build(machine: MachineKnobs) -> Device:
     """Build the links; each GPU brings its own, so rates are linear in GPUs."""
     fabric, network = assumed(machine, "network", FABRICS[machine.gpu]), assumed(machine, "network", NETWORKS[machine.network])
-    gpus, inside, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
+    gpus, node_gpus, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
     link = fabric.inside.value * fabric.link.value * GB
     card = machine.network_bandwidth_GBps * GB
     net = network.outside.value * card
     agreed = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement) * MS
     latency = (fabric.start.value + (network.hop.value if count > 1 else 0.0)) * US + agreed
     by_node = machine.exchange_route == "by node"
-    messages = count - 1 if by_node else gpus - inside
+    messages = count - 1 if by_node else gpus - node_gpus
     rates = NetworkRates(
         gpus=float(gpus),
         fabric=link,
@@ -123,10 +149,10 @@ def build(machine: MachineKnobs) -> Device:
         card=card,
         exchange_latency=latency + messages * network.message.value * US,
         host_latency=latency + (count - 1) * network.message.value * US,
-        gathered=(inside - 1) / inside if by_node else 0.0,
+        gathered=(node_gpus - 1) / node_gpus if by_node else 0.0,
         reduce_latency=latency if gpus > 1 else 0.0,
         hop=network.hop.value,
-        ring=2 * (inside - 1) / inside / link + 2 * (count - 1) / count / (inside * net),
+        ring=2 * (node_gpus - 1) / node_gpus / link + 2 * (count - 1) / count / (node_gpus * net),
         pairs=2.0 * (gpus - 1),
         bit=fabric.energy.value,
     )

@@ -29,7 +29,14 @@ PATHS = Catalogue("copy-path", CopyPath, of=("host",), aside=(PINNED,))
 
 
 class CopyRates(NamedTuple):
-    """Numbers of one copy path: bytes a second pinned, unpinned and by GPU threads, us a hand-off, pJ a bit."""
+    """Numbers of one copy path.
+
+    pinned: rate of pinned memory [B/s].
+    unpinned: rate of pageable memory [B/s].
+    direct: rate of reads by GPU threads [B/s].
+    handoff: software hand-off [us].
+    bit: energy [pJ/bit].
+    """
 
     pinned: float
     unpinned: float

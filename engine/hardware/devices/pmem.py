@@ -1,4 +1,4 @@
-"""Persistent memory: modules that bring capacity and bandwidth together, in the media's own line size."""
+"""Persistent memory: modules that each add capacity and bandwidth, with the media's line size."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from ..requesters import InFlight, in_flight, most_accesses
 
 LEAST = 1e-3  # ns
 NO_LINK = Constant("", 0, "", 0, 0, "stated", "a module that says nothing of it has no link of its own")
-CROWD = 12  # writers per module, the most that were measured
+CROWD = 12  # writers per module, the highest measured number
 
 
 def _rate(name: str, unit: str = "GB/s") -> Any:
-    """A constant of which sources contradict each other, for Optane and for the prototype that emulates it."""
+    """Return a constant of Optane and its emulating prototype for which sources disagree."""
     return quantity(name, unit, switch="pmem_bandwidth_source", choices=("paper", "measured", "random"))
 
 
@@ -34,7 +34,8 @@ class ModuleConstants:
     """One module of a media type; rates in GB/s, each direction apart.
 
     Energy and wear count whole lines of the media, time whole accesses of the size that the rates were measured at. A module may
-    have a cache before its media, write-back and LRU: rates, latencies, `line` and `cached_energy` are then those of hits.
+    have a write-back LRU cache before its media: then rates, latencies, `line` and `cached_energy` are those of hits. Each
+    field's `quantity` has its name and unit.
     """
 
     module: Constant = quantity("module capacity", "GB", choice=True)
@@ -102,8 +103,8 @@ class ModuleConstants:
 
 OF_LINKS = ("lanes", "generation")
 OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "dirty_set", "beyond", "cached_energy")
-ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
-BESIDE = "hosts"  # beside which alone the modules of a medium can stand; any, where its file does not say it
+ENDURANCE = Quantity("endurance", "full writes")  # full writes until worn out; a medium without wear has none
+BESIDE = "hosts"  # the only hosts that take a medium's modules; all, if its file does not say
 MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,), lists={BESIDE: ()}, curve=True)
 
 
@@ -113,12 +114,12 @@ def module_bytes(machine: MachineKnobs) -> float:
 
 
 def modules_for(machine: MachineKnobs, nbytes: float) -> int:
-    """Return how many whole modules hold so many bytes; at least one."""
+    """Return the number of whole modules that hold so many bytes; at least one."""
     return max(1, ceil(nbytes / module_bytes(machine) - 1e-9))
 
 
 def modules(machine: MachineKnobs) -> int:
-    """Return how many modules the machine's PMEM capacity takes; capacity must have been settled."""
+    """Return the number of modules for the machine's PMEM capacity, which must be settled."""
     return modules_for(machine, (machine.pmem_capacity_GB or 0.0) * GB)
 
 
@@ -128,7 +129,7 @@ def told_modules(machine: MachineKnobs) -> str:
 
 
 def interleave_set(machine: MachineKnobs) -> int:
-    """Return how many modules of a medium are interleaved."""
+    """Return the number of interleaved modules of a medium."""
     return round(assumed_value(machine, "pmem", MEDIA[machine.pmem].interleave))
 
 
@@ -138,25 +139,27 @@ def module_rate(machine: MachineKnobs) -> float:
 
 
 def own_link(machine: MachineKnobs) -> tuple[int, int, float] | None:
-    """Return lanes, generation and ns of the link that each module of a medium has, None where it has none."""
+    """Return lanes, generation and ns of each module's own link, or None."""
     media = assumed(machine, "pmem", MEDIA[machine.pmem])
     return (round(media.lanes.value), round(media.generation.value), media.way.value) if media.lanes.value else None
 
 
 def read_rate(machine: MachineKnobs) -> float:
-    """Return the bytes per second that a node's modules read together; capacity must have been settled."""
+    """Return the bytes per second that a node's modules read together; capacity must be settled."""
     return modules(machine) * module_rate(machine)
 
 
 def pmem_latency(machine: MachineKnobs) -> float:
-    """Return the nanoseconds that one random access takes."""
+    """Return the nanoseconds of one random access."""
     return assumed_value(machine, "pmem", MEDIA[machine.pmem].latency)
 
 
 class CacheRates(NamedTuple):
-    """Numbers of a module's cache: bytes of a line, us of a miss and a write-back, lines under way, nJ a byte.
+    """Numbers of a module's cache.
 
-    A write to a line that is not among those written last takes `beyond` writes more.
+    line, energy: bytes of a line, nJ/B.
+    miss, flush, misses: time of a miss and of a write-back [us], lines in flight.
+    beyond: additional writes of a write to a line outside the dirty set.
     """
 
     line: float
@@ -168,10 +171,16 @@ class CacheRates(NamedTuple):
 
 
 class MediaRates(NamedTuple):
-    """Numbers of a node's modules: bytes, bytes a second of one by kind of access, ns, nJ a byte.
+    """Numbers of a node's modules.
 
-    `mix` of both rates is left where reads and writes alternate; `share` of its write rate is kept by a module; `queued` is
-    False where rates are effective; `cache` is None without one.
+    line, access: bytes of a media line and of a timed access.
+    read, update, stream: rate of a module by kind of access [B/s].
+    mix: share of both rates that is left where reads and writes alternate.
+    latency, persist, stall: random read, 64 B persist, read just after a write [ns].
+    read_energy, write_energy: energy [nJ/B]. share: share of its write rate that a module keeps.
+    queue, queued: accesses in flight of a module; queued is False where the rates are effective ones.
+    curve, requesters: latency by load; accesses in flight of each requester.
+    cache: numbers of the cache, None without one.
     """
 
     modules: float
@@ -195,42 +204,53 @@ class MediaRates(NamedTuple):
 
 
 def _pieces(work: Any, size: Any) -> Any:
-    """Return how many units of `size` a row takes, in the mean."""
+    """Return the mean number of units of `size` bytes in a row."""
     return over_rows(work.row_bytes, lambda nbytes: np.ceil(nbytes / size))
 
 
-def _whole(size: Any, work: Any) -> Any:
+def _rounded_bytes(size: Any, work: Any) -> Any:
     """Return the bytes of the work's rows in whole units of `size`."""
     return work.rows * size * _pieces(work, size)
 
 
 def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, stall: Any = 1.0, returned: Any = 0.0) -> Any:
-    """Return the seconds of accesses at one module: `service` each, if enough of them are in flight; a stall delays each.
+    """Return the seconds of accesses at one module: `service` each, if enough are in flight.
 
-    Those that miss a cache wait for their line too, and before it for the dirty one that it pushes out.
+    A stall delays each access. An access that misses the cache also waits for its line, and before it for the dirty line that is
+    evicted.
     """
     accesses = work.rows / media.modules * _pieces(work, media.access)
     lines = over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, media.access) / LINE))
-    most = inf
+    max_accesses = inf
     if media.queued:
-        most = np.minimum(most_accesses(media.requesters[work.by], lines), media.queue)
-        latency = loaded(latency, service / NS, accesses, most, media.curve)
+        max_accesses = np.minimum(most_accesses(media.requesters[work.by], lines), media.queue)
+        latency = loaded(latency, service / NS, accesses, max_accesses, media.curve)
     if media.cache is None:
-        return access_seconds(accesses, service * stall, latency * NS * stall, most)
+        return access_seconds(accesses, service * stall, latency * NS * stall, max_accesses)
     filling = (work.fetched * media.cache.miss + returned * media.cache.flush) * US / media.modules
-    whole = np.minimum(work.fetched / media.modules, 1) * media.cache.miss * US
-    through = access_seconds(accesses, service * stall, latency * NS * stall + filling / np.maximum(accesses, 1), most)
-    return np.maximum(through, np.maximum(filling / np.maximum(1.0, np.minimum(most, media.cache.misses)), whole))
+    miss_seconds = np.minimum(work.fetched / media.modules, 1) * media.cache.miss * US
+    access_time = access_seconds(
+        accesses, service * stall, latency * NS * stall + filling / np.maximum(accesses, 1), max_accesses
+    )
+    return np.maximum(
+        access_time, np.maximum(filling / np.maximum(1.0, np.minimum(max_accesses, media.cache.misses)), miss_seconds)
+    )
 
 
 def read_seconds(media: MediaRates, work: RowReads) -> Any:
-    """Return the seconds of row reads, spread evenly over modules; a read just after a write stalls."""
+    """Return the seconds of row reads, spread evenly over modules.
+
+    A read just after a write stalls.
+    """
     stall = 1 + work.raw_share * media.stall / np.maximum(media.latency, LEAST)
     return _accesses_seconds(media, media.access / media.read, media.latency, work, stall, returned=work.returned)
 
 
 def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
-    """Return the seconds of updates in place: each is read and persisted; a line not written lately is slow to be written."""
+    """Return the seconds of updates in place: each row is read and persisted.
+
+    A write to a line outside the dirty set is slow.
+    """
     service = media.access / (media.update * media.share)
     if (cache := media.cache) is not None:
         accesses = np.maximum(work.rows * _pieces(work, media.access), 1)
@@ -241,7 +261,10 @@ def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
 
 
 def log_seconds(media: MediaRates, work: RowLog) -> Any:
-    """Return the seconds of a row log's entries: rows are read in whole accesses and appended in sequence, in mixed traffic."""
+    """Return the seconds of a row log's entries.
+
+    Rows are read in whole accesses and appended in sequence, in mixed traffic.
+    """
     append = mean_bytes(work.entry_bytes) / _pieces(work, media.access) / (media.stream * media.share)
     service = (media.access / media.read + append) / media.mix
     return _accesses_seconds(media, service, media.latency + media.persist, work)
@@ -249,7 +272,7 @@ def log_seconds(media: MediaRates, work: RowLog) -> Any:
 
 def home_seconds(media: MediaRates, work: HomeWrites) -> Any:
     """Return the seconds of home writes, in sequence."""
-    return _whole(media.access, work) / (media.stream * media.modules) / media.share
+    return _rounded_bytes(media.access, work) / (media.stream * media.modules) / media.share
 
 
 def stream_seconds(media: MediaRates, work: Stream) -> Any:
@@ -267,10 +290,10 @@ SECONDS: Mapping[type, Cost] = {
     Stream: stream_seconds,
     Persist: lambda media, work: work.flags * media.persist * NS,
 }
-# Bytes that the media or a cache before it stores: rows in place as whole lines, what is appended as it comes. Home writes
+# Bytes stored by the media or its cache: rows in place as whole lines, appended bytes as they are. Home writes
 # count as the update.
 WRITTEN: Mapping[type, Cost] = {
-    RowUpdates: lambda media, work: _whole(media.line, work) / media.share,
+    RowUpdates: lambda media, work: _rounded_bytes(media.line, work) / media.share,
     RowLog: lambda media, work: work.rows * mean_bytes(work.entry_bytes) / media.share,
     Stream: lambda media, work: work.nbytes / media.share if work.write else 0.0 * work.nbytes,
     Persist: lambda media, work: work.flags * media.line,
@@ -278,20 +301,20 @@ WRITTEN: Mapping[type, Cost] = {
 WRITTEN_BACK: Mapping[type, Cost] = {RowReads: lambda media, work: work.returned * media.cache.line}
 
 
-def _energy(media: MediaRates, read: Any, work: Any) -> Any:
-    """Return the joules of bytes read, and of those that the work writes."""
-    written = WRITTEN.get(type(work))
-    write = written(media, work) if written else 0.0
+def _energy(media: MediaRates, read_bytes: Any, work: Any) -> Any:
+    """Return the joules of `read_bytes` and of the bytes that the work writes."""
+    written_bytes = WRITTEN.get(type(work))
+    write_bytes = written_bytes(media, work) if written_bytes else 0.0
     if media.cache:
-        near, line = (read + write) * media.cache.energy, media.cache.line
+        cache_joules, line = (read_bytes + write_bytes) * media.cache.energy, media.cache.line
         fetched, returned = (line * getattr(work, name, 0.0) for name in ("fetched", "returned"))
-        return (near + fetched * media.read_energy + returned * media.write_energy) * 1e-9
-    return (read * media.read_energy + write * media.write_energy) * 1e-9
+        return (cache_joules + fetched * media.read_energy + returned * media.write_energy) * 1e-9
+    return (read_bytes * media.read_energy + write_bytes * media.write_energy) * 1e-9
 
 
 def row_joules(media: MediaRates, work: RowReads | RowUpdates | RowLog) -> Any:
-    """Return the joules of rows: they are read in whole lines."""
-    return _energy(media, _whole(media.line, work), work)
+    """Return the joules of rows, which are read in whole lines."""
+    return _energy(media, _rounded_bytes(media.line, work), work)
 
 
 JOULES: Mapping[type, Cost] = {
@@ -302,7 +325,7 @@ JOULES: Mapping[type, Cost] = {
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the PMEM of `machine`: rates, static power and price are linear in modules."""
+    """Build the PMEM of `machine`: rates, idle power and price are linear in modules."""
     media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
     return Device(
         name="pmem",
@@ -322,8 +345,8 @@ def build(machine: MachineKnobs) -> Device:
 
 def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRates:
     """Return the numbers of so many modules."""
-    cached = (media.cache_line, media.miss, media.flush, media.misses, media.cached_energy, media.beyond)
-    cache = CacheRates(*(constant.value for constant in cached))
+    cache_constants = (media.cache_line, media.miss, media.flush, media.misses, media.cached_energy, media.beyond)
+    cache = CacheRates(*(constant.value for constant in cache_constants))
     return MediaRates(
         modules=float(count),
         line=media.line.value,
@@ -345,15 +368,18 @@ def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRa
 
 
 def _constants(media: ModuleConstants) -> tuple[Constant, ...]:
-    """Return a medium's constants, those of a cache or a link of its own only where it has one."""
+    """Return a medium's constants; those of a cache or own link only if present."""
     absent = (*OF_CACHES * (not media.cache.value), *OF_LINKS * (not media.lanes.value))
-    return tuple([one for name in vars(media) if name not in absent and (one := getattr(media, name)) is not None])
+    return tuple([constant for name in vars(media) if name not in absent and (constant := getattr(media, name)) is not None])
 
 
 def _write_share(media: ModuleConstants, writers: int) -> float:
-    """Return the share of its write rate that a module keeps with so many writers: writes miss its buffer and are amplified."""
-    over = (writers - media.writers.value) / max(CROWD - media.writers.value, 1.0)
-    return 1 - (1 - media.crowded.value) * min(max(over, 0.0), 1.0)
+    """Return the share of its write rate that a module keeps with so many writers.
+
+    Writes of many writers miss the module's buffer and are amplified.
+    """
+    crowding = (writers - media.writers.value) / max(CROWD - media.writers.value, 1.0)
+    return 1 - (1 - media.crowded.value) * min(max(crowding, 0.0), 1.0)
 
 
 DEVICE = DeviceKind(

@@ -1,4 +1,4 @@
-"""Embedding servers: hosts without GPUs that keep the tables and answer for rows over the network."""
+"""Embedding servers: hosts without GPUs that keep the tables and send rows over the network."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ ROW = 512
 
 @dataclass(frozen=True)
 class Server:
-    """One server: what a call and a row cost, its network card, power and price."""
+    """Constants of one server: a call, a row, its network card, power and price."""
 
     call: Constant = quantity("remote call", "us")
     take: Constant = quantity("row gather", "ns")
@@ -35,7 +35,7 @@ SERVERS = Catalogue(KIND, Server)
 
 
 class ServerRates(NamedTuple):
-    """Numbers of one server: us a call, ns a row gathered and scattered, bytes a second of its card."""
+    """Numbers of one server: call [us], row gather and scatter [ns], network card [B/s]."""
 
     call: float
     take: float
@@ -53,7 +53,7 @@ SECONDS: Mapping[type, Cost] = {HostRows: row_seconds, Stream: lambda server, wo
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build one server with its DRAM, of settled capacity."""
+    """Build one server with its DRAM, whose capacity must be settled."""
     server = assumed(machine, "remote", SERVERS[USED])
     server_price = amount_price(server.price)
     memory_price = amount_price(server.memory, (machine.server_dram_GiB or 0.0) * GiB / GB)

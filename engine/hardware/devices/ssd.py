@@ -1,4 +1,4 @@
-"""SSDs: rows are read and written as 4 KiB blocks, through a software path that costs time per access."""
+"""SSDs: rows are read and written as 4 KiB blocks, with software time per access."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class Drive:
-    """One drive, and the software that reaches it."""
+    """One drive, and the software on its path."""
 
     latency: Constant = quantity("read latency", "us")
     read_iops: Constant = quantity("4 KiB read rate", "1/s")
@@ -50,7 +50,15 @@ def drive_bytes(machine: MachineKnobs) -> float:
 
 
 class DriveRates(NamedTuple):
-    """Numbers of striped drives: seconds a block, us of a drive and its software, bytes a second, W."""
+    """Numbers of striped drives.
+
+    reading, writing: seconds of a block.
+    latency: latency of a drive [us].
+    answer: latency of a drive with its software [us].
+    in_flight: reads in flight.
+    read, write: sequential rates [B/s].
+    swing: active minus idle power [W].
+    """
 
     reading: float
     writing: float
@@ -63,10 +71,12 @@ class DriveRates(NamedTuple):
 
 
 def _read_seconds(drives: DriveRates, rows: Any) -> Any:
+    """Return the seconds of blocks read at random."""
     return access_seconds(rows, drives.reading, drives.answer * US, drives.in_flight)
 
 
 def _stream_seconds(drives: DriveRates, nbytes: Any, rate: Any) -> Any:
+    """Return the seconds of bytes in sequence."""
     return some(nbytes) * drives.latency * US + nbytes / rate
 
 
@@ -87,7 +97,10 @@ JOULES: Mapping[type, Cost] = {HomeWrites: lambda drives, work: drives.swing * h
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the drives, striped: rates and power are linear in their number, which is settled."""
+    """Build the striped drives; their number must be settled.
+
+    Rates and power are linear in it.
+    """
     drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds or 1
 
     def pace(iops: Constant, rate: Constant) -> float:
@@ -120,7 +133,10 @@ def build(machine: MachineKnobs) -> Device:
 
 
 def _in_flight(drive: Drive, machine: MachineKnobs) -> float:
-    """Return how many reads wait at most: a page fault holds its thread until the block is there, a queue does not."""
+    """Return the number of reads in flight.
+
+    A page fault holds its thread until the block has arrived; a queue holds no thread.
+    """
     if not drive.depth.value:
         return inf
     return drive.threads.value if machine.ssd_software == "mmap" else (machine.num_ssds or 1) * drive.depth.value

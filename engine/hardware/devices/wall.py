@@ -1,4 +1,7 @@
-"""The wall: what supplies, fans and the room draw beside the devices, counted at energy levels "node" and "room" alone."""
+"""The wall: power of supplies, fans and the room, beside the devices.
+
+It counts only at the energy levels "node" and "room".
+"""
 
 from dataclasses import dataclass
 
@@ -15,7 +18,7 @@ from .gpu import most_watts
 
 @dataclass(frozen=True)
 class ServerRoom:
-    """What stands between a node's plug and the electricity meter."""
+    """Overhead between a node's plug and the electricity meter."""
 
     pue: Constant = quantity("pue", "x")
 
@@ -25,25 +28,29 @@ USED = "server-room"
 
 
 def drawn_in_node(machine: MachineKnobs) -> float:
-    """Return the joules at a node's plug for each of its devices, with its supplies at the load of CPUs and GPUs in full work."""
+    """Return the joules at a node's plug for each joule of its devices.
+
+    The supplies work at the load of CPUs and GPUs in full work.
+    """
     watts = assumed(machine, "host", HOSTS[machine.host]).active.value + gpus_in_node(machine) * most_watts(machine)
     return 1 / (1 - fan_share(machine)) / efficiency(machine, watts)
 
 
 def drawn_in_room(machine: MachineKnobs) -> float:
-    """Return the joules at the electricity meter for each of a device."""
+    """Return the joules at the electricity meter for each joule of a device."""
     return drawn_in_node(machine) * assumed(machine, "wall", ROOMS[USED]).pue.value
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the supplies; they do no work, but every device's joule is drawn with their losses."""
+    """Build the supplies: they do no work, but multiply every device's joules by their losses."""
     room = machine.energy_level == "room"
-    drawn = drawn_in_room(machine) if room else drawn_in_node(machine)
+    joules = drawn_in_room(machine) if room else drawn_in_node(machine)
     return Device(
         name="wall",
-        title=f"Fans, supplies{' and cooling' if room else ''}: {figure(drawn, 'J')} for each joule of a device, counted with it",
+        title=f"Fans, supplies{' and cooling' if room else ''}: {figure(joules, 'J')} for each joule of a device, "
+        "counted with it",
         seconds={},
-        drawn_per_joule=drawn,
+        drawn_per_joule=joules,
         constants=fields_of(assumed(machine, "wall", ROOMS[USED])) if room else (),
     )
 

@@ -1,6 +1,7 @@
-"""Can a machine be built, and of which parts? `contents` counts its parts, `places` says what of them does not fit.
+"""Whether a machine can be built, and of which parts.
 
-All are pure functions over a settled scenario. A node is one chassis.
+`contents` counts its parts, `places` says which parts do not fit. All are pure functions over a settled scenario. A node is one
+chassis.
 """
 
 from .contents import parts_of, states_of

@@ -1,4 +1,7 @@
-"""The parts of a settled machine: what its system powers or pays for, each with its number, and whether it can be bought."""
+"""The parts of a settled machine, each with its number, and whether it can be bought.
+
+They are the parts that its system powers or pays for.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,13 +21,16 @@ from ...scenario.machine import MachineKnobs
 from ..sizing import PER_CHANNEL
 from ..system import Settled, named
 
-GENERIC = "CXL expander"  # that is no product: links, controllers and memory behind them, as knobs describe them
+GENERIC = "CXL expander"  # no product: links, controllers and memory as knobs describe them
 
 
 class Piece(NamedTuple):
-    """Parts that are alike: the kind of the catalogue and the name there, how many the whole machine has, and of which size.
+    """Equal parts of a machine.
 
-    What no file of the catalogue describes has the kind "".
+    kind: kind of the catalogue, "" for parts without a file there.
+    name: name in the catalogue.
+    number: number in the whole machine.
+    size: size of one, as text.
     """
 
     kind: str
@@ -34,28 +40,33 @@ class Piece(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What the part is called: its name, behind its size; what has no knob to choose it, its kind."""
-        own = self.kind if self.kind in (remote.KIND, gatherer.KIND) else short(self.name)
-        return f"{self.size} {own}".lstrip()
+        """The part's size and name; a part that no knob chooses has its kind as name."""
+        part_name = self.kind if self.kind in (remote.KIND, gatherer.KIND) else short(self.name)
+        return f"{self.size} {part_name}".lstrip()
 
 
 def short(name: str) -> str:
-    """Return the name of a part without the digest of one's own."""
+    """Return the name of a part without the digest of a user's own part."""
     return name.partition(BETWEEN)[0]
 
 
 class Dimms(NamedTuple):
-    """Like DIMMs in all channels."""
+    """Equal DIMMs in all channels."""
 
     number: int
     gib: int
 
 
 def like_dimms(channels: int, gib: float) -> Dimms:
-    """Return the fewest like DIMMs in so many channels that hold so many GiB, or the most that there can be."""
-    every = (Dimms(each * channels, size) for each in range(1, PER_CHANNEL + 1) for size in DIMMS_GiB)
-    most = Dimms(PER_CHANNEL * channels, DIMMS_GiB[-1])
-    return next((one for one in every if one.number * one.gib >= gib * (1 - 1e-9)), most)
+    """Return the fewest equal DIMMs in so many channels that hold so many GiB.
+
+    If none do, return the most and largest ones.
+    """
+    candidates = (
+        Dimms(dimms_per_channel * channels, size) for dimms_per_channel in range(1, PER_CHANNEL + 1) for size in DIMMS_GiB
+    )
+    largest = Dimms(PER_CHANNEL * channels, DIMMS_GiB[-1])
+    return next((dimms for dimms in candidates if dimms.number * dimms.gib >= gib * (1 - 1e-9)), largest)
 
 
 def host_dimms(machine: MachineKnobs) -> Dimms:
@@ -64,20 +75,21 @@ def host_dimms(machine: MachineKnobs) -> Dimms:
 
 
 def parts_of(settled: Settled) -> Mapping[str, int]:
-    """Return the parts of a whole machine by name, as "64 GiB ddr5-5600", with the number of each.
+    """Return the parts of a whole machine by name, as "64 GiB ddr5-5600", with their numbers.
 
-    A name that parts of several kinds have here stands behind its kind.
+    A name that parts of several kinds share stands behind its kind.
     """
-    found: Counter[str] = Counter()
+    part_counts: Counter[str] = Counter()
     for label, piece in _labelled(settled):
-        found[label] += piece.number
-    return dict(found)
+        part_counts[label] += piece.number
+    return dict(part_counts)
 
 
 def states_of(settled: Settled) -> Mapping[str, str]:
-    """Return whether each part of a machine can be bought, by name; DIMMs stand under their grade.
+    """Return whether each part of a machine can be bought, by name.
 
-    A state is "on sale", "announced", "discontinued" or "research", or "unknown" where a part of one's own does not say it.
+    DIMMs are listed by grade. A state is "on sale", "announced", "discontinued" or "research", or "unknown" if a user's own part
+    does not say it.
     """
     return {
         label.removeprefix(f"{piece.size} "): catalog.availability(piece.kind, piece.name).state
@@ -87,14 +99,15 @@ def states_of(settled: Settled) -> Mapping[str, str]:
 
 
 def _labelled(settled: Settled) -> Iterator[tuple[str, Piece]]:
-    """Yield each piece with its label, behind its kind where another kind has a part of that label."""
-    found = [one for one in _pieces(settled) if one.number]
-    kinds = {one.label: {other.kind for other in found if other.label == one.label} for one in found}
-    for one in found:
-        yield one.label if len(kinds[one.label]) == 1 else f"{one.kind} {one.label}", one
+    """Yield each piece with its label, behind its kind if another kind has the same label."""
+    pieces = [piece for piece in _pieces(settled) if piece.number]
+    kinds = {piece.label: {namesake.kind for namesake in pieces if namesake.label == piece.label} for piece in pieces}
+    for piece in pieces:
+        yield piece.label if len(kinds[piece.label]) == 1 else f"{piece.kind} {piece.label}", piece
 
 
 def _pieces(settled: Settled) -> Iterator[Piece]:
+    """Yield the parts of a machine, device by device."""
     machine = settled.scenario.machine
     for name in named(settled.scenario.system, machine):
         if name in PIECES:
@@ -104,26 +117,28 @@ def _pieces(settled: Settled) -> Iterator[Piece]:
 
 
 def generic(settled: Settled) -> bool:
-    """Return whether the memory of a system stands behind CXL on expanders that are no product."""
+    """Return whether a system's memory is behind CXL on expanders that are no product."""
     machine, system = settled.scenario.machine, settled.system
     product = machine.expander if system.memory == "expander-dram" else own_link(machine)
     return "cxl" in system.devices and not product
 
 
 def _expander_dram(machine: MachineKnobs) -> Piece:
-    """Return the cards of expander DRAM, or its DIMMs where there are none."""
+    """Return the cards of expander DRAM, or its DIMMs if there are no cards."""
     if machine.expander:
         return Piece("expander", machine.expander, expanders(machine))
-    own = like_dimms(dram_controllers(machine), machine.expander_dram_GiB or 0.0)
-    return Piece("dram", machine.expander_dram, own.number, f"{own.gib} GiB")
+    dimms = like_dimms(dram_controllers(machine), machine.expander_dram_GiB or 0.0)
+    return Piece("dram", machine.expander_dram, dimms.number, f"{dimms.gib} GiB")
 
 
 def _host_dram(machine: MachineKnobs) -> Piece:
-    own = host_dimms(machine)
-    return Piece("dram", grade_name(machine), nodes(machine) * own.number, f"{own.gib} GiB")
+    """Return the DIMMs of all hosts."""
+    dimms = host_dimms(machine)
+    return Piece("dram", grade_name(machine), nodes(machine) * dimms.number, f"{dimms.gib} GiB")
 
 
 def _chassis(machine: MachineKnobs) -> Piece:
+    """Return the chassis of all nodes."""
     return Piece("chassis", machine.chassis or USUAL, nodes(machine) * chassis_in_node(machine))
 
 

@@ -1,7 +1,7 @@
-"""What of a settled machine does not fit its chassis: GPUs, sockets, DIMM slots, bays, lanes and watts of each node.
+"""Checks of a settled machine's chassis: GPUs, sockets, DIMM slots, bays, lanes, watts.
 
-A node is one chassis of `machine.chassis`, of at most eight GPUs. Places for GPUs have their lanes already: free are those
-that a chassis has beside them, its network cards and its boot drives.
+A node is one chassis of `machine.chassis`, of at most eight GPUs. Places for GPUs have lanes of their own: free lanes are those
+of the chassis beside GPU places, network cards and boot drives.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,14 +20,14 @@ from ..sizing import PER_CHANNEL, most_dimms
 from ..system import Settled, named, powered
 from .contents import generic, host_dimms, short
 
-A_SOCKET = 8  # DIMMs of persistent memory beside a processor
+A_SOCKET = 8  # DIMMs of persistent memory of one socket
 DRIVE_LANES, CARD_LANES = 4, 16
 SUPERCHIP = "superchip"
 WORDS = {1: "one socket has", 2: "two sockets have", 4: "four sockets have"}
 
 
 class Wants(NamedTuple):
-    """Like parts that take lanes of a node: how many, of which name, and the lanes of each."""
+    """Equal parts that take lanes of a node: their number, name, and the lanes of each."""
 
     number: int
     name: str
@@ -35,9 +35,15 @@ class Wants(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One node: its machine's knobs, the devices that its system powers, its chassis, and how many DIMMs, modules, drives.
+    """One node of a settled machine.
 
-    `link` are the lanes that each of its modules has for itself, 0 where they have none.
+    settled: the settled scenario.
+    machine: its machine knobs.
+    devices: devices that the system powers.
+    chassis: the chassis.
+    called: its name in sentences.
+    dimms, modules, drives: numbers of DIMMs, modules and drives.
+    link: lanes of each module's own link, 0 without such links.
     """
 
     settled: Settled
@@ -52,12 +58,12 @@ class Node(NamedTuple):
 
     @property
     def slotted(self) -> int:
-        """How many of its modules of persistent memory stand in DIMM slots: those without a link of their own."""
+        """The modules of persistent memory in DIMM slots: those without a link of their own."""
         return 0 if self.link else self.modules
 
     @property
     def behind(self) -> tuple[Wants, ...]:
-        """What stands in expander bays: modules with links of their own, and cards of DRAM."""
+        """The parts in expander bays: modules with links of their own, and cards of DRAM."""
         card, machine = self.machine.expander, self.machine
         linked = (Wants(self.modules, short(machine.pmem), self.link),) if self.link and self.modules else ()
         dram = card and "expander-dram" in self.devices
@@ -65,9 +71,9 @@ class Node(NamedTuple):
 
 
 def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
-    """Return sentences that name the part that ran out, with what is needed and what there is; none where it can be built.
+    """Return a sentence for each resource that ran out, with need and supply.
 
-    `drives` are those of each node beside what its system uses.
+    There is none if the machine can be built. `drives` are those of each node beside its system's.
     """
     machine = settled.scenario.machine
     devices, link = named(settled.scenario.system, machine), own_link(machine)
@@ -86,7 +92,7 @@ def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
 
 
 def _gpus(node: Node) -> Iterator[str]:
-    """GPUs of a node go into the places of one chassis, which take their form."""
+    """Yield sentences if a node's GPUs do not fit the places of its chassis."""
     if "gpu" not in node.devices:
         return
     gpus, room, name = gpus_in_node(node.machine), round(node.chassis.gpus.value), short(node.machine.gpu)
@@ -98,98 +104,113 @@ def _gpus(node: Node) -> Iterator[str]:
     if form == SUPERCHIP:
         yield f"{gpus} {name} {_need(gpus, 'place')} for superchips, with boards of their own; {node.called} has 0."
     elif form and form not in forms(node.machine.chassis or USUAL):
-        taken = " or ".join(forms(node.machine.chassis or USUAL))
-        yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.called} has 0, and {room} for {taken}."
+        allowed_forms = " or ".join(forms(node.machine.chassis or USUAL))
+        yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.called} has 0, and {room} for {allowed_forms}."
 
 
 def _host(node: Node) -> Iterator[str]:
-    """CPUs go into sockets, and have so many channels for at most two DIMMs each."""
+    """Yield sentences if the CPUs lack sockets, or DRAM lacks channels or slots."""
     machine = node.machine
     host = HOSTS[machine.host]
-    need, have = _sockets(machine), round(node.chassis.sockets.value)
-    if need > have:
-        yield f"{short(machine.host)} {_need(need, 'socket', 1)}; {node.called} has {have}."
-    channels, own = host_channels(machine), round(assumed_value(machine, "host", host.channels))
-    if channels > own:
-        yield f"Host DRAM {_need(channels, 'channel', 1)}; {short(machine.host)} has {own}."
-    gib, most = machine.host_dram_GiB or 0.0, most_dimms(channels)
-    if "dram" in node.devices and gib > most:
+    need, sockets = _sockets(machine), round(node.chassis.sockets.value)
+    if need > sockets:
+        yield f"{short(machine.host)} {_need(need, 'socket', 1)}; {node.called} has {sockets}."
+    channels, max_channels = host_channels(machine), round(assumed_value(machine, "host", host.channels))
+    if channels > max_channels:
+        yield f"Host DRAM {_need(channels, 'channel', 1)}; {short(machine.host)} has {max_channels}."
+    gib, max_gib = machine.host_dram_GiB or 0.0, most_dimms(channels)
+    if "dram" in node.devices and gib > max_gib:
         yield f"{figures.exact(gib)} GiB of host DRAM need larger DIMMs; {_largest(channels)}."
 
 
 def _dimms(node: Node) -> Iterator[str]:
-    """DIMMs and modules without a link share the DIMM slots; beside a socket there is room for eight such modules."""
+    """Yield sentences if DIMMs and modules without a link exceed the DIMM slots.
+
+    A socket has slots for eight such modules.
+    """
     count, name = node.slotted, short(node.machine.pmem)
     sockets, slots = _sockets(node.machine), round(node.chassis.slots.value)
     if count > A_SOCKET * sockets:
-        have = f"{WORDS.get(sockets, f'{sockets} sockets have')} {A_SOCKET * sockets}"
-        yield f"{count} modules of {name} {_need(count, 'DIMM slot')} beside DRAM; {have}."
+        socket_limit = f"{WORDS.get(sockets, f'{sockets} sockets have')} {A_SOCKET * sockets}"
+        yield f"{count} modules of {name} {_need(count, 'DIMM slot')} beside DRAM; {socket_limit}."
     if node.dimms + count > slots:
-        more = f" and {_of(count, name)}" * bool(count)
-        yield f"{node.dimms} DIMMs of DRAM{more} need {node.dimms + count} DIMM slots; {node.called} has {slots}."
+        module_clause = f" and {_module_count(count, name)}" * bool(count)
+        yield f"{node.dimms} DIMMs of DRAM{module_clause} need {node.dimms + count} DIMM slots; {node.called} has {slots}."
 
 
-def _beside(node: Node) -> Iterator[str]:
-    """Some modules work beside processors of their own generation alone."""
+def _host_generations(node: Node) -> Iterator[str]:
+    """Yield a sentence if modules only work with processors of another generation."""
     if not node.slotted:
         return
-    hosts, own, name = catalog.listed("media", node.machine.pmem, BESIDE), short(node.machine.host), short(node.machine.pmem)
-    if hosts and own not in hosts:
-        yield f"{_of(node.slotted, name)} {_need(node.slotted, 'DIMM slot')} beside {' or '.join(hosts)}; {own} has 0."
+    hosts, host_name, name = (
+        catalog.listed("media", node.machine.pmem, BESIDE),
+        short(node.machine.host),
+        short(node.machine.pmem),
+    )
+    if hosts and host_name not in hosts:
+        modules_need = f"{_module_count(node.slotted, name)} {_need(node.slotted, 'DIMM slot')}"
+        yield f"{modules_need} beside {' or '.join(hosts)}; {host_name} has 0."
 
 
 def _products(node: Node) -> Iterator[str]:
-    """Behind CXL stands what is made so: modules with links of their own, and cards."""
+    """Yield a sentence if memory behind CXL is no product.
+
+    Products are modules with links of their own, and cards.
+    """
     if not generic(node.settled):
         return
     count = expanders(node.machine)
-    of = "DRAM" if node.settled.system.memory == "expander-dram" else short(node.machine.pmem)
-    remedy = "a card of machine.expander is" if of == "DRAM" else "a medium with a link of its own is"
-    yield f"{count} generic CXL expander{'s' * (count > 1)} of {of} {'are' if count > 1 else 'is'} no product; {remedy}."
+    memory_name = "DRAM" if node.settled.system.memory == "expander-dram" else short(node.machine.pmem)
+    remedy = "a card of machine.expander is" if memory_name == "DRAM" else "a medium with a link of its own is"
+    yield f"{count} generic CXL expander{'s' * (count > 1)} of {memory_name} {'are' if count > 1 else 'is'} no product; {remedy}."
 
 
 def _bays(node: Node) -> Iterator[str]:
-    """Modules with links and cards take an expander bay each, drives a drive bay each."""
-    behind, have = sum(one.number for one in node.behind), round(node.chassis.expanders.value)
-    if behind > have:
-        yield f"{_counted(node.behind)} {_need(behind, 'expander bay')}; {node.called} has {have}."
+    """Yield sentences if expander bays or drive bays run out."""
+    bays_needed, bays = sum(card.number for card in node.behind), round(node.chassis.expanders.value)
+    if bays_needed > bays:
+        yield f"{_count_sentence(node.behind)} {_need(bays_needed, 'expander bay')}; {node.called} has {bays}."
     drives, room = node.drives, round(node.chassis.bays.value)
     if drives > room:
         yield f"{drives} {short(node.machine.ssd)} {_need(drives, 'drive bay')}; {node.called} has {room}."
 
 
 def _lanes(node: Node) -> Iterator[str]:
-    """All that stands in bays and slots shares the free lanes."""
+    """Yield a sentence if the parts in bays and slots exceed the free lanes."""
     machine = node.machine
-    every = (
+    lane_users = (
         *node.behind,
         Wants(node.drives, short(machine.ssd), DRIVE_LANES),
         Wants(expanders(machine) * ("near-data" in node.devices), f"{short(machine.near_data_logic)} near data", CARD_LANES),
         Wants(int("gatherer" in node.devices), "gather card", CARD_LANES),
     )
-    wants = [one for one in every if one.number]
-    need, have = sum(one.number * one.lanes for one in wants), round(node.chassis.lanes.value)
-    if need > have:
-        yield f"{_counted(wants)} {_need(need, 'PCIe lane', sum(one.number for one in wants))}; {node.called} has {have} free."
+    wants = [user for user in lane_users if user.number]
+    need, free_lanes = sum(user.number * user.lanes for user in wants), round(node.chassis.lanes.value)
+    if need > free_lanes:
+        parts_need = f"{_count_sentence(wants)} {_need(need, 'PCIe lane', sum(user.number for user in wants))}"
+        yield f"{parts_need}; {node.called} has {free_lanes} free."
 
 
 def _supplies(node: Node) -> Iterator[str]:
-    """The supplies feed GPUs at their limit, CPUs in full work, and all else at rest."""
-    machine, apart = node.machine, ("gpu", "host", "remote")
+    """Yield a sentence if the supplies are too weak.
+
+    They feed GPUs at their limit, CPUs at full work, and all else at idle power.
+    """
+    machine, full_power_devices = node.machine, ("gpu", "host", "remote")
     devices = powered(node.settled.scenario.system, machine)
-    rest = sum(one.idle_watts for name, one in devices.items() if name not in apart) / nodes(machine)
+    rest = sum(device.idle_watts for name, device in devices.items() if name not in full_power_devices) / nodes(machine)
     gpus = gpus_in_node(machine) * most_watts(machine) if "gpu" in devices else 0.0
-    watts, have = rest + gpus + assumed_value(machine, "host", HOSTS[machine.host].active), node.chassis.rating.value
-    if watts > have:
+    watts, rating = rest + gpus + assumed_value(machine, "host", HOSTS[machine.host].active), node.chassis.rating.value
+    if watts > rating:
         need = f"GPUs, CPUs and all else of a node need {figures.figure(watts, 'W')}"
-        yield f"{need}; the supplies of {node.called} give {figures.figure(have, 'W')}."
+        yield f"{need}; the supplies of {node.called} give {figures.figure(rating, 'W')}."
 
 
 def _servers(node: Node) -> Iterator[str]:
-    """An embedding server has as many channels as a host."""
+    """Yield a sentence if an embedding server's DRAM exceeds its channels, as many as a host's."""
     channels = host_channels(node.machine)
-    gib, most = node.machine.server_dram_GiB or 0.0, most_dimms(channels)
-    if "remote" in node.devices and gib > most:
+    gib, max_gib = node.machine.server_dram_GiB or 0.0, most_dimms(channels)
+    if "remote" in node.devices and gib > max_gib:
         yield f"{figures.exact(gib)} GiB of an embedding server need larger DIMMs; {_largest(channels)}."
 
 
@@ -197,7 +218,7 @@ RULES: tuple[Callable[[Node], Iterator[str]], ...] = (
     _gpus,
     _host,
     _dimms,
-    _beside,
+    _host_generations,
     _products,
     _bays,
     _lanes,
@@ -207,23 +228,26 @@ RULES: tuple[Callable[[Node], Iterator[str]], ...] = (
 
 
 def _sockets(machine: MachineKnobs) -> int:
+    """Return the sockets of a host."""
     return round(assumed_value(machine, "host", HOSTS[machine.host].sockets))
 
 
-def _need(number: int, what: str, needing: int = 0) -> str:
-    """Return that so many of what are needed, by as many parts or by `needing` of them."""
-    return f"need{'s' * ((needing or number) == 1)} {number} {what}{'s' * (number > 1)}"
+def _need(number: int, place_name: str, needing: int = 0) -> str:
+    """Return the phrase "needs 3 places" for so many parts, or for `needing` parts."""
+    return f"need{'s' * ((needing or number) == 1)} {number} {place_name}{'s' * (number > 1)}"
 
 
 def _largest(channels: int) -> str:
+    """Return a sentence about the largest DIMMs of so many channels."""
     return f"{PER_CHANNEL * channels} of {DIMMS_GiB[-1]} GiB are {figures.exact(most_dimms(channels))} GiB"
 
 
-def _of(number: int, name: str) -> str:
+def _module_count(number: int, name: str) -> str:
+    """Return "3 modules of NAME"."""
     return f"{number} module{'s' * (number > 1)} of {name}"
 
 
-def _counted(parts: Sequence[Wants]) -> str:
-    """Return parts as a sentence counts them."""
-    told = [f"{one.number} {one.name}" for one in parts]
-    return f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
+def _count_sentence(parts: Sequence[Wants]) -> str:
+    """Return numbers and names of parts as an enumeration."""
+    phrases = [f"{part.number} {part.name}" for part in parts]
+    return f"{', '.join(phrases[:-1])} and {phrases[-1]}" if len(phrases) > 1 else phrases[0]

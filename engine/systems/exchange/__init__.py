@@ -1,1 +1,1 @@
-"""Exchange: what crosses between the parts that have tables, and which rows need not."""
+"""Exchange: the traffic between parts with tables, and the rows that need none."""

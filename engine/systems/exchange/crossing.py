@@ -1,8 +1,8 @@
-"""Bytes that cross between parts: pooled vectors, their gradients and indices, by the plan that says which part has what.
+"""Bytes that cross between parts under a plan: pooled vectors, gradients and indices.
 
 The samples of a batch lie evenly over the parts. A part sends the vectors of its pieces to the parts that have their samples,
-over the fabric to those beside it and over the network to others. Parts of one group that share a table's rows first
-sum their vectors within the group, each for an even share of the samples. Gradients take the same way back.
+over the fabric to those of its group and over the network to others. Parts of one group that share a table's rows first sum
+their vectors within the group, each for an even share of the samples. Gradients take the same way back.
 """
 
 from typing import NamedTuple
@@ -16,9 +16,11 @@ from ..sharding import Parts, Pieces, Shares, alike, shares, weighed
 
 
 class Crossing(NamedTuple):
-    """Bytes that leave a part, over all parts; and those that the busiest part sends or receives over either way.
+    """Bytes that cross between parts.
 
-    With `hosts` the parts are the hosts of nodes, which send a message to each other node.
+    nbytes: bytes that leave a part, over all parts.
+    fabric, network: bytes that the busiest part sends or receives over each.
+    hosts: True if the parts are the hosts of nodes, which send a message to each other node.
     """
 
     nbytes: float
@@ -35,74 +37,100 @@ NO_CROSSING = Crossing(0.0, 0.0, 0.0)
 
 
 def even(parts: Parts, nbytes: float) -> Crossing:
-    """Return what crosses when each part has an even share of `nbytes` for each part, itself included."""
-    each, beside = nbytes / parts.number, parts.beside
-    near, far = (beside - 1) / parts.number, (parts.number - beside) / parts.number
-    return Crossing(each * float((near + far).sum()), each * float(near.max()), each * float(far.max()))
+    """Return the traffic if each part has an even share of `nbytes` for each part.
+
+    A part's share for itself does not cross.
+    """
+    part_bytes, group_sizes = nbytes / parts.number, parts.beside
+    fabric_share, network_share = (group_sizes - 1) / parts.number, (parts.number - group_sizes) / parts.number
+    return Crossing(
+        part_bytes * float((fabric_share + network_share).sum()),
+        part_bytes * float(fabric_share.max()),
+        part_bytes * float(network_share.max()),
+    )
 
 
 def vectors(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Crossing:
-    """Return what crosses one way of pooled vectors, of which one table's, or each's (T,), are `nbytes` for a batch's samples."""
+    """Return the traffic of pooled vectors, one way.
+
+    `nbytes`: a table's vectors for a batch's samples, or each table's, (T,).
+    """
     return busiest(*vector_routes(parts, pieces, nbytes))
 
 
-def indices(parts: Parts, asked: Floats) -> Crossing:
-    """Return what crosses when part p is `asked`, (P,), for so many bytes of indices, evenly by the samples of all parts."""
-    return busiest(*index_routes(parts, asked))
+def indices(parts: Parts, index_nbytes: Floats) -> Crossing:
+    """Return the traffic of indices, of which each part receives `index_nbytes`, (P,).
+
+    They come evenly from the samples of all parts.
+    """
+    return busiest(*index_routes(parts, index_nbytes))
 
 
-def busiest(sent: Floats, received: Floats) -> Crossing:
-    """Return what crosses where parts send and receive so much, (2, P), over the fabric and over the network."""
-    fabric, network = np.maximum(sent, received).max(axis=1).tolist()
-    return Crossing(float(sent.sum()), fabric, network)
+def busiest(sent_bytes: Floats, received: Floats) -> Crossing:
+    """Return the traffic if parts send and receive so much, (2, P), over fabric and network."""
+    fabric, network = np.maximum(sent_bytes, received).max(axis=1).tolist()
+    return Crossing(float(sent_bytes.sum()), fabric, network)
 
 
 def vector_routes(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> tuple[Floats, Floats]:
-    """Return what each part sends and receives of `vectors`, (2, P) each, over the fabric and over the network."""
-    sent, received = np.zeros((2, 2, parts.number))
+    """Return the bytes of `vectors` that each part sends and receives, (2, P) each.
+
+    The rows are fabric and network.
+    """
+    sent_bytes, received = np.zeros((2, 2, parts.number))
     if not isinstance(nbytes, float):
         pieces, nbytes = weighed(pieces, nbytes)
     widths, place = alike(pieces)
-    of = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)
-    has, members = np.zeros(parts.number, dtype=np.bool_), np.zeros(parts.groups, dtype=np.int64)
-    _cross(widths * nbytes, of, parts.group, parts.beside, has, members, sent, received)
-    return sent, received
+    piece_shares = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)
+    owns, members = np.zeros(parts.number, dtype=np.bool_), np.zeros(parts.groups, dtype=np.int64)
+    _cross(widths * nbytes, piece_shares, parts.group, parts.beside, owns, members, sent_bytes, received)
+    return sent_bytes, received
 
 
 @entry
 def _cross(
-    nbytes: Floats, of: Shares, group: Ints, beside: Ints, has: Flags, members: Ints, sent: Floats, received: Floats
+    nbytes: Floats,
+    piece_shares: Shares,
+    group: Ints,
+    group_sizes: Ints,
+    owns: Flags,
+    members: Ints,
+    sent_bytes: Floats,
+    received: Floats,
 ) -> None:
-    """Enter what the vectors of each piece have every part send and receive.
+    """Add the bytes of each piece's vectors that every part sends and receives.
 
-    Which part `has` a piece, and how many `members` of each group, are False and 0 before and after.
+    Whether a part `owns` a piece, and how many `members` of each group do, are False and 0 before and after.
     """
     parts = len(group)
     for piece in range(len(nbytes)):
-        each, groups = nbytes[piece] / parts, 0
-        mine = of.owner[of.first[piece] : of.first[piece] + of.many[piece]]
-        for part in mine:
-            has[part] = True
+        sample_bytes, groups = nbytes[piece] / parts, 0
+        owners = piece_shares.owner[piece_shares.first[piece] : piece_shares.first[piece] + piece_shares.many[piece]]
+        for part in owners:
+            owns[part] = True
             groups += members[group[part]] == 0
             members[group[part]] += 1
-        for part in mine:
-            inside, among = members[group[part]], beside[part]
-            summed = (inside - 1) / inside * nbytes[piece]
-            sent[0, part] += summed + (among - inside) / inside * each
-            sent[1, part] += (parts - among) / inside * each
+        for part in owners:
+            co_owners, group_size = members[group[part]], group_sizes[part]
+            summed = (co_owners - 1) / co_owners * nbytes[piece]
+            sent_bytes[0, part] += summed + (group_size - co_owners) / co_owners * sample_bytes
+            sent_bytes[1, part] += (parts - group_size) / co_owners * sample_bytes
             received[0, part] += summed
         for part in range(parts):
-            here = members[group[part]] > 0
-            if here and not has[part]:
-                received[0, part] += each
-            received[1, part] += (groups - here) * each
-        for part in mine:
-            has[part], members[group[part]] = False, 0
+            in_group = members[group[part]] > 0
+            if in_group and not owns[part]:
+                received[0, part] += sample_bytes
+            received[1, part] += (groups - in_group) * sample_bytes
+        for part in owners:
+            owns[part], members[group[part]] = False, 0
 
 
-def index_routes(parts: Parts, asked: Floats) -> tuple[Floats, Floats]:
-    """Return what each part sends and receives of `indices`, (2, P) each, over the fabric and over the network."""
-    each, beside, group = asked / parts.number, parts.beside, parts.group
-    within = np.bincount(group, weights=each)[group]
-    sent = np.array([within - each, each.sum() - within])
-    return sent, np.array([(beside - 1) * each, (parts.number - beside) * each])
+def index_routes(parts: Parts, index_nbytes: Floats) -> tuple[Floats, Floats]:
+    """Return the bytes of `indices` that each part sends and receives, (2, P) each.
+
+    The rows are fabric and network.
+    """
+    part_bytes, group_sizes, group = index_nbytes / parts.number, parts.beside, parts.group
+    group_bytes = np.bincount(group, weights=part_bytes)[group]
+    sent_bytes = np.array([group_bytes - part_bytes, part_bytes.sum() - group_bytes])
+    return sent_bytes, np.array([(group_sizes - 1) * part_bytes, (parts.number - group_sizes) * part_bytes])

@@ -75,15 +75,15 @@ def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Repli
     if not planned(s):
         return NO_REPLICAS
     room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - most_bytes(s, table_nbytes)
-    best, least = NO_REPLICAS, _seconds(s, NO_REPLICAS, pooled)[0] * WORTHWHILE
+    best_replicas, best_seconds = NO_REPLICAS, _seconds(s, NO_REPLICAS, pooled)[0] * WORTHWHILE
     for rows in dict.fromkeys(rows_within(s, size) for size in SIZES if size <= room):
         candidate = replicas(s, rows)
         total_seconds, copy_seconds = _seconds(s, candidate, pooled)
-        if rows and total_seconds < least:
-            best, least = candidate, total_seconds
-        if copy_seconds >= least:  # more rows cost no less
+        if rows and total_seconds < best_seconds:
+            best_replicas, best_seconds = candidate, total_seconds
+        if copy_seconds >= best_seconds:  # more rows cost no less
             break
-    return best
+    return best_replicas
 
 
 def planned(s: Scenario) -> bool:
@@ -92,9 +92,12 @@ def planned(s: Scenario) -> bool:
 
 
 def vector_sent(s: Scenario, gradient: RowBytes) -> float:
-    """Return the bytes of a row's gradient as it is sent, given its bytes in fp32: of unlike rows the mean."""
-    element, vector = SENT[s.machine.exchange_precision]
-    return float(over_rows(gradient, lambda nbytes: element * nbytes / FLOAT32 + vector))
+    """Return the bytes of a row's gradient as it is sent, the mean of unlike rows.
+
+    `gradient`: its bytes in fp32.
+    """
+    element_bytes, vector_overhead = SENT[s.machine.exchange_precision]
+    return float(over_rows(gradient, lambda nbytes: element_bytes * nbytes / FLOAT32 + vector_overhead))
 
 
 def _replicated_row(s: Scenario, rows: float) -> RowKind:
@@ -104,7 +107,10 @@ def _replicated_row(s: Scenario, rows: float) -> RowKind:
 
 
 def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float, float]:
-    """Return the seconds of a batch's two exchanges with the copies' own work, and of the copies' work alone."""
+    """Return the seconds of a batch's exchanges and copies, and of the copies alone.
+
+    There are two exchanges; copies have work of their own.
+    """
     network, gpu = (load("devices", name).build(s.machine) for name in ("network", "gpu"))
     exchange = pooled.work(1 - candidate.vectors)
     extra_rows = candidate.unique * (1 - 1 / s.machine.num_gpus)

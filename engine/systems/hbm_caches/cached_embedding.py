@@ -13,9 +13,9 @@ MAPS, INDEX_BYTES = 2, 8  # int64 maps as long as all tables
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """The cache is tended by software before the batch, and nothing overlaps.
+    """Return the tasks of a batch: software serves the cache before it, and nothing overlaps.
 
-    Rows of several batches can be fetched together: that shares the software's fixed part alone.
+    Rows of several batches can be fetched together: that divides only the software's fixed part.
     """
     s = settled.scenario
     return (
@@ -27,7 +27,10 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
-    """Step by step: find misses, send home what goes, which is always written back, and bring what comes."""
+    """Return the tasks of the cache: find misses, send evicted rows home, bring missing rows.
+
+    Evicted rows are always written back.
+    """
     come, go = t.misses * t.moved_nbytes, t.evicted * t.moved_nbytes
     find, loop = Pool(t.sort_bytes), ("Embedding update", "Bottom MLP backward", "Training loop")
     steps: tuple[tuple[str, Stage, Demand], ...] = (
@@ -39,17 +42,21 @@ def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
         ("Missing rows to GPU", "Transfer", Demand("pcie", Copy(come), gpu.UP)),
         ("Scatter missing rows", "Embedding", Demand("gpu", Stream(come))),
     )
-    before = ("Find misses", *(name for name, _, _ in steps))
+    predecessors = ("Find misses", *(name for name, _, _ in steps))
     return (
         Task("Find misses", "Embedding", (Demand("gpu", find),), ("Sparse features",), loop),
-        *(Task(name, stage, (demand,), (last,)) for last, (name, stage, demand) in zip(before, steps, strict=False)),
+        *(
+            Task(name, stage, (demand,), (predecessor,))
+            for predecessor, (name, stage, demand) in zip(predecessors, steps, strict=False)
+        ),
     )
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """All rows in host memory; on the GPU the cached ones, two maps of all rows, and a batch's vectors.
+    """Return the bytes by memory: all rows in host memory, cached rows on the GPU.
 
-    The published runs' logs have .2 GiB beside rows and maps on Criteo's 26 fields; .1 on Avazu's 13 leaves its .31.
+    The GPU also has two maps of all rows, and a batch's vectors. The published runs' logs have .2 GiB beside rows and maps on
+    Criteo's 26 fields; .1 on Avazu's 13 leaves its .31.
     """
     maps = MAPS * INDEX_BYTES * num_rows(s)
     return {"dram": table_bytes(s), "hbm": cached_rows(s) * row_bytes(s) + maps + pooled_bytes(s)}

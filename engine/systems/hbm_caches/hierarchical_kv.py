@@ -13,23 +13,24 @@ from ..system import Cache, Settled, System
 from ..traffic import Traffic, cached_rows, num_rows
 
 BUCKET = 128  # slots that a key can have
-INDEX_BYTES = 8 + 8 + 1 + 4 / BUCKET  # of a slot: key, score, digest, and its share of the bucket's count
+INDEX_BYTES = 8 + 8 + 1 + 4 / BUCKET  # bytes of a slot: key, score, digest, and its share of the bucket's count
 ALIGNED = 16  # bytes: rows begin at multiples of it
 PROBED = BUCKET + 32  # bytes read to find a key: the digests of its bucket, and the sector of the one key that matches
 HASH = "hash"
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """One kernel after the other: make ids unique, find rows, copy them to a buffer, pool there; nothing is prefetched.
+    """Return the tasks of a batch: unique ids, find rows, buffer them, pool there.
 
-    As a cache, the rows that HBM lacks come first, and others go home. As one table (`policy.cache_policy=hash`) each row stays
-    where its hash puts it: what lies on the host is read once a batch across the link, and updated there.
+    Kernels run one after the other; nothing is prefetched. As a cache, the rows that HBM lacks come first, and others go home.
+    As one table (`policy.cache_policy=hash`) each row stays where its hash puts it: rows on the host are read once a batch
+    across the link, and updated there.
     """
     s = settled.scenario
     indices, arrived = gpu.index_exchange(settled)
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    find, found = _find(s, t, arrived)
+    find, rows_ready = _find(s, t, arrived)
     in_hbm = t.rows - t.refused if _hashed(s) else t.rows
     spread, rewrite = gpu.update(t, in_hbm, backward, skew=t.lookup_skew, row_skew=t.row_skew)
     return (
@@ -37,7 +38,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         gpu.features(t, "Unique ids"),
         *indices,
         *find,
-        gpu.lookup(t, found, skew=t.lookup_skew),
+        gpu.lookup(t, rows_ready, skew=t.lookup_skew),
         *pooled,
         shared.bottom_forward(s, gpu.mlp_done(s)),
         shared.top(s, ("Bottom MLP forward", *forward)),
@@ -50,29 +51,31 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def _find(s: Scenario, t: Traffic, arrived: Names) -> tuple[tuple[Task, ...], Names]:
-    """Bring a batch's unique rows into a buffer in HBM; return the tasks, and after which of them it is full."""
+    """Return the tasks that bring a batch's unique rows into HBM, and the last ones."""
     row = mean_bytes(t.vector_bytes)
-    far = t.refused * mean_bytes(t.sizes.moved.vector) if _hashed(s) else np.zeros_like(t.rows)
+    host_bytes = t.refused * mean_bytes(t.sizes.moved.vector) if _hashed(s) else np.zeros_like(t.rows)
     unique = Task(
         "Unique ids", "Embedding", (Demand("gpu", Pool(t.sort_bytes, skew=t.lookup_skew)),), arrived, ("Embedding update",)
     )
-    probe = Pool(t.rows * (PROBED + 2 * row) - far, skew=t.row_skew)
+    probe = Pool(t.rows * (PROBED + 2 * row) - host_bytes, skew=t.row_skew)
     if _hashed(s):
         find = Task("Find rows", "Embedding", (Demand("gpu", probe),), ("Unique ids",))
-        return (unique, uvm_cache.reading(find, far, t.row_skew)), ("Find rows",)
-    moves = uvm_cache.moves(t, ("Unique ids",), t.row_skew)
-    find = Task("Find rows", "Embedding", (Demand("gpu", probe),), tuple(task.name for task in moves))
-    return (unique, *moves, find), ("Find rows",)
+        return (unique, uvm_cache.reading(find, host_bytes, t.row_skew)), ("Find rows",)
+    cache_traffic = uvm_cache.moves(t, ("Unique ids",), t.row_skew)
+    find = Task("Find rows", "Embedding", (Demand("gpu", probe),), tuple(task.name for task in cache_traffic))
+    return (unique, *cache_traffic, find), ("Find rows",)
 
 
 def _hashed(s: Scenario) -> bool:
+    """Return whether the tables are one hash table over HBM and host memory."""
     return s.policy.cache_policy == HASH
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """The index of every slot in HBM, with a share of the rows. The host has all rows behind a cache, the others of one table.
+    """Return the bytes by memory: the index of slots and some rows in HBM.
 
-    One hash table has the rows of all tables, so that those with the most popular rows have most of the cache.
+    The host has all rows behind a cache, and the other rows of one table. One hash table has the rows of all tables, so that
+    those with the most popular rows have most of the cache.
     """
     rows = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
     nbytes = float((rows * np.ceil(kind_bytes(s, "row") / ALIGNED) * ALIGNED).sum())
@@ -83,7 +86,7 @@ def places(s: Scenario) -> dict[str, float]:
 
 
 def _slots(rows: float) -> float:
-    """Return the slots of a table of so many rows: whole buckets."""
+    """Return the slots of a hash table of so many rows: whole buckets."""
     return float(np.ceil(rows / BUCKET) * BUCKET)
 
 

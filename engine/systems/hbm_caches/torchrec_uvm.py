@@ -10,10 +10,11 @@ from ..traffic import Traffic, cached_rows, num_rows, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Four stages in flight: input copy, input all-to-all, cache prefetch, and forward with backward of the batch before.
+    """Return the tasks of a batch, in four stages in flight.
 
-    GPU threads move rows across the link themselves; a row that its set refuses, being full of rows of its own batch and the one
-    before it or of rows used more often, stays in host memory, where each lookup reads it and its update reads and writes it.
+    The stages are input copy, input all-to-all, cache prefetch, and forward with backward of the batch before. GPU threads move
+    rows across the link themselves. A row is refused if its set is full of rows of its own batch and the one before, or of rows
+    used more often; it stays in host memory, where each lookup reads it and its update reads and writes it.
     """
     s = settled.scenario
     indices, arrived = gpu.index_exchange(settled)
@@ -40,7 +41,10 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """All rows in host memory; on the GPU the cached ones with their tags, and what is kept of every row."""
+    """Return the bytes by memory: all rows in host memory, cached rows on the GPU.
+
+    The GPU also has tags of cached rows, and some data of every row.
+    """
     rows = cached_rows(s)
     return {"dram": table_bytes(s), "hbm": uvm_cache.kept_bytes(s, rows, rows * row_bytes(s), num_rows(s))}
 

@@ -17,21 +17,31 @@ GAP = Constant(
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Hot mini-batches ask nothing of the host's CPU, normal ones nothing of the hot rows: amounts are 0 there."""
+    """Return the tasks of a batch: amounts on the host are 0 for hot mini-batches.
+
+    For normal mini-batches, amounts on hot rows are 0.
+    """
     s, hot = settled.scenario, hot_batches(t)
     gpus = s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
     switch = (Demand("pcie", Copy(turns * (gpus + 1) * hot_bytes(s)), gpu.UP),)
-    few, many = gpu.by_popularity(t, *(np.full_like(hot, share.mean()) for share in (t.popular, t.popular_lookups)))
-    pool = (Demand("gpu", Pool(hot * few.gpu_lookup_bytes)),)
-    spread = (Demand("gpu", Pool(hot * few.gpu_spread_bytes, tables=t.tables)),)
+    popular, ordinary = gpu.by_popularity(t, *(np.full_like(hot, share.mean()) for share in (t.popular, t.popular_lookups)))
+    pool = (Demand("gpu", Pool(hot * popular.gpu_lookup_bytes)),)
+    spread = (Demand("gpu", Pool(hot * popular.gpu_spread_bytes, tables=t.tables)),)
     summed = (Demand("network", AllReduce(hot * t.rows * mean_bytes(t.sizes.hot.gradient))),)
     reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.sizes.hot.row)),)
     return (
         Task("Hot rows at a switch", "Transfer", switch, ("Training loop",)),
-        gpu.features(few, "Hot lookup", hot),
-        *host.hybrid(settled, many, 1 - hot, begin=("Hot rows at a switch",), looked_up=("Hot lookup",), last=("Hot update",)),
+        gpu.features(popular, "Hot lookup", hot),
+        *host.hybrid(
+            settled,
+            ordinary,
+            1 - hot,
+            start_after=("Hot rows at a switch",),
+            looked_up=("Hot lookup",),
+            batch_end=("Hot update",),
+        ),
         Task("Hot lookup", "Embedding", pool, ("Vectors to GPU", "Sparse features")),
         Task("Hot spreading", "Embedding", spread, ("Embedding update",)),
         *reduce,
@@ -40,9 +50,12 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def hot_batches(t: Traffic) -> Floats:
-    """Return 1 for hot mini-batches and 0 for normal ones: one is full whenever popular samples have filled it."""
-    filled = np.floor(np.cumsum(t.popular) + 1e-9)
-    return np.diff(filled, prepend=0.0)
+    """Return 1 for hot mini-batches and 0 for normal ones.
+
+    A mini-batch is hot whenever popular samples have filled one.
+    """
+    full_batches = np.floor(np.cumsum(t.popular) + 1e-9)
+    return np.diff(full_batches, prepend=0.0)
 
 
 SYSTEM = System(

@@ -10,30 +10,31 @@ from ..traffic import Traffic, hot_bytes, hot_rows, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Two micro-batches: the popular one beside the gathering, the other after both; rows go back beside the next batch.
+    """Return the tasks of two micro-batches: popular samples during gathering, others after it.
 
-    Each lookup of the others is one read of the card, from host memory or, of hot rows, from a GPU's.
+    Rows go back beside the next batch. Each lookup of the others is one read of the card, from host memory or, of hot rows, from
+    a GPU's.
     """
     s = settled.scenario
-    few, many = gpu.by_popularity(t, t.popular, t.popular_lookups)
-    gpus, gathered = s.machine.num_gpus, (1 - t.popular) * many.lookups
+    popular_traffic, other_traffic = gpu.by_popularity(t, t.popular, t.popular_lookups)
+    gpus, gathered = s.machine.num_gpus, (1 - t.popular) * other_traffic.lookups
     row, hot = t.sizes.by_lookup, t.sizes.hot
     reads = Demand("gatherer", RowReads(gathered, row.vector)), Demand("dram", RowReads(gathered, row.vector, by="card"))
     writes = Demand("gatherer", RowUpdates(gathered, row.row)), Demand("dram", RowUpdates(gathered, row.row, "card"))
-    popular = gpu.micro_batch(s, few, "Popular", t.popular, ("Sparse features",), ("Hot update",), t.tables)
-    others = gpu.micro_batch(s, many, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
+    popular = gpu.micro_batch(s, popular_traffic, "Popular", t.popular, ("Sparse features",), ("Hot update",), t.tables)
+    unpopular = gpu.micro_batch(s, other_traffic, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
     summed = (Demand("network", AllReduce(t.mlp_gradient_bytes + t.popular * t.rows * mean_bytes(hot.gradient))),)
-    reduce = (Task("All-reduce", "Transfer", summed, (others[-1].name,)),) if gpus > 1 else ()
+    reduce = (Task("All-reduce", "Transfer", summed, (unpopular[-1].name,)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * t.popular * t.rows, hot.row)),)
     return (
         training_loop(),
-        gpu.features(t, others[0].name),
+        gpu.features(t, unpopular[0].name),
         Task("Gather other rows", "Embedding", reads, ("Sparse features",), ("Write other rows",)),
         *popular,
-        *others,
+        *unpopular,
         *reduce,
-        Task("Hot update", "Embedding", update, (reduce[0].name if reduce else others[-1].name,)),
-        Task("Write other rows", "Embedding", writes, (others[-1].name,)),
+        Task("Hot update", "Embedding", update, (reduce[0].name if reduce else unpopular[-1].name,)),
+        Task("Write other rows", "Embedding", writes, (unpopular[-1].name,)),
     )
 
 

@@ -1,1 +1,1 @@
-"""Kernels of tables: where the rows of each are looked up."""
+"""Kernels of tables: where the rows of each table are looked up."""

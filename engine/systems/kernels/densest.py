@@ -1,4 +1,7 @@
-"""Kernels by table where HBM holds the densest tables, those with the most lookups a byte, and others have a system's own way."""
+"""Kernels by table: the densest tables in HBM, the others by a system's own kernel.
+
+The densest tables have the most looked-up bytes a byte.
+"""
 
 import numpy as np
 
@@ -7,30 +10,32 @@ from ..row_kinds import kind_bytes
 from ..traffic import table_nbytes
 from .mixed import HBM
 
-SHARES = (0.9, 0.7, 0.5, 0.3, 0.1)  # of the bytes of all tables
+SHARES = (0.9, 0.7, 0.5, 0.3, 0.1)  # shares of all tables' bytes
 
 
-def densest_in_hbm(s: Scenario, others: str) -> tuple[tuple[str, ...], ...]:
-    """Return kernels of tables, (T,) each, with up to so many SHARES of all bytes in HBM and the other tables by one kernel.
+def densest_in_hbm(s: Scenario, other_kernel: str) -> tuple[tuple[str, ...], ...]:
+    """Return candidate kernels of tables, (T,) each: a share of all bytes in HBM.
 
-    Tables are taken as they have the most looked-up bytes a byte, until the next does not fit.
+    `SHARES` has the shares; the other tables have one other kernel. Tables are taken by falling looked-up bytes a byte, until
+    the next one does not fit.
     """
-    found = dict.fromkeys(_within(s, others, share) for share in SHARES)
-    return tuple(kernels for kernels in found if len(set(kernels)) > 1)
+    candidates = dict.fromkeys(_fill_hbm(s, other_kernel, share) for share in SHARES)
+    return tuple(kernels for kernels in candidates if len(set(kernels)) > 1)
 
 
-def of_other_tables(kernels: tuple[str, ...], before: Scenario, now: Scenario) -> tuple[str, ...]:
-    """Return kernels of a scenario's tables `now` that fill as much of all bytes in HBM as they did of the tables `before`."""
-    if len(kernels) == now.model.num_tables:
+def of_other_tables(kernels: tuple[str, ...], base: Scenario, scenario: Scenario) -> tuple[str, ...]:
+    """Return kernels for a scenario's tables with the share of HBM bytes of `base`."""
+    if len(kernels) == scenario.model.num_tables:
         return kernels
-    held = np.array([kernel == HBM for kernel in kernels])
-    others = next((kernel for kernel in kernels if kernel != HBM), HBM)
-    return _within(now, others, float(table_nbytes(before)[held].sum() / table_nbytes(before).sum()))
+    in_hbm = np.array([kernel == HBM for kernel in kernels])
+    other_kernel = next((kernel for kernel in kernels if kernel != HBM), HBM)
+    return _fill_hbm(scenario, other_kernel, float(table_nbytes(base)[in_hbm].sum() / table_nbytes(base).sum()))
 
 
-def _within(s: Scenario, others: str, share: float) -> tuple[str, ...]:
+def _fill_hbm(s: Scenario, other_kernel: str, share: float) -> tuple[str, ...]:
+    """Return kernels of tables with up to a share of all bytes in HBM."""
     nbytes = table_nbytes(s)
     order = np.argsort(-np.array(per_table(s.model, "pooling")) * kind_bytes(s, "vector") / nbytes, kind="stable")
-    filled = np.cumsum(nbytes[order]) / nbytes.sum()
-    held = set(order[: int(np.searchsorted(filled, share * (1 + 1e-9), side="right"))].tolist())
-    return tuple(HBM if table in held else others for table in range(len(order)))
+    cumulative_share = np.cumsum(nbytes[order]) / nbytes.sum()
+    hbm_tables = set(order[: int(np.searchsorted(cumulative_share, share * (1 + 1e-9), side="right"))].tolist())
+    return tuple(HBM if table in hbm_tables else other_kernel for table in range(len(order)))

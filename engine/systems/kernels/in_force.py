@@ -1,4 +1,7 @@
-"""The system in force where tables have kernels of their own: lookups in HBM, or in host memory by the GPU or the host."""
+"""The system in force if tables have kernels of their own.
+
+Lookups are in HBM, or in host memory by the GPU or the host.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -12,7 +15,7 @@ from .mixed import CACHED, HOST, MIXED, TITLES, chosen_kernels
 
 
 def system_in_force(s: Scenario) -> System:
-    """Return the system that trains a scenario, with its tables' own kernels where it can have them."""
+    """Return the system of a scenario, with its tables' own kernels if the system allows them."""
     system: System = load("systems", s.system)
     if s.policy.kernel == "auto" or not system.kernel:
         return system
@@ -21,31 +24,38 @@ def system_in_force(s: Scenario) -> System:
 
 
 @lru_cache(maxsize=8)
-def mixed(name: str, cached: bool) -> System:
-    """Return the named system with kernels by table, of which some are `cached`."""
-    own: System = load("systems", name)
-    named = {field: getattr(own, field) for field in ("title", "summary", "family", "baseline", "kernel", "cites")}
-    return replace(MIXED, **named, cache=MIXED.cache if cached else None)
+def mixed(name: str, with_cache: bool) -> System:
+    """Return the named system with kernels by table, with a cache if a kernel needs one."""
+    base_system: System = load("systems", name)
+    labels = {field: getattr(base_system, field) for field in ("title", "summary", "family", "baseline", "kernel", "cites")}
+    return replace(MIXED, **labels, cache=MIXED.cache if with_cache else None)
 
 
 def title_of(s: Scenario) -> str:
-    """Return the title of a system, with how many tables have which kernel where any has another, or what it stashes."""
+    """Return the title of a system, with its tables' kernels or its stashed parts in brackets."""
     title, kernels = str(load("systems", s.system).title), kernel_words(s)
     stash = f" (stashing {s.policy.stashing})" if s.policy.stashing != "off" else ""
     return f"{title} (kernels {kernels})" if kernels else f"{title}{stash}"
 
 
 def kernel_words(s: Scenario) -> str:
-    """Return how many tables have which kernel, as "hbm 21, host 5"; "" where all have the system's own."""
-    own = load("systems", s.system).kernel
-    if s.policy.kernel == "auto" or not own:
+    """Return the tables of each kernel, as "hbm 21, host 5".
+
+    "" if all tables have the system's own kernel.
+    """
+    system_kernel = load("systems", s.system).kernel
+    if s.policy.kernel == "auto" or not system_kernel:
         return ""
     tables = Counter(chosen_kernels(s))
-    return "" if set(tables) == {own} else ", ".join(f"{kernel} {tables[kernel]}" for kernel in (*TITLES, HOST) if tables[kernel])
+    return (
+        ""
+        if set(tables) == {system_kernel}
+        else ", ".join(f"{kernel} {tables[kernel]}" for kernel in (*TITLES, HOST) if tables[kernel])
+    )
 
 
 def refuse_kernels(s: Scenario, system: System) -> None:
-    """Raise BadKnob where tables are asked to have kernels under a system that cannot have them."""
+    """Raise BadKnob for kernels of tables under a system that cannot have them."""
     kernels = s.policy.kernel if isinstance(s.policy.kernel, tuple) else (s.policy.kernel,)
     if set(kernels) == {"auto"} or system.kernel:
         return

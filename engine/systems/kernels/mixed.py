@@ -1,7 +1,7 @@
-"""Kernels of tables, mixed: rows of some tables are looked up in HBM, of others in host memory, by the GPU or by the host.
+"""Mixed kernels: rows of some tables are looked up in HBM, of others in host memory.
 
-The GPU looks up what lies in HBM, and reads other rows across the link itself, directly or through a cache that is filled while
-the batch before trains. The host looks its own tables up meanwhile and sends pooled vectors, and gets their gradients back.
+The GPU looks up rows in HBM, and reads other rows across the link itself, directly or through a cache that is filled while the
+batch before trains. The host looks its own tables up meanwhile, sends pooled vectors, and receives their gradients.
 """
 
 from collections.abc import Mapping
@@ -31,24 +31,28 @@ TITLES = {HBM: "HBM", CACHED: "Cached", UVM: "UVM"}
 
 def chosen_kernels(s: Scenario) -> tuple[str, ...]:
     """Return the kernel of each table, (T,)."""
-    own: str = load("systems", s.system).kernel
+    system_kernel: str = load("systems", s.system).kernel
     kernels = s.policy.kernel if isinstance(s.policy.kernel, tuple) else (s.policy.kernel,) * s.model.num_tables
-    return tuple(own if kernel == "auto" else kernel for kernel in kernels)
+    return tuple(system_kernel if kernel == "auto" else kernel for kernel in kernels)
 
 
 def tables_with(s: Scenario, *kernels: str) -> tuple[int, ...]:
-    """Return the tables that have one of some kernels, by number."""
+    """Return the numbers of the tables that have one of some kernels."""
     return tuple(table for table, kernel in enumerate(chosen_kernels(s)) if kernel in kernels)
 
 
 def groups(s: Scenario) -> Mapping[str, tuple[int, ...]]:
-    """Return the tables whose traffic the plan tells apart, but for groups without any."""
-    found = {kernel: tables_with(s, kernel) for kernel in (HBM, CACHED, UVM, HOST)} | {ON_GPU: tables_with(s, *TITLES)}
-    return {name: tables for name, tables in found.items() if tables}
+    """Return the tables of each kernel whose traffic the plan separates, without empty groups."""
+    kernel_tables = {kernel: tables_with(s, kernel) for kernel in (HBM, CACHED, UVM, HOST)} | {ON_GPU: tables_with(s, *TITLES)}
+    return {name: tables for name, tables in kernel_tables.items() if tables}
 
 
 class Steps(NamedTuple):
-    """Tasks of tables of some kernels before and after the top MLP, and the names of those after which vectors are there."""
+    """Tasks of tables of some kernels.
+
+    forward, backward: tasks before and after the top MLP.
+    looked_up: names of the tasks after which the vectors are there.
+    """
 
     forward: tuple[Task, ...] = ()
     backward: tuple[Task, ...] = ()
@@ -56,13 +60,13 @@ class Steps(NamedTuple):
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """One batch; a kernel that no table has brings no task."""
-    s, of = settled.scenario, dict(t.groups)
-    share = of[ON_GPU].lookups / t.lookups if ON_GPU in of else 0.0
+    """Return the tasks of one batch; a kernel without tables adds no task."""
+    s, group_traffic = settled.scenario, dict(t.groups)
+    share = group_traffic[ON_GPU].lookups / t.lookups if ON_GPU in group_traffic else 0.0
     indices, arrived = gpu.index_exchange(settled, share=share)
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    on_gpu = _on_gpu(t, of, arrived, backward) if ON_GPU in of else Steps()
-    host = _host(of[HOST], backward) if HOST in of else Steps()
+    on_gpu = _on_gpu(t, group_traffic, arrived, backward) if ON_GPU in group_traffic else Steps()
+    host = _host(group_traffic[HOST], backward) if HOST in group_traffic else Steps()
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", (*on_gpu.looked_up, *host.looked_up))
     features = (gpu.features(t, on_gpu.forward[0].name, share), *indices) if on_gpu.forward else ()
     return (
@@ -81,18 +85,25 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     )
 
 
-def _on_gpu(t: Traffic, of: Mapping[str, Traffic], arrived: Names, backward: Names) -> Steps:
-    """The GPU's own lookups, a kernel for the tables of each kind; then gradients of all are spread, and each kind is updated."""
-    kinds = [name for name in (HBM, CACHED, UVM) if name in of]
-    spread, _ = gpu.update(of[ON_GPU], t.rows, backward, skew=of[ON_GPU].lookup_skew)
-    lookups, updates = zip(*(_kernel(t, name, of[name], arrived, spread.name) for name in kinds), strict=True)
+def _on_gpu(t: Traffic, group_traffic: Mapping[str, Traffic], arrived: Names, backward: Names) -> Steps:
+    """Return the tasks of the GPU's own lookups, a kernel for the tables of each kind.
+
+    Then the gradients of all are spread, and each kind is updated.
+    """
+    kinds = [name for name in (HBM, CACHED, UVM) if name in group_traffic]
+    spread, _ = gpu.update(group_traffic[ON_GPU], t.rows, backward, skew=group_traffic[ON_GPU].lookup_skew)
+    lookups, updates = zip(*(_kernel(t, name, group_traffic[name], arrived, spread.name) for name in kinds), strict=True)
     names = tuple(lookup.name for lookup in lookups)
-    fill = uvm_cache.fill(t, of[CACHED].sort_bytes, arrived, names, of[CACHED].row_skew) if CACHED in of else ()
+    fill = (
+        uvm_cache.fill(t, group_traffic[CACHED].sort_bytes, arrived, names, group_traffic[CACHED].row_skew)
+        if CACHED in group_traffic
+        else ()
+    )
     return Steps((*fill, *lookups), (spread, *updates), names)
 
 
 def _kernel(t: Traffic, kind: str, part: Traffic, arrived: Names, spread: str) -> tuple[Task, Task]:
-    """Return lookup and update of the tables of one kernel of the GPU's."""
+    """Return lookup and update of the tables of one of the GPU's kernels."""
     title, nbytes = TITLES[kind], part.rows * mean_bytes(part.row_bytes)
     pool = Demand("gpu", Pool(part.gpu_lookup_bytes, skew=part.lookup_skew))
     ready = uvm_cache.FILLED if kind == CACHED else arrived
@@ -101,18 +112,18 @@ def _kernel(t: Traffic, kind: str, part: Traffic, arrived: Names, spread: str) -
     work = Demand("gpu", Pool(nbytes, skew=part.row_skew) if kind == UVM else in_hbm)
     update = Task(f"{title} update", "Embedding", (work,), (spread,))
     if kind == UVM:
-        read = uvm_cache.reading(lookup, part.lookup_bytes, part.lookup_skew)
-        return read, uvm_cache.rewriting(update, nbytes, part.row_skew)
+        host_lookup = uvm_cache.reading(lookup, part.lookup_bytes, part.lookup_skew)
+        return host_lookup, uvm_cache.rewriting(update, nbytes, part.row_skew)
     return uvm_cache.with_refused(lookup, update, t, part.row_skew) if kind == CACHED else (lookup, update)
 
 
 def _host(part: Traffic, backward: Names) -> Steps:
-    """The host looks up and pools beside the GPU and hands over vectors; then it gets their gradients and updates."""
+    """Return the host's tasks: lookups and pooling beside the GPU, vectors out, gradients in, update."""
     reads = Demand("dram", RowReads(part.rows, part.vector_bytes, skew=part.row_skew))
     writes = Demand("dram", RowUpdates(part.rows, part.row_bytes, skew=part.row_skew))
 
-    def cross(name: str, lane: str, after: Names) -> Task:
-        return Task(name, "Transfer", (Demand("pcie", Copy(part.pooled_bytes, handoffs=1), lane),), after)
+    def cross(name: str, lane: str, predecessors: Names) -> Task:
+        return Task(name, "Transfer", (Demand("pcie", Copy(part.pooled_bytes, handoffs=1), lane),), predecessors)
 
     lookup = shared.host_embedding(part, "Host lookup", (reads,), ("Training loop",), ("Host update",), skew=part.lookup_skew)
     update = shared.host_embedding(part, "Host update", (writes,), ("Host gradients",), skew=part.lookup_skew, updates=True)
@@ -124,22 +135,25 @@ def _host(part: Traffic, backward: Names) -> Steps:
 
 
 def capacity_rows(s: Scenario) -> float:
-    """Return how many rows the cache in HBM holds."""
+    """Return the capacity of the cache in HBM, in rows."""
     rows = np.array(per_table(s.model, "num_embeddings"))
     return s.policy.cache_load_factor * float(rows[list(tables_with(s, CACHED))].sum())
 
 
 @remembered(most=64)
 def tiers(s: Scenario) -> Tiers:
-    """Return what of each table lies where, and its unique rows outside HBM: of cached tables those that the cache misses."""
-    nbytes, touched, kernels = table_nbytes(s), expected(s).unique_rows, np.array(chosen_kernels(s))
-    cached, in_hbm = kernels == CACHED, kernels == HBM
-    missed = missed_rows(s, cache_policy(s, CACHE), capacity_rows(s), tables=np.flatnonzero(cached).tolist())
-    rows = cached * np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
-    held = s.policy.cache_load_factor * rows
-    kept = in_hbm * nbytes + uvm_cache.kept_bytes(s, held, held * kind_bytes(s, "row"), rows)
-    far = np.where(in_hbm, 0.0, np.where(cached, missed, touched))
-    return Tiers({"hbm": kept, "dram": np.where(in_hbm, 0.0, nbytes)}, np.array([far, np.zeros_like(far)]))
+    """Return each table's bytes by memory, and its unique rows outside HBM.
+
+    Of cached tables the latter are the rows that the cache misses.
+    """
+    nbytes, unique_rows, kernels = table_nbytes(s), expected(s).unique_rows, np.array(chosen_kernels(s))
+    is_cached, in_hbm = kernels == CACHED, kernels == HBM
+    missed = missed_rows(s, cache_policy(s, CACHE), capacity_rows(s), tables=np.flatnonzero(is_cached).tolist())
+    rows = is_cached * np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
+    cached_rows = s.policy.cache_load_factor * rows
+    hbm_bytes = in_hbm * nbytes + uvm_cache.kept_bytes(s, cached_rows, cached_rows * kind_bytes(s, "row"), rows)
+    far_rows = np.where(in_hbm, 0.0, np.where(is_cached, missed, unique_rows))
+    return Tiers({"hbm": hbm_bytes, "dram": np.where(in_hbm, 0.0, nbytes)}, np.array([far_rows, np.zeros_like(far_rows)]))
 
 
 def places(s: Scenario) -> dict[str, float]:

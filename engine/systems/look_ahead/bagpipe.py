@@ -17,39 +17,43 @@ BULK = 50  # batches between two write-backs
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Missing rows come while the batch before trains; only rows that the next batch uses are synchronised at once.
+    """Return the tasks of a batch: missing rows come while the batch before trains.
 
-    Every trainer fetches, holds and updates the batch's rows, but one that is used once and not again is one trainer's alone.
+    Only rows that the next batch uses are synchronised at once. Every trainer fetches, holds and updates the batch's rows, but a
+    row that is used once and not again belongs to one trainer.
     """
     s = settled.scenario
-    trainers, one = s.machine.num_gpus, alone(s)
-    own = np.minimum(one.last * t.evicted, t.cold)
-    now, later = _synchronise(s, t, own)
+    trainers, single_use = s.machine.num_gpus, alone(s)
+    private_rows = np.minimum(single_use.last * t.evicted, t.cold)
+    urgent_sync, deferred_sync = _synchronise(s, t, private_rows)
     return (
         training_loop(),
-        *remote.fetch(t, (trainers - (trainers - 1) * one.passing) * t.misses, ("Embedding lookup",)),
+        *remote.fetch(t, (trainers - (trainers - 1) * single_use.passing) * t.misses, ("Embedding lookup",)),
         gpu.features(t, "Embedding lookup"),
         *gpu.step(
             s,
             t,
-            trainers * t.rows - (trainers - 1) * own,
+            trainers * t.rows - (trainers - 1) * private_rows,
             ("Rows to GPU", "Sparse features"),
-            ("Embedding update", *(task.name for task in now)),
+            ("Embedding update", *(task.name for task in urgent_sync)),
             reduced=True,
-            spread_after=("Scatter remote rows", *(task.name for task in later)),
+            spread_after=("Scatter remote rows", *(task.name for task in deferred_sync)),
         ),
-        *now,
-        *later,
+        *urgent_sync,
+        *deferred_sync,
         *remote.send_back(t, t.evicted, ("Embedding update",), background=True, calls=1 / BULK),
     )
 
 
-def _synchronise(s: Scenario, t: Traffic, own: Amount) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
-    """All trainers sum the gradients of the batch's rows but their `own`; one trainer has nothing to say."""
+def _synchronise(s: Scenario, t: Traffic, private_rows: Amount) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
+    """Return the tasks that sum gradients over trainers: of rows used next, and of other rows.
+
+    `private_rows` belong to one trainer and are left out. One trainer alone has no such task.
+    """
     if s.machine.num_gpus == 1:
         return (), ()
-    rows = (t.rows - t.cold, t.cold - own)
-    soon, rest = ((Demand("network", AllReduce(some * mean_bytes(t.sizes.unique.gradient))),) for some in rows)
+    rows = (t.rows - t.cold, t.cold - private_rows)
+    soon, rest = ((Demand("network", AllReduce(gradient_rows * mean_bytes(t.sizes.unique.gradient))),) for gradient_rows in rows)
     return (
         (Task("Sync rows used next", "Transfer", soon, ("Gradient spreading",)),),
         (Task("Sync other rows", "Transfer", rest, ("Sync rows used next",), background=True),),

@@ -9,14 +9,14 @@ from ..traffic import Traffic, cached_rows, hottest_bytes, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Cold rows are those that are not among the hot ones of all tables."""
+    """Return the tasks of a batch; cold rows are all rows but the hot ones."""
     s = settled.scenario
     cold = t.rows * (1 - hot_split(s, cached_rows(s)).hot)
     return far_memory.step_in_the_open(settled, t, "Read cold rows", cold)
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """Hot rows in HBM, cold ones in DRAM."""
+    """Return the bytes by memory: hot rows in HBM, cold rows in DRAM."""
     hot = hottest_bytes(s, cached_rows(s))
     return {"hbm": hot, "dram": table_bytes(s) - hot}
 

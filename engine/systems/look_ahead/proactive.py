@@ -13,16 +13,19 @@ AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Reads ahead fill the GPUs' idle time: exchanges, all-reduce; hot rows are looked up after the update as ever."""
+    """Return the tasks of a batch, with reads ahead in the GPUs' idle time.
+
+    GPUs are idle in exchanges and all-reduce. Hot rows are looked up after the update, as without reads ahead.
+    """
     s = settled.scenario
     if not s.policy.prefetch:
         return REACTIVE.plan(settled, t)
     split, ends = hot_split(s, cached_rows(s)), far_memory.end_of_batch(s)
     cold = t.rows * (1 - split.hot)
     arrived = gpu.index_exchange(settled)[1]
-    ahead = far_memory.read(settled, t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
-    again = far_memory.read(settled, t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
-    return (again, *far_memory.step(settled, t, cold, (AGAIN,)), ahead)
+    read_ahead = far_memory.read(settled, t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
+    reread = far_memory.read(settled, t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
+    return (reread, *far_memory.step(settled, t, cold, (AGAIN,)), read_ahead)
 
 
 SYSTEM = replace(

@@ -9,11 +9,14 @@ from ..system import Cache, Settled, System
 from ..traffic import Traffic, cached_rows, table_bytes
 
 AHEAD = 4  # stages before training, each with a batch of its own
-WINDOW = 6  # batches whose rows may not go: three still to be written, the present one and two coming
+WINDOW = 6  # batches whose rows stay: three to be written, the present one, two to come
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Plan, Collect, Exchange, Insert and Train each work on a batch of their own: the slowest sets the pace."""
+    """Return the tasks of a batch: Plan, Collect, Exchange, Insert and Train in a pipeline.
+
+    Each stage works on a batch of its own: the slowest sets the pace.
+    """
     come, go = t.misses * t.moved_nbytes, t.evicted * t.moved_nbytes
     collect = (Demand("host", HostRows(t.misses, t.moved_bytes), "rows"), Demand("gpu", Stream(go)))
     exchange = (Demand("pcie", Copy(come), "exchange"), Demand("pcie", Copy(go)))

@@ -1,1 +1,4 @@
-"""Ways to divide tables among parts, a file each, found by a folder scan; `systems.sharding` has the words."""
+"""Ways to divide tables among parts, a file each, found by a folder scan.
+
+`systems.sharding` defines the terms.
+"""

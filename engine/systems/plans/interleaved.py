@@ -3,8 +3,8 @@
 from ..sharding import Sharding, Wanted
 
 
-def pieces(wanted: Wanted) -> None:
-    """Return no pieces: nothing is uneven."""
+def pieces(request: Wanted) -> None:
+    """Return None: all parts have equal shares."""
 
 
 SHARDING = Sharding("Interleaved", "Every part has an even share of everything: perfect balance.", pieces)

@@ -5,9 +5,9 @@ import numpy as np
 from ..sharding import Pieces, Sharding, Wanted, over
 
 
-def pieces(wanted: Wanted) -> Pieces:
-    """Spread every table over all parts."""
-    return over([tuple(range(wanted.parts.number))], np.zeros(wanted.tables, dtype=np.int64))
+def pieces(request: Wanted) -> Pieces:
+    """Return every table spread over all parts."""
+    return over([tuple(range(request.parts.number))], np.zeros(request.tables, dtype=np.int64))
 
 
 SHARDING = Sharding(

@@ -5,10 +5,10 @@ import numpy as np
 from ..sharding import Pieces, Sharding, Wanted
 
 
-def pieces(wanted: Wanted) -> Pieces:
-    """Give table t to part t mod P."""
-    table = np.arange(wanted.tables)
-    return Pieces(table, np.ones(len(table)), table % wanted.parts.number)
+def pieces(request: Wanted) -> Pieces:
+    """Return table t on part t mod P."""
+    table = np.arange(request.tables)
+    return Pieces(table, np.ones(len(table)), table % request.parts.number)
 
 
 SHARDING = Sharding("Table-wise", "Whole tables, dealt out to the parts in turn.", pieces)

@@ -5,11 +5,11 @@ import numpy as np
 from ..sharding import Pieces, Sharding, Wanted, over
 
 
-def pieces(wanted: Wanted) -> Pieces:
-    """Give table t to group t mod N, spread over its parts."""
-    parts, group = wanted.parts, wanted.parts.group
-    mine = [tuple(np.flatnonzero(group == one).tolist()) for one in range(parts.groups)]
-    return over(mine, np.arange(wanted.tables) % parts.groups)
+def pieces(request: Wanted) -> Pieces:
+    """Return table t on group t mod N, spread over its parts."""
+    parts, group = request.parts, request.parts.group
+    group_parts = [tuple(np.flatnonzero(group == group_number).tolist()) for group_number in range(parts.groups)]
+    return over(group_parts, np.arange(request.tables) % parts.groups)
 
 
 SHARDING = Sharding("Two-level", "Whole tables dealt out to nodes, and their rows over the parts of a node.", pieces)

@@ -14,18 +14,24 @@ OUT, BACK = "Stash to host", "Stash to GPU"
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Indices, vectors and gradients cross between GPUs, but those of replicated rows; nothing else leaves them, but a stash."""
+    """Return the tasks of a batch: indices, vectors and gradients cross between GPUs.
+
+    Those of replicated rows do not; nothing else leaves the GPUs, except a stash.
+    """
     batch = gpu.step_over_all(settled, t, ("Embedding update",), gpu.mlp_done(settled.scenario))
     return _with_stash(settled, batch) if stashed_bytes(settled.scenario) else batch
 
 
 def _with_stash(settled: Settled, batch: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Add the copies of a stash, beside all else: out after the lookup, back before the update."""
+    """Return the tasks with the copies of a stash, parallel to all others.
+
+    The stash goes out after the lookup and returns before the update.
+    """
     nbytes, balance = stashed_bytes(settled.scenario), settled.placement.balance
     uneven = skew(balance.held) if balance else 1.0
 
-    def copy(name: str, lane: str, after: str) -> Task:
-        return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1, skew=uneven), lane),), (after,))
+    def copy(name: str, lane: str, predecessor: str) -> Task:
+        return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1, skew=uneven), lane),), (predecessor,))
 
     waiting = (replace(task, after=(*task.after, BACK)) if task.name == "Embedding update" else task for task in batch)
     return (*waiting, copy(OUT, gpu.DOWN, "Embedding lookup"), copy(BACK, gpu.UP, OUT))

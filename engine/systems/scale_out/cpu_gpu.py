@@ -7,7 +7,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """The host looks up and pools, the GPUs train, the host updates."""
+    """Return the tasks of a batch: host lookup and pooling, GPU training, host update."""
     return host.hybrid(settled, t)
 
 

@@ -12,18 +12,21 @@ from ..traffic import Traffic, mlp_gradient_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """One step after the other in the host's one lane; several hosts share tables and samples, and exchange what they lack."""
+    """Return the tasks of a batch, one after the other in the host's one lane.
+
+    Several hosts share tables and samples, and exchange vectors and gradients.
+    """
     s, on_host = settled.scenario, host.on_host
     indices, arrived = gpu.index_exchange(settled, ("Training loop",))
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    summed, done = gpu.exchange("All-reduce", _ring(s), ("Bottom MLP backward",))
+    summed, reduced = gpu.exchange("All-reduce", _ring(s), ("Bottom MLP backward",))
     return (
         training_loop(after_previous=("Embedding update",), lane=host.CPU),
         *indices,
-        host.lookup(t, after=arrived),
+        host.lookup(t, predecessors=arrived),
         *pooled,
-        on_host(shared.bottom_forward(s, done)),
+        on_host(shared.bottom_forward(s, reduced)),
         on_host(shared.top(s, ("Bottom MLP forward", *forward))),
         *gradients,
         on_host(shared.bottom_backward(s, ("Top MLP",))),
@@ -33,14 +36,14 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def _ring(s: Scenario) -> Crossing:
-    """Return what crosses when hosts that each hold the MLPs sum their gradients, in a ring."""
+    """Return the traffic of hosts that sum their MLPs' gradients in a ring."""
     hosts = nodes(s.machine)
     nbytes = 2 * (hosts - 1) * mlp_gradient_bytes(s)
     return Crossing(nbytes, 0.0, nbytes * (1 / hosts) / gpus_in_node(s.machine), hosts=True)
 
 
 def recover(s: Scenario, recovery: RecoveryWork) -> tuple[Task, ...]:
-    """Nothing was kept: the first parameters are read again and training starts over."""
+    """Return the tasks of a new start: the first parameters are read again."""
     load = (Demand("dram", Stream(recovery.mlp_bytes, write=False)),)
     return (Task("Load MLP", "Other", load, after_previous=("Load MLP",)),)
 

@@ -8,7 +8,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Rows of tables in DRAM are read when their batch needs them."""
+    """Return the tasks of a batch, which reads its rows in DRAM when it needs them."""
     return far_memory.step_in_the_open(settled, t, "Read rows from DRAM", t.far)
 
 

@@ -20,23 +20,29 @@ COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced",
 
 
 def scm_rows(s: Scenario) -> float:
-    """Return how many rows the byte-addressable SCM of all nodes caches."""
+    """Return the rows that the byte-addressable SCM of all nodes caches."""
     return (s.machine.pmem_capacity_GB or 0.0) * GB * nodes(s.machine) / row_bytes(s)
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Rows outside HBM are fetched one batch ahead, except beside the update, which must not see the cache change."""
+    """Return the tasks of a batch: rows outside HBM are fetched one batch ahead.
+
+    They are not fetched during the update, which must not see the cache change.
+    """
     s, evict = settled.scenario, _evict(settled.placement.far, t)
     if s.policy.prefetch:
-        fetch = _fetch(settled.placement.far, t, ("Embedding lookup",), (), ahead=True)
+        fetch = _fetch(settled.placement.far, t, ("Embedding lookup",), (), prefetch=True)
         return (fetch, evict, *far_memory.step(settled, t, t.far, updated_after=(fetch.name,)))
-    fetch = _fetch(settled.placement.far, t, gpu.index_exchange(settled)[1], far_memory.end_of_batch(s), ahead=False)
+    fetch = _fetch(settled.placement.far, t, gpu.index_exchange(settled)[1], far_memory.end_of_batch(s), prefetch=False)
     return (fetch, evict, *far_memory.step(settled, t, t.far, (fetch.name,)))
 
 
-def _fetch(uneven: Far, t: Traffic, after: Names, after_previous: Names, ahead: bool) -> Task:
-    """Read rows from wherever they are; a missing row's whole block, and it enters both caches."""
-    level = Levels(*(far_memory.next_batch(rows) if ahead else rows for rows in t.levels.T))
+def _fetch(uneven: Far, t: Traffic, predecessors: Names, after_previous: Names, prefetch: bool) -> Task:
+    """Return the task that reads rows from all memories outside HBM.
+
+    A missing row's whole block is read, and the row enters both caches.
+    """
+    level = Levels(*(far_memory.next_batch(rows) if prefetch else rows for rows in t.levels.T))
     (_, _, in_scm, on_drives), row = t.sizes.levels, t.sizes.far
     demands = (
         Demand("ssd", RowReads(level.drives, on_drives.row, skew=uneven.below)),
@@ -44,25 +50,31 @@ def _fetch(uneven: Far, t: Traffic, after: Names, after_previous: Names, ahead: 
         Demand("dram", RowReads(sum(level) + level.scm + level.drives, row, skew=uneven.node)),
         Demand("pcie", Copy(sum(level) * mean_bytes(row), skew=uneven.gpu), gpu.UP),
     )
-    return Task("Prefetch" if ahead else "Fetch rows", "Embedding", demands, after, after_previous)
+    return Task("Prefetch" if prefetch else "Fetch rows", "Embedding", demands, predecessors, after_previous)
 
 
 def _evict(uneven: Far, t: Traffic) -> Task:
-    """Every row that came in pushes a trained one out, a level down; the drives' store rewrites what it compacts."""
+    """Return the task that moves evicted rows a level down.
+
+    Each row that came in evicts a trained one. The drives' store rewrites the bytes that it compacts.
+    """
     level, (_, _, in_scm, on_drives) = Levels(*t.levels.T), t.sizes.levels
-    written = level.drives * mean_bytes(on_drives.row) * COMPACTION.value
-    below = joined((in_scm.row, on_drives.row), (float(np.sum(level.scm)), float(np.sum(level.drives))))
-    lower = RowUpdates(level.scm + level.drives, below, skew=uneven.below)
+    written_bytes = level.drives * mean_bytes(on_drives.row) * COMPACTION.value
+    lower_row = joined((in_scm.row, on_drives.row), (float(np.sum(level.scm)), float(np.sum(level.drives))))
+    lower = RowUpdates(level.scm + level.drives, lower_row, skew=uneven.below)
     return Task(
         "Evict rows",
         "Embedding",
-        (Demand("ssd", Stream(written, skew=uneven.below)), Demand("pmem", lower)),
+        (Demand("ssd", Stream(written_bytes, skew=uneven.below)), Demand("pmem", lower)),
         ("Embedding update",),
     )
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """Densest tables in HBM, the next in DRAM beside its cache, the rest on drives; PMEM holds copies alone."""
+    """Return the bytes by memory: densest tables in HBM, then DRAM, then drives.
+
+    DRAM also has its cache; PMEM holds copies only.
+    """
     cache = cached_rows(s) * row_bytes(s)
     dense = placement(s, cache)
     dram = (nbytes(s, dense.dram) + cache) / USABLE.value

@@ -8,9 +8,10 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Nothing overlaps: calls to servers block the training loop, and rows are read after the batch before has been written.
+    """Return the tasks of a batch; nothing overlaps.
 
-    A trainer has all of the batch's rows, so that every one can add up all gradients; the values are then the same everywhere.
+    Calls to servers block the training loop, and rows are read after the batch before has been written. A trainer has all of the
+    batch's rows, so that every trainer can add up all gradients; the values are then the same everywhere.
     """
     s = settled.scenario
     rows = s.machine.num_gpus * t.rows

@@ -1,4 +1,7 @@
-"""Steps of scale-out systems: rows outside HBM, which GPUs read and write through PCIe, and the exchange between GPUs."""
+"""Steps of scale-out systems: rows outside HBM, and the exchange between GPUs.
+
+GPUs read and write these rows through PCIe.
+"""
 
 from dataclasses import replace
 
@@ -14,43 +17,57 @@ from . import gpu
 
 
 def end_of_batch(s: Scenario) -> Names:
-    """Return the tasks that a batch ends with: training is synchronous, and nothing foreground runs past them."""
+    """Return the last tasks of a batch: training is synchronous, no foreground task runs past them."""
     return ("Embedding update", *gpu.mlp_done(s))
 
 
 def next_batch(amount: Amount) -> Amount:
-    """Return the next batch's amounts; the first batch's rows are charged to the last, so that none is lost."""
+    """Return the next batch's amounts; the first batch's rows count for the last batch."""
     return np.roll(amount, -1)
 
 
 def read(
-    settled: Settled, t: Traffic, name: str, rows: Amount, after: Names = (), after_previous: Names = (), background: bool = False
+    settled: Settled,
+    t: Traffic,
+    name: str,
+    rows: Amount,
+    predecessors: Names = (),
+    after_previous: Names = (),
+    background: bool = False,
 ) -> Task:
-    """GPUs gather `rows` rows with their state from DRAM through PCIe; in the background they do it only while they are idle."""
-    far, row = settled.placement.far, t.sizes.far
+    """Return the task that gathers `rows` rows with their state from DRAM through PCIe.
+
+    In the background, GPUs do so only while they are idle.
+    """
+    skews, row = settled.placement.far, t.sizes.far
     demands = (
-        Demand("gpu", Pool(rows * mean_bytes(row), skew=far.gpu)),
-        Demand("dram", RowReads(rows, row, by="gpu", skew=far.node)),
-        Demand("pcie", Copy(rows * mean_bytes(row), skew=far.gpu), gpu.UP),
+        Demand("gpu", Pool(rows * mean_bytes(row), skew=skews.gpu)),
+        Demand("dram", RowReads(rows, row, by="gpu", skew=skews.node)),
+        Demand("pcie", Copy(rows * mean_bytes(row), skew=skews.gpu), gpu.UP),
     )
-    return Task(name, "Embedding", demands, after, after_previous, background)
+    return Task(name, "Embedding", demands, predecessors, after_previous, background)
 
 
-def step_in_the_open(settled: Settled, t: Traffic, name: str, far: Amount) -> tuple[Task, ...]:
-    """One batch whose `far` rows are read between the exchange of indices and the lookup; nothing else runs meanwhile."""
-    fetch = read(settled, t, name, far, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
-    return (fetch, *step(settled, t, far, (fetch.name,)))
+def step_in_the_open(settled: Settled, t: Traffic, name: str, far_rows: Amount) -> tuple[Task, ...]:
+    """Return the tasks of a batch that reads `far_rows` before its lookup, without overlap.
+
+    They are read between the exchange of indices and the lookup.
+    """
+    fetch = read(settled, t, name, far_rows, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
+    return (fetch, *step(settled, t, far_rows, (fetch.name,)))
 
 
-def step(settled: Settled, t: Traffic, far: Amount, looked_up_after: Names = (), updated_after: Names = ()) -> tuple[Task, ...]:
-    """One synchronous batch over all GPUs, whose `far` rows are written back to DRAM with the update.
+def step(
+    settled: Settled, t: Traffic, far_rows: Amount, looked_up_after: Names = (), updated_after: Names = ()
+) -> tuple[Task, ...]:
+    """Return the tasks of one synchronous batch over all GPUs, with `far_rows` in DRAM.
 
     The update's kernel writes each row where it lives, at the pace of the slowest memory or link.
     """
-    last, uneven = end_of_batch(settled.scenario), settled.placement.far
-    *before, update = gpu.step_over_all(settled, t, last, last, looked_up_after, updated_after)
+    batch_end, skews = end_of_batch(settled.scenario), settled.placement.far
+    *earlier_tasks, update = gpu.step_over_all(settled, t, batch_end, batch_end, looked_up_after, updated_after)
     write = (
-        Demand("dram", RowUpdates(far, t.sizes.far, "gpu", skew=uneven.node)),
-        Demand("pcie", Copy(far * mean_bytes(t.sizes.far), skew=uneven.gpu), gpu.DOWN),
+        Demand("dram", RowUpdates(far_rows, t.sizes.far, "gpu", skew=skews.node)),
+        Demand("pcie", Copy(far_rows * mean_bytes(t.sizes.far), skew=skews.gpu), gpu.DOWN),
     )
-    return (*before, replace(update, demands=(*update.demands, *write)))
+    return (*earlier_tasks, replace(update, demands=(*update.demands, *write)))

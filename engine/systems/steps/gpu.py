@@ -22,20 +22,28 @@ UP, DOWN = "to GPU", "from GPU"
 
 
 def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
-    """A `share` of the batch's row indices, copied to the GPUs once the batch before has used its own."""
+    """Return the task that copies a `share` of the batch's row indices to the GPUs.
+
+    It waits until the batch before has used its own.
+    """
     work = (Demand("pcie", Copy(share * t.feature_bytes), UP),)
     return Task("Sparse features", "Transfer", work, after_previous=(used_by,))
 
 
-def lookup(t: Traffic, after: Names, after_previous: Names = (), skew: Amount = 1.0) -> Task:
-    """Read and pool the batch's lookups from GPU memory; one GPU may have more of them than its even share."""
-    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes, skew=skew)),), after, after_previous)
+def lookup(t: Traffic, predecessors: Names, after_previous: Names = (), skew: Amount = 1.0) -> Task:
+    """Return the task that reads and pools the batch's lookups from GPU memory.
+
+    `skew`: the largest GPU's lookups over the mean.
+    """
+    return Task(
+        "Embedding lookup", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes, skew=skew)),), predecessors, after_previous
+    )
 
 
 def update(
     t: Traffic,
     rows: Amount,
-    after: Names,
+    predecessors: Names,
     after_previous: Names = (),
     skew: Amount = 1.0,
     row_skew: Amount = 1.0,
@@ -43,14 +51,14 @@ def update(
     share: Amount = 1.0,
     row_bytes: RowBytes | None = None,
 ) -> tuple[Task, ...]:
-    """Spread the gradients over a `share` of the lookups, then update `rows` rows in GPU memory, after `updated_after` too.
+    """Return the tasks that spread a `share` of the gradients and update rows in HBM.
 
-    Rows have the `row_bytes` of the batch's unique ones if these are not given.
+    `rows` rows are updated, after `updated_after` too. `row_bytes`: by default those of the batch's unique rows.
     """
     spread = Pool(share * t.gpu_spread_bytes, tables=t.tables, skew=skew)
     rewrite = RowUpdates(rows, t.row_bytes if row_bytes is None else row_bytes, skew=row_skew)
     return (
-        Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), after, after_previous),
+        Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), predecessors, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading", *updated_after)),
     )
 
@@ -59,20 +67,21 @@ def step(
     s: Scenario,
     t: Traffic,
     rows: Amount,
-    after: Names,
+    predecessors: Names,
     after_previous: Names = (),
     reduced: bool = False,
     spread_after: Names = (),
     updated_after: Names = (),
 ) -> tuple[Task, ...]:
-    """Train a batch on rows in GPU memory, of which `rows` are updated, one kernel after the other.
+    """Return the tasks that train a batch on rows in HBM, kernel by kernel.
 
-    Lookup waits for `after` and, of the batch before, `after_previous`; with `reduced` the GPUs sum their MLPs' gradients;
-    gradients are spread after `spread_after` of the batch before, and rows updated after `updated_after`.
+    `rows` rows are updated. Lookup waits for `predecessors` and, of the batch before, `after_previous`; with `reduced` the GPUs
+    sum their MLPs' gradients; gradients are spread after `spread_after` of the batch before, and rows updated after
+    `updated_after`.
     """
     summed = all_reduce(s, t) if reduced else ()
     return (
-        lookup(t, after, after_previous),
+        lookup(t, predecessors, after_previous),
         shared.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in summed))),
         shared.top(s, ("Bottom MLP forward", "Embedding lookup")),
         shared.bottom_backward(s, ("Top MLP",)),
@@ -81,32 +90,40 @@ def step(
     )
 
 
-def behind(of: str, batches: int) -> tuple[Task, ...]:
-    """Tasks without work: "{n} behind" ends when task `of` has, n batches before; what waits for it runs no further ahead."""
-    names = [of, *(f"{n} behind" for n in range(1, batches + 1))]
+def behind(task_name: str, batches: int) -> tuple[Task, ...]:
+    """Return tasks without work: "{n} behind" ends with `task_name` of n batches before.
+
+    Tasks that wait for it run no further ahead.
+    """
+    names = [task_name, *(f"{n} behind" for n in range(1, batches + 1))]
     idle = (Demand("gpu", Pool(0.0), "order"),)
-    return tuple(Task(name, "Other", idle, after_previous=(before,)) for before, name in pairwise(names))
+    return tuple(Task(name, "Other", idle, after_previous=(predecessor,)) for predecessor, name in pairwise(names))
 
 
-def exchange(name: str, sent: Crossing, after: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
-    """Return an all-to-all, of a `share` of the batch, and what to wait for after it; one part alone has nothing to exchange."""
-    if not sent.nbytes:
-        return (), after
-    return (Task(name, "Transfer", (Demand("network", sent.work(share)),), after),), (name,)
+def exchange(name: str, crossing: Crossing, predecessors: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+    """Return an all-to-all of a `share` of the batch, and the names to wait for.
+
+    One part alone has no exchange.
+    """
+    if not crossing.nbytes:
+        return (), predecessors
+    return (Task(name, "Transfer", (Demand("network", crossing.work(share)),), predecessors),), (name,)
 
 
-def index_exchange(settled: Settled, after: Names = ("Sparse features",), share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
-    """Send each row's index to the part that has the row; return the task, and what to wait for."""
-    return exchange("Index all-to-all", settled.placement.indices, after, share)
+def index_exchange(
+    settled: Settled, predecessors: Names = ("Sparse features",), share: Amount = 1.0
+) -> tuple[tuple[Task, ...], Names]:
+    """Return the task that sends row indices to their parts, and names to wait for."""
+    return exchange("Index all-to-all", settled.placement.indices, predecessors, share)
 
 
-def vector_exchange(settled: Settled, name: str, after: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
-    """Send pooled vectors to the parts that have their samples, or their gradients the same way back."""
-    return exchange(name, settled.placement.pooled, after, share)
+def vector_exchange(settled: Settled, name: str, predecessors: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+    """Return the task that sends pooled vectors to their samples' parts, or gradients back."""
+    return exchange(name, settled.placement.pooled, predecessors, share)
 
 
 def mlp_done(s: Scenario) -> Names:
-    """Return the tasks that the MLPs' part of a batch over all GPUs ends with."""
+    """Return the last tasks of the MLPs' part of a batch over all GPUs."""
     return ("Bottom MLP backward", *(("All-reduce",) if s.machine.num_gpus > 1 else ()))
 
 
@@ -118,9 +135,9 @@ def step_over_all(
     looked_up_after: Names = (),
     updated_after: Names = (),
 ) -> tuple[Task, ...]:
-    """One synchronous batch over all GPUs, each with its part of the tables; the update is the last task.
+    """Return the tasks of a synchronous batch over all GPUs; the update is the last task.
 
-    Lookup waits for `looked_up_after`, if nothing is given for the exchange of indices.
+    Each GPU has its part of the tables. Lookup waits for `looked_up_after`, by default for the exchange of indices.
     """
     s, replicated = settled.scenario, settled.placement.replicas.rows > 0
     index_share, vector_share = (1 - t.replicated_lookups, 1 - t.replicated_vectors) if replicated else (1.0, 1.0)
@@ -146,8 +163,11 @@ def step_over_all(
     )
 
 
-def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Names) -> tuple[Task, ...]:
-    """Update partitioned rows where they lie; sum the gradients of replicated rows over all GPUs, then update every copy."""
+def _update_replicated(s: Scenario, t: Traffic, predecessors: Names, updated_after: Names) -> tuple[Task, ...]:
+    """Return the tasks that update partitioned rows in place, and every copy of replicated rows.
+
+    The gradients of replicated rows are first summed over all GPUs.
+    """
     gpus, partitioned = s.machine.num_gpus, t.rows - t.replicated_rows
     updated = partitioned + gpus * t.replicated_rows
     row_skew = (partitioned * t.row_skew + gpus * t.replicated_rows) / updated
@@ -159,7 +179,7 @@ def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Nam
         *update(
             t,
             updated,
-            after,
+            predecessors,
             skew=t.lookup_skew,
             row_skew=row_skew,
             updated_after=("Replicated all-reduce", *updated_after),
@@ -170,30 +190,35 @@ def _update_replicated(s: Scenario, t: Traffic, after: Names, updated_after: Nam
 
 
 def all_reduce(s: Scenario, t: Traffic) -> tuple[Task, ...]:
-    """Sum the MLPs' gradients over all GPUs."""
+    """Return the task that sums the MLPs' gradients over all GPUs."""
     if s.machine.num_gpus == 1:
         return ()
     return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_gradient_bytes)),), ("Bottom MLP backward",)),)
 
 
 def by_popularity(amounts: Traffic, samples: Floats, lookups: Floats) -> tuple[Traffic, Traffic]:
-    """Return batches of popular samples alone, and of others alone; these make a share `lookups`, and are one of all `samples`.
+    """Return the traffic of popular samples alone, and of the others alone.
 
-    Popular samples look fewer rows up than others where bags are uneven; the amounts themselves where all are even.
+    Popular samples are a share `samples` and make a share `lookups`. Where bags are uneven they look fewer rows up than others;
+    where all bags are even, the amounts themselves are returned.
     """
     if np.array_equal(samples, lookups):
         return amounts, amounts
     ratios = (
-        np.divide(mine, of, out=np.ones_like(of), where=of > 0) for mine, of in ((lookups, samples), (1 - lookups, 1 - samples))
+        np.divide(popular_share, sample_share, out=np.ones_like(sample_share), where=sample_share > 0)
+        for popular_share, sample_share in ((lookups, samples), (1 - lookups, 1 - samples))
     )
-    few, many = (replace(amounts, lookups=amounts.lookups * ratio) for ratio in ratios)
-    return few, many
+    popular, ordinary = (replace(amounts, lookups=amounts.lookups * ratio) for ratio in ratios)
+    return popular, ordinary
 
 
 def micro_batch(
-    s: Scenario, t: Traffic, name: str, share: Amount, after: Names, after_previous: Names = (), tables: float = 0.0
+    s: Scenario, t: Traffic, name: str, share: Amount, predecessors: Names, after_previous: Names = (), tables: float = 0.0
 ) -> tuple[Task, ...]:
-    """A `share` of the batch's samples from lookup to gradients, one step after the other; it updates `tables` one by one."""
+    """Return the tasks of a `share` of the batch's samples, one step after the other.
+
+    They go from lookup to gradients; `tables` are updated one by one.
+    """
     model, samples, state = s.model, share * s.data.batch_size, mlp_state(dense_optimizer(s.model))
     steps: tuple[tuple[str, Stage, Work], ...] = (
         ("lookup", "Embedding", Pool(share * t.gpu_lookup_bytes)),
@@ -204,6 +229,6 @@ def micro_batch(
     )
     tasks: list[Task] = []
     for step, stage, work in steps:
-        before = (tasks[-1].name,) if tasks else after
-        tasks.append(Task(f"{name} {step}", stage, (Demand("gpu", work),), before, () if tasks else after_previous))
+        step_predecessors = (tasks[-1].name,) if tasks else predecessors
+        tasks.append(Task(f"{name} {step}", stage, (Demand("gpu", work),), step_predecessors, () if tasks else after_previous))
     return tuple(tasks)

@@ -1,4 +1,7 @@
-"""Steps of systems whose host CPU looks rows up and updates them, in the same thread that drives the training loop."""
+"""Steps of systems whose host CPU looks rows up and updates them.
+
+It does so in the thread that drives the training loop.
+"""
 
 from dataclasses import replace
 
@@ -13,42 +16,46 @@ from . import gpu, shared
 CPU = ""  # the host's one lane, for its software and its arithmetic
 
 
-def lookup(t: Traffic, share: Amount = 1.0, after: Names = ("Training loop",)) -> Task:
-    """A `share` of a mini-batch's lookups by the host, at the pace of its software, its CPU or its memory."""
+def lookup(t: Traffic, share: Amount = 1.0, predecessors: Names = ("Training loop",)) -> Task:
+    """Return the task of a `share` of a mini-batch's lookups by the host.
+
+    The slowest of its software, CPU and memory sets the pace.
+    """
     reads = Demand("dram", RowReads(share * t.rows, t.vector_bytes, skew=t.row_skew))
-    return shared.host_embedding(t, "Embedding lookup", (reads,), after, share=share, skew=t.lookup_skew)
+    return shared.host_embedding(t, "Embedding lookup", (reads,), predecessors, share=share, skew=t.lookup_skew)
 
 
-def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
-    """A `share` of a mini-batch's updates by the host."""
+def update(t: Traffic, predecessors: Names, share: Amount = 1.0) -> Task:
+    """Return the task of a `share` of a mini-batch's updates by the host."""
     writes = Demand("dram", RowUpdates(share * t.rows, t.row_bytes, skew=t.row_skew))
-    return shared.host_embedding(t, "Embedding update", (writes,), after, share=share, skew=t.lookup_skew, updates=True)
+    return shared.host_embedding(t, "Embedding update", (writes,), predecessors, share=share, skew=t.lookup_skew, updates=True)
 
 
 def hybrid(
     settled: Settled,
     t: Traffic,
     share: Amount = 1.0,
-    begin: Names = ("Training loop",),
+    start_after: Names = ("Training loop",),
     looked_up: Names = ("Vectors to GPU",),
-    last: Names = ("Embedding update",),
+    batch_end: Names = ("Embedding update",),
 ) -> tuple[Task, ...]:
-    """Embeddings on the host, MLPs on GPUs that share the samples, one after the other; `share` is 1 where so, else 0.
+    """Return a batch's tasks with embeddings on the host and MLPs on GPUs, in sequence.
 
-    Mini-batches that go another way may have tasks before it can `begin`, before the top MLP, and at the end of a batch.
-    Hosts of several nodes each have some of the tables, and exchange pooled vectors and gradients over the nodes' network cards.
+    `share` is 1 for a mini-batch that goes this way, else 0. Other mini-batches may have tasks before this one's start
+    (`start_after`), before the top MLP (`looked_up`), and at the end of a batch (`batch_end`). Hosts of several nodes each have
+    some of the tables, and exchange pooled vectors and gradients over the nodes' network cards.
     """
 
-    def cross(name: str, lane: str, after: Names) -> Task:
-        return Task(name, "Transfer", (Demand("pcie", Copy(share * t.pooled_bytes, handoffs=share), lane),), after)
+    def cross(name: str, lane: str, predecessors: Names) -> Task:
+        return Task(name, "Transfer", (Demand("pcie", Copy(share * t.pooled_bytes, handoffs=share), lane),), predecessors)
 
     s = settled.scenario
     reduced = gpu.all_reduce(s, t)
-    indices, arrived = gpu.index_exchange(settled, begin, share * (t.lookups / float(lookups(s).sum())))
+    indices, arrived = gpu.index_exchange(settled, start_after, share * (t.lookups / float(lookups(s).sum())))
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), share)
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Gradients to host",), share)
     return (
-        training_loop(after_previous=last, lane=CPU),
+        training_loop(after_previous=batch_end, lane=CPU),
         *indices,
         lookup(t, share, arrived),
         *pooled,
@@ -64,5 +71,5 @@ def hybrid(
 
 
 def on_host(task: Task) -> Task:
-    """Return a GPU's task as the host's own."""
+    """Return a GPU's task as a task of the host."""
     return replace(task, demands=tuple(Demand("host", demand.work, CPU) for demand in task.demands))

@@ -1,4 +1,7 @@
-"""The way back after a fault, as tasks: a system's own, a restore or a new start; and what frees a log that is full."""
+"""Recovery after a fault, as tasks: a system's own, a restore, or a new start.
+
+There are also the tasks that free a full log.
+"""
 
 from ...core.graph import Demand, Task, TaskGraph, check
 from ...core.work import By, Copy, Move, Persist, RowUpdates, Stream
@@ -7,28 +10,34 @@ from .shared import FLAGS, IN, OUT
 
 
 def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:
-    """Return a system's way back: its own, else a restore from its log or its memory behind CXL, else a new start."""
+    """Return the tasks of a recovery.
+
+    They are the system's own, else a restore from its log or its memory behind CXL, else a new start.
+    """
     system, behind_cxl = settled.system, "cxl" in settled.system.devices
     if system.recover:
-        found = system.recover(settled.scenario, recovery)
+        tasks = system.recover(settled.scenario, recovery)
     elif settled.log_policy.log or behind_cxl:
-        found = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
+        tasks = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
     else:
         load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
-        found = (Task("Load MLP", "Other", load, after_previous=("Load MLP",)),)
-    graph = TaskGraph(found)
+        tasks = (Task("Load MLP", "Other", load, after_previous=("Load MLP",)),)
+    graph = TaskGraph(tasks)
     check(graph, frozenset(system.devices))
     return graph
 
 
 def _restore(memory: str, link: str, recovery: RecoveryWork) -> tuple[Task, ...]:
-    """Read the logs, put rows back, verify the tables, load the MLP; a medium's own cache was lost with the power."""
-    by: By = "near-data" if link == "cxl" else "host"
-    rows, again = RowUpdates(recovery.rows, recovery.row_bytes, by, recovery.rows), ("Load MLP",)
+    """Return the tasks of a restore: read logs, put rows back, verify tables, load the MLP.
+
+    A medium's own cache was lost with the power.
+    """
+    requester: By = "near-data" if link == "cxl" else "host"
+    rows, previous_end = RowUpdates(recovery.rows, recovery.row_bytes, requester, recovery.rows), ("Load MLP",)
     carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
     load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))
     return (
-        Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=again),
+        Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=previous_end),
         Task("Put rows back", "Other", (Demand(memory, rows),), ("Read log",)),
         Task("Verify tables", "Other", (Demand(memory, Stream(recovery.scan_bytes, write=False)),), ("Put rows back",)),
         Task("Load MLP", "Other", load, ("Verify tables",)),
@@ -36,7 +45,10 @@ def _restore(memory: str, link: str, recovery: RecoveryWork) -> tuple[Task, ...]
 
 
 def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> tuple[Task, ...]:
-    """Write the MLPs and set both flags, once every row is home: what frees a log that has no room left."""
+    """Return the tasks that free a full log: write the MLPs and set both flags.
+
+    They run once every row is home.
+    """
     carry = Move(mlp_bytes) if link == "cxl" else Copy(mlp_bytes, handoffs=1)
     store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, IN))
     return (

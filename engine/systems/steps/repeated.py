@@ -1,7 +1,7 @@
-"""Repeated rows: who unites those of one batch, and so how often each is read, sent, accumulated and updated.
+"""Repeated rows of a batch: who unites them, and how often each is read.
 
-`memory` reads a row once and holds it in a scratchpad for its other lookups; `gpu` takes rows lookup by lookup and sends each
-row's gradient once; `off` does everything for each lookup.
+So often it is also sent, accumulated and updated. `memory` reads a row once and holds it in a scratchpad for its other lookups;
+`gpu` takes rows lookup by lookup and sends each row's gradient once; `off` does everything for each lookup.
 """
 
 import numpy as np
@@ -18,7 +18,10 @@ MEGABYTE = 10**6
 
 
 def scratchpad_rows(s: Scenario, near_data: bool) -> float | None:
-    """Return how many rows near-data logic holds while it pools and accumulates, over all expanders; None where none does."""
+    """Return the rows that near-data logic holds at a time, over all expanders.
+
+    None if no logic unites rows. It holds them while it pools and accumulates.
+    """
     machine = s.machine
     if not near_data or not machine.near_data_compute or s.policy.row_dedup != "memory":
         return None
@@ -26,14 +29,17 @@ def scratchpad_rows(s: Scenario, near_data: bool) -> float | None:
 
 
 def accesses(s: Scenario, t: Traffic) -> Amount:
-    """Return the rows that memory reads for a batch's lookups; those without a place in the scratchpad are read again."""
+    """Return the rows that memory reads for a batch's lookups.
+
+    Rows without a place in the scratchpad are read again.
+    """
     if s.policy.row_dedup != "memory":
         return t.lookups
     return t.rows + t.again if s.machine.near_data_compute else t.rows
 
 
 def accessed(s: Scenario, t: Traffic) -> RowKind:
-    """Return the bytes of the rows that memory reads: of unique rows, or of a row for each lookup."""
+    """Return the bytes of the rows that memory reads: unique rows, or one a lookup."""
     return t.sizes.unique if s.policy.row_dedup == "memory" else t.sizes.by_lookup
 
 
@@ -43,37 +49,38 @@ def updated(s: Scenario, t: Traffic) -> RowKind:
 
 
 def read_skew(s: Scenario, t: Traffic) -> Amount:
-    """Return how many times the mean the part reads that reads most: unique rows, or lookup by lookup."""
+    """Return the largest part's reads over the mean: of unique rows, or of lookups."""
     return t.row_skew if s.policy.row_dedup == "memory" else t.lookup_skew
 
 
 def update_skew(s: Scenario, t: Traffic) -> Amount:
-    """Return the same of what memory updates."""
+    """Return the largest part's updates over the mean."""
     return t.lookup_skew if s.policy.row_dedup == "off" else t.row_skew
 
 
 def carried_out(settled: Settled, t: Traffic, memory: str, times: Amount = 1.0) -> Move:
-    """Return what a lookup sends over the links of all expanders to the GPU, so many `times`."""
+    """Return the bytes of a lookup over all expanders' links to the GPU, `times` times."""
     s, links = settled.scenario, settled.placement.links
     if s.machine.near_data_compute:
-        more, skew = links.vectors
-        return Move(times * (more * crossing(s, t)), skew=skew)
+        vector_factor, skew = links.vectors
+        return Move(times * (vector_factor * crossing(s, t)), skew=skew)
     _, skew = links.rows if s.policy.row_dedup == "memory" else links.lookups
     return Move(times * crossing(s, t), memory, skew=skew)
 
 
 def carried_in(settled: Settled, t: Traffic) -> Move:
-    """Return what comes back for the update."""
+    """Return the bytes that come back over the links for the update."""
     s, links = settled.scenario, settled.placement.links
     of_rows = links.lookups if s.policy.row_dedup == "off" else links.rows
-    more, skew = of_rows if spread_by_gpu(s) else links.vectors
-    return Move(more * returning(s, t), skew=skew)
+    link_factor, skew = of_rows if spread_by_gpu(s) else links.vectors
+    return Move(link_factor * returning(s, t), skew=skew)
 
 
 def crossing(s: Scenario, t: Traffic) -> Amount:
-    """Return the bytes that a lookup sends to the GPU: pooled, or rows, once each where the memory unites them.
+    """Return the bytes that a lookup sends to the GPU: pooled vectors, or rows.
 
-    A GPU that gets rows also updates them, so that their optimizer state crosses too.
+    Rows are sent once each if the memory unites them. A GPU that gets rows also updates them, so their optimizer state crosses
+    too.
     """
     if s.machine.near_data_compute:
         return t.pooled_bytes
@@ -81,27 +88,33 @@ def crossing(s: Scenario, t: Traffic) -> Amount:
 
 
 def returning(s: Scenario, t: Traffic) -> Amount:
-    """Return the bytes that come back for the update: pooled gradients, each row's where the GPU has united them, or new rows."""
+    """Return the bytes that come back for the update.
+
+    They are pooled gradients, each row's gradient if the GPU has united them, or new rows.
+    """
     if not spread_by_gpu(s):
         return t.pooled_bytes
     by_lookup = s.policy.row_dedup == "off"
     rows = t.sizes.by_lookup if by_lookup else t.sizes.unique
-    each = mean_bytes(rows.gradient if s.machine.near_data_compute else rows.row)
-    return t.lookups * each if by_lookup else t.rows * each
+    row_nbytes = mean_bytes(rows.gradient if s.machine.near_data_compute else rows.row)
+    return t.lookups * row_nbytes if by_lookup else t.rows * row_nbytes
 
 
 def accumulated(s: Scenario, t: Traffic) -> Amount:
-    """Return the bytes of gradients that near-data logic adds up before it updates rows: one for each lookup, or none."""
+    """Return the bytes of gradients that near-data logic adds up before updates: by lookup, or none."""
     return 0.0 if spread_by_gpu(s) else t.spread_bytes
 
 
 def updates(s: Scenario, t: Traffic) -> Amount:
-    """Return how many rows memory reads, changes and writes; what has no place while gradients are added up goes more often."""
+    """Return the rows that memory reads, changes and writes.
+
+    Rows without a place while gradients are added up count more often.
+    """
     if s.policy.row_dedup == "off":
         return np.sign(t.rows) * t.lookups
     return t.rows if spread_by_gpu(s) else t.rows + t.again
 
 
 def spread_by_gpu(s: Scenario) -> bool:
-    """Return whether the GPU makes rows' gradients of the pooled ones: always without near-data compute."""
+    """Return whether the GPU spreads pooled gradients to rows: always without near-data compute."""
     return not s.machine.near_data_compute or s.policy.row_dedup == "gpu"

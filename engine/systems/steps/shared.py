@@ -1,5 +1,7 @@
-"""The steps that training systems share, as tasks: each system picks, orders and places them; those
-called plans are whole graphs."""
+"""Steps that training systems share, as tasks: each system picks, orders and places them.
+
+Functions called plans return whole graphs.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -42,22 +44,22 @@ from .repeated import (
     updates,
 )
 
-FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
+FLAGS = 4.0  # flags set for rows and MLP, and cleared for the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 BACKWARD_DONE = ("Bottom MLP backward", "Embedding update")
 IN, OUT, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
 
 
 def bottom_forward(scenario: Scenario, after_previous: Names) -> Task:
-    """Bottom MLP, forward."""
+    """Return the task of the bottom MLP, forward."""
     work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "forward")
     return Task("Bottom MLP forward", "Bottom MLP", (Demand("gpu", work),), after_previous=after_previous)
 
 
-def bottom_backward(scenario: Scenario, after: Names) -> Task:
-    """Bottom MLP, backward, and its update."""
+def bottom_backward(scenario: Scenario, predecessors: Names) -> Task:
+    """Return the task of the bottom MLP, backward, with its update."""
     work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "backward", mlp_state(dense_optimizer(scenario.model)))
-    return Task("Bottom MLP backward", "Bottom MLP", (Demand("gpu", work),), after)
+    return Task("Bottom MLP backward", "Bottom MLP", (Demand("gpu", work),), predecessors)
 
 
 def top_part(scenario: Scenario, samples: Amount) -> TopPart:
@@ -67,29 +69,33 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
     dims = per_table(model, "embedding_dim")
     vectors = (vector_count(scenario) + 1) * projection_dim(model) if pairs else elements(scenario) + max(dims)
     state = mlp_state(dense_optimizer(model))
-    many = vector_count(scenario) + 1 if pairs else 0
-    return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projection_layers(scenario), many)
+    interacting_vectors = vector_count(scenario) + 1 if pairs else 0
+    return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projection_layers(scenario), interacting_vectors)
 
 
-def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
-    """Feature interaction and top MLP, forward and backward."""
+def top(scenario: Scenario, predecessors: Names, after_previous: Names = ()) -> Task:
+    """Return the task of feature interaction and top MLP, forward and backward."""
     work = top_part(scenario, scenario.data.batch_size)
-    return Task("Top MLP", "Top MLP", (Demand("gpu", work),), after, after_previous)
+    return Task("Top MLP", "Top MLP", (Demand("gpu", work),), predecessors, after_previous)
 
 
 def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
-    """The batch's row indices, sent to the memory side as soon as the batch before has been looked up."""
+    """Return the task that sends the batch's row indices to the memory side.
+
+    It starts as soon as the batch before has been looked up.
+    """
     times, skew = settled.placement.links.indices
     work = Move(times * t.feature_bytes, skew=skew) if link == "cxl" else Copy(t.feature_bytes)
     return Task("Sparse features", "Transfer", (Demand(link, work, IN),), after_previous=("Embedding lookup",))
 
 
 def near_lookup(
-    settled: Settled, t: Traffic, memory: str, link: str, name: str, after: Names, after_previous: Names = ()
+    settled: Settled, t: Traffic, memory: str, link: str, name: str, predecessors: Names, after_previous: Names = ()
 ) -> Task:
-    """Look rows up and pool all lookups beside the memory while the pooled vectors flow to the GPU.
+    """Return the task that looks rows up and pools beside the memory.
 
-    Without near-data compute the rows cross the link unpooled. A software link is charged by a hand-off apart.
+    Pooled vectors flow to the GPU meanwhile. Without near-data compute the rows cross the link unpooled. A software link is
+    charged by a separate hand-off.
     """
     s, has_rows = settled.scenario, np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
@@ -97,34 +103,42 @@ def near_lookup(
         flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew)),)
     if link == "cxl":
         flow += (Demand("cxl", carried_out(settled, t, memory, has_rows), OUT),)
-    by: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
+    requester: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
     lines = has_rows * t.fetched, has_rows * t.returned
     rows = has_rows * accesses(s, t)
-    reads = RowReads(rows, accessed(s, t).vector, t.raw_share, by, *lines, skew=read_skew(s, t))
-    return Task(name, "Embedding", (Demand(memory, reads), *flow), after, after_previous)
+    reads = RowReads(rows, accessed(s, t).vector, t.raw_share, requester, *lines, skew=read_skew(s, t))
+    return Task(name, "Embedding", (Demand(memory, reads), *flow), predecessors, after_previous)
 
 
-def near_update(settled: Settled, t: Traffic, memory: str, link: str, after: Names, persists: Persists = "") -> Task:
-    """Accumulate each lookup's gradient and update rows while the pooled gradients flow in; without near-data compute, rows do.
+def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecessors: Names, persists: Persists = "") -> Task:
+    """Return the task that accumulates gradients and updates rows while pooled gradients flow in.
 
-    With an undo log the update itself is durable; with a redo log it waits in a volatile buffer.
+    Without near-data compute, rows flow in. With an undo log the update itself is durable; with a redo log it waits in a
+    volatile buffer.
     """
     s, rows, flow = settled.scenario, updated(settled.scenario, t), tuple[Demand, ...]()
     if s.machine.near_data_compute:
-        added, changed = accumulated(s, t), updates(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
-        most = added * t.lookup_skew + changed * update_skew(s, t)  # as if one part had most of both
-        flow += (Demand("near-data", Pool(added + changed, memory, skew=most / np.maximum(added + changed, 1.0))),)
+        added_bytes, updated_bytes = accumulated(s, t), updates(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
+        max_part_bytes = added_bytes * t.lookup_skew + updated_bytes * update_skew(s, t)  # assumes that one part has most of both
+        flow += (
+            Demand(
+                "near-data",
+                Pool(added_bytes + updated_bytes, memory, skew=max_part_bytes / np.maximum(added_bytes + updated_bytes, 1.0)),
+            ),
+        )
     if link == "cxl":
         flow += (Demand("cxl", carried_in(settled, t), IN),)
     update = RowUpdates(updates(s, t), rows.row, "near-data", t.refetched, t.clean, skew=update_skew(s, t))
-    return Task("Embedding update", "Embedding", (Demand(memory, update), *flow), after, persists=persists)
+    return Task("Embedding update", "Embedding", (Demand(memory, update), *flow), predecessors, persists=persists)
 
 
 @dataclass(frozen=True)
 class GpuSide:
-    """The GPU's share of embedding work: tasks for pooling and spreading gradients, none with near-data compute.
+    """The GPU's share of embedding work; no task with near-data compute.
 
-    `pooled` and `trained` are the tasks to wait for before the top MLP, and before anything is updated.
+    pooling, spreading: tasks that pool vectors and spread gradients.
+    pooled: task to wait for before the top MLP.
+    trained: tasks to wait for before any update.
     """
 
     pooling: tuple[Task, ...]
@@ -134,7 +148,7 @@ class GpuSide:
 
 
 def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = ()) -> GpuSide:
-    """Return the GPU's share once the rows are there, which the last of `looked_up` says."""
+    """Return the GPU's share of embedding work, after the tasks `looked_up`."""
     spread = (Demand("gpu", Pool(t.gpu_spread_bytes, tables=t.tables)),)
     spreading = (Task("Gradient spreading", "Embedding", spread, ("Top MLP",)),) if spread_by_gpu(s) else ()
     trained = tuple(task.name for task in spreading) or ("Top MLP",)
@@ -144,35 +158,41 @@ def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = 
     return GpuSide((pooling,), spreading, pooling.name, trained)
 
 
-def handoff(name: str, nbytes: Amount, after: Names) -> Task:
-    """One software hand-off: synchronise, copy `nbytes`, dispatch."""
-    return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1)),), after)
+def handoff(name: str, nbytes: Amount, predecessors: Names) -> Task:
+    """Return the task of one software hand-off: synchronise, copy `nbytes`, dispatch."""
+    return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1)),), predecessors)
 
 
 def host_embedding(
     t: Traffic,
     name: str,
     memory: tuple[Demand, ...],
-    after: Names = (),
+    predecessors: Names = (),
     after_previous: Names = (),
     share: Amount = 1.0,
     skew: Amount = 1.0,
     updates: bool = False,
 ) -> Task:
-    """Half of the host's embedding path for a `share` of the batch, at the pace of CPU or memory; `skew` is that over hosts."""
-    new = t.rows * (1 + mean_bytes(t.vector_bytes) / LINE)  # a row begins anywhere in a line
-    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, t.whole_tables, updates, t.stateful, new, skew=skew)
-    return Task(name, "Embedding", (Demand("host", work), *memory), after, after_previous)
+    """Return the lookup or the update of the host's embedding path, for a `share` of a batch.
+
+    CPU or memory sets the pace; `skew` is over hosts.
+    """
+    new_lines = t.rows * (1 + mean_bytes(t.vector_bytes) / LINE)  # rows are not aligned to lines
+    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, t.whole_tables, updates, t.stateful, new_lines, skew=skew)
+    return Task(name, "Embedding", (Demand("host", work), *memory), predecessors, after_previous)
 
 
-def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names, by: By = "near-data") -> tuple[Task, ...]:
-    """Log new rows and the MLP at batch end, set both flags; then the rows go home in the background."""
+def redo_checkpoint(t: Traffic, memory: str, link: str, predecessors: Names, requester: By = "near-data") -> tuple[Task, ...]:
+    """Return the tasks of a redo log at batch end: rows, MLP, both flags.
+
+    Then the rows go home in the background.
+    """
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
     home = Demand(memory, HomeWrites(t.rows, t.row_bytes, skew=t.row_skew), DRAIN, beside=True)
-    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, by, t.refetched, skew=t.row_skew)),)
+    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, requester, t.refetched, skew=t.row_skew)),)
     return (
-        Task("Embedding log", "Checkpoint", row_log, after, ("Home write",), persists="embedding log"),
+        Task("Embedding log", "Checkpoint", row_log, predecessors, ("Home write",), persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), persists="mlp log"),
         Task("Commit", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("MLP log",), persists="commit"),
         Task("Home write", "Checkpoint", (home,), ("Commit",), background=True, persists="home write"),
@@ -180,7 +200,10 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names, by: By = "
 
 
 def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
-    """Log old rows and the MLP while the top part runs; both flags go before any update in place."""
+    """Return the tasks of an undo log of rows and MLP, during the top part.
+
+    It logs old values; both flags are set before any update in place.
+    """
     mlp = (Demand("cxl", Move(t.mlp_bytes), IN), Demand("pmem", Stream(t.mlp_bytes)))
     row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched, skew=t.row_skew)),)
     return (
@@ -191,9 +214,10 @@ def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
 
 
 def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpoint: tuple[Task, ...] = ()) -> tuple[Task, ...]:
-    """Lookup beside the bottom MLP, update beside its backward; each side starts when its inputs are there.
+    """Return the tasks of a batch: lookup beside the bottom MLP, update beside its backward.
 
-    A batch starts after the `barrier` of the one before, and ends with the `checkpoint`.
+    Each side starts when its inputs are there. A batch starts after the `barrier` of the one before, and ends with the
+    `checkpoint`.
     """
     s = settled.scenario
     gpu = gpu_side(s, t, ("Embedding lookup",))
@@ -211,7 +235,10 @@ def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpo
 
 
 def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], update: tuple[Demand, ...]) -> tuple[Task, ...]:
-    """The host looks rows up and hands them over unpooled; three hand-offs a batch cost software time; redo log at its end."""
+    """Return the tasks of a batch whose rows the host looks up and hands over unpooled.
+
+    Three hand-offs a batch cost software time; a redo log is at its end.
+    """
     return (
         bottom_forward(s, ("Commit",)),
         host_embedding(t, "Embedding lookup", fetch, after_previous=("Commit",)),
@@ -226,21 +253,24 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
 
 
 def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Log during the top part, update after the commit; the log policy says how far log and lookup are relaxed."""
+    """Return a batch's tasks: log during the top part, update after the commit.
+
+    The log policy says how far log and lookup are relaxed.
+    """
     s, bound = settled.scenario, settled.log_policy.mlp_staleness_bound
-    now, early = (t, ()) if not settled.log_policy.relaxed_lookup else _split(settled, t)
-    gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early[:1]))
-    copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True),)  # which a log that spans batches reads
+    batch_traffic, early_tasks = (t, ()) if not settled.log_policy.relaxed_lookup else _split(settled, t)
+    gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early_tasks[:1]))
+    copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True),)  # read by a log that spans batches
     shadow = (Task("Shadow copy", "Checkpoint", copy, FORWARD_DONE, background=True),) if bound > 0 else ()
-    before_update = (*gpu.trained, "Commit", *(task.name for task in early[:1]))
+    before_update = (*gpu.trained, "Commit", *(task.name for task in early_tasks[:1]))
     return (
         sparse_features(settled, t, "cxl"),
         bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
-        near_lookup(settled, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
+        near_lookup(settled, batch_traffic, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
         *gpu.pooling,
-        top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early[1:])),
+        top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early_tasks[1:])),
         *gpu.spreading,
-        *early,
+        *early_tasks,
         *shadow,
         *undo_log(t, bound),
         bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
@@ -249,16 +279,19 @@ def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
-    """Only the first batch looks up after the update; every other one is looked up a batch early, then corrected."""
-    first = np.zeros_like(t.rows)
-    first[0] = t.rows[0]
+    """Return the traffic of lookups after the update, and the tasks of early lookups.
+
+    Only the first batch looks up after the update; every other one is looked up a batch early, then corrected.
+    """
+    first_batch = np.zeros_like(t.rows)
+    first_batch[0] = t.rows[0]
     later: dict[str, Any] = {name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "again", "fetched", "returned")}
     later |= {name: np.append(getattr(t, name)[1:], 1.0) for name in SKEWS}
-    ahead, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
+    early_traffic, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
     corrected = np.append(t.raw_share[1:], 0.0) * (t.lookup_bytes + t.lookups * t.wider)
-    lookup = near_lookup(settled, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
-    where = "near-data" if settled.scenario.machine.near_data_compute else "gpu"
-    flow = (Demand("cxl", carried_out(settled, ahead, "", np.sign(following)), OUT),) if where == "near-data" else ()
-    adds = Demand(where, Pool(corrected, "pmem", skew=ahead.lookup_skew) if where == "near-data" else Pool(corrected))
+    lookup = near_lookup(settled, early_traffic, "pmem", "cxl", "Early lookup", FORWARD_DONE)
+    device = "near-data" if settled.scenario.machine.near_data_compute else "gpu"
+    flow = (Demand("cxl", carried_out(settled, early_traffic, "", np.sign(following)), OUT),) if device == "near-data" else ()
+    adds = Demand(device, Pool(corrected, "pmem", skew=early_traffic.lookup_skew) if device == "near-data" else Pool(corrected))
     correct = Task("Correct pooled", "Embedding", (adds, *flow), ("Top MLP", "Early lookup"), background=True)
-    return replace(t, rows=first, raw_share=np.zeros_like(t.rows)), (lookup, correct)
+    return replace(t, rows=first_batch, raw_share=np.zeros_like(t.rows)), (lookup, correct)

@@ -1,4 +1,7 @@
-"""Stashing: tables in HBM lend their room to the dense layers; what is stashed waits in host memory until the update."""
+"""Stashing: tables in HBM lend their room to the dense layers.
+
+Stashed bytes wait in host memory until the update.
+"""
 
 import numpy as np
 
@@ -8,7 +11,7 @@ from ...units import MiB
 from ..row_kinds import kind_bytes
 from ..traffic import activation_bytes, pooled_bytes, table_bytes
 
-PIECE = 32 * MiB  # of a stash on its way: HBM holds one beside the tables
+PIECE = 32 * MiB  # piece of a stash in transfer, held in HBM beside the tables
 
 
 def stashed_bytes(s: Scenario) -> float:
@@ -17,21 +20,24 @@ def stashed_bytes(s: Scenario) -> float:
 
 
 def _of_rows(s: Scenario) -> Floats:
-    """Return the bytes of each table's rows that are stashed, (T,): their state with any checksum, their weights, or all."""
-    rows, beside = kind_bytes(s, "row"), kind_bytes(s, "beside")
-    return {"both": rows, "weights": rows - beside, "state": beside}[s.policy.stashing]
+    """Return the stashed bytes of each table's rows, (T,).
+
+    They are the optimizer's state with any checksum, the weights, or all.
+    """
+    rows, beside_bytes = kind_bytes(s, "row"), kind_bytes(s, "beside")
+    return {"both": rows, "weights": rows - beside_bytes, "state": beside_bytes}[s.policy.stashing]
 
 
 def alike_shares(s: Scenario) -> bool:
-    """Return whether the rows of all tables are stashed by the same share, so that tables on any GPU are."""
+    """Return whether all tables stash the same share of their rows, and so all GPUs do."""
     shares = _of_rows(s) / kind_bytes(s, "row") if s.policy.stashing != "off" else np.zeros(1)
     return bool(np.ptp(shares) < 1e-9)
 
 
 def most_bytes(s: Scenario, tables: float) -> float:
-    """Return the most bytes that a GPU's `tables`, and what comes and goes with a batch beside them, take at a time.
+    """Return the peak bytes of a GPU's `tables` and a batch's memory beside them.
 
-    With a stash that is at the lookup and the update, beside pooled vectors or their gradients, or in the dense layers.
+    With a stash the peak is at the lookup and the update, beside pooled vectors or their gradients, or in the dense layers.
     """
     share = stashed_bytes(s) / table_bytes(s)
     if not share:
@@ -40,13 +46,14 @@ def most_bytes(s: Scenario, tables: float) -> float:
 
 
 def room_for_tables(s: Scenario, room: float) -> float:
-    """Return how many bytes of tables fit `room` bytes of a GPU, beside what comes and goes with a batch."""
-    share, left = stashed_bytes(s) / table_bytes(s), room - activation_bytes(s)
-    if not share or left < 0:
-        return left
-    whole = room - _beside_tables(s)
-    return min(whole, left / (1 - share)) if share < 1 else whole
+    """Return the bytes of tables that fit `room` bytes of a GPU beside a batch's memory."""
+    share, remaining = stashed_bytes(s) / table_bytes(s), room - activation_bytes(s)
+    if not share or remaining < 0:
+        return remaining
+    unstashed_room = room - _beside_tables(s)
+    return min(unstashed_room, remaining / (1 - share)) if share < 1 else unstashed_room
 
 
 def _beside_tables(s: Scenario) -> float:
+    """Return the bytes beside the tables at lookup and update: vectors, and a piece in transfer."""
     return PIECE + pooled_bytes(s) / s.machine.num_gpus

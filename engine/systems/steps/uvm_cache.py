@@ -1,4 +1,7 @@
-"""Steps of GPUs that read and write rows of host memory themselves (UVM), and of a cache in HBM that holds some of these rows."""
+"""Steps of GPUs that access rows of host memory themselves (UVM).
+
+Some systems have a cache in HBM that holds some of these rows.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -12,48 +15,60 @@ from ...scenario.scenario import Scenario
 from ..traffic import Traffic
 from . import gpu
 
-TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was
-TABLE = 4  # bytes for each row: the table that it belongs to
+TAG = STAMP = COUNT = 8  # bytes: number of a cached row; time of its last use, or, by LFU, each row's count
+TABLE = 4  # bytes of each row's table number
 FILLED = ("Evicted rows to host", "Missing rows to GPU")
 
 
-def fill(t: Traffic, sort_bytes: Amount, after: Names, lookups: Names, skew: Amount) -> tuple[Task, ...]:
-    """Bring in the missing rows of a batch after the `lookups` of the one before it: a few threads evict and load row by row.
+def fill(t: Traffic, sort_bytes: Amount, predecessors: Names, lookups: Names, skew: Amount) -> tuple[Task, ...]:
+    """Return the tasks that bring in a batch's missing rows.
 
-    Rows that find their set locked stay where they are. The cache's own lookups sort `sort_bytes`.
+    They run after the `lookups` of the batch before: a few threads evict and load row by row. Rows that find their set locked
+    stay where they are. The cache's own lookups sort `sort_bytes`.
     """
     find = Demand("gpu", Pool(sort_bytes), "prefetch")
-    return (Task("Find misses", "Embedding", (find,), after, lookups), *moves(t, ("Find misses",), skew))
+    return (Task("Find misses", "Embedding", (find,), predecessors, lookups), *moves(t, ("Find misses",), skew))
 
 
-def moves(t: Traffic, after: Names, skew: Amount) -> tuple[Task, ...]:
-    """GPU threads send home the rows that go and bring those that come, both ways at once; refused rows do neither."""
+def moves(t: Traffic, predecessors: Names, skew: Amount) -> tuple[Task, ...]:
+    """Return the tasks of GPU threads that move evicted and missing rows, both at once.
+
+    Refused rows do not move.
+    """
     ways = (("Evicted rows to host", t.evicted, gpu.DOWN), ("Missing rows to GPU", t.misses, gpu.UP))
     return tuple(
-        Task(name, "Transfer", (Demand("pcie", Direct(t.moved_nbytes * (rows - t.refused), skew=skew), lane),), after)
+        Task(name, "Transfer", (Demand("pcie", Direct(t.moved_nbytes * (rows - t.refused), skew=skew), lane),), predecessors)
         for name, rows, lane in ways
     )
 
 
 def reading(task: Task, nbytes: Amount, skew: Amount) -> Task:
-    """Return a lookup that reads so many bytes of its rows from host memory, across the link, while it reads others in HBM."""
+    """Return a lookup that also reads so many bytes from host memory, across the link."""
     return replace(task, demands=(*task.demands, Demand("pcie", Direct(nbytes, skew=skew), gpu.UP)))
 
 
 def rewriting(task: Task, nbytes: Amount, skew: Amount) -> Task:
-    """Return an update of rows of which so many bytes lie in host memory: they cross the link both ways at once."""
+    """Return an update with so many bytes in host memory, which cross the link both ways."""
     ways = (Demand("pcie", Direct(nbytes, skew=skew), lane) for lane in (gpu.UP, gpu.DOWN))
     return replace(task, demands=(*task.demands, *ways))
 
 
 def with_refused(lookup: Task, update: Task, t: Traffic, skew: Amount) -> tuple[Task, Task]:
-    """Return lookup and update of rows behind a cache: a row that it refused is read for each lookup, and once for its update."""
-    each = np.divide(t.missed, t.misses, out=np.ones_like(t.misses), where=t.misses > 0)  # lookups of a row that it misses
-    read = t.refused * each * mean_bytes(t.sizes.moved.vector)
-    return reading(lookup, read, skew), rewriting(update, t.refused * t.moved_nbytes, skew)
+    """Return lookup and update of rows behind a cache.
+
+    A row that the cache refused is read for each lookup, and once for its update.
+    """
+    lookups_per_row = np.divide(
+        t.missed, t.misses, out=np.ones_like(t.misses), where=t.misses > 0
+    )  # lookups of a row that it misses
+    read_bytes = t.refused * lookups_per_row * mean_bytes(t.sizes.moved.vector)
+    return reading(lookup, read_bytes, skew), rewriting(update, t.refused * t.moved_nbytes, skew)
 
 
-def kept_bytes(s: Scenario, rows: Any, cached_bytes: Any, every: Any) -> Any:
-    """Return the bytes in HBM of a cache: of its `rows` cached rows with their tags, and of what it keeps of `every` row."""
-    counted = s.policy.cache_policy == "lfu"
-    return cached_bytes + rows * (TAG + (0 if counted else STAMP)) + every * (TABLE + (COUNT if counted else 0))
+def kept_bytes(s: Scenario, rows: Any, cached_bytes: Any, all_rows: Any) -> Any:
+    """Return the bytes of a cache in HBM.
+
+    They are those of `rows` cached rows with their tags, and data of `all_rows`.
+    """
+    has_counts = s.policy.cache_policy == "lfu"
+    return cached_bytes + rows * (TAG + (0 if has_counts else STAMP)) + all_rows * (TABLE + (COUNT if has_counts else 0))

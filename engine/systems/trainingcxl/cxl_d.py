@@ -10,7 +10,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """As PCIe without hand-offs."""
+    """Return the tasks of a batch: as in PCIe, without hand-offs."""
     if settled.log_policy.log == "undo":
         return undo_plan(settled, t)
     return near_plan(settled, t, "pmem", ("Commit",), redo_checkpoint(t, "pmem", "cxl", BACKWARD_DONE))

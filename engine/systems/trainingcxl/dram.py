@@ -7,7 +7,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Nothing is logged."""
+    """Return the tasks of a batch, without a log."""
     return near_plan(settled, t, "expander-dram", BACKWARD_DONE)
 
 

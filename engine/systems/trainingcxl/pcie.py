@@ -8,7 +8,10 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Three hand-offs a batch, around forward, backward and checkpoint; pooled vectors cross if the card pools."""
+    """Return the tasks of a batch: three hand-offs, around forward, backward and checkpoint.
+
+    Pooled vectors cross the link if the card pools.
+    """
     s = settled.scenario
     gpu = shared.gpu_side(s, t, ("Forward hand-off",))
     return (

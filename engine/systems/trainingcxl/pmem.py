@@ -8,7 +8,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Rows are read and updated where they live."""
+    """Return the tasks of a batch: rows are read and updated where they live."""
     lines = t.fetched, t.returned
     reads = Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share, "host", *lines, skew=t.row_skew))
     updates = Demand("pmem", RowUpdates(t.rows, t.row_bytes, fetched=t.refetched, clean=t.clean, skew=t.row_skew))

@@ -8,7 +8,10 @@ from ..traffic import Traffic, cached_rows
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Rows missing in the DRAM cache are read as blocks; each pushes out a row that must be written back."""
+    """Return the tasks of a batch: rows missing in the DRAM cache are read as blocks.
+
+    Each read evicts a row that must be written back.
+    """
     fetch = (Demand("ssd", RowReads(t.misses, t.sizes.moved.vector)), Demand("dram", RowReads(t.rows, t.vector_bytes)))
     evict = (Demand("ssd", RowUpdates(t.misses, t.moved_bytes)), Demand("dram", RowUpdates(t.rows, t.row_bytes)))
     return host_plan(settled.scenario, t, "ssd", fetch, evict)
