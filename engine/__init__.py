@@ -29,5 +29,5 @@ Begin with `simulate`, the main idea on one screen. Each room needs only those a
     api           the public face for scripts and notebooks
     commands      the command line
 
-Inside the engine all amounts are SI; `docs/model.md` has the formulas.
+Inside the engine all amounts are SI; `docs/model/` has the formulas.
 """

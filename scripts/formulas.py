@@ -17,5 +17,6 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _drawn(text: str) -> str:
-    text = BLOCK.sub(lambda formula: convert(formula[1], display="block"), text)
-    return INLINE.sub(lambda formula: convert(formula[1]), text)
+    """Return Markdown with MathML for formulas; a span keeps a formula that begins a line inside its paragraph."""
+    text = BLOCK.sub(lambda formula: f'<div style="margin: 1em 0">{convert(formula[1], display="block")}</div>', text)
+    return INLINE.sub(lambda formula: f"<span>{convert(formula[1])}</span>", text)

@@ -1,7 +1,8 @@
 """Trains every preset that trains, for several seeds, and prints its AUC beside a logistic regression's and the clicking model's.
 
 Run `python scripts/what_is_learned.py`; `--seeds 3 --preset dlrm-kaggle` are its options. 20,000 samples are held out. A row of
-`docs/model.md`, *What is learned*, is printed for each preset: means over the seeds, and the least distance to the regression.
+`docs/model/training.md`, *Two lines beside a run's AUC*, is printed for each preset: means over the seeds, and the least distance
+to the regression.
 """
 
 import argparse

@@ -10,15 +10,16 @@ import pytest
 
 from tests import ROOT
 
-WORDS = {"README.md": 18.0, "CHANGELOG.md": 24.0}  # a sentence, in the mean; 20 in all others
+WORDS = {"README.md": 18.0, "CHANGELOG.md": 24.0, "CONTRIBUTING.md": 22.0}  # a sentence, in the mean
+WORDS_OF_FOLDER = {ROOT / "docs": 24.7, ROOT / "docs" / "model": 18.0}  # the aim is 20 in all
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_CHARACTERS = 7000  # under a heading, in the mean
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
 def prose(text: str) -> list[str]:
-    """Return the sentences of a document, without code, tables, headings and pictures."""
-    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    """Return the sentences of a document, without code, formulas, tables, headings and pictures."""
+    text = re.sub(r"^```.*?^```|^\$\$\n.*?^\$\$$", "", text, flags=re.DOTALL | re.MULTILINE)
     lines = [line for line in text.splitlines() if not line.startswith(("|", "#", "!", "    "))]
     blocks = re.split(r"\n\s*\n|^\s*(?:-|\d+\.) ", "\n".join(lines), flags=re.MULTILINE)
     sentences = [sentence for block in blocks for sentence in re.split(r"(?<=[.!?])\s+", block)]
@@ -28,7 +29,7 @@ def prose(text: str) -> list[str]:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_documents_are_short_of_breath(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    limit = WORDS.get(path.name, 22.0) if path.parent == ROOT else 25.5
+    limit = WORDS[path.name] if path.parent == ROOT else WORDS_OF_FOLDER.get(path.parent, WORDS_OF_FOLDER[ROOT / "docs"])
     assert mean(len(sentence.split()) for sentence in prose(text)) <= limit
     headings = len(re.findall(r"^#+ ", text, flags=re.MULTILINE))
     assert headings and len(text) / headings <= MOST_CHARACTERS
