@@ -1,4 +1,4 @@
-"""Periodic overlapped: training stands for a copy in host memory, which goes to remote storage while training goes on."""
+"""Periodic overlapped: training stands still for a copy in host memory, sent to storage beside training."""
 
 from functools import partial
 
