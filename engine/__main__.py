@@ -1,5 +1,6 @@
-"""The headless command: `python -m engine` and one of COMMANDS, such as `run` or `sweep`; `emberpool` where it is installed.
+"""The headless command: `python -m engine` and one of COMMANDS, such as `run` or `sweep`.
 
+The installed command is `emberpool`.
 Exit status: 0 done, 2 bad input, 3 the scenario cannot run or a check failed, 130 interrupted, 1 a bug (with its traceback).
 """
 
@@ -38,7 +39,7 @@ VERSION = "--version"
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
-    """Return the parser of the command in the first word, or of the whole command line.
+    """Return the parser of the first word's command, or of all commands.
 
     Only the modules of possible commands are imported, as each takes up to a second.
     """
@@ -59,7 +60,10 @@ def _possible_commands(words: Sequence[str]) -> Sequence[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command of the words and return the exit status; errors are one line on standard error."""
+    """Run the command of the words and return the exit status.
+
+    Errors are one line on standard error.
+    """
     output.open_streams()
     try:
         words = sys.argv[1:] if words is None else words
@@ -78,7 +82,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: Exception, status: int) -> int:
-    """Print an error's sentence on one line, and its remedy, if any, below; return the status."""
+    """Print an error's sentence on one line, and its remedy, if any, below.
+
+    Return the status.
+    """
     remedy = error.remedy if isinstance(error, BadFile) else ""
     with suppress(OSError):  # the sentence is lost on a full disk; the status is enough
         print(" ".join(str(error).removesuffix(remedy).split()), *filter(None, (remedy,)), sep="\n", file=sys.stderr)

@@ -66,8 +66,9 @@ class BadLink(BadInput):
 
 
 class BadFile(BadInput):
-    """A file cannot be read; the message has its name and the line, if any, or a command with both.
+    """A file cannot be read.
 
+    The message has its name and the line, if any, or a command with both.
     The message may quote the file. `kind` is the fault without a quote, as in "a cell is not a number", for readers who may not
     see the file's content; without it, one of `KINDS` is used. `remedy` is text to copy, on lines of its own after the sentence:
     a mapping to save, or commands to run.
@@ -83,7 +84,10 @@ class BadFile(BadInput):
         return "\n".join(filter(None, (super().__str__(), self.remedy)))
 
     def outline(self, names: Iterable[str]) -> str:
-        """Return file, line and kind of the fault without the file's content; `names` may begin the message."""
+        """Return file, line and kind of the fault without the file's content.
+
+        `names` may begin the message.
+        """
         text = super().__str__()
         name = next((name for name in sorted(names, key=len, reverse=True) if name and text.startswith(name)), "")
         line = LINE.match(text, len(name)) if name else None
@@ -93,7 +97,10 @@ class BadFile(BadInput):
 
 
 class Undescribed(BadFile):
-    """A table has no description of its `columns`; the remedy is a guess of its mapping."""
+    """A table has no description of its `columns`.
+
+    The remedy is a guess of its mapping.
+    """
 
     def __init__(self, *arguments: object, remedy: str = "", columns: Sequence[str] = ()) -> None:
         super().__init__(*arguments, remedy=remedy)
@@ -119,7 +126,10 @@ class CannotRun(EmberpoolError):
 
 
 class NoRoom(EmberpoolError):
-    """This computer's memory is too small for the computation; no result is stored, as another may suffice."""
+    """This computer's memory is too small for the computation.
+
+    No result is stored, as another may suffice.
+    """
 
 
 class Cancelled(EmberpoolError):
@@ -127,7 +137,7 @@ class Cancelled(EmberpoolError):
 
 
 def nearest(name: str, known_words: list[str] | tuple[str, ...], listing: str = "") -> str:
-    """Return a hint with the known word closest to `name`, or with all known words when few.
+    """Return a hint with the known word closest to `name`, or all if few.
 
     `listing` is the argument of the command `list` that prints them all.
     """

@@ -1,4 +1,4 @@
-"""Estimates of many design points at once: shared stages are computed once, the rest in one kernel.
+"""Estimates of many design points at once, with shared stages computed once.
 
 A point gets its settled knobs, its devices and its plan, each remembered by the knobs that it depends on (`core/memo.py`);
 points with the same plan are then scheduled and averaged together. A single point takes the same way.
@@ -33,12 +33,15 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
 
 def results(scenarios: Iterable[Scenario], detail: int) -> list[Result | NotScheduled]:
-    """Return each scenario's steady state as a result, or why there is none; timelines give tables."""
+    """Return each scenario's steady state as a result, or why there is none.
+
+    Timelines give tables.
+    """
     return evaluate(design_points(scenarios), _results, detail)
 
 
 def design_points(scenarios: Iterable[Scenario]) -> Iterator[DesignPoint | NotScheduled]:
-    """Yield each scenario as a design point ready for the schedule, or why it cannot be scheduled."""
+    """Yield each scenario as a design point, or why it cannot be scheduled."""
     return (design_point(scenario, _planned_batches) for scenario in scenarios)
 
 
@@ -88,7 +91,10 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
 
 
 def _planned_batches(settled: Settled) -> PlannedBatches:
-    """Return the planned batches of a scenario; the MLP log's bound on age is at most the run's length."""
+    """Return the planned batches of a scenario.
+
+    The MLP log's bound on age is at most the run's length.
+    """
     staleness_bound, batches = settled.scenario.policy.mlp_staleness_bound_batches or 0, settled.scenario.run.batches
     if staleness_bound > batches:
         settled = replace(settled, log_policy=replace(settled.log_policy, mlp_staleness_bound=batches))

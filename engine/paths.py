@@ -1,4 +1,4 @@
-"""Paths as users write them in scripts, commands and forms; and the state by which a changed file is noticed."""
+"""Paths as users write them, and the state by which a changed file is noticed."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -7,7 +7,10 @@ FileState = tuple[int, ...]
 
 
 def written_path(text: str | Path) -> Path:
-    """Return the path of a user's text: `~` expanded, without blanks around it unless a file has them."""
+    """Return the path of a user's text: `~` expanded, blanks around it removed.
+
+    Blanks stay if a file has them in its name.
+    """
     path = Path(text)
     with suppress(OSError):  # a name that is too long for any file
         if isinstance(text, str) and text != text.strip() and not path.exists():

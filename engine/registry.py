@@ -1,4 +1,4 @@
-"""The registry of variants: files of folders, such as systems, and rows of tables, such as metrics."""
+"""The registry of variants: files of folders and rows of tables, by kind."""
 
 import tomllib
 from collections.abc import Mapping
@@ -31,7 +31,10 @@ TABLES = {
 
 
 def rows(kind: str) -> Mapping[str, Any]:
-    """Return a table's rows by name in the table's order; `kind` is a key of TABLES."""
+    """Return a table's rows by name in the table's order.
+
+    `kind` is a key of TABLES.
+    """
     place, table = TABLES[kind]
     table_rows: Mapping[str, Any] = getattr(import_module(f"{__package__}.{place}"), table)
     return table_rows
@@ -39,7 +42,10 @@ def rows(kind: str) -> Mapping[str, Any]:
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
-    """Return the names of all variants of a kind, sorted; `kind` is `models` or a key of CONSTANT or TABLES."""
+    """Return the names of all variants of a kind, sorted.
+
+    `kind` is `models` or a key of CONSTANT or TABLES.
+    """
     if kind in TABLES:
         return tuple(sorted(rows(kind)))
     if kind == "models":
@@ -91,7 +97,7 @@ def model_file(name: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file, with its tables of knobs as dotted keys under "knobs"."""
+    """Return the content of a TOML file, with dotted knobs under "knobs"."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -32,7 +32,7 @@ def simulate(
     shelf: TrainingShelf | None = None,
     resume: StoppedRun | None = None,
 ) -> Result:
-    """Run a scenario in full: every batch's real ids, the schedule, faults, and training unless it is off.
+    """Run a scenario in full: real ids, the schedule, faults, and training unless off.
 
     `data` is a data file. `progress` is called at times with the progress, and stops the run by returning True (Cancelled).
     With a `shelf` a run takes the training of its functional class from there, or leaves it there; its result is the same.

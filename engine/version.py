@@ -1,5 +1,6 @@
-"""Versions in each result: MODEL changes when a result can change, CODE with each byte of the engine.
+"""Versions in each result: MODEL of the results, CODE of the engine's files.
 
+MODEL changes when a result can change, CODE with each byte of the engine.
 PROGRAM is the command as users type it, for sentences that name it; `release` is the version of the package.
 """
 
@@ -43,7 +44,10 @@ def _installed() -> str:
 
 
 def release() -> str:
-    """Return the version of the package, by pyproject.toml in a checkout or by the installed metadata."""
+    """Return the version of the package.
+
+    It is that of pyproject.toml in a checkout, or of the installed metadata.
+    """
     return _checkout() or _installed() or _UNKNOWN
 
 
@@ -80,8 +84,9 @@ _STAMPS, CODE = _stamps(), digest_of_code()  # of the files at the start of this
 
 
 def code_has_changed() -> bool:
-    """Return whether the engine's files have changed since this process started, so that late imports mix both.
+    """Return whether the engine's files have changed since this process started.
 
+    Late imports would mix both states.
     The files are checked once a second, and whenever a module was loaded meanwhile.
     """
     return _files_have_changed(len(sys.modules), int(time.monotonic()))

@@ -1,4 +1,4 @@
-"""The public face for scripts and notebooks: choose a scenario, estimate or run it, read a table with units.
+"""The public interface for scripts and notebooks: choose scenarios, run them, read tables.
 
     >>> import emberpool as ep
     >>> table = ep.estimate("dlrm-kaggle", cxl_bandwidth_GBps=[8, 16, 32], system="pmem")

@@ -1,4 +1,4 @@
-"""Columns of Arrow in the plain types of the written file: texts, categories and lists of other libraries."""
+"""Columns of Arrow in the plain types of the written file."""
 
 from __future__ import annotations
 

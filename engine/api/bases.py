@@ -1,4 +1,4 @@
-"""Scenarios from a script's base: a preset, a link, a result, a row of a table, a file.
+"""Scenarios from a script's base: a preset, link, result, row of a table or file.
 
 A row of `table.frame` has in its `attrs` the knobs that its table varies and the scenario around them, so that the row means
 its own point after any sorting or filtering; a row of the CSV has every knob itself.
@@ -65,7 +65,10 @@ def _scenario_of(base: Base, stacklevel: int) -> Scenario:
 
 
 def opened(address: Any, stacklevel: int = 3) -> Scenario:
-    """Return the scenario of a link; warns of the link's notes, such as another model version."""
+    """Return the scenario of a link.
+
+    Warns of the link's notes, such as another model version.
+    """
     if not isinstance(address, str):
         raise BadInput(
             f"{shown(address)} is no link, which is a text such as /design?preset={DEFAULT}; copy one from the explorer."
@@ -79,7 +82,7 @@ def opened(address: Any, stacklevel: int = 3) -> Scenario:
 
 
 def row_attrs(base: Scenario, varied: Sequence[str], set_knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attrs of a table's frame: its varied knobs, and the knobs of all its points.
+    """Return the attrs of a table's frame: varied knobs, and the other knobs.
 
     A varied model has its own knobs, except for `set_knobs`.
     """
@@ -103,7 +106,10 @@ def _scenario_by_name(text: str, stacklevel: int) -> Scenario:
 
 
 def _scenario_of_row(row: dict[Any, Any], attrs: Mapping[str, Any] | None) -> Scenario:
-    """Return the scenario of a row by the names of its cells; raises BadInput for an incomplete row."""
+    """Return the scenario of a row by the names of its cells.
+
+    Raises BadInput for an incomplete row.
+    """
     cells = {name: cell for name, cell in row.items() if isinstance(name, str)}
     if set(KNOBS) <= set(cells):
         return with_values(Scenario(), {path: _cell(path, cells[path], from_csv=True) for path in KNOBS})
@@ -124,7 +130,7 @@ def _scenario_of_row(row: dict[Any, Any], attrs: Mapping[str, Any] | None) -> Sc
 
 
 def _check_ends(row: Mapping[Any, Any]) -> None:
-    """Raise BadInput for a row whose chain of presets comes back to a row of the chain."""
+    """Raise BadInput for a row whose chain of presets is a circle."""
     visited_rows: list[Any] = []
     inner: Any = row
     while isinstance(inner, Mapping):
@@ -145,7 +151,10 @@ def _scenario_of_frame_row(cells: Mapping[str, Any], attrs: Mapping[str, Any]) -
 
 
 def _cell(path: str, cell: Any, from_csv: bool = False) -> Any:
-    """Return the knob's setting of a cell from a CSV file or a frame; raises BadKnob."""
+    """Return the knob's setting of a cell from a CSV file or a frame.
+
+    Raises BadKnob.
+    """
     knob, setting = KNOBS[path], plain(cell, path)
     if isinstance(setting, float) and setting != setting:  # NaN: pandas' form of an empty cell, or of "auto" among numbers
         setting = "" if from_csv else None if knob.optional else setting

@@ -1,4 +1,4 @@
-"""The calls of a script: choose, estimate, run and size scenarios, and go from and to links."""
+"""The calls of a script: choose, estimate, run and size scenarios, use links."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def scenario(base: Base = DEFAULT, /, **knobs: Any) -> Scenario:
 
 
 def _with_settings(start: Scenario, changes: Mapping[str, Any]) -> Scenario:
-    """Return a scenario with knobs changed; warns if the bottom MLP follows a new embedding dim."""
+    """Return a scenario with knobs changed.
+
+    Warns if the bottom MLP follows a new embedding dim.
+    """
     mended_changes, note = mended(start, changes)
     if note:
         warnings.warn(note, stacklevel=3)
@@ -68,9 +71,10 @@ def _with_settings(start: Scenario, changes: Mapping[str, Any]) -> Scenario:
 
 
 def estimate(base: Base = DEFAULT, /, **knobs: Any) -> Table:
-    """Estimate a scenario's steady state, or a grid of them, in milliseconds each; without faults and training.
+    """Estimate a scenario's steady state, or a grid of them, in milliseconds each.
 
-    A scenario that cannot run is a row without numbers whose outcome says why; raises BadKnob for impossible values.
+    Faults and training are left out. A scenario that cannot run is a row without numbers whose outcome says why.
+    Raises BadKnob for impossible values.
 
     >>> estimate("tiny", system=["pmem", "cxl"]).frame["Training system"].tolist()
     ['pmem', 'cxl']
@@ -106,8 +110,9 @@ def sweep(
     jobs: int = 1,
     **knobs: Any,
 ) -> Table:
-    """Estimate, or run in full, the points that axes span, written as on the command line.
+    """Estimate, or run in full, the points that axes span.
 
+    Axes are written as on the command line.
     `sample` may be sobol:64, lhs:64 or random:64. An axis may also be a dict of lists, or a list among the knobs; these are the
     last axes.
 
@@ -162,7 +167,7 @@ def decide(
     prices: str | int = "",
     **knobs: Any,
 ) -> dict[str, Any]:
-    """Decide which machine to buy, as the command `decide`: a dictionary of sentence, verdict and rows.
+    """Decide which machine to buy; return sentence, verdict and rows as a dictionary.
 
     `require` is written as on the command line: throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES, budget=USD, one or several.
     A knob that names a part, such as gpu, allows no other part of the same kind.
@@ -186,7 +191,7 @@ def decide(
 
 
 def fit(file: Data, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None, **knobs: Any) -> Scenario:
-    """Return a scenario with tables and generated data like those of a file, a frame or a trace.
+    """Return a scenario with tables and data like a file's, a frame's or a trace's.
 
     Warns of doubts about the fit.
 
@@ -208,8 +213,9 @@ def fit(file: Data, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None
 
 
 def load(address: str) -> Scenario:
-    """Return the scenario of an explorer's link; warns of the link's notes, such as another model version.
+    """Return the scenario of an explorer's link.
 
+    Warns of the link's notes, such as another model version.
     >>> load(link(scenario("tiny", batches=20))) == scenario("tiny", batches=20)
     True
     """
@@ -218,7 +224,7 @@ def load(address: str) -> Scenario:
 
 
 def link(base: Base, /, **knobs: Any) -> str:
-    """Return the link that opens a scenario in the explorer, to be put behind its address."""
+    """Return the link that opens a scenario in the explorer, behind its address."""
     return links.link(scenario(base, **knobs))
 
 
@@ -271,7 +277,10 @@ def _swept(base: Base, knobs: Mapping[str, Any]) -> Sweep:
 
 
 def _axes(argument: Any) -> tuple[Axis, ...]:
-    """Return the axes of an argument: a text as on the command line, a dict of lists, or a list of texts."""
+    """Return the axes of an argument.
+
+    It is a text as on the command line, a dict of lists, or a list of texts.
+    """
     if isinstance(argument, Mapping):
         values, axes = split(argument)
         if values:

@@ -35,7 +35,7 @@ def bundle(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _picture(spec: dict[str, Any]) -> dict[str, str]:
-    """Return a picture by media type: a drawing, or pixels where a drawing would be larger."""
+    """Return a picture by media type: a drawing, or pixels if smaller."""
     convert = import_module("vl_convert")
     drawing = convert.vegalite_to_svg(spec, allowed_base_urls=[])
     if len(drawing) <= MOST_DRAWN:

@@ -1,4 +1,4 @@
-"""The meaning of a frame's columns: a mapping in Python's types, checked, guessed, and written as TOML."""
+"""The meaning of a frame's columns: a mapping, checked, guessed, and written as TOML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ Columns = Mapping[str, Any]
 
 
 def mapping_of(mapping: Any) -> Columns | None:
-    """Return a mapping with texts, numbers and lists of them in place of other iterables; raises BadInput."""
+    """Return a mapping with texts, numbers and lists of them in place of other iterables.
+
+    Raises BadInput.
+    """
     if mapping is None:
         return None
     if not isinstance(mapping, Mapping):
@@ -61,7 +64,10 @@ def _unusable_error(key: str, setting: Any) -> BadInput:
 
 
 def columns_of(mapping: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that a mapping names, all for a format; raises BadInput for a missing column."""
+    """Return the columns that a mapping names, all for a format.
+
+    Raises BadInput for a missing column.
+    """
     if "format" in mapping:
         return names
     if not mapping.get("ids"):
@@ -130,7 +136,10 @@ def guessed(head: Any) -> list[Guess]:
 
 
 def _label(names: list[str]) -> str:
-    """Return the column that is named like a label, by LABELS or else by files' words; raises BadInput."""
+    """Return the column that is named like a label; raises BadInput.
+
+    Names are those of LABELS, or else those in files.
+    """
     labels = [name for name in names if name.lower() in LABELS]
     labels = labels or [name for name in names if WORDS["label"].search(name.lower())]
     if len(labels) != 1:
@@ -140,7 +149,10 @@ def _label(names: list[str]) -> str:
 
 
 def _role(field: Any, seems: Guess, column: Any) -> str:
-    """Return the key of a mapping under which a column belongs; raises BadInput for other types."""
+    """Return the key of a mapping under which a column belongs.
+
+    Raises BadInput for other types.
+    """
     from pyarrow import compute, types
 
     kind = plain_type(field.type)

@@ -1,4 +1,4 @@
-"""Data files for runs from a script's data: a path, or a frame of pandas or Arrow.
+"""Data files for runs from a script's data: a path or a frame.
 
 A frame becomes a Parquet file with a mapping beside it, in a temporary folder that is removed when the call ends. The file has
 only the mapped columns and no metadata of their origin, so equal columns under an equal mapping have one digest.
@@ -29,7 +29,10 @@ NAME = "data.parquet"
 
 @contextmanager
 def data_file(clicks: Any, mapping: Any = None) -> Iterator[Path | None]:
-    """Yield the path of a data file, None without data; raises BadInput whose sentence names the frame."""
+    """Yield the path of a data file, None without data.
+
+    Raises BadInput whose sentence names the frame.
+    """
     columns = mapping_of(mapping)
     if clicks is None:
         if columns is not None:
@@ -64,7 +67,7 @@ def _check_unmapped(path: Path) -> None:
 
 
 def _write_files(file_path: Path, path: Path | None, clicks: Any, columns: Columns | None) -> None:
-    """Write a frame's file, or a link to a file, and its mapping side by side."""
+    """Write a frame's file, or a link to a file, and a mapping beside."""
     if path is None:
         columns = frames.write(clicks, columns, file_path)
         Path(f"{file_path}.toml").write_text(toml(columns), encoding="utf-8")
@@ -89,7 +92,7 @@ def _argument_error(error: BadInput, file_path: Path, path: Path | None) -> BadI
 
 
 def _keyword_error(error: UnlikeModel, mapped: bool) -> UnlikeModel:
-    """Return the refusal of a file of another shape with a script's keywords as the remedy."""
+    """Return the refusal of another shape of file with a script's keywords as remedy."""
     words = ", ".join(f"{keyword(path)}={setting!r}" for path, setting in error.changes.items())
     way = f"start from ep.fit(data{', mapping=mapping' if mapped else ''}), which suits it"
     way = f"write {words}; or {way}" if len(words) <= MOST_SETTINGS else way

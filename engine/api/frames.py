@@ -1,4 +1,4 @@
-"""Parquet files of the mapped columns of a frame of pandas, Arrow or a library with Arrow's interface."""
+"""Parquet files of the mapped columns of a frame of pandas or Arrow."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ def write(frame: Any, mapping: Mapping[str, Any] | None, file_path: Path) -> Map
 
 
 def _reader(frame: Any, mapping: Mapping[str, Any] | None) -> Any:
-    """Return a reader of record batches whose columns have texts as names, each once; raises BadInput.
+    """Return a reader of record batches whose columns have texts as names, each once.
 
+    Raises BadInput.
     Only the mapped columns of a pandas frame are read: others may have types that Arrow lacks.
     """
     import pyarrow
@@ -103,7 +104,7 @@ def _check_names(names: list[str]) -> None:
 
 
 def _read_first_batches(reader: Any) -> list[Any]:
-    """Return the first batches of a reader, with at least LOOKED_AT rows where there are so many."""
+    """Return the first batches of a reader, with LOOKED_AT rows or all."""
     batches: list[Any] = []
     with suppress(StopIteration):
         while sum(batch.num_rows for batch in batches) < LOOKED_AT:

@@ -39,7 +39,10 @@ SHOWN = 60  # characters of a value in a sentence
 
 
 def path_of(name: str) -> str:
-    """Return the path of a knob by its path, its title or its last part; raises BadKnob naming the nearest."""
+    """Return the path of a knob by its path, its title or its last part.
+
+    Raises BadKnob naming the nearest.
+    """
     dotted = name.replace("__", ".")
     if dotted in KNOBS:
         return dotted
@@ -54,13 +57,19 @@ def path_of(name: str) -> str:
 
 
 def keyword(path: str) -> str:
-    """Return the shortest keyword of a knob: the last part of its path if no other knob has the same."""
+    """Return the shortest keyword of a knob.
+
+    It is the last part of the path if no other knob has the same.
+    """
     last_part = path.rpartition(".")[2]
     return last_part if sum(known_path.rpartition(".")[2] == last_part for known_path in KNOBS) == 1 else path.replace(".", "__")
 
 
 def by_path(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments by the path of their knob; raises BadKnob for a knob that is named twice."""
+    """Return arguments by the path of their knob.
+
+    Raises BadKnob for a knob that is named twice.
+    """
     names: dict[str, str] = {}
     for name in changes:
         path = path_of(name)
@@ -71,7 +80,10 @@ def by_path(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one setting for each knob by path; raises BadKnob, also for a list that spans an axis."""
+    """Return one setting for each knob by path.
+
+    Raises BadKnob, also for a list that spans an axis.
+    """
     setting_by_path: dict[str, Any] = {}
     for path, argument in by_path(changes).items():
         setting = plain(argument, path)
@@ -162,7 +174,10 @@ def _takes_several(knob: Knob) -> bool:
 
 
 def _one_setting(knob: Knob, setting: Any, argument: Any) -> Any:
-    """Return one setting of a knob in its type; raises BadKnob, also for a set, which has no order."""
+    """Return one setting of a knob in its type.
+
+    Raises BadKnob, also for a set, which has no order.
+    """
     if isinstance(argument, set | frozenset):
         raise BadKnob(f"{knob.path}={shown(argument)} is a set, which has no order; write a tuple.")
     return _typed_setting(knob, tuple(setting) if isinstance(setting, list) else setting)

@@ -1,4 +1,4 @@
-"""The folder of own parts for a script: used until another is named, and read anew at each call."""
+"""The folder of own parts for a script, read anew at each call."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ AS_BEFORE: Any = type("AsBefore", (), {"__repr__": lambda _: "as before"})()
 
 
 def parts(folder: str | os.PathLike[str] | None = AS_BEFORE, /) -> DataFrame:
-    """Use the parts of a folder from now on, and return those in use: kind, name, title, file.
+    """Use the parts of a folder from now on; return those in use.
 
+    The frame has kind, name, title and file.
     None is for no own parts. Files are as in the catalogue: FOLDER/gpu/NAME.toml, FOLDER/media/NAME.toml; `docs/parts.md`
     describes them. A changed file is noticed at the next call. Raises BadFile, a BadInput, where a file cannot be used.
 

@@ -1,4 +1,4 @@
-"""The table of results that a script gets: a frame with units, CSV, links, a chart."""
+"""The table of results in a script: a frame with units, CSV, links, a chart."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ class Table(Sequence[Result]):
 
     @cached_property
     def frame(self) -> DataFrame:
-        """A row for each point: varied knobs, all metrics that apply, the outcome; units are in the names."""
+        """A row for each point: varied knobs, all metrics that apply, the outcome.
+
+        Units are in the names.
+        """
         from pandas import DataFrame
 
         applies = dict.fromkeys(
@@ -87,8 +90,9 @@ class Table(Sequence[Result]):
         return tuple(link(result.scenario) for result in self)
 
     def spec(self, y: str = STEP, x: str = "") -> dict[str, Any]:
-        """Return a Vega-Lite specification of a metric over a varied knob, by default the first; the second is the colour.
+        """Return a Vega-Lite specification of a metric over a varied knob, by default the first.
 
+        The second is the colour.
         Raises BadInput for a name that is no column.
         """
         columns = self.frame.columns
@@ -121,7 +125,7 @@ class Table(Sequence[Result]):
         return chart(self.spec(y, x))
 
     def __repr__(self) -> str:
-        """Return a line: the number of points, the varied knobs, the range of step times, and how many ran."""
+        """Return a line on the points, the varied knobs, and the step times."""
         kind = "full run" if self.how == "full" else "estimate"
         steps = [step for result in self if (step := result.results.get(STEP)) is not None]
         phrases = [count(len(self), kind)]
@@ -136,7 +140,10 @@ class Table(Sequence[Result]):
         return brief(f"Table({'; '.join(phrases)})")
 
     def _repr_html_(self) -> str:
-        """Return the frame as HTML; a long one is cut to its first rows and its last."""
+        """Return the frame as HTML.
+
+        A long one is cut to its first rows and its last.
+        """
         rows = SHOWN if len(self) > MOST_SHOWN else None
         return str(self.frame.to_html(max_rows=rows, show_dimensions=rows is not None))
 
@@ -148,6 +155,9 @@ def _plain_cell(path: str, setting: Any) -> Any:
 
 
 def _channel(name: str, numeric: bool) -> dict[str, Any]:
-    """Return the encoding of a column, its name escaped: Vega-Lite reads points and brackets in names."""
+    """Return the encoding of a column, its name escaped.
+
+    Vega-Lite reads points and brackets in names.
+    """
     field = "".join("\\" + letter if letter in ".[]'\"" else letter for letter in name)
     return {"field": field, "type": "quantitative" if numeric else "nominal", "title": name} | ({} if numeric else {"sort": None})

@@ -1,4 +1,4 @@
-"""Campaigns: training for days to weeks under faults and a protection, from the estimate of one batch.
+"""Campaigns: training for weeks under faults and a protection, from the estimate of one batch.
 
 Read in this order: `batch_costs` (a batch with and without its log), `site` (the machine's memories, storage and links),
 `protection`, `closed_form` (periods, and training without a fault), `fold` (the faults), `accounts`, `fault_stream` (times of

@@ -1,4 +1,4 @@
-"""The accuracy cost of a protection's recovery: none if exact, else as the stored studies measured."""
+"""The accuracy cost of a protection's recovery, from the stored studies; none if exact."""
 
 from dataclasses import dataclass, replace
 from functools import cache

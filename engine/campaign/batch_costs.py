@@ -1,4 +1,4 @@
-"""The estimated cost of a batch in seconds, joules and bytes: with a protection's log, or without."""
+"""The estimated cost of a batch in seconds, joules and bytes, with and without logs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,7 +41,7 @@ def without_log(plan: tuple[Task, ...]) -> tuple[Task, ...]:
 
 
 def _is_log_task(task: Task) -> bool:
-    """Return whether only the log needs a task, by the task's stage or, for a hand-off to the log, its name."""
+    """Return whether only the log needs a task, by its stage or its name."""
     return task.stage == "Checkpoint" or task.name.startswith("Checkpoint")
 
 
@@ -77,7 +77,10 @@ def slowdown(scenario: Scenario) -> float:
 
 
 def _timing_scenario(scenario: Scenario) -> Scenario:
-    """Return the scenario with defaults for the knobs that change no batch's time, as a cache key."""
+    """Return the scenario with defaults for all knobs that change no batch's time.
+
+    The result is the key of a cache.
+    """
     return replace(scenario, faults=type(scenario.faults)(), run=replace(type(scenario.run)(), training=False))
 
 
@@ -87,7 +90,7 @@ def _unlogged_pace(scenario: Scenario) -> Pace:
 
 
 def _unlogged_machine(scenario: Scenario) -> Machine:
-    """Return the machine with the policies in force, but without the tasks that only the log needs."""
+    """Return the machine with its policies, but without tasks that only the log needs."""
     m = ready(scenario)
 
     def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
@@ -99,7 +102,7 @@ def _unlogged_machine(scenario: Scenario) -> Machine:
 
 @lru_cache(maxsize=256)
 def _logged_pace(scenario: Scenario) -> Pace:
-    """Return the pace with the cost of the system's recovery of one batch and the MLP's largest age."""
+    """Return the pace with a recovery's cost and the MLP's largest age."""
     m = ready(scenario)
     line, paced = expected_line(m), _pace(m)
     rows = float(expected(m.scenario).unique_rows.sum())

@@ -29,7 +29,10 @@ def daly(pause: float, mtbf: float) -> float:
 
 
 def batches_between(site: Site, step: float, pause: float, drain: float) -> int:
-    """Return the batches between checkpoints: by Daly or the site's period, at least until one has drained."""
+    """Return the batches between checkpoints, by Daly or by the site's period.
+
+    One checkpoint has drained before the next starts.
+    """
     best_period = CUSTOMARY if site.mtbf is None else daly(pause, site.mtbf)
     return max(1, round((best_period if site.period is None else site.period) / step), -int(-drain // step))
 
@@ -50,10 +53,11 @@ def effective(plan: ProtectionPlan, useful: float, mtbf: float, downtime: float)
 
 
 def kept_share(rate: float, cycle: float, wait: float, downtime: float, seconds: float) -> float:
-    """Return the mean share of a campaign's progress that counts at its end, under `rate` faults a second.
+    """Return the mean share of a campaign's progress that counts at its end.
 
-    T is the campaign's length, L the rate. A copy is made every C seconds of training and counts w seconds later; a fault goes
-    back to the newest copy that counts and is over after D seconds. The progress that counts is the sum of three parts:
+    T is the campaign's length, L the rate of faults a second. A copy is made every C seconds of training and counts w seconds
+    later; a fault goes back to the newest copy that counts and is over after D seconds.
+    The progress that counts is the sum of three parts:
     - since the last fault: all progress, as in `restarted`;
     - between two faults: the n-th copy keeps C seconds if they lie x = n C + w + D or more apart. Faults strike at rate L, each
       a seconds after the one before with density L exp(-L a), which makes C L ((T - x) exp(-L x) - (exp(-L x) - exp(-L T)) / L);
@@ -73,7 +77,7 @@ def kept_share(rate: float, cycle: float, wait: float, downtime: float, seconds:
 
 
 def _sums(decay: float, count: int) -> tuple[float, float]:
-    """Return the sums of exp(-n decay) and of n exp(-n decay), for n from 1 to `count`."""
+    """Return the sums of exp(-n decay) and n exp(-n decay), n from 1 to `count`."""
     ratio, end = exp(-decay), exp(-decay * count)
     complement, count_complement = -expm1(-decay), -expm1(-decay * count)
     return ratio * count_complement / complement, ratio * (count_complement - count * end * complement) / complement**2
@@ -94,7 +98,10 @@ def restarted(rate: float, downtime: float, seconds: float) -> float:
 
 
 def slowed(rate: float, lasts: float, factor: float) -> float:
-    """Return the share of speed left under faults that slow batches by `factor` for `lasts` seconds."""
+    """Return the share of speed left under faults that slow batches by `factor`.
+
+    Each slow-down lasts `lasts` seconds.
+    """
     return 1 + expm1(-rate * lasts) * (1 - 1 / factor)
 
 
@@ -143,7 +150,10 @@ def progress_after(plan: ProtectionPlan, seconds: float) -> StretchProgress:
 
 
 def completed_seconds(plan: ProtectionPlan, stretch: StretchProgress, seconds: float) -> float:
-    """Return the seconds of a stretch without its last unfinished batch or pause, which has to start again."""
+    """Return the seconds of a stretch without its last unfinished batch or pause.
+
+    That part has to start again.
+    """
     pauses = floor(stretch.stood / plan.pause + GRAIN) if plan.pause else 0
     return min(stretch.whole * plan.step + pauses * plan.pause, seconds)
 

@@ -70,7 +70,7 @@ def _closed_form_columns(
 
 
 def summary(runs: Sequence[Campaign]) -> Row:
-    """Return the means of campaigns that differ only in their seed, some with 95 % intervals."""
+    """Return the means of campaigns with unlike seeds, some with 95 % intervals."""
     shares = [run.ettr for run in runs]
     half = quantile(len(runs) - 1) * stdev(shares) / sqrt(len(runs)) if len(runs) > 1 else None
     fatal = sum(run.unrecoverable > 0 for run in runs)
@@ -109,7 +109,7 @@ def _recoveries(runs: Sequence[Campaign]) -> Row:
 
 
 def _bytes(runs: Sequence[Campaign]) -> Row:
-    """Return the bytes that the protection writes a day, and the PMEM wear of a year.
+    """Return the protection's bytes a day, and the PMEM wear of a year.
 
     The wear includes the updates of training itself.
     """
@@ -138,7 +138,10 @@ def _energy(runs: Sequence[Campaign]) -> Row:
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share of `hits` in `trials` (Wilson, JASA 22, 1927)."""
+    """Return the 95 % interval of a share of `hits` in `trials`.
+
+    Source: Wilson, JASA 22, 1927.
+    """
     share, square = hits / trials, NORMAL**2 / trials
     middle = (share + square / 2) / (1 + square)
     half = sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
@@ -146,7 +149,10 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 class PeriodPoint(NamedTuple):
-    """One checkpoint period [s of training], with the share of useful time as simulated and by the closed form."""
+    """The share of useful time at one checkpoint period [s of training].
+
+    It is given as simulated and by the closed form.
+    """
 
     period: float
     simulated: float
@@ -168,7 +174,7 @@ class PeriodCurve:
 def period_curve(
     scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], periods: Sequence[float], seed: int = 1
 ) -> PeriodCurve:
-    """Return the share of useful time at each period, all under the same hundreds of faults."""
+    """Return the share of useful time at each period, all under the same faults."""
     if not load("protections", protection).periodic:
         raise BadKnob(f"protection={protection} has no checkpoint period; choose periodic-full, check-n-run or cpr.")
     mtbf = fault_stream.rollback_mtbf(hazards)
@@ -184,7 +190,10 @@ def period_curve(
 
 
 def closed_form(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> float | None:
-    """Return the share of useful time by the closed form; None for listed or non-exponential faults."""
+    """Return the share of useful time by the closed form.
+
+    None for listed or non-exponential faults.
+    """
     try:
         return useful_time(scenario, terms, hazards, seconds)
     except BadKnob:
@@ -192,7 +201,7 @@ def closed_form(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard],
 
 
 def endurance(site: Site) -> float:
-    """Return the bytes that all persistent memory of a site can store until it is worn out."""
+    """Return the bytes that a site's persistent memory can store until worn out."""
     machine = site.scenario.machine
     capacity = (machine.pmem_capacity_GB or 0.0) * GB * site.nodes
     lasts = MEDIA.aside(machine.pmem).get(ENDURANCE.name)

@@ -54,7 +54,10 @@ class Expectation(NamedTuple):
 
 
 class WorstFault(NamedTuple):
-    """The class of faults that can lose most batches; its name is None where no fault destroys state."""
+    """The class of faults that can lose most batches.
+
+    Its name is None where no fault destroys state.
+    """
 
     batches: float
     rate: float
@@ -84,7 +87,7 @@ def expectation_of(scenario: Scenario, terms: Terms, site: Site, hazards: Mappin
 
 
 def useful_time(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> float:
-    """Return the mean share of time in which batches are trained that count: the mean of `Campaign.ettr`."""
+    """Return the mean share of time in batches that count: `Campaign.ettr`."""
     check_exponential(hazards)
     plan, faults, rates = terms.plan, scenario.faults, _rates(terms, hazards)
     downtime, backup_restore = terms.detect + terms.restart, max(plan.restore, plan.backup_drain)

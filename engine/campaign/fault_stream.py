@@ -1,4 +1,4 @@
-"""The fault stream of a campaign: a random stream for each class, the same for all protections."""
+"""The fault stream of a campaign: a random stream a class, for all protections."""
 
 from collections.abc import Iterator, Mapping
 from heapq import merge
@@ -21,7 +21,10 @@ POWER_LOSS, FLUSH_FAILURE = "power-loss", "flush-failure"
 
 
 def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int, seconds: float) -> list[FaultArrival]:
-    """Return the faults of the first `seconds` in rising order; hazards are those of the whole machine."""
+    """Return the faults of the first `seconds` in rising order.
+
+    Hazards are those of the whole machine.
+    """
     check(hazards)
     expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     if expected > MOST_ARRIVALS:
@@ -35,7 +38,10 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
 
 
 def destroyed(name: str) -> frozenset[str]:
-    """Return the parts that a fault destroys; a fault of hosts and GPUs destroys the whole site."""
+    """Return the parts that a fault destroys.
+
+    A fault of hosts and GPUs destroys the whole site.
+    """
     destroys = frozenset(load("faults", name).destroys)
     return destroys | {"site"} if destroys >= SITE else destroys
 
@@ -48,7 +54,7 @@ def rollback_mtbf(hazards: Mapping[str, Hazard]) -> float | None:
 
 
 def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
-    """Return the hazards of a scenario's whole machine: of all GPUs, all nodes or the site.
+    """Return the hazards of a scenario's whole machine, by name of the fault.
 
     Many units that each fail by Weibull's law fail together almost exponentially (Palm, Khinchin); so the knob's shape holds
     for a single unit only.
@@ -80,7 +86,10 @@ def struck_by() -> tuple[str, ...]:
 
 
 def struck_units(scenario: Scenario, name: str) -> float:
-    """Return the number of units that a fault can strike; a lemon node counts `lemon_factor` times."""
+    """Return the number of units that a fault can strike.
+
+    A lemon node counts `lemon_factor` times.
+    """
     machine, unit = scenario.machine, load("faults", name).unit
     if unit == "site":
         return 1.0
@@ -89,7 +98,7 @@ def struck_units(scenario: Scenario, name: str) -> float:
 
 
 def check(hazards: Mapping[str, Hazard]) -> None:
-    """Raise BadKnob for a hazard without a fault of its name, or whose fault cannot strike a campaign."""
+    """Raise BadKnob for a hazard of an unknown fault, or of one without strikes."""
     for name in hazards:
         if name not in names("faults"):
             raise BadKnob(f"hazards name the fault {name!r}; {nearest(name, names('faults'), 'faults')}")

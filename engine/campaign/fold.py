@@ -1,4 +1,4 @@
-"""The simulation of a campaign as a fold over faults: train, detect a fault, restart, restore, train on.
+"""The simulation of a campaign as a fold over its faults.
 
 Between faults all sums are closed formulas. A fault during detection, restart or restore starts all three again.
 """
@@ -150,7 +150,7 @@ def fold(terms: Terms, arrivals: Iterable[FaultArrival], end: float) -> tuple[Ca
 
 
 def _advance(terms: Terms, state: CampaignState, end: float) -> None:
-    """Advance the state to `end` [s]: first the recovery under way, then training, slowed by faults."""
+    """Advance the state to `end` [s]: first a recovery under way, then training."""
     if state.outage and not _book_recovery(terms, state, state.outage, end):
         return
     for segment_end, factor in ((min(end, state.slow_until), state.factor), (end, 1.0)):
@@ -188,7 +188,7 @@ def _book_recovery(terms: Terms, state: CampaignState, outage: CampaignOutage, e
 
 
 def _strike(terms: Terms, state: CampaignState, arrival: FaultArrival) -> None:
-    """Interrupt the batch or pause under way and start a recovery, again if one is under way."""
+    """Interrupt the batch or pause under way and start a recovery anew."""
     fidelity = terms.protection.gives_back(arrival.destroys)
     if state.outage:
         worst_fidelity = max(fidelity, state.outage.keeps, key=KEEPS.index)
@@ -205,7 +205,10 @@ def _strike(terms: Terms, state: CampaignState, arrival: FaultArrival) -> None:
 
 
 def _rewind(terms: Terms, state: CampaignState, outage: CampaignOutage) -> None:
-    """Set the state back to the newest checkpoint or the first batch; a partial recovery keeps it."""
+    """Set the state back to the newest checkpoint or the first batch.
+
+    A partial recovery keeps it.
+    """
     if not outage.rewinds:
         return
     _book(terms, state, outage.did, outage.did.whole)
@@ -215,7 +218,7 @@ def _rewind(terms: Terms, state: CampaignState, outage: CampaignOutage) -> None:
 
 
 def _backup(plan: ProtectionPlan, state: CampaignState, seconds: float) -> int:
-    """Return the batch of the newest rare copy that counts after some seconds of this stretch."""
+    """Return the batch of the newest rare copy that counts after some seconds."""
     if not plan.backup_every or seconds < plan.backup_drain:
         return 0
     reached = state.batch + progress_after(plan, seconds - plan.backup_drain).whole

@@ -1,4 +1,4 @@
-"""Protections: the state that each keeps safe, its costs, and the losses that it can repair."""
+"""Protections: the state that each keeps safe, its costs, its repairable losses."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -58,7 +58,10 @@ class Pace:
 
 @dataclass(frozen=True)
 class StatePath:
-    """A path to a copy of the state, over all nodes: bytes per second each way, joules per byte."""
+    """A path to a copy of the state, over all nodes.
+
+    It has bytes per second each way, and joules per byte.
+    """
 
     write: float
     read: float
@@ -66,7 +69,10 @@ class StatePath:
 
 
 class StoragePrices(NamedTuple):
-    """USD of a drive, a byte of host DRAM and a byte of remote storage; None where unpublished."""
+    """USD of a drive, a byte of host DRAM and a byte of remote storage.
+
+    None where unpublished.
+    """
 
     drive: float | None = 0.0
     dram: float | None = 0.0
@@ -78,8 +84,9 @@ FREE = StoragePrices()
 
 @dataclass(frozen=True)
 class Site:
-    """A machine as protections see it; rates and bytes are those of all its nodes together.
+    """A machine as protections see it.
 
+    Rates and bytes are those of all its nodes together.
     scenario: the scenario with its settled knobs.
     bare: a batch without any log.
     pace: a batch under the protection's log, if it keeps one.
@@ -197,7 +204,7 @@ class Protection:
     takes: Callable[[Site], Mapping[str, float]] = lambda site: {}
 
     def gives_back(self, destroyed: frozenset[str]) -> Keeps:
-        """Return the fidelity after the loss of all these parts at once: the worst of the parts.
+        """Return the fidelity after the loss of all these parts: the worst one.
 
         "site" replaces the parts of one node.
         """
@@ -205,7 +212,10 @@ class Protection:
         return max((self.keeps[loss] for loss in parts), key=KEEPS.index, default="exact")
 
     def price(self, site: Site) -> float | None:
-        """Return the USD of the storage that the protection needs; None where a part has no published price."""
+        """Return the USD of the storage that the protection needs.
+
+        None where a part has no published price.
+        """
         unit_prices = {
             "drives": (site.prices.drive, nodes(site.scenario.machine)),
             "dram": (site.prices.dram, site.nodes),
@@ -220,6 +230,9 @@ class Protection:
         return total
 
     def watts(self, site: Site, plan: ProtectionPlan) -> float:
-        """Return the idle watts of added devices: those of the plan, or of all drives for its copies."""
+        """Return the idle watts of added devices.
+
+        They are those of the plan, or of all drives for the copies.
+        """
         drives = self.takes(site).get("drives", 0.0) * nodes(site.scenario.machine)
         return max(plan.watts, drives * site.drive_watts)

@@ -24,7 +24,13 @@ from .simulate import terms_of
 
 @dataclass(frozen=True)
 class Yardstick:
-    """One published share of useful time, from `low` to `high`, with its source and a note on the run."""
+    """One published share of useful time.
+
+    name: the name of the run.
+    low, high: the published range.
+    source: the publication.
+    note: facts about the run.
+    """
 
     name: str
     low: float
@@ -111,7 +117,10 @@ def protections() -> Iterator[Figure]:
 
 
 def _cpr_overhead(gpus: int) -> float:
-    """Return the overhead of CPR's checkpoints [%] on some GPUs, where full ones have their published overhead."""
+    """Return the overhead [%] of CPR's checkpoints on some GPUs.
+
+    Full checkpoints have their published overhead there.
+    """
     sharded_scenario = with_values(preset("torchrec-terabyte").scenario, {"system": "all-hbm", "machine.num_gpus": gpus})
     return overhead_percent(_plan(sharded_scenario, "cpr", mtbf_where_full_costs(sharded_scenario, sum(CPR_FULL) / 2)))
 

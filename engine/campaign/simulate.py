@@ -47,7 +47,7 @@ class Campaign:
 
     @property
     def ettr(self) -> float:
-        """Share of the elapsed time in batches that count at the end, without logs and checkpoints."""
+        """Share of the time in batches that count, without logs and checkpoints."""
         return self.seconds["useful"] / self.elapsed
 
     @property

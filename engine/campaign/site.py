@@ -1,4 +1,4 @@
-"""The site of a campaign: the machine as protections see it, with the rates at which state moves."""
+"""The site of a campaign: the machine with the rates at which state moves."""
 
 import numpy as np
 
@@ -62,7 +62,10 @@ def site(scenario: Scenario, log_pace: Pace | None, mtbf: float | None, period: 
 
 
 def _host_dram(scenario: Scenario, m: Machine) -> float:
-    """Return the GiB of a host's DRAM; the largest possible where automatic, as copies may need more."""
+    """Return the GiB of a host's DRAM.
+
+    The largest possible where automatic, as copies may need more.
+    """
     machine = m.scenario.machine
     return most_dimms(host_channels(machine)) if scenario.machine.host_dram_GiB is None else machine.host_dram_GiB or 0.0
 
@@ -106,7 +109,10 @@ def _home(m: Machine) -> StatePath:
 
 
 def _rates(m: Machine, place: str) -> tuple[float, float, float]:
-    """Return bytes per second written and read, and joules per byte read, of a memory and its links."""
+    """Return bytes per second written and read, and joules per byte, of a memory.
+
+    The links before the memory are included.
+    """
     ways = [
         (_rate(device, write_work), _rate(device, read_work), _joules(device, read_work))
         for device, write_work, read_work in _passed_devices(m, place)
@@ -116,7 +122,7 @@ def _rates(m: Machine, place: str) -> tuple[float, float, float]:
 
 
 def _passed_devices(m: Machine, place: str) -> list[tuple[Device, Work, Work]]:
-    """Return the devices on the way of state out of a memory, each with its write and read work."""
+    """Return the devices on the way out of a memory, with write and read work."""
     if place == "hbm":
         return [(m.devices["pcie"], Copy(PROBE), Copy(PROBE))]
     memory = m.devices["remote" if place == "servers" else place]

@@ -1,4 +1,4 @@
-"""Cells of a list of tables: whole numbers as in spreadsheets, and other programs' names for words.
+"""Cells of a list of tables: whole numbers, and other programs' words.
 
 A thousands separator is only read where it is unambiguous: "1.000" is a thousand in one country and one in another.
 """
@@ -37,7 +37,7 @@ OPTIMIZER_WORDS = {
 
 
 def thousands_marks(texts: Iterable[str]) -> frozenset[str]:
-    """Return the thousands separators of a column: a point or comma that a number has twice."""
+    """Return a column's thousands separators: points or commas that a number has twice."""
     groupings = (GROUPED.fullmatch(text.strip()) for text in texts if "." in text or "," in text)
     return frozenset(match["mark"] for match in groupings if match and match[0].count(match["mark"]) > 1)
 
@@ -84,6 +84,9 @@ def _cell_text(cell: Any) -> str:
 
 
 def known_word(cell: Any, names: Mapping[str, str]) -> str:
-    """Return a cell's word as a knob's word: in small letters, with hyphens for blanks, renamed by `names`."""
+    """Return a cell's word as a knob's word, renamed by `names`.
+
+    Words are in small letters, with hyphens for blanks.
+    """
     word = re.sub(r"[\s_]+", "-", str(cell).strip().lower())
     return names.get(word, word)

@@ -1,4 +1,4 @@
-"""A list of embedding tables as in a spreadsheet: one row for each table, from CSV to knobs and back.
+"""A list of embedding tables as in a spreadsheet, from CSV to knobs and back.
 
 `Table,Rows,Dim,Lookups,Precision,Optimizer`, in any order and by other programs' names too; cells are separated by commas,
 semicolons or tabs. All columns but Rows can be left out: their knobs stay as in the model. `Features`, the number of features
@@ -59,12 +59,15 @@ class TableList(NamedTuple):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The knobs that give a model these tables: one value where all tables have equal ones."""
+        """The knobs that give a model these tables; equal values are given once."""
         return {TABLES: self.tables, **{path: _shortest(path, column) for path, column in self.columns.items()}}
 
 
 class WrittenRow(NamedTuple):
-    """A row of a user's list: its place, as errors name it, and its cells by column title."""
+    """A row of a user's list: its place, and its cells by column title.
+
+    Errors name the place.
+    """
 
     place: str
     cells: Mapping[str, Any]
@@ -122,7 +125,10 @@ def _cell_setting(knob: knobs.Knob, title: str, cell: Any, marks: frozenset[str]
 
 
 def parse(text: str, name: str = "") -> TableList:
-    """Return the tables of a CSV text of the file `name`; raises BadInput that names line and column."""
+    """Return the tables of a CSV text of the file `name`.
+
+    Raises BadInput that names line and column.
+    """
     if len(text) > MOST_CHARACTERS:
         raise BadInput(f"{name or 'The list'} has {count(len(text))} characters; at most {count(MOST_CHARACTERS)} are read.")
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -136,7 +142,10 @@ def parse(text: str, name: str = "") -> TableList:
 
 
 def _parted(lines: Sequence[str], delimiter: str, name: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield place and cells of each line that is not blank; raises BadInput for rows of several lines."""
+    """Yield place and cells of each line that is not blank.
+
+    Raises BadInput for rows of several lines.
+    """
     table = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
     for number in range(1, len(lines) + 1):
         place = f"{name}:{number}" if name else f"Line {number}"
@@ -161,7 +170,10 @@ def _meant(heading: str) -> str:
 
 
 def _titles(place: str, heading: Sequence[str]) -> list[str]:
-    """Return the title of each column by its heading; result columns, which are not read, are RESULTS[0]."""
+    """Return the title of each column by its heading.
+
+    Result columns, which are not read, are RESULTS[0].
+    """
     cells = [cell.strip() for cell in heading]
     while not cells[-1]:
         cells.pop()
@@ -188,7 +200,10 @@ def _row(place: str, titles: Sequence[str], cells: Sequence[str]) -> WrittenRow:
 
 
 def text_of(model: Model, names: Sequence[str] = ()) -> str:
-    """Return a model's tables as CSV, a line each, by name or number; `parse` reads the same tables back."""
+    """Return a model's tables as CSV, a line each, by name or number.
+
+    `parse` reads the same tables back.
+    """
     called = (name or str(number) for number, name in enumerate(names or ("",) * model.num_tables, 1))
     columns = columns_of(model)
     return rows_text((TABLE, *columns), zip(called, *columns.values(), strict=True))

@@ -1,4 +1,4 @@
-"""A row of results for each embedding table: its size, its memory, its hit rate, its share of the time.
+"""A row of results for each embedding table: size, memory, hit rate, time.
 
 Hits, lookups and unique rows are expected ones by the generator's popularity. The time is the busy time of the embedding stage's
 busiest device; a table's share is that of the seconds of its lookups and unique rows on one part of the machine, or, for systems
@@ -47,8 +47,9 @@ MOST_NAMED = 6  # at most so many parts are named one by one
 
 
 def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
-    """Return a row for each table of a result's scenario, by name or number; none if it could not run.
+    """Return a row for each table of a result's scenario, by name or number.
 
+    None if it could not run.
     Table, the columns of a list of tables, Size [GB], Memory, Parts, Hit rate [%] (None without a cache), Lookups a batch,
     Unique rows a batch, Embedding time [ms].
     """
@@ -72,7 +73,10 @@ def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
 
 
 def note(result: Result) -> str:
-    """Return a sentence on the sum of all tables' times and on their shares; "" if it could not run."""
+    """Return a sentence on the sum of all tables' times and on their shares.
+
+    "" if it could not run.
+    """
     if not result.ran:
         return ""
     device, busy = _busy_seconds(result)
@@ -144,7 +148,10 @@ def _memories(settled: Settled) -> list[str]:
 
 
 def _hit_rates(settled: Settled) -> Floats:
-    """Return the share of each table's lookups that a cache or hot rows serve, (T,); NaN without any."""
+    """Return the share of each table's lookups that a cache or hot rows serve, (T,).
+
+    NaN without any.
+    """
     s, system = settled.scenario, settled.system
     if cache := system.cache:
         cached_numbers = cached_tables(s, cache)
@@ -160,7 +167,10 @@ def _hit_rates(settled: Settled) -> Floats:
 
 
 def _parts(settled: Settled) -> list[str]:
-    """Return the parts of the machine that have each table as text, (T,); "" on a single part."""
+    """Return the parts of the machine that have each table as text, (T,).
+
+    "" on a single part.
+    """
     s, balance, kind = settled.scenario, settled.placement.balance, kind_of(settled.system)
     number = kind.parts(s, settled.system).number if kind else 1
     if kind is None or number == 1:
@@ -175,7 +185,10 @@ def _parts(settled: Settled) -> list[str]:
 
 
 def _words(title: str, places: tuple[int, ...], pieces: Pieces) -> str:
-    """Return the parts with a table's pieces as text, such as "GPU 3" or "GPUs 0 to 7, by rows"."""
+    """Return the parts with a table's pieces as text.
+
+    For example "GPU 3" or "GPUs 0 to 7, by rows".
+    """
     runs = [pieces.runs[~place] if place < 0 else (place,) for place in places]
     parts = sorted({part for run in runs for part in run})
     ways = ["columns"] * (len(runs) > 1) + ["rows"] * any(len(run) > 1 for run in runs)

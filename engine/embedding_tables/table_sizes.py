@@ -1,4 +1,4 @@
-"""The sizes of a model's tables: their number, their rows, and their bytes in total and by width."""
+"""The sizes of a model's tables: number, rows, bytes in total and by width."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,7 +11,10 @@ MOST_WIDTHS = 4  # at most so many widths are named one by one
 
 
 class TableSizes(NamedTuple):
-    """The number of tables, of their rows, and their bytes by width with optimizer state, the most first."""
+    """The number of tables and rows, and their bytes by width, most first.
+
+    Bytes include optimizer state.
+    """
 
     tables: int
     rows: int
@@ -28,7 +31,10 @@ def table_sizes(s: Scenario) -> TableSizes:
 
 
 def sentence(s: Scenario) -> str:
-    """Return the sizes in a line: "30 tables, 1,200,000 rows, 1.94 GB with optimizer state: 1.60 GB 64 wide, 340 MB 8 wide"."""
+    """Return the sizes in a line.
+
+    For example "30 tables, 1,200,000 rows, 1.94 GB with optimizer state: 1.60 GB 64 wide, 340 MB 8 wide".
+    """
     sizes = table_sizes(s)
     widths = [f"{figure(nbytes, 'B')} {dim} wide" for dim, nbytes in sizes.by_width.items()]
     if len(widths) > MOST_WIDTHS:

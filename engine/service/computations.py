@@ -38,7 +38,10 @@ OURS = "EXISTS (SELECT 1 FROM claims WHERE key = {} AND pid = ? AND ending IS NU
 
 
 def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
-    """Write claims for the points of a request that are still wanted and unfinished; return their keys."""
+    """Write claims for the points of a request that are still wanted and unfinished.
+
+    Return their keys.
+    """
     with transaction(store):
         check_points(store, request, names)
         wanted_keys = _matching_keys(store, names, WANTED)
@@ -92,7 +95,10 @@ def close(store: sqlite3.Connection, endings: Iterable[Ending]) -> None:
 
 
 def _note_stopped(store: sqlite3.Connection, stopped: Iterable[tuple[str, str]]) -> None:
-    """Write into the progress of stopped points why they start again, or ""; delete the oldest progress."""
+    """Write into the progress of stopped points why they start again, or "".
+
+    Delete the oldest progress.
+    """
     store.executemany("UPDATE progress SET snapshot = json_set(snapshot, '$.note', ?) WHERE key = ?", stopped)
     newest = f"SELECT key FROM progress ORDER BY updated DESC LIMIT {MOST_STOPPED}"
     runs = "SELECT key FROM claims WHERE ending IS NULL"
@@ -106,7 +112,10 @@ def _matching_keys(store: sqlite3.Connection, names: Iterable[str], condition: s
 
 
 def bury(store: sqlite3.Connection, ending: str) -> int:
-    """Close all open claims with `ending` and return their number; too many deaths make a failure."""
+    """Close all open claims with `ending` and return their number.
+
+    Too many deaths make a failure.
+    """
     with transaction(store):
         stopped = [(NOT_IN_TIME, key) for key in unwanted(store).values()] if ending == "stopped" else []
         stopped_keys = [name for _, name in stopped]

@@ -1,4 +1,4 @@
-"""The Dask pool: chunks on other computers, whose workers have no store and return their results.
+"""The Dask pool: chunks on other computers, whose workers have no store.
 
 The owner claims a chunk's points before sending the chunk, and stores the returned results: so each point is stored once,
 whichever process dies. A worker accepts work only from an owner with the same engine code.
@@ -31,8 +31,9 @@ _CHUNK_LOCK = Lock()
 
 
 def compute_afar(chunk: Chunk, wanted_keys: tuple[str, ...], training_text: str) -> ChunkEnd:
-    """Compute a chunk's wanted points on a worker and return their endings, one chunk at a time in a process.
+    """Compute a chunk's wanted points on a worker and return their endings.
 
+    A process computes one chunk at a time.
     training_text: the training of the chunk's functional class, if the owner has it; a new training is returned too.
     """
     if chunk.code != version.CODE:
@@ -49,7 +50,10 @@ def compute_afar(chunk: Chunk, wanted_keys: tuple[str, ...], training_text: str)
 
 
 def _watcher(worker: Any, key: str) -> progress.Watcher:
-    """Return a watcher that sends a point's progress to the owner and stops points without a waiting request."""
+    """Return a watcher that sends a point's progress to the owner.
+
+    It stops points without a waiting request.
+    """
     task, report_time = worker.get_current_task(), [time.monotonic()]
 
     def watch(point_progress: progress.Progress) -> bool:
@@ -85,7 +89,7 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """The number of chunks that may be under way: two for each core, so that no worker waits."""
+        """The number of chunks under way: two a core, so that no worker waits."""
         return max(2, 2 * self.cores)
 
     def send(self, store: Store, chunk: Chunk, beside_runs: bool) -> None:
@@ -99,7 +103,10 @@ class Cluster:
         future.add_done_callback(self.answers.put)
 
     def answer(self, store: Store, seconds: float) -> ChunkEnd | None:
-        """Return the next answer and store its results durably; a worker's death is an answer too."""
+        """Return the next answer and store its results durably.
+
+        A worker's death is an answer too.
+        """
         try:
             future = self.answers.get(timeout=seconds)
         except Empty:

@@ -22,7 +22,10 @@ MOST, LEAST = {"estimate": 512, "full": 64}, {"estimate": 64, "full": 1}
 
 
 class Dispatcher:
-    """The chunks in flight, and the order in which requests were served; used by the one owner only."""
+    """The chunks in flight, and the order in which requests were served.
+
+    Used by the one owner only.
+    """
 
     def __init__(self, store: sqlite3.Connection, path: Path, compute: str) -> None:
         self.store, self.path, self.compute, self.slots = store, path, compute, 1
@@ -41,7 +44,7 @@ class Dispatcher:
         self.alone = False
 
     def due(self, slots: int) -> Iterator[tuple[Chunk, bool]]:
-        """Yield chunks for free `slots`, each with False, then an estimate beside full runs, with True.
+        """Yield chunks for free `slots` with False, then extra estimates with True.
 
         The estimate is for the extra worker, while full runs hold all slots.
         """
@@ -59,7 +62,10 @@ class Dispatcher:
         return any(chunk.turn.how == ESTIMATE for chunk in self.in_flight.values())
 
     def next(self, only_estimates: bool = False) -> Chunk | None:
-        """Return the next chunk, or None for now; a point that may have killed a worker runs alone."""
+        """Return the next chunk, or None for now.
+
+        A point that may have killed a worker runs alone.
+        """
         if self.alone and self.in_flight:
             return None
         suspected = suspects(self.store)
@@ -87,7 +93,7 @@ class Dispatcher:
                 self.fed.clear()
 
     def _train(self, chunk: Chunk) -> None:
-        """Let the points of a functional class wait for this chunk's training, unless the class is trained."""
+        """Let the points of a class wait for this chunk's training, unless trained."""
         class_name = chunk.functional_class
         if class_name and class_name not in self.free and not load(self.store, class_name):
             self.training[class_name] = chunk.keys[0]
@@ -95,7 +101,7 @@ class Dispatcher:
             self.free.add(class_name)
 
     def _look(self, class_name: str) -> None:
-        """Set a class free if it is trained, or if too many of its points left no training.
+        """Set a class free if trained, or after too many points without training.
 
         The limit is the number of points that run at once.
         """

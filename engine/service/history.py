@@ -137,7 +137,10 @@ def _history_entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> E
 
 
 def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[str, ...]]:
-    """Return the knob texts of a request's first point, and the knobs that differ at its last one."""
+    """Return the knob texts of a request's first point, and its varied knobs.
+
+    These are the knobs that differ at its last point.
+    """
     last_row = store.execute(
         "SELECT changes FROM points WHERE request = ? ORDER BY position DESC LIMIT 1", (row["id"],)
     ).fetchone()
@@ -173,7 +176,10 @@ def link(path: Path, request: int) -> str:
 
 
 def reopening(points: Sequence[Scenario]) -> str:
-    """Return the link that reopens a sweep on its page; "" for points without axes, or a too long link."""
+    """Return the link that reopens a sweep on its page.
+
+    "" for points without axes, or a too long link.
+    """
     if not isinstance(points, Sweep) or (points.settings and any(axis.path == "model.name" for axis in points.axes)):
         return ""  # settings come after a swept model, a link's knobs before it
     sample = Questions("" if str(points.sampling) == "grid" else str(points.sampling))
@@ -183,7 +189,7 @@ def reopening(points: Sequence[Scenario]) -> str:
 
 
 def places(path: Path, request: int) -> dict[str, list[str]]:
-    """Return the varied knobs of a request, each with its text at every point in order.
+    """Return the varied knobs of a request, with their texts at all points.
 
     Damaged points have the texts of the first point.
     """
@@ -202,7 +208,10 @@ def held(path: Path, request: int) -> Texts:
 
 
 def _texts_of_json(text: object) -> Texts:
-    """Return knob texts from the store's JSON; empty where damaged, so that the rest can still be shown."""
+    """Return knob texts from the store's JSON.
+
+    Empty where damaged, so that the rest can still be shown.
+    """
     try:
         stored_texts = kept.knob_texts(str(text))
         systems = (stored_texts["system"],) if "system" in stored_texts else ()

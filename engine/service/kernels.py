@@ -1,4 +1,4 @@
-"""Compilation of the kernels ahead of their first use, in a process of its own with progress.
+"""Compilation of the kernels ahead of their use, in a process with progress.
 
 One process compiles at a time, and workers wait for it instead of compiling the same kernels. A stamp file says that all kernels
 are compiled.
@@ -21,7 +21,10 @@ READY = "ready"
 
 
 def compiled() -> bool:
-    """Return whether all kernels of this code are compiled here; False where the stamp cannot be written."""
+    """Return whether all kernels of this code are compiled here.
+
+    False where the stamp cannot be written.
+    """
     with suppress(OSError):
         return _stamp().read_text(encoding="utf-8") == _stamp_text()
     return False
@@ -36,7 +39,10 @@ def _stamp_text() -> str:
 
 
 class Compiling(threading.Thread):
-    """A running command that compiles: `done` of `total` known kernels; `ready` is for the first page."""
+    """A running command that compiles: `done` of `total` known kernels.
+
+    `ready` is for the first page.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
         super().__init__(daemon=True)

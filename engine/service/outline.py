@@ -1,4 +1,4 @@
-"""Refusals of data files for readers who may not see their content: name, line and kind of fault."""
+"""Refusals of data files without their content: name, line and kind of fault."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from ..workload.readers.formats import files_of
 
 
 def outlined(error: BadFile, data_path: Path) -> BadFile:
-    """Return a refusal without any content of the data file, of its mapping or of files beside it."""
+    """Return a refusal without any content of the data file or its companions."""
     try:
         files = files_of(data_path)
     except (BadFile, OSError):  # a file that belongs to the data is missing

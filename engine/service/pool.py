@@ -1,4 +1,7 @@
-"""The pool of worker processes of this computer; `dask_pool` has a cluster's, with the same methods."""
+"""The pool of worker processes of this computer.
+
+`dask_pool` has a cluster's, with the same methods.
+"""
 
 import os
 import sqlite3
@@ -59,7 +62,7 @@ class LocalPool:
         return chunk_end
 
     def tend(self, store: Store) -> None:
-        """Raise BrokenProcessPool if a worker goes on too long with a point that no request waits for."""
+        """Raise BrokenProcessPool if a worker goes on too long with an unwanted point."""
         clock_seconds = time.monotonic()
         self.since = {claim: self.since.get(claim, clock_seconds) for claim in computations.unwanted(store)}
         if any(clock_seconds - start_seconds > PATIENCE_SECONDS for start_seconds in self.since.values()):

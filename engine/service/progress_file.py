@@ -1,4 +1,7 @@
-"""A file to watch and stop work in another process: it holds the progress; deleting it stops the work."""
+"""A file to watch and stop work in another process: it holds the progress.
+
+Deleting it stops the work.
+"""
 
 import os
 from collections.abc import Callable
@@ -28,7 +31,10 @@ def remove(path: str) -> None:
 
 
 def progress(path: str) -> tuple[float, str]:
-    """Return the finished share of the work, from 0 to 1, and a text; 0 and "" before the first report."""
+    """Return the finished share of the work, 0 to 1, and a text.
+
+    They are 0 and "" before the first report.
+    """
     with suppress(OSError, ValueError):
         share, _, text = Path(path).read_text(encoding="utf-8").partition(" ")
         return float(share), text

@@ -1,4 +1,4 @@
-"""The queue of requests on the owner's side: live requests in their turn, and their open points."""
+"""The queue of requests on the owner's side: live requests and their open points."""
 
 import sqlite3
 import time
@@ -44,8 +44,9 @@ class OpenPoint(NamedTuple):
 
 
 def turns(store: sqlite3.Connection, serve_order: Mapping[str | int, int]) -> list[Turn]:
-    """Return this code's live requests: the session served longest ago first, and so in each session.
+    """Return this code's live requests in their turn.
 
+    The session served longest ago comes first, and so in each session.
     serve_order: a rising number by session and by request, set each time one is served.
     """
     query = f"SELECT id, session, how, data, base FROM requests WHERE {OURS} ORDER BY id"
@@ -93,14 +94,20 @@ def suspects(store: sqlite3.Connection) -> tuple[Turn, list[OpenPoint]] | None:
 
 
 def serves_others(store: sqlite3.Connection) -> bool:
-    """Return whether the newest live request is of other code, whose own service should own the store."""
+    """Return whether the newest live request is of other code.
+
+    The other code's own service should own the store then.
+    """
     newest = f"SELECT code FROM requests WHERE {LIVE} ORDER BY created DESC, id DESC LIMIT 1"
     row = store.execute(newest, (time.time(),)).fetchone()
     return row is not None and row[0] != version.CODE
 
 
 def begin(store: sqlite3.Connection, request: int) -> None:
-    """Set a request to running; points that are finished already do not count for its pace."""
+    """Set a request to running.
+
+    Points that are finished already do not count for its pace.
+    """
     finished_count = f"total - (SELECT count(*) FROM points WHERE request = id AND state = {OPEN})"
     change = f"UPDATE requests SET state = 'running', started = ?, reused = {finished_count} WHERE id = ? AND state = 'queued'"
     store.execute(change, (time.time(), request))

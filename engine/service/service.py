@@ -97,7 +97,7 @@ def _serve(
 
 @contextmanager
 def _last_words(path: Path) -> Iterator[None]:
-    """Write the sentence of an error that ends the block to a file beside the store, for the starter."""
+    """Write the sentence of an error that ends the block beside the store."""
     try:
         yield
     except EmberpoolError as error:
@@ -112,8 +112,9 @@ def _words_file(path: Path) -> Path:
 
 
 def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> str:
-    """Start an owner in the background unless there is one; return a sentence if that fails, else "".
+    """Start an owner in the background unless there is one.
 
+    Return a sentence if that fails, else "".
     Cheap, so call this function at each look at a status. The owner outlives the caller, writes its messages beside the store,
     and ends when idle. An owner that was started a moment ago gets time to begin.
     """
@@ -139,7 +140,10 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
 
 
 def _other_owner_note(path: Path) -> str:
-    """Return why a store's owner does not compute for this code; "" if it does or will soon end."""
+    """Return why a store's owner does not compute for this code.
+
+    "" if it does or will soon end.
+    """
     pid, code = named_owner(path)
     if code == version.CODE:
         return ""
@@ -149,7 +153,7 @@ def _other_owner_note(path: Path) -> str:
 
 
 def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:
-    """Start a process through a shell that ends at once, so that the process never becomes a zombie."""
+    """Start a process through a shell that ends at once, to avoid zombies."""
     subprocess.run(
         ["sh", "-c", '"$@" &', "sh", *command],
         cwd=version.IMPORTED_FROM,
@@ -162,8 +166,9 @@ def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:
 
 
 def _start_failure(path: Path) -> str:
-    """Return why a started service ended without owning its store; "" if it may still begin.
+    """Return why a started service ended without owning its store.
 
+    "" if it may still begin.
     Only the service's own sentence is returned, as plain text: workers and libraries write to the log too.
     """
     try:

@@ -93,7 +93,10 @@ class StoppedRunFile:
             self.path.unlink(missing_ok=True)
 
     def _read(self, parse: Callable[[dict[str, Any], Any], object]) -> object:
-        """Return `parse` of the file's content; None where the file is missing, damaged or of other code."""
+        """Return `parse` of the file's content.
+
+        None where the file is missing, damaged or of other code.
+        """
         try:
             with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 content: dict[str, Any] = json.loads(archive["content"].tobytes())

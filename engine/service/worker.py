@@ -1,4 +1,4 @@
-"""The worker: computes a few points and stores each result itself, so that no answer is lost.
+"""The worker: computes a few points and stores each result itself.
 
 A worker never raises: a point ends as a result or as a sentence. The worker has a low priority (nice), ignores the terminal's
 Ctrl-C, which its owner handles, and ends soon after its owner has died.
@@ -108,7 +108,10 @@ def computed(
     shelf: TrainingShelf | None = None,
     resume: StoppedRun | None = None,
 ) -> Result:
-    """Return the result of a full run or of an estimate; imports late, so that waiting workers stay small."""
+    """Return the result of a full run or of an estimate.
+
+    Imports late, so that waiting workers stay small.
+    """
     if method == "estimate":
         from ..estimate import estimate
 
@@ -191,7 +194,10 @@ def endings(
 
 
 def _joint_endings(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], Watcher]) -> dict[str, tuple[str, str]]:
-    """Return the endings of points computed together, by key; points in trouble are left out, to run alone."""
+    """Return the endings of points computed together, by key.
+
+    Points in trouble are left out, to run alone.
+    """
     try:
         scenarios = {key: _with_changes(_scenario(chunk.turn.base), changes) for key, changes in points.items()}
         results = _results(chunk.turn.how, scenarios, watcher)
@@ -248,7 +254,10 @@ def _ending(
 
 
 def _outline_text(error: BadFile, data_path: Path) -> str:
-    """Return a refusal without any content of the data file: every visitor can read the store's texts."""
+    """Return a refusal without any content of the data file.
+
+    Every visitor can read the store's texts.
+    """
     from .outline import outlined
 
     return str(outlined(error, data_path))

@@ -1,4 +1,4 @@
-"""Backups of the store by SQLite's own copy, and the restoring of a damaged store from them.
+"""Backups of the store by SQLite's own copy, and restoring from them.
 
 A store is never repaired, as its results can be computed again. The damaged file is moved aside whole, with its log.
 """
@@ -31,7 +31,10 @@ NUMBERS = 100_000  # more than the requests since a backup; numbers continue beh
 
 
 class Care:
-    """The owner's maintenance of its store: the quota, and backups after changes; takes a small share of its time."""
+    """The owner's maintenance of its store: the quota, and backups after changes.
+
+    Takes a small share of its time.
+    """
 
     def __init__(self, path: Path, store: sqlite3.Connection) -> None:
         self.path, self.store = path, store
@@ -161,8 +164,9 @@ class Restored:
 
 
 def restore(path: Path) -> Restored:
-    """Replace a damaged store by the newest sound backup, or by an empty store; raises BadFile.
+    """Replace a damaged store by the newest sound backup, or by an empty store.
 
+    Raises BadFile.
     A sound store stays. After a power cut in the middle the next restoring continues, and no data is lost.
     """
     path = real(path)
@@ -191,7 +195,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def _prepare(path: Path) -> None:
-    """Make a store of the newest sound backup, or an empty one, under the name `restored`.
+    """Make a store of the newest sound backup, or empty, at the path `restored`.
 
     The file's time is the backup's, or 0 without a sound backup.
     """
@@ -219,15 +223,19 @@ def _prepare(path: Path) -> None:
 
 
 def _damaged_path(path: Path) -> Path:
-    """Return the path for the damaged store: that of an interrupted restoring, or a free name."""
+    """Return the path for the damaged store.
+
+    It is that of an interrupted restoring, or a free name.
+    """
     return next(
         name for n in count(1) if not (name := Path(f"{path}.damaged-{n}")).exists() or (path.exists() and name.samefile(path))
     )
 
 
 def _swap(path: Path, damaged_path: Path) -> None:
-    """Put the restored store in the damaged one's place, and move the damaged one's log away with it.
+    """Replace the damaged store by the restored one.
 
+    The damaged store's log is moved away with it.
     Meanwhile no process opens the store, whose log may be moved already.
     """
     if not damaged_path.exists():

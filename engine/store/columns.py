@@ -43,7 +43,7 @@ Row = tuple[int, str, str, str, float | None]
 
 @dataclass
 class ReadingNotes:
-    """Notes of a reading: keys of damaged rows, and of read rows whose last use was before `since`."""
+    """Notes of a reading: keys of damaged rows, and of rows not used since."""
 
     damaged: list[str] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class ReadingNotes:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The finished points of a request as arrays, one number for each point in the request's order.
+    """The finished points of a request as arrays in the request's order.
 
     metrics: numbers by metric name, NaN where a point is unfinished or the metric does not apply.
     state: UNFINISHED, RAN, REFUSED or BROKEN.
@@ -74,7 +74,10 @@ class Columns:
 
 
 def known(path: Path, keys: Sequence[str]) -> Columns:
-    """Return the columns of any points by their keys, of one request or of several; raises BadFile."""
+    """Return the columns of any points by their keys, of one request or of several.
+
+    Raises BadFile.
+    """
     parameters, no_columns = (json.dumps(keys),), Columns({}, np.zeros(len(keys), np.uint8))
     notes = ReadingNotes()
     with opened(path) as store:
@@ -141,7 +144,10 @@ def _read_request(
 def _merge_rows(
     previous_columns: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, str]], last_row: int, notes: ReadingNotes
 ) -> Columns:
-    """Return a copy of `previous_columns` with new rows; failures are set anew, as points may be retried."""
+    """Return a copy of `previous_columns` with new rows.
+
+    Failures are set anew, as points may be retried.
+    """
     state = np.where(previous_columns.state == BROKEN, UNFINISHED, previous_columns.state).astype(np.uint8)
     columns = {name: numbers.copy() for name, numbers in previous_columns.metrics.items()}
     reasons = {
@@ -187,6 +193,9 @@ def _parse_results(texts: list[str]) -> Iterator[tuple[str, Numbers]]:
 
 
 def _results_json(text: str) -> str:
-    """Return the JSON object of results in a row, which has no object inside and escapes its quotes."""
+    """Return the JSON object of results in a row.
+
+    It has no object inside, and its quotes are escaped.
+    """
     start = text.index(RESULTS) + len(RESULTS)
     return text[start : text.index("}", start) + 1]

@@ -87,7 +87,10 @@ def transaction(store: sqlite3.Connection) -> Iterator[None]:
 
 
 def crc(*values: object) -> int:
-    """Return a checksum of values of any type; a function of SQL has the same name."""
+    """Return a checksum of values of any type.
+
+    A function of SQL has the same name.
+    """
     return crc32("\0".join(map(str, values)).encode())
 
 

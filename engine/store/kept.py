@@ -1,4 +1,7 @@
-"""The table of results: compact JSON without default knobs, under the scenario's key, with a checksum."""
+"""The table of results: compact JSON under the scenario's key, with a checksum.
+
+Knobs at their defaults are left out.
+"""
 
 import json
 import sqlite3
@@ -23,8 +26,9 @@ NAMED = {"results": "key", "trainings": "class"}
 
 
 def knob_texts(text: str) -> dict[str, str]:
-    """Return the knob texts of a request's base or changes, and register the own parts beside them.
+    """Return the knob texts of a request's base or changes.
 
+    Own parts beside the knobs are registered.
     Raises ValueError, TypeError or the like for a damaged text, BadInput for damaged parts.
     """
     content: dict[str, str] = json.loads(text)
@@ -33,12 +37,15 @@ def knob_texts(text: str) -> dict[str, str]:
 
 
 def result_text(result: Result) -> str:
-    """Return a result as one line of JSON; raises ValueError for a number that is not finite."""
+    """Return a result as one line of JSON.
+
+    Raises ValueError for a number that is not finite.
+    """
     return _line(result.as_json())
 
 
 def row_text(result: Result) -> str:
-    """Return a result as the text of its row: as `result_text`, without knobs at their defaults."""
+    """Return a result as its row's text, without knobs at their defaults."""
     differs = {path: json_setting for path, _, json_setting in differing(_defaults()[0], written(result.scenario))}
     return _line({"scenario": differs, **result.beside_scenario()})
 
@@ -56,7 +63,10 @@ def _defaults() -> tuple[tuple[KnobTexts, ...], Mapping[str, Any]]:
 
 
 def keep(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -> None:
-    """Insert results, each a key and its row's text; an older result of this code stays."""
+    """Insert results, each a key and its row's text.
+
+    An older result of this code stays.
+    """
     columns = "key, result, checksum, model_version, created, used, code"
     rows = [(name, text, checksum(name, text), version.MODEL, time.time(), version.CODE) for name, text in texts]
     store.executemany("DELETE FROM results WHERE key = ? AND code != ?", [(row[0], version.CODE) for row in rows])
@@ -71,8 +81,9 @@ def checksum(name: str, text: str) -> str:
 def load(
     store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read_keys: list[str] | None = None
 ) -> Result | None:
-    """Return this code's result under a key, or None; a damaged row is deleted, to be computed again.
+    """Return this code's result under a key, or None.
 
+    A damaged row is deleted, to be computed again.
     The key is appended to `read_keys` if its last use should be noted, which protects the result from eviction.
     """
     cursor = store.execute("SELECT result, checksum, used FROM results WHERE key = ? AND code = ?", (name, version.CODE))
@@ -85,12 +96,15 @@ def load(
 
 
 def is_as_written(name: object, text: object, digest: object) -> bool:
-    """Return whether a text is the one that was written under a name, by its digest."""
+    """Return whether a text is as written under a name, by its digest."""
     return isinstance(text, str) and checksum(str(name), text) == digest
 
 
 def is_whole(store: sqlite3.Connection, table: str, name: str, text: object, digest: str) -> bool:
-    """Return whether a row's text is the one that was written; a damaged row is deleted."""
+    """Return whether a row's text is the one that was written.
+
+    A damaged row is deleted.
+    """
     if is_as_written(name, text, digest):
         return True
     store.execute(f"DELETE FROM {table} WHERE {NAMED[table]} = ?", (name,))

@@ -1,4 +1,7 @@
-"""The owner's lock, one for each store: a lock on a file beside the store, released when the process dies."""
+"""The owner's lock on a file beside the store.
+
+The system releases it when the process dies.
+"""
 
 import fcntl
 import os
@@ -39,7 +42,10 @@ def is_owned(path: Path) -> bool:
 
 
 def named_owner(path: Path) -> tuple[str, str]:
-    """Return the process of the store's owner, or of the last one, and the digest of its code or ""."""
+    """Return the process of the store's owner, or of the last, and its code.
+
+    The code is a digest, or "" if unknown.
+    """
     with _open_lock(path) as lock:
         return _owner_in(lock)
 

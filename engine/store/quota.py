@@ -1,5 +1,6 @@
-"""The store's quota: over it, the rows used longest ago are deleted, except those of live or pinned requests.
+"""The store's quota: over it, the rows used longest ago are deleted.
 
+Rows of live or pinned requests stay.
 Deleted are results, trainings, and the points of a request without results, which are as old as the request; the request itself
 stays in the history, and computes its results again when it is reopened.
 """
@@ -80,8 +81,9 @@ def limit(path: Path, gibibytes: float) -> None:
 
 
 def keep(store: sqlite3.Connection) -> int:
-    """Delete the rows used longest ago until the store is within its quota; return their number.
+    """Delete the rows used longest ago until the store is within its quota.
 
+    Return their number.
     Rows of live and pinned requests stay.
     """
     allowed, dropped_rows = quota(store), 0
@@ -120,7 +122,10 @@ def forget(store: sqlite3.Connection, names: Iterable[str]) -> None:
 
 
 def shrink(store: sqlite3.Connection) -> None:
-    """Return free pages to the file system, a few at a time; on a full disk, nothing happens."""
+    """Return free pages to the file system, a few at a time.
+
+    On a full disk, nothing happens.
+    """
     previous_pages = 0
     with suppress(sqlite3.OperationalError):
         while (free_pages := store.execute("PRAGMA freelist_count").fetchone()[0]) and free_pages != previous_pages:
@@ -129,6 +134,9 @@ def shrink(store: sqlite3.Connection) -> None:
 
 
 def touch(store: sqlite3.Connection, names: Iterable[str]) -> None:
-    """Set the last use of the results under these keys to now; errors of a read-only store are ignored."""
+    """Set the last use of the results under these keys to now.
+
+    Errors of a read-only store are ignored.
+    """
     with suppress(sqlite3.Error), transaction(store):
         store.executemany("UPDATE results SET used = ? WHERE key = ?", [(time.time(), name) for name in names])

@@ -1,4 +1,4 @@
-"""The table of requests: a request is a list of points that a viewer waits for, held by a lease.
+"""The table of requests: lists of points that viewers wait for, held by leases.
 
 Requests are in the store, so they survive the processes that compute them. A viewer renews the lease; once the lease has run
 out, no further point is started until a viewer renews it, unless the request has `keeps_on`.
@@ -96,7 +96,10 @@ def submit(
 
 
 def _insert_request(store: sqlite3.Connection, method: How, source: str | None, base: str, total: int) -> int:
-    """Insert a request in state `arriving`, which is not served; its lease runs out if this process dies."""
+    """Insert a request in state `arriving`, which is not served.
+
+    Its lease runs out if this process dies.
+    """
     clock_seconds = time.time()
     columns = "how, data, base, total, state, created, lease_until, model_version, code"
     row = (method, source, base, total, clock_seconds, clock_seconds + LEASE_SECONDS, version.MODEL, version.CODE)
@@ -137,7 +140,10 @@ def _write_points(
 
 
 def _carry(store: sqlite3.Connection, request: int, parts: Iterable[OwnPart]) -> None:
-    """Write the own parts beside the knobs of the request's base, as workers have no such folder."""
+    """Write the own parts beside the knobs of the request's base.
+
+    Workers have no folder of own parts.
+    """
     (base,) = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
     store.execute("UPDATE requests SET base = ? WHERE id = ?", (_compact({**json.loads(base), PARTS: carry(parts)}), request))
 
@@ -154,8 +160,9 @@ def _points(
 
 
 def _join_request(store: sqlite3.Connection, request: int, digest: str, session: str) -> int:
-    """Return the newest request for the same points that has ended or is of this session, else this request.
+    """Return the request to continue for these points, or this request.
 
+    The newest request with the same points continues if it has ended or is of this session.
     Another session's live request stays separate: each can be cancelled without the other, and points are shared anyway.
     """
     condition = "state IN ('done', 'cancelled', 'failed') OR session = ?"
@@ -207,7 +214,7 @@ def renew(path: Path, request: int) -> None:
 
 
 def latest(path: Path, names: Iterable[str]) -> int | None:
-    """Return this code's newest request for the points with exactly these keys in this order, or None."""
+    """Return this code's newest request for exactly these points in order, or None."""
     digest = blake2b("".join(names).encode(), digest_size=16).hexdigest()
     return _newest(path, "digest = ?", digest)
 

@@ -1,5 +1,6 @@
-"""The store's tables, as steps from each format to the next; a new store takes all steps.
+"""The store's tables, as steps from each format to the next.
 
+A new store takes all steps.
 A step that has been published is never edited; later changes are a new step.
 """
 

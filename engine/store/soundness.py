@@ -1,4 +1,4 @@
-"""The check of a store: the file's structure, its indexes, and all checksums except those of results.
+"""The check of a store: file structure, indexes, and checksums except those of results.
 
 The checksums of results and trainings are checked as they are read, and damaged ones are computed again; damage of other rows
 counts as damage of the whole store.
@@ -21,7 +21,10 @@ UNSOUND = {
 
 
 def check(store: sqlite3.Connection) -> None:
-    """Check a whole store, in some 2 s per GB; raises sqlite3.DatabaseError for a damaged one."""
+    """Check a whole store, in some 2 s per GB.
+
+    Raises sqlite3.DatabaseError for a damaged one.
+    """
     store.execute("BEGIN")
     try:
         store.execute("DELETE FROM progress WHERE false")  # refused by SQLite if damage has made the file read-only

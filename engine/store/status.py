@@ -1,4 +1,4 @@
-"""A request's status for its viewers: cheap enough for a query each second with any number of points."""
+"""A request's status for its viewers, cheap enough for a query each second."""
 
 import json
 import sqlite3
@@ -23,7 +23,7 @@ MOST_SHOWN = 1000  # running points; an estimate is over before anyone has read 
 
 @dataclass(frozen=True)
 class Running:
-    """A point that is being computed: its key, its seconds so far, and its progress, if reported."""
+    """A point that is being computed: key, seconds so far, and reported progress."""
 
     key: str
     seconds: float
@@ -63,7 +63,7 @@ class Status:
 
 @dataclass(frozen=True)
 class FailedPoint:
-    """A point without a result: its key, the reason as a sentence, and whether that is a bug."""
+    """A point without a result: key, reason as a sentence, whether a bug."""
 
     key: str
     sentence: str
@@ -95,7 +95,10 @@ def status(path: Path, request: int) -> Status:
 
 
 def stopped(path: Path, name: str) -> Progress | None:
-    """Return the progress of a cancelled point by its key, or None; `note` says why it cannot continue."""
+    """Return the progress of a cancelled point by its key, or None.
+
+    `note` says why it cannot continue.
+    """
     query = "SELECT snapshot FROM progress WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM claims WHERE key = ?1 AND ending IS NULL)"
     with opened(path) as store:
         row = store.execute(query, (name,)).fetchone()
@@ -138,8 +141,9 @@ FORESEEABLE = 0.03  # the share from which on a running point's end is more than
 
 
 def seconds_left(store: sqlite3.Connection, request: int, running: Sequence[tuple[float, Progress | None]]) -> float | None:
-    """Return the seconds until a request ends with the workers of now; None without finished points.
+    """Return the seconds until a request ends with the workers of now.
 
+    None without finished points.
     running: for each running point, its seconds and its progress. Points that train are judged by their durations, the others
     by the pace of their ends, since they are too quick to be seen.
     """

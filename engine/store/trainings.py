@@ -1,4 +1,4 @@
-"""The table of trainings: the training of each functional class, under the class's name, for all workers."""
+"""The table of trainings by functional class, for all workers."""
 
 import json
 import sqlite3
@@ -15,13 +15,19 @@ from .kept import checksum, is_whole
 
 
 class StoreShelf:
-    """The store's table of trainings as a shelf; errors of the store are ignored, so that no run is lost."""
+    """The store's table of trainings as a shelf.
+
+    Errors of the store are ignored, so that no run is lost.
+    """
 
     def __init__(self, store: sqlite3.Connection) -> None:
         self.store = store
 
     def get(self, name: str) -> Training | None:
-        """Return the training of a class, or None; a damaged one is deleted, to be trained again."""
+        """Return the training of a class, or None.
+
+        A damaged one is deleted, to be trained again.
+        """
         with suppress(sqlite3.Error):
             return load(self.store, name)
         return None

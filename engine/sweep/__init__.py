@@ -1,1 +1,1 @@
-"""Many scenarios: `axes`, the `sweep` that they span, and the `links` to one scenario or to a sweep."""
+"""Many scenarios: `axes`, the `sweep` that they span, and `links` to them."""

@@ -1,4 +1,4 @@
-"""The axes of a sweep: a knob with listed values, evenly spaced values, or any values of a range.
+"""The axes of a sweep: knobs with listed or spaced values, or a range.
 
 `KNOB=V1,V2,...` lists values; `KNOB=LOW:HIGH:COUNT` spaces them evenly and `:log` by equal ratios; COUNT is for grids,
 a sampling draws from the whole range, so `KNOB=LOW:HIGH` is enough for it. A link writes the same axis as `KNOB:V1,V2,...`.
@@ -41,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Axis:
-    """One knob by dotted path, its values in the order of the text, and its range, if any.
+    """One knob by dotted path, its values in order, and its range, if any.
 
     A range without COUNT has no values: only a sampling can draw from it.
     """
@@ -61,7 +61,10 @@ class Axis:
         return self.span is None or known(self.path).kind in WHOLE
 
     def numbers(self, shares: Array) -> Array:
-        """Return the axis numbers for shares from 0 to 1: numbers of the range, or indices of listed values."""
+        """Return the axis numbers for shares from 0 to 1.
+
+        They are numbers of the range, or indices of listed values.
+        """
         if self.span is None:
             index: Array = np.minimum(np.floor(shares * len(self.values)), len(self.values) - 1)
             return index
@@ -72,18 +75,24 @@ class Axis:
         return axis_numbers
 
     def value(self, number: float) -> Any:
-        """Return the knob's setting at one of the `numbers`, rounded to the digits of a link."""
+        """Return the knob's setting at an axis number, rounded to a link's digits."""
         return self.values[int(number)] if self.span is None else _rounded_setting(known(self.path), float(number))
 
 
 def halves(text: str) -> tuple[str, str, str]:
-    """Return an axis text's knob, its part before the values, and the values; "" as knob for other texts."""
+    """Return an axis text's knob, its part before the values, and the values.
+
+    "" as knob for other texts.
+    """
     match = WRITTEN.fullmatch(text)
     return (match[2], match[1], match[3]) if match else ("", text, "")
 
 
 def parse(text: str) -> Axis:
-    """Read one axis as written on the command line or in a link; raises BadKnob with a sentence."""
+    """Read one axis as written on the command line or in a link.
+
+    Raises BadKnob with a sentence.
+    """
     match = WRITTEN.fullmatch(text)
     if not match:
         raise BadKnob(f"axis {text[:80]!r} cannot be read; write KNOB=V1,V2,... or KNOB=LOW:HIGH:COUNT, with :log for ratios.")
@@ -143,7 +152,10 @@ def _count(knob: Knob, text: str) -> int:
 
 
 def _rounded_setting(knob: Knob, step: float) -> Any:
-    """Return a number that the knob can take: whole, or one of its allowed numbers, or with 12 digits."""
+    """Return a number that the knob can take.
+
+    It is whole, one of the allowed numbers, or has 12 digits.
+    """
     number: float = min(knob.only, key=lambda allowed: abs(allowed - step)) if knob.only else float(f"{step:.12g}")
     number = round(number) if knob.kind in WHOLE else number
     return (number,) if knob.kind in ("ints", "floats") else number

@@ -1,4 +1,4 @@
-"""Own parts in links: how a link carries them, and how they are accepted where the link is opened.
+"""Own parts in links: how links carry them, and how they are accepted.
 
 `part=KIND:NAME:DIGEST:VALUES` once for each part, behind the parts that it uses. A knob names a part as NAME~DIGEST, or by its
 name alone.
@@ -29,7 +29,7 @@ def carried(scenario: Scenario, axes: Iterable[str]) -> list[str]:
 
 
 def settled(axis: str) -> str:
-    """Return an axis, or a list of words, with own parts as NAME~DIGEST, as in links."""
+    """Return an axis or a list of words with own parts as NAME~DIGEST."""
     return str(parse(axis)) if halves(axis)[0] in CHOICES else axis
 
 
@@ -61,7 +61,7 @@ def _referenced_words(name: str, text: str, parts: Iterable[OwnPart]) -> str:
 
 
 def banner(parts: Iterable[OwnPart]) -> str:
-    """Return sentences on the sender's parts, which this computer's folder lacks or has with other values."""
+    """Return sentences on the sender's parts that this computer lacks or has otherwise."""
     return " ".join(
         f"The {part.kind} {part.name} is a part of the sender's{_sender_clause(part)}." for part in parts if is_foreign(part)
     )
@@ -79,7 +79,10 @@ def _digest(part: OwnPart) -> str:
 
 
 def _sender_clause(part: OwnPart) -> str:
-    """Return a clause on the values of a sender's part: those of the link are taken."""
+    """Return a clause on the values of a sender's part.
+
+    The link's values are taken.
+    """
     if own_digest := _digest(part):
         return f", with other values than yours of that name; the link's are taken ({part.digest}; yours: {own_digest})"
     if part.kind in kinds() and part.name in names(part.kind):

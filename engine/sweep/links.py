@@ -1,5 +1,6 @@
-"""Links: a whole scenario as text: a preset, the knobs that differ, and the versions of the sender.
+"""Links: a whole scenario as text, with the versions of the sender.
 
+The text has a preset and the knobs that differ.
 `/design?preset=NAME&KNOB=VALUE&v=2&model=0.6`; a sweep adds `axis=KNOB:V1,V2` once per axis and its questions:
 `sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `only=KNOB:V1,V2` once per list of words,
 `pareto=Step time [ms],Capital cost [USD]`, `mode=full`, and `pins=3,17`, its pinned points counted from 1. A page shows the
@@ -106,7 +107,10 @@ def query(
 
 
 def _setting_text(path: str, setting: object) -> str:
-    """Return a setting as text; of a list the shorter of two: all values, or runs such as 16*600."""
+    """Return a setting as text.
+
+    Of a list the shorter of two: all values, or runs such as 16*600.
+    """
     knob, text = KNOBS[path], knobs.write(KNOBS[path], setting)
     if knob.kind in ("ints", "floats") and isinstance(setting, tuple):
         return min(text, knobs.runs(knob.kind, setting), key=len)
@@ -121,7 +125,7 @@ def link(
     crash: str = "",
     questions: Questions = NOTHING_ASKED,
 ) -> str:
-    """Return the path and query of the link to a scenario or a sweep, to append to a host."""
+    """Return the path and query of a link to a scenario or a sweep."""
     return f"/{page}?" + text_of(query(scenario, base, axes, crash, questions))
 
 
@@ -131,7 +135,10 @@ def text_of(pairs: Pairs) -> str:
 
 
 def in_mode(link: str, method: How) -> str:
-    """Return a sweep's link with the method by which its points were computed; other links unchanged."""
+    """Return a sweep's link with the method by which its points were computed.
+
+    Other links unchanged.
+    """
     return f"{link}&mode=full" if method == "full" and "&axis=" in link and "&mode=" not in link else link
 
 
@@ -202,7 +209,10 @@ def _link_version(text: str) -> int:
 
 
 def _systems(pairs: Pairs) -> frozenset[str]:
-    """Return the training systems of a link: of an axis, of the knob, or of the preset; raises BadKnob."""
+    """Return the training systems of a link; raises BadKnob.
+
+    They are those of an axis, of the knob, or of the preset.
+    """
     axes = (sweep_axes.halves(text) for name, text in pairs if name == "axis")
     swept = [words.split(",") for path, _, words in axes if path == "system"]
     named_systems = [text for name, text in pairs if name == "system"]
@@ -212,7 +222,10 @@ def _systems(pairs: Pairs) -> frozenset[str]:
 
 
 def _today_parameter(name: str, text: str, format_: int, systems: frozenset[str]) -> tuple[str, str]:
-    """Return a parameter of an older link as written today: a knob, an axis, a bound or an objective."""
+    """Return a parameter of an older link as written today.
+
+    It is a knob, an axis, a bound or an objective.
+    """
     if name in ("axis", "only"):
         path, head, words = sweep_axes.halves(text)
         text = head + chosen(format_, path, words)

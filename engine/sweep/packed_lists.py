@@ -1,4 +1,4 @@
-"""Long lists in links: knobs with a value per table as one compressed parameter, for long links.
+"""Long lists in links: knobs with a value per table as one compressed parameter.
 
 `lists=...` is zlib's bytes of lines `KNOB=VALUE`, in the letters of base64 that no address escapes.
 """
@@ -17,7 +17,7 @@ MOST_LETTERS = 1_000_000  # the most characters that are unpacked
 
 
 def packed(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Return parameters with all long lists of knobs packed into one, at the position of the first."""
+    """Return parameters with all long lists packed into one, at the first's position."""
     lists = [(name, text) for name, text in pairs if "." in name and LISTING in text and len(text) > LONG]
     if not lists:
         return [*pairs]

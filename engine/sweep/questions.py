@@ -1,4 +1,4 @@
-"""Questions of a link about its scenario, as texts: points and bounds, baseline and target, the view."""
+"""Questions of a link about its scenario, as texts."""
 
 import re
 from dataclasses import dataclass
@@ -75,7 +75,10 @@ class Questions:
 
     @property
     def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The knobs that must have one of some words, as links write them; raises BadKnob or BadLink."""
+        """The knobs that must have one of some words, as links write them.
+
+        Raises BadKnob or BadLink.
+        """
         word_axes = tuple(map(sweep_axes.parse, self.only))
         bad_text = next((text for text, axis in zip(self.only, word_axes, strict=True) if axis.span), None)
         if bad_text or len(word_axes) > MOST_BOUNDS or len({axis.path for axis in word_axes}) < len(word_axes):

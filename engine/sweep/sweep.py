@@ -1,4 +1,4 @@
-"""A sweep: the scenarios that axes span around a base, each made only when it is read.
+"""A sweep: the scenarios that axes span around a base, made when read.
 
 A grid takes every combination; a sampling draws points of the same box: at random, or evenly spread by a Sobol sequence
 or a Latin hypercube. Each point is rounded to the digits of a link, so its link reproduces it.
@@ -27,7 +27,10 @@ SAMPLE = 0x5A  # the key of the random stream that draws points
 
 @dataclass(frozen=True)
 class Sampling:
-    """The choice of points in the box: the whole grid, `count` points of the grid, or `count` drawn anywhere."""
+    """The choice of points in the box of the axes.
+
+    They are the whole grid, `count` points of the grid, or `count` points drawn anywhere.
+    """
 
     kind: Kind = "grid"
     count: int | None = None
@@ -56,7 +59,7 @@ def sampling(text: str) -> Sampling:
 
 @dataclass(frozen=True)
 class RefusedPlace:
-    """A combination that no scenario can have: its place on the axes, and the reason as a sentence."""
+    """A combination that no scenario can have: its place on the axes, and why."""
 
     place: Mapping[str, Any]
     sentence: str
@@ -73,8 +76,9 @@ def made(base: Scenario, place: Mapping[str, Any], settings: Sequence[tuple[str,
 
 @dataclass(frozen=True)
 class Sweep(Sequence[Scenario]):
-    """A lazy sequence of the points that some axes span, the first axis slowest; without axes, `base` alone.
+    """A lazy sequence of the points that some axes span, the first axis slowest.
 
+    Without axes, `base` alone.
     `settings` are knobs set beside the axes: a swept `model.name` is set before them, an axis of the same knob after them.
     Combinations that no scenario can have are not in the sequence but in `refused`; a sweep without a possible point raises
     BadKnob, and so do invalid axes. Memory is a few numbers for each point.
@@ -115,7 +119,10 @@ class Sweep(Sequence[Scenario]):
         return {**dict(self.settings), **self.place(index)}
 
     def levels(self, bins: int) -> Array:
-        """Return the index of each point's value on each axis, from 0; sampled ranges are cut into bins."""
+        """Return the index of each point's value on each axis, from 0.
+
+        Sampled ranges are cut into bins.
+        """
         numbers = self._numbers[self._good]
         if not self.axes:
             return np.zeros((len(self), 0), dtype=int)
@@ -173,7 +180,7 @@ class Sweep(Sequence[Scenario]):
 
     @cached_property
     def _numbers(self) -> Array:
-        """The (points, axes) numbers: an index of each axis's values, or a sampled number of its range."""
+        """The (points, axes) numbers: indices of axis values, or numbers of a range."""
         if not self.axes:
             return np.zeros((1, 0))
         if self._on_grid:
@@ -191,7 +198,10 @@ class Sweep(Sequence[Scenario]):
 
     @cached_property
     def fine(self) -> Array:
-        """Whether each point of the box is possible; only knobs that can contradict each other are tried."""
+        """Whether each point of the box is possible.
+
+        Only knobs that can contradict each other are tried.
+        """
         ruled = [number for number, axis in enumerate(self.axes) if axis.path in RULED]
         _, first_rows, inverse = np.unique(self._numbers[:, ruled], axis=0, return_index=True, return_inverse=True)
         trials = (made(self.base, self._place(row, ruled), self.settings) for row in first_rows)
@@ -200,7 +210,7 @@ class Sweep(Sequence[Scenario]):
 
 
 def _drawn_indices(size: int, count: int | None, seed: int) -> Array:
-    """Return the indices of `count` points of a grid, drawn without repeats, in the grid's order."""
+    """Return the indices of `count` drawn points of a grid, in the grid's order."""
     if count is None or count >= size:
         return np.arange(size)
     return np.sort(np.random.default_rng([seed, SAMPLE]).permutation(size)[:count])
@@ -224,7 +234,10 @@ def shares_of(sampling: Sampling, axes: int, seed: int) -> Array:
 
 
 def _binned(numbers: Array, bins: int) -> Array:
-    """Return the index of each number's distinct value, or of its bin of equally many points."""
+    """Return the index of each number's distinct value, or of its bin.
+
+    Bins have equally many points.
+    """
     different, level = np.unique(numbers, return_inverse=True)
     if len(different) <= bins:
         return level.reshape(-1)

@@ -22,7 +22,7 @@ NOISE, FAR = 0.05, 5.0  # points of error: NOISE is another computer's rounding;
 
 @dataclass(frozen=True)
 class Accepted:
-    """One published number as it was accepted: the published value or range, ours, and our error in percent of it."""
+    """One published number as accepted: its value or range, the simulated value, the error [%]."""
 
     published: float
     ours: float
@@ -37,7 +37,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class AcceptedRecord:
-    """The accepted numbers by name, at a model version, with the day and the reason of the last change."""
+    """The accepted numbers by name, with model version, day and reason of the last change."""
 
     model: str
     date: str

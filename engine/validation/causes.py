@@ -86,7 +86,10 @@ def _log_error(simulated_value: float, ends: Ends) -> float:
 
 
 def _worsened(name: str, claim: Claim, measure: Measure) -> Iterator[str]:
-    """Yield a clause if other numbers of the set-up get worse; the clause names the worst."""
+    """Yield a clause if other numbers of the set-up get worse.
+
+    The clause names the worst.
+    """
     worse: list[tuple[float, str]] = []
     for sibling, trial in zip(_siblings(name, claim), trials(name, claim), strict=True):
         try:
@@ -109,7 +112,7 @@ def _worsened(name: str, claim: Claim, measure: Measure) -> Iterator[str]:
 
 
 def _siblings(name: str, claim: Claim) -> tuple[Claim, ...]:
-    """Return the other published numbers of the preset on the same GPU, host and training loop."""
+    """Return the other claims of the preset with the same GPU, host and training loop."""
     set_up = _set_up(name, claim)
     published_claims = (
         candidate

@@ -1,4 +1,4 @@
-"""The error bar of an estimate: how far a run may be from it by chance and by formulas.
+"""The error bar of an estimate: its distance to a run by chance or formulas.
 
 A run draws the ids of which an estimate only has the expected number. Rows that are used, missed, or found in some memory are
 counts of unlike events, whose variance is at most their mean; popular samples are binomial. The estimate is made again with
@@ -72,7 +72,7 @@ def _chance_variants(traffic: Traffic, samples: int, batches: int) -> Iterator[T
 
 
 def _uneven_traffic(placement: TablePlacement, traffic: Traffic) -> Iterator[Traffic]:
-    """Yield the traffic with the load of the busiest part, and the traffic as it is.
+    """Yield the traffic with the load of the busiest part, then as it is.
 
     Only where parts share rows: one of them has more in each batch. The largest of P counts of mean n is expected some
     sqrt(2 n ln P) above n.

@@ -105,12 +105,15 @@ class Claim:
 
 
 def nearest_published(simulated_value: float, ends: Ends) -> float:
-    """Return the published value nearest to a simulated one: the same inside a range, else an end."""
+    """Return the published value nearest to a simulated one.
+
+    That is the simulated value itself inside a range, else an end of the range.
+    """
     return min(max(simulated_value, ends[0]), ends[1])
 
 
 def error_percent(simulated_value: float, ends: Ends) -> float:
-    """Return how far a simulated value is from the nearest published one, in percent of that."""
+    """Return the difference of a simulated value from the nearest published one, in percent."""
     return 100 * (simulated_value / nearest_published(simulated_value, ends) - 1)
 
 
@@ -160,14 +163,17 @@ def _claim(owner: Preset, number: int, table: Mapping[str, Any]) -> Claim:
 
 
 def _with_defaults(claim_fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the defaults of a claim: a calibrated claim's sample, and the family of the system."""
+    """Add a claim's defaults: the sample of a calibrated claim, the system's family."""
     sample = "calibrated" if claim_fields.get("kind") == "calibrated" and claim_fields.get("published") is not None else ""
     family = load("systems", claim_fields["system"]).family if claim_fields["system"] in names("systems") else ""
     return {"sample": sample, "family": family, **claim_fields}
 
 
 def _knob_setting(path: str, setting: Any) -> Any:
-    """Return a knob's value in a claim; a list may be a text, as in hbm*74;uvm."""
+    """Return a knob's value in a claim.
+
+    A list may be a text, as in hbm*74;uvm.
+    """
     by_table = path in KNOBS and KNOBS[path].by_table
     return from_file(path, setting) if by_table and isinstance(setting, str) else None if setting == AUTO else _frozen(setting)
 
@@ -223,7 +229,10 @@ def _contradictions(claim: Claim) -> Iterator[str]:
 
 
 def _misplaced_notes(claim: Claim) -> Iterator[str]:
-    """Yield problems of `sample` and of the notes: a published value needs a sample, a prediction has none."""
+    """Yield problems of a claim's `sample` and of its notes.
+
+    A published value needs a sample, a prediction has none.
+    """
     if (claim.published is None) == bool(claim.sample):
         yield f"a published value, and nothing else, needs a `sample`: {', '.join(SAMPLES)}."
     elif claim.published is not None and (claim.kind == "calibrated") != (claim.sample == "calibrated"):
@@ -241,7 +250,10 @@ def _misplaced_notes(claim: Claim) -> Iterator[str]:
 
 
 def _useless_tolerance(claim: Claim, tolerances: int) -> Iterator[str]:
-    """Yield problems of the tolerance: some values must pass, but not all; a range has none."""
+    """Yield problems of the tolerance: some values must pass, but not all.
+
+    A range has none.
+    """
     if claim.published_to is not None:
         if tolerances:
             yield "a published range is its own tolerance; leave `tolerance` and `tolerance_percent` out."

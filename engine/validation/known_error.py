@@ -45,7 +45,7 @@ def sentence(scenario: Scenario, metric: str) -> str:
 
 @cache
 def known_errors(parts: tuple[str, ...], metric: str) -> tuple[tuple[Claim, float], ...]:
-    """Return the claims about a result of presets with these parts, each with the estimate's error [%]."""
+    """Return claims about a result on these parts, each with the estimate's error [%]."""
     names = [name for name in preset_names() if _parts(preset(name).scenario) == parts]
     unchanged_claims = [claim for name in names for claim in claims(name) if not any(path in PARTS for path, _ in claim.knobs)]
     metric_claims = [claim for claim in unchanged_claims if claim.metric == metric and claim.published]
@@ -63,7 +63,7 @@ def _parts(scenario: Scenario) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _nearest(scenario: Scenario) -> tuple[str, int] | None:
-    """Return the preset with claims and the same parts that differs in the fewest knobs, and their number."""
+    """Return the nearest claiming preset with the same parts, and the number of differing knobs."""
     names = [name for name in preset_names() if claims(name) and _parts(preset(name).scenario) == _parts(scenario)]
     knob_values, compared = values(scenario), [path for path in KNOBS if not path.startswith(ASIDE)]
     preset_knobs = ((name, values(preset(name).scenario)) for name in names)

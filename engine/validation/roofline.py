@@ -57,7 +57,10 @@ Rates = Mapping[str, float]  # bytes a second of one copy of a device
 
 
 def roofline(claim: Claim, measure: Callable[[Claim, Callable[[Any], Result]], float]) -> float | None:
-    """Return a claim's number by the roofline; None for other metrics, or without a catalogue peak."""
+    """Return a claim's number by the roofline.
+
+    None for other metrics, or without a catalogue peak.
+    """
     if claim.published is None or claim.metric not in (STEP, THROUGHPUT):
         return None
     try:

@@ -27,7 +27,10 @@ from .roofline import roofline
 
 
 class ClaimPoint(NamedTuple):
-    """One run that a claim needs: a preset under a training system, with changed knobs; or its estimate."""
+    """One run that a claim needs: a preset under a training system, with changed knobs.
+
+    Or its estimate.
+    """
 
     preset: str
     system: str
@@ -61,7 +64,10 @@ class ClaimVerdict:
 
     @property
     def cause(self) -> str:
-        """The cause of a miss: the experiment and its value, or that none is known; "" elsewhere."""
+        """The cause of a miss: the experiment and its value, or that none is known.
+
+        "" elsewhere.
+        """
         if self.passed is not False or self.claim.kind == "counterfactual":
             return ""
         if self.caused is None:
@@ -75,12 +81,15 @@ class ClaimVerdict:
 
     @property
     def error_percent(self) -> float | None:
-        """The difference from the published value, or from a range's nearest end, in percent of it."""
+        """The difference from the nearest published value, in percent of that."""
         return error_percent(self.ours, self.claim.ends) if self.claim.published and self.claim.ends else None
 
     @property
     def passed(self) -> bool | None:
-        """Whether the difference is within the tolerance, or the value within its limit; None for a prediction."""
+        """Whether the difference is within the tolerance, or the value within its limit.
+
+        None for a prediction.
+        """
         if self.claim.kind == "counterfactual":
             exceeds = self.claim.at_most is not None and self.ours > self.claim.at_most
             return not exceeds and not (self.claim.at_least is not None and self.ours < self.claim.at_least)
@@ -116,7 +125,7 @@ class ClaimVerdict:
 
 
 def validate(names: Iterable[str] = ()) -> tuple[ClaimVerdict, ...]:
-    """Run the claims of the named presets, or of all, and return the verdicts in order."""
+    """Run the claims of the named presets, or of all; return verdicts in order."""
     named_claims = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
     return tuple(
         ClaimVerdict(
@@ -249,7 +258,7 @@ def gaps(name: str, system: str = "", batches: int = 0) -> tuple[Gap, ...]:
 
 
 def pairs(name: str) -> Iterator[tuple[str, int]]:
-    """Yield each system that can run a preset, with each length [batches] that runs in seconds."""
+    """Yield the systems that can run a preset, with lengths [batches] of short runs."""
     preset_scenario = preset(name).scenario
     max_batches = MOST_LOOKUPS / (preset_scenario.data.batch_size * sum(per_table(preset_scenario.model, "pooling")))
     lengths = sorted({preset_scenario.run.batches, *(length for length in LENGTHS if length <= max_batches)})

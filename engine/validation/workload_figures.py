@@ -1,4 +1,4 @@
-"""The generator's figures beside those of real click logs, each with its published value and tolerance.
+"""The generator's figures beside published ones of real click logs, with tolerances.
 
 The published shares of rows and lookups cannot count every id. Criteo Kaggle has 33.8 million rows, each seen at least once,
 so the 30.4 million beyond the hottest 10 % take at least 2.5 % of 1.19 thousand million lookups, and the stated 99.2 % for
@@ -152,14 +152,14 @@ def shares() -> Iterator[Figure]:
 
 
 def distinct(law: Popularity, samples: int) -> tuple[float, float]:
-    """Return the expected ids that `samples` lookups hold at least once, and at least three times."""
+    """Return the expected ids in `samples` lookups: at least once, at least three times."""
     part = cells(law)
     x = samples * part.mass / part.width
     return float(part.width @ -np.expm1(-x)), float(part.width @ (1 - np.exp(-x) * (1 + x + x * x / 2)))
 
 
 def seen() -> Iterator[Figure]:
-    """Yield the ids of the 1TB logs seen once and three times, relative to the published counts."""
+    """Yield the ids of the 1TB logs seen once and three times, against published counts."""
     for field, counted_ids in TERABYTE_SEEN.items():
         fit = fits("tb")[str(field)]
         distinct_ids = distinct(Popularity((), 1.0, fit["s"], fit["q"], fit["V"], 1), TERABYTE_SAMPLES)
@@ -189,7 +189,7 @@ def reuse_shares(law: Popularity, mean_uses: float) -> Floats:
 
 
 def reuse() -> Iterator[Figure]:
-    """Yield how often rows are used again in one table as large as all of Meta's.
+    """Yield the reuse of rows in one table as large as all of Meta's.
 
     The table is looked up until the mean uses of a touched row are those of Meta's traces.
     """
@@ -204,7 +204,7 @@ def reuse() -> Iterator[Figure]:
 
 
 def batches() -> Iterator[Figure]:
-    """Yield unique rows of a batch, lookups of rows of the batch before, and rows new to it."""
+    """Yield figures of batches: unique rows, lookups of the previous batch's rows, new rows."""
     for size, ends in UNIQUE.items():
         accesses = _accesses("kaggle", size)
         share = accesses.unique_rows.sum() / accesses.lookups.sum()
@@ -229,7 +229,7 @@ def _range_figure(group: str, name: str, share: float, ends: tuple[int, int]) ->
 
 
 def taobao() -> Iterator[Figure]:
-    """Yield hits on Taobao's measured curve with locality, from its static fit and one more number."""
+    """Yield hits on Taobao's measured curve, from its static fit and its locality."""
     yield from _taobao("Taobao", TAOBAO, TAOBAO_LRU, TAOBAO_LFU)
 
 

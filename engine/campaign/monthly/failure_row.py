@@ -1,5 +1,6 @@
-"""The failures of a machine as a sentence, "2 a week on 64 nodes of 8 GPUs", and as knobs.
+"""The failures of a machine as a sentence's numbers and as knobs.
 
+The sentence is such as "2 a week on 64 nodes of 8 GPUs".
 Failures are node crashes: `faults.host_crash_mtbf_hours` is that of one node. A link may hold other classes; `row_of` counts
 all of them except power losses, which strike the whole site.
 """
@@ -56,7 +57,7 @@ class FailureRow:
 
 @dataclass(frozen=True)
 class SystemOffer:
-    """A training system that can have a row's machine: its name, its title, and the knobs to set."""
+    """A training system for a row's machine: name, title, and the knobs to set."""
 
     system: str
     title: str
@@ -64,7 +65,10 @@ class SystemOffer:
 
 
 def row_of(scenario: Scenario, period: str = "", each_node: bool = False) -> FailureRow:
-    """Return the failures by a scenario's knobs; without `period` in the period with the shortest number."""
+    """Return the failures by a scenario's knobs.
+
+    Without `period` in the period with the shortest number.
+    """
     machine = scenario.machine
     row = FailureRow(0.0, period or "week", each_node, scenario.faults.machines * nodes(machine), gpus_in_node(machine))
     rate = sum(1 / hazard.mtbf for hazard in failing(hazards_of(scenario)).values() if hazard.mtbf)
@@ -116,7 +120,7 @@ def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
 
 
 def sharded(row: FailureRow) -> Mapping[str, Any]:
-    """Return the knobs of one machine with a row's nodes and GPUs, over which tables are sharded."""
+    """Return the knobs of one machine, with sharded tables, of a row's size."""
     return {"machine.num_gpus": row.nodes * row.gpus, "machine.gpus_per_node": row.gpus, "faults.machines": 1}
 
 
@@ -125,7 +129,10 @@ def _shape(row: FailureRow) -> str:
 
 
 def with_failures(scenario: Scenario, row: FailureRow) -> Scenario:
-    """Return a scenario whose only random failures are a row's node crashes and the site's power losses."""
+    """Return a scenario with a row's node crashes as the only failures of nodes.
+
+    Power losses of the site stay.
+    """
     kept_knobs = {f"faults.{name.replace('-', '_')}_mtbf_hours" for name in OF_THE_SITE}
     cleared_knobs = [
         path for path in KNOBS if path.startswith("faults.") and path.endswith("_mtbf_hours") and path not in kept_knobs

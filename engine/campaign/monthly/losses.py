@@ -1,4 +1,4 @@
-"""Hours and USD that a month of training loses: to the protection itself, and to failures.
+"""Hours and USD that a month of training loses to protection and to failures.
 
 Shares are those of the closed form (`expectation.useful_time`), so that no seed changes them; for faults without a closed form
 they come from simulated campaigns. The cost of an hour is the whole cluster's capital written off, and its electricity.
@@ -93,7 +93,10 @@ class ClusterHour:
 
 
 def cluster_hour(scenario: Scenario) -> ClusterHour:
-    """Return the cost of an hour of a scenario's cluster; raises CannotRun where it does not train."""
+    """Return the cost of an hour of a scenario's cluster.
+
+    Raises CannotRun where it does not train.
+    """
     result = estimate(scenario)
     if not result.ran:
         raise CannotRun(result.outcome)

@@ -1,1 +1,1 @@
-"""The protections, a file each: the restored state by loss, and the cost in seconds, joules and bytes."""
+"""The protections, a file each: restored state by loss, and costs."""

@@ -51,7 +51,10 @@ def increment(site: Site) -> Increment:
 
 
 def _quantised_bytes(kind: RowKind) -> float:
-    """Return the bytes of a mean row as sent: its scale, and BITS for each element and word of state."""
+    """Return the bytes of a mean row as sent.
+
+    They are its scale, and BITS for each element and word of state.
+    """
     words = (mean_bytes(kind.beside) + mean_bytes(kind.gradient)) / FLOAT32
     return SCALE_BYTES + float(words * BITS.value / 8)
 

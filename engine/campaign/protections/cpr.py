@@ -1,4 +1,4 @@
-"""CPR: after a fault of one shard only that shard goes back to its checkpoint, without replay."""
+"""CPR: after a fault of one shard only that shard goes back, without replay."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Parity: updates also go to a parity of the parts' rows, from which a lost part is computed."""
+"""Parity: updates also go to a parity, from which a lost part is computed."""
 
 from collections.abc import Mapping
 
@@ -33,7 +33,7 @@ def plan(site: Site) -> ProtectionPlan:
 
 
 def takes(site: Site) -> Mapping[str, float]:
-    """Return the host memory of each node for the parity, which is as large as one part."""
+    """Return the host memory of each node for the parity: that of one part."""
     return {"dram": site.tables / site.shards / site.nodes}
 
 

@@ -1,4 +1,7 @@
-"""Peer: each node keeps a copy of another node's state in host memory, sent in the network's idle time."""
+"""Peer: each node keeps a copy of another node's state in host memory.
+
+The copy is sent in the network's idle time.
+"""
 
 from collections.abc import Mapping
 from math import ceil
@@ -58,7 +61,7 @@ def plan(site: Site) -> ProtectionPlan:
 
 
 def takes(site: Site) -> Mapping[str, float]:
-    """Return the host memory for each node's copies of its peer, and the storage for the rare copies."""
+    """Return the host memory for copies of peers, and the storage for rare copies."""
     return {"dram": COPIES * site.state / site.nodes, **stored_copies(site)}
 
 

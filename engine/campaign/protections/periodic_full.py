@@ -10,8 +10,9 @@ COPY_ELSEWHERE: Mapping[str, Keeps] = dict.fromkeys(LOSSES, "exact")
 
 
 def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> ProtectionPlan:
-    """Return the plan: checkpoint all state to a medium, at the best period or the site's.
+    """Return the plan: checkpoint all state to a medium, with a pause of training.
 
+    The period is the best one, or the site's.
     If `overlapped` and host memory has room, training stands still only for a copy into host memory.
     """
     path: StatePath = getattr(site, medium)

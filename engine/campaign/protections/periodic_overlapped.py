@@ -1,4 +1,4 @@
-"""Periodic overlapped: training stands still for a copy in host memory, sent to storage beside training."""
+"""Periodic overlapped: a copy in host memory is sent to storage beside training."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Periodic SSD: all tables and the MLP go to each node's own drives while training stands still."""
+"""Periodic SSD: state goes to each node's own drives while training stands still."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +15,10 @@ def plan(site: Site) -> ProtectionPlan:
 
 
 def takes(site: Site) -> Mapping[str, float]:
-    """Return the drives to add to each node: for the copies, at least those that the plan writes to at once."""
+    """Return the drives to add to each node for the copies.
+
+    They are at least as many as the plan writes to at once.
+    """
     machine, missing_bytes = site.scenario.machine, COPIES * site.state - site.drive_room
     new_drives = 0 if site.drives else machine.num_ssds or 1
     return {"drives": max(new_drives, ceil(missing_bytes / nodes(machine) / site.drive_bytes))}

@@ -1,4 +1,7 @@
-"""Relaxed: TrainingCXL's undo log whose MLP part spans batches, so that recovery finds an older MLP."""
+"""Relaxed: TrainingCXL's undo log whose MLP part spans several batches.
+
+So a recovery finds an older MLP.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +13,9 @@ from .undo import IN_PMEM, TCXL, every_batch, near_data
 
 
 def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
-    """Return the knobs for an MLP log as old as the scenario, or else the system, allows.
+    """Return the knobs for an MLP log as old as allowed.
 
+    The scenario sets the age, or else the system.
     The lookup is unchanged.
     """
     strict = {"system": "cxl", "policy.log": None, "policy.relaxed_lookup": False}

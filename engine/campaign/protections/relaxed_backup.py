@@ -1,4 +1,4 @@
-"""Relaxed with backup: TrainingCXL's relaxed log, and a rare copy elsewhere for losses of the medium."""
+"""Relaxed with backup: TrainingCXL's relaxed log, and a rare copy elsewhere."""
 
 from dataclasses import replace
 from functools import partial
@@ -16,8 +16,9 @@ KEEPS: dict[str, Keeps] = {loss: "older" if fidelity == "lost" else fidelity for
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Return the plan: commit every batch, and copy all state at times; batches wait for the reads of the copy.
+    """Return the plan: commit every batch, and copy all state at times.
 
+    Batches wait for the reads of the copy.
     Rows change during the copy: the logs of the batches meanwhile are kept until the copy counts, and bring it to one batch.
     """
     logged_plan = every_batch(site)

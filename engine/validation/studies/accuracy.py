@@ -1,4 +1,4 @@
-"""The accuracy study: the loss from embeddings of batch b with MLPs of batch b - g.
+"""The accuracy study: the loss from MLPs that are older than the embeddings.
 
 Power fails in batch b, whose rows have been updated. The undo log restores the rows, the MLPs come back g batches old, and
 training goes on in the same order to the end. Each such run is paired with the same seed's run without a fault.
@@ -52,7 +52,10 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Seed:
-    """One seed's scores by variant, 0 without a fault; `twin` says how the trained model is smaller than the preset's."""
+    """One seed's scores by variant, 0 without a fault.
+
+    `twin` says how the trained model is smaller than the preset's.
+    """
 
     seed: int
     twin: str

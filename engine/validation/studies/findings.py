@@ -59,7 +59,7 @@ def findings(study: Study) -> tuple[Finding, ...]:
 
 
 def label(variant: str) -> str:
-    """Return a clause on a variant of the studies of lossy protections and of many faults."""
+    """Return a clause on a variant of the two studies of recoveries."""
     if variant.partition("-")[0] in rollbacks.KINDS:
         return rollbacks.label(variant)
     kind, amount = parsed(variant)
@@ -67,7 +67,7 @@ def label(variant: str) -> str:
 
 
 def sentence(study: Study) -> str:
-    """Return a sentence on the paper's bound: the ages for which it holds at the end.
+    """Return a sentence on the paper's bound and the ages for which it holds.
 
     The second sentence has the differences of the oldest log in the paper's range.
     """
@@ -108,7 +108,7 @@ def many_faults_sentence(study: Study) -> str:
 
 
 def _bound_verdict(differences: Mapping[int, Paired]) -> str:
-    """Return a clause on the ages for which the paper's bound holds, is exceeded, or neither.
+    """Return a clause on the ages for which the bound holds or is exceeded.
 
     The bound holds if the whole interval loses no more, and is exceeded if the whole interval loses more.
     """
@@ -138,7 +138,7 @@ def _points(difference: Paired) -> str:
 
 
 def table(study: Study) -> str:
-    """Return the differences as a text table: mean, 95 % interval, and the spread of unpaired runs."""
+    """Return the text table of differences: mean, 95 % interval, spread of unpaired runs."""
     plan, aged = study.plan, study.which == "accuracy"
     struck, head = ("power lost", f"{'MLP log [batches]':>18}") if aged else ("struck", f"{'recovery':48}")
     lines = [

@@ -1,5 +1,6 @@
-"""A study's file: a line with the plan, then one line for each finished seed; and its run.
+"""A study's file: a line with the plan, then one line for each finished seed.
 
+And its run.
 A seed's line is durable before the run waits for the next one, so a study that is stopped or killed continues from there.
 """
 

@@ -116,7 +116,10 @@ def recovered(weights_by_batch: Mapping[int, Weights], b: int, name: str, seed: 
 
 
 def rounded(table: Singles, bits: int) -> Singles:
-    """Return (R, dim) vectors rounded to `bits` a weight: equal steps from each row's minimum to its maximum."""
+    """Return (R, dim) vectors rounded to `bits` a weight.
+
+    Each row has equal steps from its minimum to its maximum.
+    """
     low, high = table.min(axis=1, keepdims=True), table.max(axis=1, keepdims=True)
     step = (high - low) / np.float32(2**bits - 1)
     steps = np.divide(table - low, step, out=np.zeros_like(table), where=step > 0)

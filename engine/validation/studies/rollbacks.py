@@ -1,4 +1,4 @@
-"""The study of many faults: the loss from many relaxed recoveries, which roll the MLPs back.
+"""The study of many faults: the loss from many relaxed recoveries of the MLPs.
 
 Each recovery restores the embeddings of the batch in which the fault strikes and MLPs `age` batches older, or those of the
 recovery before where that is later, and trains on in the same order. Each run is paired with the seed's run without a fault.
